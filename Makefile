@@ -1,0 +1,78 @@
+# Every way to build, run and check Hermes. `make` alone prints the targets.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON_DIRS := $(wildcard src tools tests bench)
+ONLY ?=
+ARGS ?=
+WORKERS ?= 2
+COMPILE := $(BIN)/uv pip compile --quiet --no-config --universal --python-version 3.11 \
+	--generate-hashes --no-header --no-annotate --upgrade
+
+.PHONY: help setup setup-dev run test check check-lint check-format check-types check-imports \
+	check-sizes format torture bench coverage-map lock clean
+
+help: ## print the targets
+	@printf 'Hermes: make TARGET\n\n'
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
+		while IFS=$$'\t' read -r target text; do printf '  %-13s %s\n' "$$target" "$$text"; done
+
+setup: ## make .venv and install Hermes into it (PYTHON=... picks the interpreter)
+	@python=$$(PYTHON="$(PYTHON)" tools/find_python.sh) && "$$python" tools/set_up.py
+
+setup-dev: ## setup, and what the tests and checks need
+	@python=$$(PYTHON="$(PYTHON)" tools/find_python.sh) && "$$python" tools/set_up.py --dev
+
+run: setup ## set up and start Hermes (ARGS=... are passed on)
+	@exec $(BIN)/hermes up $(ARGS)
+
+test: setup-dev ## set up and run the tests (ONLY=path picks some, WORKERS=n sets how many at once)
+	@tools/install_test_parts.sh
+	@$(BIN)/pytest $(or $(ONLY),tests) -m "not torture" -n $(WORKERS) $(ARGS)
+
+check: setup-dev ## lint, format, types, import rules and sizes; all are run, also after a failure
+	@$(MAKE) --keep-going check-lint check-format check-types check-imports check-sizes
+
+check-lint:
+	$(BIN)/ruff check
+
+check-format:
+	$(BIN)/ruff format --check
+
+check-types:
+	$(BIN)/mypy $(PYTHON_DIRS)
+
+check-imports:
+	$(BIN)/lint-imports
+
+check-sizes:
+	$(BIN)/python tools/size_gate.py
+
+format: setup-dev ## format the code and sort the imports
+	$(BIN)/ruff check --select I --fix
+	$(BIN)/ruff format
+
+torture: setup-dev ## the long runs with kills and faults
+	@$(BIN)/pytest $(or $(ONLY),tests/torture) --timeout 1800 $(ARGS)
+
+bench: setup-dev ## measure beside the peers (ONLY=group runs one group)
+	@$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY)) $(ARGS)
+
+coverage-map: setup-dev ## which requirement is proven by which test
+	@$(BIN)/python tools/coverage_map.py $(ARGS)
+
+lock: setup-dev ## resolve requirements/*.in again into the hash-checked locks
+	$(COMPILE) requirements/build.in -o requirements/build.txt
+	$(COMPILE) requirements/runtime.in -o requirements/runtime.txt
+	$(COMPILE) --no-deps requirements/model.in -o requirements/model.txt
+	$(COMPILE) requirements/dev.in -o requirements/dev.txt
+	$(BIN)/pytest -q tests/unit/tools/test_locks.py
+
+clean: ## remove the environment, caches and measurements
+	rm -rf $(VENV) $(VENV).lock bench/out build dist .mypy_cache .ruff_cache .pytest_cache \
+		.import_linter_cache .hypothesis src/*.egg-info
+	find src tools tests -name __pycache__ -type d -prune -exec rm -rf {} +

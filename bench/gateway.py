@@ -1,0 +1,145 @@
+"""A real `hermes up` on a fresh home in front of the scripted model server, both on loopback."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+
+import msgspec
+
+from bench.process import cpu_s
+
+_START_S = 60.0
+_STOP_S = 60.0
+_POLL_S = 0.002
+_TOKEN = re.compile(r"hermes_[A-Za-z0-9_-]{20,}")
+_ASK_READY = b"GET /readyz HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n"
+
+
+class Model(msgspec.Struct, frozen=True):
+    """The scripted model server."""
+
+    base_url: str
+
+
+class Running(msgspec.Struct, frozen=True, kw_only=True):
+    """A gateway that is ready."""
+
+    pid: int
+    port: int
+    token: str
+    home: Path
+    start_cpu_s: float
+    start_wall_s: float
+
+
+@contextmanager
+def model_server(*, delay_ms: float = 0) -> Iterator[Model]:
+    """Run the scripted model in a process of its own."""
+    command = [sys.executable, "-m", "hermes.testing.model_server", "--delay-ms", str(delay_ms)]
+    command += ["--text", "Wear a warm coat, it is two degrees and windy."]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        told = msgspec.json.decode(process.stdout.readline())
+        yield Model(told["base_url"])
+    finally:
+        process.stdin.close()
+        process.wait(timeout=_STOP_S)
+        process.stdout.close()
+
+
+def environment(model: Model, home: Path, **more: str) -> dict[str, str]:
+    """Return the environment of a gateway: the shipped defaults, a home and one model."""
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+    return {
+        **kept,
+        "HERMES_HOME": str(home),
+        "OPENAI_BASE_URL": model.base_url,
+        "OPENAI_API_KEY": "sk-bench-0000000000000000",
+        **more,
+    }
+
+
+@contextmanager
+def gateway(
+    model: Model, *, settings: Mapping[str, str] | None = None, launcher: str = "hermes"
+) -> Iterator[Running]:
+    """Run a gateway on a fresh home until the block ends; `launcher` is the module to run."""
+    home = Path(tempfile.mkdtemp(prefix="hermes-bench-"))
+    try:
+        yield from _run(model, home, settings=settings or {}, launcher=launcher)
+    finally:
+        shutil.rmtree(home)
+
+
+def _run(
+    model: Model, home: Path, *, settings: Mapping[str, str], launcher: str
+) -> Iterator[Running]:
+    port = _free_port()
+    command = [sys.executable, "-m", launcher, "up", "--port", str(port)]
+    with (home / "out.txt").open("wb") as out, (home / "log.txt").open("wb") as log:
+        started = monotonic()
+        process = subprocess.Popen(
+            command, stdout=out, stderr=log, env=environment(model, home, **settings)
+        )
+        try:
+            cpu = _wait_ready(process, port, log=home / "log.txt")
+            took = monotonic() - started
+            yield Running(
+                pid=process.pid,
+                port=port,
+                token=_token(home / "out.txt"),
+                home=home,
+                start_cpu_s=cpu,
+                start_wall_s=took,
+            )
+        finally:
+            process.terminate()
+            process.wait(timeout=_STOP_S)
+
+
+def _wait_ready(process: "subprocess.Popen[bytes]", port: int, *, log: Path) -> float:
+    """Return the CPU that the gateway had used when it first said that it is ready."""
+    deadline = monotonic() + _START_S
+    while monotonic() < deadline:
+        if process.poll() is not None:
+            break
+        if _is_ready(port):
+            return cpu_s(process.pid)
+        sleep(_POLL_S)
+    raise RuntimeError(f"the gateway did not become ready:\n{log.read_text()[-3000:]}")
+
+
+def _is_ready(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+            connection.sendall(_ASK_READY)
+            return connection.recv(4096).startswith(b"HTTP/1.1 200")
+    except OSError:
+        return False
+
+
+def _token(out: Path) -> str:
+    """Return the API token that the first start prints, shortly after it is ready."""
+    deadline = monotonic() + _START_S
+    while monotonic() < deadline:
+        found = _TOKEN.search(out.read_text())
+        if found is not None:
+            return found[0]
+        sleep(_POLL_S)
+    raise RuntimeError(f"the gateway printed no API token:\n{out.read_text()[-3000:]}")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,36 @@
+"""The `hermes` command: `up` takes a short way without typer and rich, the rest goes to typer."""
+
+import sys
+from collections.abc import Callable, Sequence
+
+from hermes.cli.failure import run_guarded
+from hermes.cli.loading import load_named
+from hermes.cli.surroundings import environment
+
+_HELP = frozenset({"--help", "-h"})
+
+
+def main() -> int:
+    """Run the command that the process was started with; returns its exit code."""
+    arguments = sys.argv[1:]
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that says it is ASCII must not make a reply fail.
+        getattr(stream, "reconfigure", _leave)(encoding="utf-8", errors="backslashreplace")
+    return run_guarded(lambda: _command(arguments)(arguments[1:]), environment())
+
+
+def _command(arguments: Sequence[str]) -> Callable[[Sequence[str]], int]:
+    if arguments[:1] == ["up"] and not _HELP & set(arguments):
+        load_named("hermes.ops.structlog_alone:import_structlog")()
+        command: Callable[[Sequence[str]], int] = load_named("hermes.cli.up:main")
+        return command
+    run_typer: Callable[[Sequence[str]], int] = load_named("hermes.cli.commands:run")
+    return lambda _rest: run_typer(arguments)
+
+
+def _leave(**_options: str) -> None:
+    """A replaced stream, as tests use it, stays as it is."""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Agents: who answers, with which words, tools and model."""

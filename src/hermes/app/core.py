@@ -1,0 +1,177 @@
+"""The core of a gateway: store, inbox, lanes and outbox, wired to each other."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+from hermes.agents.roster import Roster
+from hermes.config import Settings, read_or_create_secret_file
+from hermes.inbox.accept import Inbox
+from hermes.message.event import MessageEvent
+from hermes.message.ids import MakeId
+from hermes.message.outcome import BusyPolicy, DeliveryState
+from hermes.outbox.preview import OutboxPreviewer
+from hermes.outbox.sender import OutboxSender
+from hermes.outbox.timing import OutboxTiming, PreviewTiming
+from hermes.pipeline.capacity import CallLimit
+from hermes.pipeline.lanes import Lanes
+from hermes.pipeline.services import Services
+from hermes.pipeline.targets import reply_id
+from hermes.pipeline.watch import WatchHub
+from hermes.ports.channel import Accepted, Channel, PushChannel
+from hermes.ports.clock import Clock
+from hermes.ports.provider import Provider
+from hermes.ports.tool import Tool
+from hermes.ports.upward import Progress
+from hermes.schedule.upkeep import Upkeep
+from hermes.server.auth import Access
+from hermes.server.door import GatewayDoor
+from hermes.store.sqlite.seal import make_store_keys
+from hermes.store.sqlite.store import SqliteStore, StoreOptions
+
+DATABASE = "hermes.db"
+KEY_FILE = "keys/store.keys"
+
+
+def open_store(home: Path, settings: Settings, *, clock: Clock, make_id: MakeId) -> SqliteStore:
+    """Open the database of a home, making it and its key file on the first start."""
+    return SqliteStore(
+        home / DATABASE,
+        key_file=read_or_create_secret_file(home / KEY_FILE, make_store_keys),
+        clock=clock,
+        make_id=make_id,
+        options=StoreOptions(
+            synchronous=settings.store.synchronous,
+            group_commit_max=settings.store.group_commit_max,
+            disk_reserve_mb=settings.store.disk_reserve_mb,
+        ),
+    )
+
+
+class Core:
+    """Everything between the channels and the database."""
+
+    def __init__(
+        self,
+        store: SqliteStore,
+        settings: Settings,
+        *,
+        providers: Mapping[str, Provider],
+        tools: Mapping[str, Tool],
+        channels: Mapping[str, Channel],
+        access: Access,
+        watch: WatchHub,
+        clock: Clock,
+        make_id: MakeId,
+    ) -> None:
+        self.store = store
+        self._settings = settings
+        self._channels = channels
+        self._clock = clock
+        self.senders: dict[str, OutboxSender] = {}
+        self._push: dict[str, PushChannel] = {}
+        roster = Roster(settings.agents, default=settings.default_agent)
+        services = Services(
+            store=store,
+            settings=settings,
+            roster=roster,
+            providers=providers,
+            tools=tools,
+            watch=watch,
+            previewer=OutboxPreviewer(
+                self._push,
+                store.outbox,
+                delivery_id=reply_id,
+                timing=_preview_timing(settings),
+                clock=clock,
+            ),
+            limit=CallLimit(settings.turns.max_concurrent_calls, wait_s=settings.turns.call_wait_s),
+            clock=clock,
+            make_id=make_id,
+            sleep=asyncio.sleep,
+            put_child=self._put_child,
+            follow=self._follow,
+            wake_outbox=self._wake_outbox,
+            first_state=self._first_state,
+            owner=make_id("w"),
+        )
+        self.lanes = Lanes(services, settings=settings.lanes)
+        self.inbox = Inbox(
+            store,
+            wake=self.lanes,
+            roster=roster,
+            clock=clock,
+            make_id=make_id,
+            settings=settings.inbox,
+            busy=settings.busy,
+            manifests={name: BusyPolicy(item.capabilities.busy) for name, item in channels.items()},
+            outbox_limit=settings.outbox.max_waiting,
+        )
+        self.door = GatewayDoor(store, inbox=self.inbox, watch=watch, access=access, roster=roster)
+        self.upkeep = Upkeep(store, wake=self.lanes.wake, clock=clock, settings=settings.store)
+
+    def start(self) -> None:
+        """Take up what earlier processes left, and look after the store."""
+        self.lanes.start()
+        self.upkeep.start()
+
+    def start_sending(self, channel: PushChannel) -> None:
+        """Send a platform's replies, now that its transport has proven itself."""
+        self._push[channel.name] = channel
+        sender = OutboxSender(
+            channel, self.store.outbox, timing=_outbox_timing(self._settings), clock=self._clock
+        )
+        self.senders[channel.name] = sender
+        sender.start()
+
+    async def drain(self, timeout_s: float) -> int:
+        """Accept nothing, end what runs; returns how many turns were cut off."""
+        self.inbox.draining = True
+        cut_off = await self.lanes.drain(timeout_s)
+        await asyncio.gather(*(sender.drain() for sender in self.senders.values()))
+        return cut_off
+
+    async def stop(self) -> None:
+        """End every task and close the store."""
+        await self.upkeep.stop()
+        await asyncio.gather(*(sender.stop() for sender in self.senders.values()))
+        await self.store.close()
+
+    async def _put_child(self, event: MessageEvent, lane: str) -> Accepted:
+        return await self.inbox.put(event, lane=lane)
+
+    def _follow(self, message_id: str) -> AsyncIterator[Progress]:
+        return self.door.watch(message_id)
+
+    def _wake_outbox(self, platform: str) -> None:
+        sender = self.senders.get(platform)
+        if sender is not None:
+            sender.wake()
+
+    def _first_state(self, platform: str) -> DeliveryState:
+        channel = self._channels.get(platform)
+        if channel is not None and channel.capabilities.delivery == "pull":
+            return DeliveryState.SENT
+        return DeliveryState.PENDING
+
+
+def _outbox_timing(settings: Settings) -> OutboxTiming:
+    outbox = settings.outbox
+    return OutboxTiming(
+        quick_delays_s=tuple(outbox.quick_delays_s),
+        later_delays_s=tuple(outbox.later_delays_s),
+        max_age_s=outbox.max_age_s,
+        send_timeout_s=outbox.send_timeout_s,
+        breaker_failures=outbox.breaker_failures,
+        breaker_window_s=outbox.breaker_window_s,
+        breaker_open_s=outbox.breaker_open_s,
+    )
+
+
+def _preview_timing(settings: Settings) -> PreviewTiming:
+    return PreviewTiming(
+        interval_s=settings.streaming.interval_s,
+        min_chars=settings.streaming.min_chars,
+        cursor=settings.streaming.cursor,
+        send_timeout_s=settings.outbox.send_timeout_s,
+    )

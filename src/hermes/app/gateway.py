@@ -1,0 +1,281 @@
+"""A running gateway: start, drain and stop are written once, here."""
+
+import asyncio
+import os
+import secrets
+import socket
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import structlog
+
+from hermes import __version__, failpoints
+from hermes.app.adapters import make_client, make_providers, make_push_channels, make_registry
+from hermes.app.connect import Connections
+from hermes.app.core import Core, open_store
+from hermes.channels.rest.channel import RestChannel, RestSettings
+from hermes.channels.web.channel import WebChannel, WebSettings
+from hermes.config import Loaded, ensure_home
+from hermes.control.status import Live, ProviderStatus, StatusReport, live_status
+from hermes.control.why import WhyReport, explain
+from hermes.errors import ProviderError
+from hermes.message.ids import make_id
+from hermes.net.same_origin import Origins, is_loopback
+from hermes.ops.instance import Address, acquire
+from hermes.ops.welcome import Welcome
+from hermes.pipeline.watch import WatchHub
+from hermes.plugins.manifest import load_capabilities
+from hermes.ports.channel import Channel, WebhookChannel
+from hermes.ports.clock import SystemClock
+from hermes.ports.door import Door
+from hermes.ports.provider import Provider
+from hermes.ports.upward import Progress
+from hermes.routing.plan import Offer, make_plan
+from hermes.server.app import build_app
+from hermes.server.auth import StoredAccess
+from hermes.server.control_routes import Control
+from hermes.server.listen import HttpServer, ServeSettings, address_of, bind
+from hermes.server.webhooks import WebhookLimits
+
+_log = structlog.get_logger(__name__)
+
+
+class Gateway:
+    """One gateway of one home; `async with` starts it and drains it.
+
+    Without `listen` it serves no HTTP, for use inside another program.
+    """
+
+    def __init__(self, loaded: Loaded, *, listen: bool = True) -> None:
+        self._settings = loaded.settings
+        self._home = loaded.home
+        self._clock = SystemClock()
+        self._listen = listen
+        self._watch = WatchHub()
+        self._local_token = secrets.token_urlsafe(32)
+        self._first_token: str | None = None
+        self._server: HttpServer | None = None
+        self._serving: asyncio.Task[None] | None = None
+        self._address = ""
+        self._draining = False
+        self._answers: tuple[str, bool] = ("", False)
+        self.cut_off = 0
+
+    @property
+    def door(self) -> Door:
+        """What channels and in-process callers speak to."""
+        return self._core.door
+
+    async def __aenter__(self) -> Self:
+        ensure_home(self._home)
+        self._instance = acquire(self._home)
+        try:
+            await self._start()
+        # Boundary of the start: whatever failed, the home is given back.
+        except BaseException:
+            self._instance.release()
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._stop()
+        self._instance.release()
+
+    def planned_stop(self) -> bool:
+        """Tell whether the stop that is under way was asked for by `hermes stop`."""
+        return self._instance.take_planned_stop(self._clock.now())
+
+    async def _start(self) -> None:
+        settings = self._settings
+        failpoints.arm_from(settings.debug.failpoints)
+        self._started_at = self._clock.now()
+        listener = bind(settings.server.host, settings.server.port) if self._listen else None
+        self._client = make_client(settings)
+        registry = make_registry(settings, on_status=self._tell_status)
+        self._providers = make_providers(settings, registry, client=self._client)
+        pushed = make_push_channels(settings, registry, client=self._client)
+        store = open_store(self._home, settings, clock=self._clock, make_id=make_id)
+        await store.recover()
+        self._access = StoredAccess(store.access, clock=self._clock, local_token=self._local_token)
+        origins = Origins(
+            bound_host=settings.server.host,
+            public_url=None
+            if settings.server.public_url is None
+            else str(settings.server.public_url),
+        )
+        own = self._own_channels(origins)
+        self._core = Core(
+            store,
+            settings,
+            providers=self._providers,
+            tools=registry.tools,
+            channels={**own, **pushed},
+            access=self._access,
+            watch=self._watch,
+            clock=self._clock,
+            make_id=make_id,
+        )
+        self._answers = await self._who_answers()
+        self._connections = Connections(
+            pushed, accept=self._core.inbox.accept, on_connected=self._core.start_sending
+        )
+        if listener is not None:
+            await self._serve(listener, own=own, pushed=pushed, origins=origins)
+        self._core.start()
+        self._connections.start()
+
+    def _own_channels(self, origins: Origins) -> dict[str, Any]:
+        """Return the channels that the server itself brings requests to."""
+        limit = self._settings.server.max_body_bytes
+        return {
+            "rest": RestChannel(
+                RestSettings(body_bytes=limit),
+                capabilities=load_capabilities("hermes.channels.rest"),
+                origins=origins,
+                clock=self._clock,
+                make_id=make_id,
+            ),
+            "web": WebChannel(
+                WebSettings(body_bytes=limit),
+                capabilities=load_capabilities("hermes.channels.web"),
+                access=self._access,
+                info=self._info,
+                origins=origins,
+                clock=self._clock,
+                make_id=make_id,
+            ),
+        }
+
+    async def _serve(
+        self,
+        listener: socket.socket,
+        *,
+        own: Mapping[str, Any],
+        pushed: Mapping[str, Channel],
+        origins: Origins,
+    ) -> None:
+        server = self._settings.server
+        self._address = address_of(listener)
+        app = build_app(
+            self._core.door,
+            channels=tuple(own.values()),
+            webhooks={
+                name: item for name, item in pushed.items() if isinstance(item, WebhookChannel)
+            },
+            control=Control(status=self.status, why=self.why, link=self.link),
+            ready=self._reasons_not_ready,
+            origins=origins,
+            make_id=make_id,
+            limits=WebhookLimits(body_bytes=server.max_body_bytes),
+        )
+        if not self._core.store.access.any("token"):
+            self._first_token = await self._access.make_token("first start")
+        settings = ServeSettings(keep_alive_s=server.keep_alive_s)
+        self._server = HttpServer(app, listener, settings=settings)
+        self._serving = asyncio.create_task(self._server.serve(), name="http")
+        await self._server.wait_started()
+        host, port = listener.getsockname()[:2]
+        self._instance.publish(
+            Address(
+                host=host,
+                port=port,
+                token=self._local_token,
+                version=__version__,
+                started_at=self._started_at,
+            )
+        )
+
+    async def _stop(self) -> None:
+        """Drain: accept nothing, let turns and replies end, then close everything."""
+        self._draining = True
+        self.cut_off = await self._core.drain(self._settings.server.drain_s)
+        if self._server is not None and self._serving is not None:
+            self._server.stop()
+            await self._serving
+        await self._connections.stop()
+        await self._core.stop()
+        await asyncio.gather(*(provider.close() for provider in self._providers.values()))
+        await self._client.close()
+
+    def _tell_status(self, text: str) -> None:
+        _log.info("model_status", status=text)
+        self._watch.broadcast(Progress(kind="status", text=text))
+
+    def _reasons_not_ready(self) -> tuple[str, ...]:
+        problem = self._core.store.writable()
+        reasons = ("draining",) if self._draining else ()
+        return reasons if problem is None else (*reasons, problem)
+
+    def _info(self) -> Mapping[str, Any]:
+        model, is_demonstration = self._answers
+        return {"model": model, "demo": is_demonstration, "version": __version__}
+
+    async def _who_answers(self) -> tuple[str, bool]:
+        """Return the model that would answer now, and whether it is the demonstration model."""
+        offers = [
+            Offer(provider.info, await provider.available())
+            for provider in self._providers.values()
+        ]
+        try:
+            plan = make_plan(self._settings.models.default, offers, offline=self._settings.offline)
+        except ProviderError as error:
+            _log.error("no_model", problem=str(error))
+            return "none", False
+        first = plan.candidates[0]
+        return f"{first.provider}:{first.model}", self._providers[first.provider].info.demonstration
+
+    async def welcome(self) -> Welcome:
+        """Return what the person who started the gateway is told, with a fresh sign-in link."""
+        model, is_demonstration = self._answers
+        return Welcome(
+            version=__version__,
+            address=self._address,
+            home=str(self._home),
+            model=model,
+            sign_in_link=(await self.link())["link"],
+            api_token=self._first_token,
+            is_demonstration=is_demonstration,
+            is_listening_widely=not is_loopback(self._settings.server.host),
+        )
+
+    async def link(self) -> dict[str, str]:
+        """Return a new one-time sign-in link."""
+        public = self._settings.server.public_url
+        base = self._address if public is None else str(public).rstrip("/")
+        return {"link": f"{base}/signin?code={await self._access.make_signin_code()}"}
+
+    async def why(self, name: str, include_text: bool) -> WhyReport:
+        """Return the story of a message, with its words only when they are asked for."""
+        now = self._clock.now()
+        return explain(self._core.store, name, now=now, include_text=include_text)
+
+    async def status(self) -> StatusReport:
+        """Return how this gateway stands."""
+        live = Live(
+            pid=os.getpid(),
+            version=__version__,
+            address=self._address,
+            started_at=self._started_at,
+            state="draining" if self._draining else "connected",
+            running_turns=self._core.lanes.running(),
+            providers=tuple(
+                [await _provider_status(provider) for provider in self._providers.values()]
+            ),
+            channels=self._connections.states(),
+        )
+        return live_status(self._core.store, live, home=str(self._home), now=self._clock.now())
+
+
+async def _provider_status(provider: Provider) -> ProviderStatus:
+    return ProviderStatus(
+        name=provider.info.name,
+        model=provider.info.model,
+        available=await provider.available(),
+        demonstration=provider.info.demonstration,
+    )

@@ -1,0 +1,1 @@
+"""One folder per platform, all of one shape; no channel knows another."""

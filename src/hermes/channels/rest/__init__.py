@@ -1,0 +1,1 @@
+"""The REST API: programs send a message and get the reply."""

@@ -1,0 +1,164 @@
+"""The REST channel: `POST /api/messages` and `GET /api/messages/{id}`.
+
+The order on every request is fixed: authenticate, then size, then parse, then accept. It keeps
+nothing; the door does.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+from starlette.routing import Route
+
+from hermes.channels.rest.inbound import RestMessage, read_message, to_event
+from hermes.channels.rest.outbound import accepted_response, turn_response
+from hermes.errors import BadRequest, HermesError, NotFound, Refused, TryLater
+from hermes.message.ids import MakeId
+from hermes.message.outcome import MessageState
+from hermes.net.http_body import JSON, media_type
+from hermes.net.http_errors import error_response, plain_error
+from hermes.net.http_json import json_response
+from hermes.net.http_route import Answer, Endpoint, Exchange, refuse_url_credentials
+from hermes.net.http_turn import Ticket, ended_view, last_progress, status_view, turn_frames
+from hermes.net.same_origin import Origins
+from hermes.net.sse import EventStream, wants_events
+from hermes.ports.channel import Accept, Capabilities
+from hermes.ports.clock import Clock
+from hermes.ports.door import Door
+
+
+class RestSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits and times; the defaults are the manifest's."""
+
+    wait_s: float = 600.0
+    keep_alive_s: float = 15.0
+    body_timeout_s: float = 30.0
+    body_bytes: int = 2_097_152
+
+
+class RestChannel:
+    """The REST API as a channel; its transport is the HTTP server itself."""
+
+    name = "rest"
+
+    def __init__(
+        self,
+        settings: RestSettings,
+        *,
+        capabilities: Capabilities,
+        origins: Origins,
+        clock: Clock,
+        make_id: MakeId,
+    ) -> None:
+        self._settings = settings
+        self._capabilities = capabilities
+        self._origins = origins
+        self._clock = clock
+        self._make_id = make_id
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the platform can do."""
+        return self._capabilities
+
+    async def connect(self, accept: Accept) -> None:
+        """Nothing to start: the server brings the requests."""
+
+    async def disconnect(self) -> None:
+        """Nothing to release."""
+
+    def routes(self, door: Door) -> Sequence[Route]:
+        """Return the routes to mount."""
+        api = _Api(
+            door, self._settings, origins=self._origins, clock=self._clock, make_id=self._make_id
+        )
+        return (
+            Route("/api/messages", Endpoint({"POST": api.post})),
+            Route("/api/messages/{id}", Endpoint({"GET": api.get})),
+        )
+
+
+class _Api:
+    def __init__(
+        self,
+        door: Door,
+        settings: RestSettings,
+        *,
+        origins: Origins,
+        clock: Clock,
+        make_id: MakeId,
+    ) -> None:
+        self._door = door
+        self._settings = settings
+        self._origins = origins
+        self._clock = clock
+        self._make_id = make_id
+
+    async def post(self, exchange: Exchange) -> Answer:
+        refuse_url_credentials(exchange)
+        caller = await self._door.authenticate(exchange.headers)
+        self._origins.check(caller, exchange.headers)
+        message: RestMessage | None = None
+        try:
+            wait = _wants_to_wait(exchange)
+            if media_type(exchange.headers) != JSON:
+                return await self._wrong_type(exchange)
+            settings = self._settings
+            raw = await exchange.body(limit=settings.body_bytes, timeout_s=settings.body_timeout_s)
+            message = read_message(raw)
+            ticket = await self._accept(message)
+        except (Refused, TryLater) as error:
+            return error_response(error, refusal=await self._note(error, message))
+        if wants_events(exchange.headers):
+            return EventStream(turn_frames(self._door, ticket), keep_alive_s=settings.keep_alive_s)
+        if wait:
+            return await self._wait(ticket)
+        return self._unfinished(ticket) if ticket.duplicate else accepted_response(ticket)
+
+    async def get(self, exchange: Exchange) -> Answer:
+        refuse_url_credentials(exchange)
+        await self._door.authenticate(exchange.headers)
+        message_id = exchange.parameter("id")
+        status = self._door.message(message_id)
+        if status is None or status.record.platform != "rest":
+            raise NotFound(
+                f"No message {message_id[:80]!r} came through this API, or it is older than the "
+                "days that messages are kept."
+            )
+        return json_response(status_view(status))
+
+    async def _accept(self, message: RestMessage) -> Ticket:
+        event = to_event(message, now=self._clock.now(), make_id=self._make_id)
+        accepted = await self._door.accept(event)
+        return Ticket(
+            id=accepted.message_id,
+            conversation=event.source.chat_id,
+            duplicate=accepted.duplicate,
+        )
+
+    async def _wait(self, ticket: Ticket) -> Answer:
+        progress = await last_progress(self._door, ticket.id, wait_s=self._settings.wait_s)
+        if progress is None:
+            return self._unfinished(ticket)
+        return turn_response(ended_view(self._door, ticket, progress=progress))
+
+    def _unfinished(self, ticket: Ticket) -> Answer:
+        status = self._door.message(ticket.id)
+        state = MessageState.NEW if status is None else status.record.state
+        return accepted_response(ticket, state=state)
+
+    async def _wrong_type(self, exchange: Exchange) -> Answer:
+        found = media_type(exchange.headers) or "none"
+        text = f"The content type is {found[:80]!r}: send the message as {JSON}."
+        refusal = await self._note(BadRequest(text), None)
+        return plain_error(415, "unsupported_media_type", text=text, refusal=refusal)
+
+    async def _note(self, error: HermesError, message: RestMessage | None) -> str:
+        external_id = message.id if message is not None else None
+        return await self._door.refuse("rest", error, external_id=external_id)
+
+
+def _wants_to_wait(exchange: Exchange) -> bool:
+    wait = exchange.query().get("wait", "true")
+    if wait not in {"true", "false"}:
+        raise BadRequest(f"The query 'wait' is {wait[:80]!r}: use wait=true or wait=false.")
+    return wait == "true"

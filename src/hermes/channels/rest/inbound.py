@@ -1,0 +1,61 @@
+"""The wire to an event: what `POST /api/messages` may carry. Pure."""
+
+import re
+from typing import Annotated, Literal
+
+import msgspec
+
+from hermes.errors import BadRequest
+from hermes.message.event import MessageEvent
+from hermes.message.ids import MakeId
+from hermes.message.parts import TextPart
+from hermes.message.source import Source
+from hermes.net.http_json import JsonBody
+
+ShortText = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+LongText = Annotated[str, msgspec.Meta(min_length=1, max_length=100_000)]
+
+_COMMAND = re.compile(r"/[A-Za-z][\w-]*(?:\s|$)")
+
+
+class RestMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of a message; without `id` every request is a new message."""
+
+    sender: ShortText
+    text: LongText
+    conversation: ShortText | None = None
+    id: ShortText | None = None
+    agent: ShortText | None = None
+
+
+_body = JsonBody(RestMessage)
+
+
+def read_message(raw: bytes) -> RestMessage:
+    """Return the message in a request body; raises `BadRequest`."""
+    message = _body.decode(raw)
+    if not message.text.strip():
+        raise BadRequest("The message's 'text' is empty: it holds nothing but white space.")
+    return message
+
+
+def to_event(message: RestMessage, *, now: float, make_id: MakeId) -> MessageEvent:
+    """Return the message as the one event shape."""
+    return MessageEvent(
+        account="default",
+        route="api",
+        external_id=message.id or make_id("x"),
+        source=Source(
+            platform="rest",
+            chat_id=message.conversation or message.sender,
+            user_id=message.sender,
+        ),
+        parts=(TextPart(message.text),),
+        at=now,
+        type=_type_of(message.text),
+        agent=message.agent,
+    )
+
+
+def _type_of(text: str) -> Literal["text", "command"]:
+    return "command" if _COMMAND.match(text) else "text"

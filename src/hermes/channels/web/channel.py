@@ -1,0 +1,216 @@
+"""The web chat: the page, its files, and the small JSON interface under `/web/`.
+
+Every request under `/web/` is authenticated first; one that changes something must come from
+the page itself. It keeps nothing; the door does.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from starlette.routing import Route
+
+from hermes.channels.web.assets import file_response, page_response, read_assets
+from hermes.channels.web.inbound import read_message, read_stop, to_event, to_stop_event
+from hermes.channels.web.outbound import conversation_json, conversations_json
+from hermes.channels.web.signin import SignIn, SignInPages
+from hermes.errors import BadRequest, NotFound, Refused, TryLater
+from hermes.message.event import MessageEvent
+from hermes.message.ids import MakeId
+from hermes.net.http_body import JSON, media_type
+from hermes.net.http_errors import error_response
+from hermes.net.http_json import json_response
+from hermes.net.http_route import Answer, Endpoint, Exchange, refuse_url_credentials
+from hermes.net.http_turn import Ticket, turn_frames
+from hermes.net.same_origin import Origins
+from hermes.net.sse import EventStream
+from hermes.ports.channel import Accept, Accepted, Capabilities
+from hermes.ports.clock import Clock
+from hermes.ports.door import Door
+
+# Any: printed as it is; the page reads `demo` and `model`.
+Info = Callable[[], Mapping[str, Any]]
+ReadEvent = Callable[[bytes], MessageEvent]
+
+
+class WebSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits and times; the defaults are the manifest's."""
+
+    keep_alive_s: float = 15.0
+    body_timeout_s: float = 30.0
+    body_bytes: int = 2_097_152
+    history: int = 200
+    conversations: int = 100
+
+
+class WebChannel:
+    """The web chat as a channel; its transport is the HTTP server itself."""
+
+    name = "web"
+
+    def __init__(
+        self,
+        settings: WebSettings,
+        *,
+        capabilities: Capabilities,
+        access: SignIn,
+        info: Info,
+        origins: Origins,
+        clock: Clock,
+        make_id: MakeId,
+    ) -> None:
+        self._settings = settings
+        self._capabilities = capabilities
+        self._access = access
+        self._info = info
+        self._origins = origins
+        self._clock = clock
+        self._make_id = make_id
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the platform can do."""
+        return self._capabilities
+
+    async def connect(self, accept: Accept) -> None:
+        """Nothing to start: the server brings the requests."""
+
+    async def disconnect(self) -> None:
+        """Nothing to release."""
+
+    def routes(self, door: Door) -> Sequence[Route]:
+        """Return the routes to mount."""
+        chat = _Chat(
+            door, self._settings, origins=self._origins, clock=self._clock, make_id=self._make_id
+        )
+        return (*self._page_routes(door), *chat.routes(self._info))
+
+    def _page_routes(self, door: Door) -> Sequence[Route]:
+        assets = read_assets()
+        signin = SignInPages(
+            door,
+            self._access,
+            assets=assets,
+            origins=self._origins,
+            body_timeout_s=self._settings.body_timeout_s,
+        )
+
+        async def page(exchange: Exchange) -> Answer:
+            if await signin.is_signed_in(exchange):
+                return page_response(assets["index.html"])
+            return signin.page()
+
+        async def file(exchange: Exchange) -> Answer:
+            name = exchange.parameter("name")
+            if name not in assets or name.endswith(".html"):
+                raise NotFound(f"The page has no file {name[:80]!r}.")
+            return file_response(assets[name], known_tag=exchange.headers.get("if-none-match"))
+
+        return (
+            Route("/", Endpoint({"GET": page}, head=True)),
+            Route("/assets/{name}", Endpoint({"GET": file}, head=True)),
+            Route("/signin", Endpoint({"GET": signin.open_link, "POST": signin.paste_token})),
+        )
+
+
+class _Chat:
+    def __init__(
+        self,
+        door: Door,
+        settings: WebSettings,
+        *,
+        origins: Origins,
+        clock: Clock,
+        make_id: MakeId,
+    ) -> None:
+        self._door = door
+        self._settings = settings
+        self._origins = origins
+        self._clock = clock
+        self._make_id = make_id
+
+    def routes(self, info: Info) -> Sequence[Route]:
+        async def tell_info(exchange: Exchange) -> Answer:
+            await self._enter(exchange)
+            return json_response(info())
+
+        return (
+            Route("/web/messages", Endpoint({"POST": self._post})),
+            Route("/web/messages/{id}/events", Endpoint({"GET": self._events})),
+            Route("/web/conversations", Endpoint({"GET": self._conversations})),
+            Route("/web/conversations/{id}", Endpoint({"GET": self._conversation})),
+            Route("/web/stop", Endpoint({"POST": self._stop})),
+            Route("/web/info", Endpoint({"GET": tell_info})),
+        )
+
+    async def _enter(self, exchange: Exchange) -> None:
+        refuse_url_credentials(exchange)
+        caller = await self._door.authenticate(exchange.headers)
+        if exchange.method != "GET":
+            self._origins.check(caller, exchange.headers)
+
+    async def _post(self, exchange: Exchange) -> Answer:
+        def read(raw: bytes) -> MessageEvent:
+            return to_event(read_message(raw), now=self._clock.now())
+
+        answer = await self._accept(exchange, read)
+        return answer if not isinstance(answer, Ticket) else self._stream(answer)
+
+    async def _stop(self, exchange: Exchange) -> Answer:
+        def read(raw: bytes) -> MessageEvent:
+            return to_stop_event(read_stop(raw), now=self._clock.now(), make_id=self._make_id)
+
+        answer = await self._accept(exchange, read)
+        return answer if not isinstance(answer, Ticket) else json_response({"id": answer.id}, 202)
+
+    async def _accept(self, exchange: Exchange, read: ReadEvent) -> Answer | Ticket:
+        await self._enter(exchange)
+        event: MessageEvent | None = None
+        try:
+            _check_type(exchange)
+            settings = self._settings
+            raw = await exchange.body(limit=settings.body_bytes, timeout_s=settings.body_timeout_s)
+            event = read(raw)
+            return _ticket(event, await self._door.accept(event))
+        except (Refused, TryLater) as error:
+            external_id = event.external_id if event is not None else None
+            refusal = await self._door.refuse("web", error, external_id=external_id)
+            return error_response(error, refusal=refusal)
+
+    async def _events(self, exchange: Exchange) -> Answer:
+        await self._enter(exchange)
+        message_id = exchange.parameter("id")
+        status = self._door.message(message_id)
+        if status is None or status.record.platform != "web" or status.record.event is None:
+            raise NotFound(f"No message {message_id[:80]!r} came through this page.")
+        conversation = status.record.event.source.chat_id
+        return self._stream(Ticket(id=message_id, conversation=conversation, duplicate=True))
+
+    async def _conversation(self, exchange: Exchange) -> Answer:
+        await self._enter(exchange)
+        conversation = exchange.parameter("id")
+        found = self._door.conversation("web", conversation, limit=self._settings.history)
+        return json_response(conversation_json(conversation, found))
+
+    async def _conversations(self, exchange: Exchange) -> Answer:
+        await self._enter(exchange)
+        rows = self._door.conversations("web", limit=self._settings.conversations)
+        return json_response(conversations_json(rows))
+
+    def _stream(self, ticket: Ticket) -> EventStream:
+        frames = turn_frames(self._door, ticket)
+        return EventStream(frames, keep_alive_s=self._settings.keep_alive_s)
+
+
+def _check_type(exchange: Exchange) -> None:
+    # A foreign form can send plain text or a form without asking first; it cannot send this.
+    if media_type(exchange.headers) != JSON:
+        raise BadRequest(f"The content type has to be {JSON}.")
+
+
+def _ticket(event: MessageEvent, accepted: Accepted) -> Ticket:
+    return Ticket(
+        id=accepted.message_id,
+        conversation=event.source.chat_id,
+        duplicate=accepted.duplicate,
+    )

@@ -1,0 +1,88 @@
+"""The wire to an event: what the page may send. Pure."""
+
+import re
+from typing import Annotated
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from hermes.errors import BadRequest
+from hermes.message.event import MessageEvent
+from hermes.message.ids import MakeId
+from hermes.message.parts import TextPart
+from hermes.message.source import Source
+from hermes.net.http_json import JsonBody
+
+ShortText = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+LongText = Annotated[str, msgspec.Meta(min_length=1, max_length=100_000)]
+
+STOP = "/stop"
+_COMMAND = re.compile(r"/[A-Za-z][\w-]*(?:\s|$)")
+
+
+class WebMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a person wrote; the page makes `id`, so a repeated request is the same message."""
+
+    conversation: ShortText
+    text: LongText
+    id: ShortText
+
+
+class StopRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The wish to end the running turn of a conversation."""
+
+    conversation: ShortText
+
+
+class TokenForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A pasted token."""
+
+    token: ShortText
+
+
+_message = JsonBody(WebMessage)
+_stop = JsonBody(StopRequest)
+_token = JsonBody(TokenForm)
+
+
+def read_message(raw: bytes) -> WebMessage:
+    """Return the message in a request body; raises `BadRequest`."""
+    message = _message.decode(raw)
+    if not message.text.strip():
+        raise BadRequest("The message is empty: write something first.")
+    return message
+
+
+def read_stop(raw: bytes) -> StopRequest:
+    """Return the stop request in a body; raises `BadRequest`."""
+    return _stop.decode(raw)
+
+
+def read_token(raw: bytes, *, is_form: bool) -> str:
+    """Return the token in a sign-in body, JSON or form; raises `BadRequest`."""
+    if not is_form:
+        return _token.decode(raw).token.strip()
+    fields = dict(parse_qsl(raw.decode("latin-1")))
+    return fields.get("token", "").strip()
+
+
+def to_event(message: WebMessage, *, now: float) -> MessageEvent:
+    """Return the message as the one event shape."""
+    return _event(message.conversation, message.text, external_id=message.id, now=now)
+
+
+def to_stop_event(stop: StopRequest, *, now: float, make_id: MakeId) -> MessageEvent:
+    """Return the stop as a command in the same conversation."""
+    return _event(stop.conversation, STOP, external_id=make_id("x"), now=now)
+
+
+def _event(conversation: str, text: str, *, external_id: str, now: float) -> MessageEvent:
+    return MessageEvent(
+        account="default",
+        route="web",
+        external_id=external_id,
+        source=Source(platform="web", chat_id=conversation, user_id="owner"),
+        parts=(TextPart(text),),
+        at=now,
+        type="command" if _COMMAND.match(text) else "text",
+    )

@@ -1,0 +1,120 @@
+"""Signing a browser in: the one-time link, the pasted token, and the cookie that follows.
+
+Serves `/signin`. What a code or a token is worth is decided by the `SignIn` that is handed in.
+"""
+
+from typing import Protocol
+
+from hermes.channels.web.assets import Asset, page_response
+from hermes.channels.web.inbound import read_token
+from hermes.errors import Forbidden, Unauthenticated
+from hermes.net.http_body import FORM, JSON, media_type
+from hermes.net.http_errors import plain_error
+from hermes.net.http_json import json_response
+from hermes.net.http_route import Answer, Exchange
+from hermes.net.same_origin import Origins
+from hermes.ports.channel import HttpResponse
+from hermes.ports.door import Door
+
+_BODY_BYTES = 4096
+
+
+class SignIn(Protocol):
+    """What the web chat asks of the server's access control."""
+
+    async def sign_in(self, code: str) -> str:
+        """Use up a one-time code; returns the session's secret or raises `Unauthenticated`."""
+        ...
+
+    async def sign_in_with_token(self, token: str) -> str:
+        """Return a new session's secret for a valid token or raise `Unauthenticated`."""
+        ...
+
+    def cookie(self, session: str, *, secure: bool) -> str:
+        """Return the Set-Cookie value that keeps the session in a browser."""
+        ...
+
+
+class SignInPages:
+    """The handlers of `/signin`."""
+
+    def __init__(
+        self,
+        door: Door,
+        access: SignIn,
+        *,
+        assets: dict[str, Asset],
+        origins: Origins,
+        body_timeout_s: float,
+    ) -> None:
+        self._door = door
+        self._access = access
+        self._assets = assets
+        self._origins = origins
+        self._body_timeout_s = body_timeout_s
+
+    def page(self, status: int = 200) -> HttpResponse:
+        """Return the page that says how to sign in."""
+        return page_response(self._assets["signin.html"], status)
+
+    async def is_signed_in(self, exchange: Exchange) -> bool:
+        """Tell whether the request carries a valid session."""
+        try:
+            await self._door.authenticate(exchange.headers)
+        except Unauthenticated:
+            return False
+        return True
+
+    async def open_link(self, exchange: Exchange) -> Answer:
+        """Handle the one-time link; opening it again in the same browser is no error."""
+        if "prefetch" in exchange.headers.get("sec-purpose", ""):
+            text = "A browser may not use a one-time link before it is opened."
+            return plain_error(503, "not_opened_yet", text=text)
+        code = exchange.query().get("code", "")
+        if not code:
+            return self.page()
+        try:
+            session = await self._access.sign_in(code)
+        except Unauthenticated:
+            if await self.is_signed_in(exchange):
+                return _to_chat({})
+            return page_response(self._assets["link_used.html"], 401)
+        return _to_chat(self._cookie(exchange, session))
+
+    async def paste_token(self, exchange: Exchange) -> Answer:
+        """Handle the form of the sign-in page, sent by its script or by the browser alone."""
+        self._check_origin(exchange)
+        kind = media_type(exchange.headers)
+        if kind not in {JSON, FORM}:
+            text = f"The content type is {kind[:80]!r}: send the token as {JSON} or as a form."
+            return plain_error(415, "unsupported_media_type", text=text)
+        raw = await exchange.body(limit=_BODY_BYTES, timeout_s=self._body_timeout_s)
+        token = read_token(raw, is_form=kind == FORM)
+        try:
+            session = await self._access.sign_in_with_token(token)
+        except Unauthenticated:
+            if kind == FORM:
+                return page_response(self._assets["token_wrong.html"], 401)
+            raise
+        headers = self._cookie(exchange, session)
+        return (
+            _to_chat(headers)
+            if kind == FORM
+            else json_response({"signed_in": True}, headers=headers)
+        )
+
+    def _check_origin(self, exchange: Exchange) -> None:
+        # A form sent under `Referrer-Policy: no-referrer` has the origin "null"; only the
+        # fetch metadata then says whose form it was.
+        headers = exchange.headers
+        own_form = headers.get("sec-fetch-site") == "same-origin"
+        if "origin" in headers and not own_form and not self._origins.is_same(headers):
+            raise Forbidden("Another site's page sent this sign-in: open this server's own page.")
+
+    def _cookie(self, exchange: Exchange, session: str) -> dict[str, str]:
+        secure = self._origins.is_secure(str(exchange.scope["scheme"]), exchange.headers)
+        return {"set-cookie": self._access.cookie(session, secure=secure)}
+
+
+def _to_chat(headers: dict[str, str]) -> HttpResponse:
+    return HttpResponse(status=303, content_type="text/plain", headers={"location": "/", **headers})

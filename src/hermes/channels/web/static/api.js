@@ -1,0 +1,68 @@
+// The server's JSON interface, and the reading of its event streams.
+
+export class ServerError extends Error {
+  constructor(status, body, retryAfter) {
+    super(body?.message ?? `The server answered ${status}.`);
+    this.status = status;
+    this.refusal = body?.refusal ?? null;
+    this.retryAfter = retryAfter;
+  }
+}
+
+async function call(path, options = {}) {
+  const answer = await fetch(path, { cache: "no-store", ...options });
+  if (answer.ok) return answer;
+  if (answer.status === 401) location.reload();
+  const body = await answer.json().catch(() => null);
+  throw new ServerError(answer.status, body?.error, Number(answer.headers.get("retry-after")));
+}
+
+async function post(path, value, signal) {
+  return call(path, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(value),
+    signal,
+  });
+}
+
+export const getInfo = async () => (await call("/web/info")).json();
+
+export const getConversations = async () => (await call("/web/conversations")).json();
+
+export const getConversation = async (id) =>
+  (await call(`/web/conversations/${encodeURIComponent(id)}`)).json();
+
+export const stopConversation = async (conversation) => post("/web/stop", { conversation });
+
+export const postMessage = async (message, signal) => post("/web/messages", message, signal);
+
+export const getEvents = async (id, signal) =>
+  call(`/web/messages/${encodeURIComponent(id)}/events`, { signal });
+
+// Yields {event, data}; `onBytes` hears of every piece that arrives, keep-alives too.
+export async function* readEvents(answer, onBytes) {
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    onBytes();
+    const frames = (rest + value).split("\n\n");
+    rest = frames.pop();
+    for (const frame of frames) {
+      const parsed = parseFrame(frame);
+      if (parsed) yield parsed;
+    }
+  }
+}
+
+function parseFrame(frame) {
+  let event = "message";
+  let data = "";
+  for (const line of frame.split("\n")) {
+    if (line.startsWith("event: ")) event = line.slice(7);
+    else if (line.startsWith("data: ")) data += line.slice(6);
+  }
+  return data ? { event, data: JSON.parse(data) } : null;
+}

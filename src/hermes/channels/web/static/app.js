@@ -1,0 +1,330 @@
+// The chat page: which conversation is open, what is being written, and every key and button.
+
+import { getConversation, getConversations, getInfo, stopConversation } from "./api.js";
+import { closeOverlay, drawConversations, setUpSidebar } from "./sidebar.js";
+import { Turn } from "./turn.js";
+import { element, ReplyView, saidNode } from "./view.js";
+
+const find = (id) => document.getElementById(id);
+const text = find("text");
+const scroll = find("scroll");
+const messages = find("messages");
+const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
+
+const state = { conversation: "", turns: new Set(), sticks: true };
+
+// Conversations
+
+async function open(id) {
+  for (const turn of state.turns) turn.leave();
+  state.turns.clear();
+  state.conversation = id;
+  messages.replaceChildren();
+  setTitle("");
+  showEmpty();
+  update();
+  closeOverlay();
+  text.focus();
+  await loadConversation(id);
+}
+
+async function loadConversation(id) {
+  try {
+    const { messages: kept } = await getConversation(id);
+    if (state.conversation !== id) return;
+    kept.forEach(showKept);
+    toEnd();
+    refreshList();
+  } catch (problem) {
+    if (state.conversation === id) showLoadProblem(id, problem);
+  }
+}
+
+function showKept({ text: said, turn }) {
+  messages.append(saidNode(said));
+  if (messages.childElementCount === 1) setTitle(said);
+  showEmpty();
+  const view = addReply();
+  if (turn.state !== "done") follow(view, { messageId: turn.id }, said);
+  else endTurn(view, turn, said);
+}
+
+function showLoadProblem(id, problem) {
+  const view = addReply();
+  view.settle();
+  view.card("problem-card", {
+    title: "This conversation could not be loaded",
+    text: problem instanceof TypeError ? "The server cannot be reached." : problem.message,
+    buttons: [["Try again", () => open(id)]],
+  });
+  showEmpty();
+}
+
+function newConversation() {
+  location.hash = `/${newId()}`;
+}
+
+// `randomUUID` exists only on https and localhost, not on a plain address of the local net.
+function newId() {
+  if (crypto.randomUUID) return crypto.randomUUID();
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+async function refreshList() {
+  try {
+    const { conversations } = await getConversations();
+    drawConversations(conversations, state.conversation);
+    const own = conversations.find(({ id }) => id === state.conversation);
+    if (own?.title) setTitle(own.title);
+  } catch {
+    // The list is a convenience: the next message asks for it again.
+  }
+}
+
+function setTitle(said) {
+  const title = (said ?? "").trim().split("\n")[0].slice(0, 80) || "New conversation";
+  find("title").textContent = title;
+  document.title = title === "New conversation" ? "Hermes" : `${title} · Hermes`;
+}
+
+// Turns
+
+function say(said) {
+  messages.append(saidNode(said));
+  if (messages.childElementCount === 1) setTitle(said);
+  showEmpty();
+  ask(said);
+}
+
+function ask(said) {
+  const view = addReply();
+  const message = { conversation: state.conversation, text: said, id: newId() };
+  follow(view, { message }, said);
+  toEnd();
+}
+
+function addReply() {
+  const view = new ReplyView(announce);
+  view.onDraw = stick;
+  messages.append(view.node);
+  return view;
+}
+
+function follow(view, what, said) {
+  const turn = new Turn(what, {
+    accepted: () => what.message && refreshList(),
+    restart: () => view.restart(),
+    event: (event, data) => showEvent(view, event, data),
+    link: showLink,
+    failed: (problem) => {
+      forget(turn);
+      showProblem(view, problem.message, () => ask(said));
+    },
+    end: (event, data) => {
+      forget(turn);
+      if (event === "parked") showQuestion(view, data, said);
+      else endTurn(view, data, said, true);
+      stick();
+    },
+  });
+  state.turns.add(turn);
+  update();
+  turn.follow();
+}
+
+function forget(turn) {
+  state.turns.delete(turn);
+  update();
+}
+
+function showEvent(view, event, data) {
+  if (event === "delta") view.add(data.text);
+  else if (event === "snapshot") view.replace(data.text);
+  else if (event === "status") view.tell(data.text);
+  else if (event === "tool") view.tell(`Using ${data.name}`);
+  stick();
+}
+
+function endTurn(view, turn, said, isLive = false) {
+  view.end(turn, { isLive });
+  if (turn.outcome === "failed") {
+    showProblem(view, turn.reply || turn.reason || "No reason was given.", () => ask(said));
+  }
+}
+
+function showProblem(view, problem, retry) {
+  view.settle();
+  view.card("problem-card", {
+    title: "That did not work",
+    text: problem,
+    buttons: [["Try again", () => retryIn(view, retry)]],
+  });
+  stick();
+}
+
+function retryIn(view, retry) {
+  view.node.remove();
+  retry();
+  text.focus();
+}
+
+function showQuestion(view, turn, said) {
+  view.text = turn.reply ?? view.text;
+  view.settle();
+  const decide = (command) => {
+    const message = { conversation: state.conversation, text: command, id: newId() };
+    const again = () => {
+      view.node.remove();
+      follow(addReply(), { messageId: turn.id }, said);
+    };
+    new Turn({ message }, { ...silent, end: again, failed: again }).follow();
+  };
+  view.card("question-card", {
+    text: "This needs your word before it goes on.",
+    buttons: [["Approve", () => decide("/approve")], ["Deny", () => decide("/deny")]],
+  });
+}
+
+const nothing = () => {};
+const silent = { accepted: nothing, restart: nothing, event: nothing, link: nothing };
+
+async function stop() {
+  if (!state.turns.size) return;
+  try {
+    await stopConversation(state.conversation);
+  } catch {
+    announce("Stopping did not work.");
+    showLink(false);
+  }
+}
+
+// The page around it
+
+function showLink(isUp) {
+  const link = find("link");
+  link.hidden = isUp;
+  link.textContent = isUp ? "" : navigator.onLine
+    ? "The connection to Hermes is lost. Reconnecting …"
+    : "You are offline. This goes on when the connection is back.";
+}
+
+function showEmpty() {
+  const isEmpty = messages.childElementCount === 0;
+  find("empty").hidden = !isEmpty;
+  messages.hidden = isEmpty;
+}
+
+function announce(said) {
+  const holder = find("announcer");
+  holder.append(element("p", "", said));
+  while (holder.childElementCount > 20) holder.firstChild.remove();
+}
+
+function update() {
+  find("stop").hidden = state.turns.size === 0;
+  find("send").disabled = text.value.trim() === "";
+}
+
+function stick() {
+  if (state.sticks) scroll.scrollTop = scroll.scrollHeight;
+}
+
+function toEnd() {
+  state.sticks = true;
+  find("jump").hidden = true;
+  stick();
+}
+
+function onScroll() {
+  state.sticks = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 60;
+  find("jump").hidden = state.sticks;
+}
+
+function grow() {
+  text.style.height = "auto";
+  text.style.height = `${text.scrollHeight}px`;
+  update();
+}
+
+function submit() {
+  const said = text.value.trim();
+  if (!said) return;
+  text.value = "";
+  grow();
+  say(said);
+  text.focus();
+}
+
+function onTextKey(event) {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  submit();
+}
+
+function onPageKey(event) {
+  if (event.key === "Escape") {
+    if (!closeOverlay()) stop();
+  } else if (event.key.toLowerCase() === "k" && (event.metaKey || event.ctrlKey)) {
+    event.preventDefault();
+    newConversation();
+  }
+}
+
+async function showInfo() {
+  try {
+    const info = await getInfo();
+    find("model").textContent = info.model ?? "";
+    find("model").hidden = !info.model;
+    find("notice").hidden = !info.demo || sessionStorage.getItem("notice") === "hidden";
+  } catch {
+    // Without it the page only lacks the model's name.
+  }
+}
+
+function openFromAddress() {
+  const named = /^#\/(.+)$/.exec(location.hash);
+  const id = named ? decodeURIComponent(named[1]) : newId();
+  if (!named) history.replaceState(null, "", `#/${id}`);
+  open(id);
+}
+
+function useIdea(event) {
+  const idea = event.target.closest(".idea");
+  if (!idea) return;
+  text.value = idea.textContent;
+  grow();
+  text.focus();
+}
+
+function setUp() {
+  find("new-key").textContent = isMac ? "⌘ K" : "Ctrl K";
+  find("composer").addEventListener("submit", (event) => {
+    event.preventDefault();
+    submit();
+  });
+  text.addEventListener("keydown", onTextKey);
+  text.addEventListener("input", grow);
+  scroll.addEventListener("scroll", onScroll, { passive: true });
+  addEventListener("keydown", onPageKey);
+  addEventListener("hashchange", openFromAddress);
+  addEventListener("offline", () => state.turns.size && showLink(false));
+  find("stop").addEventListener("click", stop);
+  find("new").addEventListener("click", newConversation);
+  find("jump").addEventListener("click", toEnd);
+  find("empty").addEventListener("click", useIdea);
+  find("close-notice").addEventListener("click", () => {
+    sessionStorage.setItem("notice", "hidden");
+    find("notice").hidden = true;
+    text.focus();
+  });
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    text.focus();
+  });
+  setUpSidebar();
+}
+
+setUp();
+showInfo();
+openFromAddress();

@@ -1,0 +1,175 @@
+// The inside of a line: code, bold, italic, struck out, links. Builds nodes, never HTML. A mark
+// without its partner is plain text, and each kind of mark is searched for at most once in vain.
+
+const MAX_DEPTH = 10;
+const SAFE = new Set(["http:", "https:", "mailto:"]);
+const ESCAPABLE = "\\`*_{}[]()#+-.!|<>~";
+const STYLES = [
+  ["**", "strong"],
+  ["__", "strong"],
+  ["~~", "s"],
+  ["*", "em"],
+  ["_", "em"],
+];
+
+export function appendInline(node, text) {
+  scan(node, text, 0);
+}
+
+export function safeAddress(text) {
+  try {
+    const url = new URL(text);
+    return SAFE.has(url.protocol) ? url.href : null;
+  } catch {
+    return null;
+  }
+}
+
+function scan(node, text, depth) {
+  const lost = new Set();
+  let plain = "";
+  let at = 0;
+  const flush = () => {
+    if (plain) node.append(plain);
+    plain = "";
+  };
+  while (at < text.length) {
+    const found = depth < MAX_DEPTH ? spanAt(text, at, depth, lost) : null;
+    if (found) {
+      flush();
+      node.append(found.node);
+      at = found.end;
+    } else if (text[at] === "\\" && ESCAPABLE.includes(text[at + 1] ?? " ")) {
+      plain += text[at + 1];
+      at += 2;
+    } else {
+      plain += text[at];
+      at += 1;
+    }
+  }
+  flush();
+}
+
+function spanAt(text, at, depth, lost) {
+  switch (text[at]) {
+    case "`":
+      return codeAt(text, at, lost);
+    case "!":
+      return text[at + 1] === "[" ? linkAt(text, at + 1, depth, lost) : null;
+    case "[":
+      return linkAt(text, at, depth, lost);
+    case "<":
+      return angleAt(text, at);
+    case "h":
+      return bareAt(text, at);
+    case "*":
+    case "_":
+    case "~":
+      return styleAt(text, at, depth, lost);
+    default:
+      return null;
+  }
+}
+
+function codeAt(text, at, lost) {
+  const marks = /^`+/.exec(text.slice(at, at + 16))[0];
+  if (lost.has(marks)) return null;
+  const end = text.indexOf(marks, at + marks.length);
+  if (end < 0) {
+    lost.add(marks);
+    return null;
+  }
+  const node = document.createElement("code");
+  node.textContent = text.slice(at + marks.length, end).replace(/^ (.*\S.*) $/, "$1");
+  return { node, end: end + marks.length };
+}
+
+function styleAt(text, at, depth, lost) {
+  for (const [mark, tag] of STYLES) {
+    if (!text.startsWith(mark, at) || lost.has(mark)) continue;
+    const start = at + mark.length;
+    if (/\s/.test(text[start] ?? " ")) continue;
+    if (mark[0] === "_" && /\w/.test(text[at - 1] ?? " ")) continue;
+    const end = closerOf(text, mark, start);
+    if (end < 0) {
+      lost.add(mark);
+      continue;
+    }
+    const node = document.createElement(tag);
+    scan(node, text.slice(start, end), depth + 1);
+    return { node, end: end + mark.length };
+  }
+  return null;
+}
+
+function closerOf(text, mark, start) {
+  let at = text.indexOf(mark, start + 1);
+  while (at >= 0) {
+    const before = text[at - 1];
+    const after = text[at + mark.length] ?? " ";
+    const whole = mark.length === 2 || (before !== mark && after !== mark);
+    const ends = !/\s/.test(before) && before !== "\\" && !(mark[0] === "_" && /\w/.test(after));
+    if (whole && ends) return mark.length === 2 && after === mark[0] ? at + 1 : at;
+    at = text.indexOf(mark, at + (whole ? 1 : 2));
+  }
+  return -1;
+}
+
+function linkAt(text, at, depth, lost) {
+  if (lost.has("](")) return null;
+  const middle = text.indexOf("](", at);
+  if (middle < 0) {
+    lost.add("](");
+    return null;
+  }
+  const end = closingParenthesis(text, middle + 2);
+  const label = text.slice(at + 1, middle);
+  if (end < 0 || label.includes("[") || label === "") return null;
+  const target = text.slice(middle + 2, end).trim().replace(/\s+["'(].*$/, "");
+  const href = safeAddress(target);
+  if (href === null) return null;
+  const node = anchor(href);
+  scan(node, label, depth + 1);
+  return { node, end: end + 1 };
+}
+
+function closingParenthesis(text, start) {
+  let open = 0;
+  for (let at = start; at < Math.min(text.length, start + 4000); at += 1) {
+    if (text[at] === "(") open += 1;
+    else if (text[at] === ")") {
+      if (open === 0) return at;
+      open -= 1;
+    }
+  }
+  return -1;
+}
+
+function angleAt(text, at) {
+  const match = /^<((?:https?:\/\/|mailto:)[^\s<>]{1,2000})>/i.exec(text.slice(at, at + 2100));
+  return match ? addressSpan(match[1], at + match[0].length) : null;
+}
+
+function bareAt(text, at) {
+  if (!text.startsWith("http://", at) && !text.startsWith("https://", at)) return null;
+  if (/\w/.test(text[at - 1] ?? " ")) return null;
+  const raw = /^[^\s<>"'`]{1,2000}/.exec(text.slice(at, at + 2100))[0];
+  const address = raw.replace(/[.,;:!?*_~)\]]+$/, "");
+  return addressSpan(address, at + address.length);
+}
+
+function addressSpan(address, end) {
+  const href = safeAddress(address);
+  if (href === null) return null;
+  const node = anchor(href);
+  node.append(address.replace(/^mailto:/i, ""));
+  return { node, end };
+}
+
+function anchor(href) {
+  const node = document.createElement("a");
+  node.href = href;
+  node.rel = "noopener noreferrer";
+  node.target = "_blank";
+  return node;
+}

@@ -1,0 +1,260 @@
+// Markdown to DOM nodes. Nothing here ever parses HTML: every character of a reply ends up in a
+// text node, so markup in it stays text. Blocks that did not change keep their nodes, which
+// makes streaming cheap and keeps a selection alive.
+
+import { appendInline } from "./inline.js";
+
+const MAX_DEPTH = 8;
+
+const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^`\s]*)/;
+const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$/;
+const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
+const QUOTE = /^ {0,3}> ?/;
+const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
+const TABLE_RULE = /^ {0,3}\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
+
+export function renderInto(container, text) {
+  const blocks = splitBlocks(text);
+  const old = container.blocks ?? [];
+  let same = 0;
+  while (same < blocks.length && same < old.length && old[same].source === blocks[same].source) {
+    same += 1;
+  }
+  while (container.childNodes.length > same) container.lastChild.remove();
+  for (const block of blocks.slice(same)) container.append(renderBlock(block, 0));
+  container.blocks = blocks;
+}
+
+export function plainText(text) {
+  const holder = document.createElement("div");
+  renderInto(holder, text);
+  return [...holder.childNodes].map((node) => node.textContent).join("\n");
+}
+
+function splitBlocks(text) {
+  const lines = text.replace(/\r\n?/g, "\n").split("\n");
+  const blocks = [];
+  let at = 0;
+  while (at < lines.length) {
+    if (lines[at].trim() === "") {
+      at += 1;
+      continue;
+    }
+    const kind = kindOf(lines, at);
+    const end = endOf(kind, lines, at);
+    const own = lines.slice(at, end);
+    blocks.push({ kind, lines: own, source: `${kind}\n${own.join("\n")}` });
+    at = end;
+  }
+  return blocks;
+}
+
+function kindOf(lines, at) {
+  const line = lines[at];
+  if (FENCE.test(line)) return "code";
+  if (HEADING.test(line)) return "heading";
+  if (RULE.test(line)) return "rule";
+  if (QUOTE.test(line)) return "quote";
+  if (ITEM.test(line)) return "list";
+  if (line.includes("|") && at + 1 < lines.length && isTableRule(lines[at + 1])) return "table";
+  return "paragraph";
+}
+
+function isTableRule(line) {
+  return line.includes("-") && line.includes("|") && TABLE_RULE.test(line);
+}
+
+function endOf(kind, lines, start) {
+  let at = start + 1;
+  if (kind === "heading" || kind === "rule") return at;
+  if (kind === "code") {
+    const fence = FENCE.exec(lines[start])[1];
+    while (at < lines.length && !closesFence(lines[at], fence)) at += 1;
+    return Math.min(at + 1, lines.length);
+  }
+  if (kind === "list") return endOfList(lines, at);
+  while (at < lines.length && lines[at].trim() !== "") {
+    if (kind === "quote" && !QUOTE.test(lines[at])) break;
+    if (kind === "table" && !lines[at].includes("|") && at > start + 1) break;
+    if (kind === "paragraph" && kindOf(lines, at) !== "paragraph") break;
+    at += 1;
+  }
+  return at;
+}
+
+function closesFence(line, fence) {
+  const mark = line.trim();
+  return mark.length >= fence.length && mark === fence[0].repeat(mark.length);
+}
+
+function endOfList(lines, start) {
+  const first = ITEM.exec(lines[start - 1]);
+  let at = start;
+  while (at < lines.length) {
+    const item = ITEM.exec(lines[at]);
+    if (item && item[1].length <= first[1].length + 1 && isNumbered(item) !== isNumbered(first)) break;
+    if (lines[at].trim() === "") {
+      const next = lines[at + 1] ?? "";
+      if (!ITEM.test(next) && !/^\s{2,}\S/.test(next)) break;
+    } else if (!item && !/^\s{2,}/.test(lines[at])) {
+      if (kindOf(lines, at) !== "paragraph" || lines[at - 1].trim() === "") break;
+    }
+    at += 1;
+  }
+  return at;
+}
+
+function isNumbered(item) {
+  return /\d/.test(item[2]);
+}
+
+function renderBlock(block, depth) {
+  if (depth > MAX_DEPTH) return paragraph(block.lines);
+  switch (block.kind) {
+    case "code":
+      return code(block.lines);
+    case "heading":
+      return heading(block.lines[0]);
+    case "rule":
+      return document.createElement("hr");
+    case "quote":
+      return quote(block.lines, depth);
+    case "list":
+      return list(block.lines, depth);
+    case "table":
+      return table(block.lines);
+    default:
+      return paragraph(block.lines);
+  }
+}
+
+function paragraph(lines) {
+  const node = document.createElement("p");
+  lines.forEach((line, index) => {
+    if (index > 0) node.append(document.createElement("br"));
+    appendInline(node, line.trim());
+  });
+  return node;
+}
+
+function heading(line) {
+  const [, marks, text] = HEADING.exec(line);
+  const node = document.createElement(`h${marks.length}`);
+  appendInline(node, text);
+  return node;
+}
+
+function quote(lines, depth) {
+  const node = document.createElement("blockquote");
+  const inner = lines.map((line) => line.replace(QUOTE, "")).join("\n");
+  for (const block of splitBlocks(inner)) node.append(renderBlock(block, depth + 1));
+  return node;
+}
+
+function code(lines) {
+  const [, fence, language] = FENCE.exec(lines[0]);
+  const last = lines.length > 1 && closesFence(lines[lines.length - 1], fence);
+  const text = lines.slice(1, last ? -1 : undefined).join("\n");
+  const node = document.createElement("div");
+  node.className = "code";
+  const head = document.createElement("div");
+  head.className = "code-head";
+  const name = document.createElement("span");
+  name.textContent = language || "text";
+  const copy = document.createElement("button");
+  copy.type = "button";
+  copy.textContent = "Copy";
+  copy.setAttribute("aria-label", "Copy the code");
+  copy.addEventListener("click", () => copyText(text, copy));
+  head.append(name, copy);
+  const pre = document.createElement("pre");
+  pre.tabIndex = 0;
+  const inner = document.createElement("code");
+  inner.textContent = text;
+  pre.append(inner);
+  node.append(head, pre);
+  return node;
+}
+
+async function copyText(text, button) {
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "Select and copy by hand";
+  }
+  setTimeout(() => (button.textContent = "Copy"), 1600);
+}
+
+function list(lines, depth) {
+  const first = ITEM.exec(lines[0]);
+  const [, indent, mark] = first;
+  const node = document.createElement(isNumbered(first) ? "ol" : "ul");
+  if (node.tagName === "OL" && Number.parseInt(mark, 10) !== 1) {
+    node.start = Number.parseInt(mark, 10);
+  }
+  for (const item of splitItems(lines, indent.length)) node.append(listItem(item, depth));
+  return node;
+}
+
+function splitItems(lines, indent) {
+  const items = [];
+  for (const line of lines) {
+    const match = ITEM.exec(line);
+    if (match && (match[1].length <= indent + 1 || items.length === 0)) items.push([match[3]]);
+    else items[items.length - 1].push(line);
+  }
+  return items;
+}
+
+function listItem(lines, depth) {
+  const node = document.createElement("li");
+  const rest = lines.slice(1);
+  const widths = rest.filter((line) => line.trim()).map((line) => line.search(/\S/));
+  const shift = widths.length ? Math.min(...widths) : 0;
+  const inner = [lines[0], ...rest.map((line) => line.slice(shift))].join("\n");
+  const blocks = splitBlocks(inner);
+  blocks.forEach((block, index) => {
+    const child = renderBlock(block, depth + 1);
+    if (index === 0 && block.kind === "paragraph") node.append(...child.childNodes);
+    else node.append(child);
+  });
+  return node;
+}
+
+function table(lines) {
+  const holder = document.createElement("div");
+  holder.className = "table";
+  holder.tabIndex = 0;
+  const node = document.createElement("table");
+  const sides = cells(lines[1]).map(sideOf);
+  const head = document.createElement("thead");
+  head.append(tableRow(lines[0], "th", sides));
+  const body = document.createElement("tbody");
+  for (const line of lines.slice(2)) body.append(tableRow(line, "td", sides));
+  node.append(head, body);
+  holder.append(node);
+  return holder;
+}
+
+function tableRow(line, tag, sides) {
+  const row = document.createElement("tr");
+  const found = cells(line);
+  sides.forEach((side, index) => {
+    const cell = document.createElement(tag);
+    if (side) cell.className = side;
+    appendInline(cell, found[index] ?? "");
+    row.append(cell);
+  });
+  return row;
+}
+
+function cells(line) {
+  const inner = line.trim().replace(/^\|/, "").replace(/(?<!\\)\|$/, "");
+  return inner.split(/(?<!\\)\|/).map((cell) => cell.replaceAll("\\|", "|").trim());
+}
+
+function sideOf(cell) {
+  if (cell.startsWith(":") && cell.endsWith(":")) return "center";
+  return cell.endsWith(":") ? "right" : "";
+}

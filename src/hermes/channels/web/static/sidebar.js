@@ -1,0 +1,77 @@
+// The list of conversations, and how the sidebar opens and closes on wide and small screens.
+
+import { element } from "./view.js";
+
+const SMALL = matchMedia("(max-width: 48rem)");
+const body = document.body;
+const find = (id) => document.getElementById(id);
+
+export function setUpSidebar() {
+  find("open-sidebar").addEventListener("click", () => show(true));
+  find("close-sidebar").addEventListener("click", () => show(false));
+  find("shade").addEventListener("click", () => show(false));
+  SMALL.addEventListener("change", apply);
+  body.classList.toggle("narrow", remembered());
+  apply();
+}
+
+export function closeOverlay() {
+  if (!SMALL.matches || !body.classList.contains("open")) return false;
+  show(false);
+  return true;
+}
+
+function show(isShown) {
+  if (SMALL.matches) {
+    body.classList.toggle("open", isShown);
+  } else {
+    body.classList.toggle("narrow", !isShown);
+    localStorage.setItem("sidebar", isShown ? "shown" : "hidden");
+  }
+  apply();
+  find(isShown ? "close-sidebar" : "open-sidebar").focus();
+}
+
+function apply() {
+  if (!SMALL.matches) body.classList.remove("open");
+  const isShown = SMALL.matches ? body.classList.contains("open") : !body.classList.contains("narrow");
+  find("open-sidebar").setAttribute("aria-expanded", String(isShown));
+  find("main").inert = SMALL.matches && isShown;
+}
+
+function remembered() {
+  return localStorage.getItem("sidebar") === "hidden";
+}
+
+export function drawConversations(conversations, current) {
+  const holder = find("conversations");
+  const groups = new Map();
+  for (const conversation of conversations) {
+    const day = dayOf(conversation.at);
+    if (!groups.has(day)) groups.set(day, []);
+    groups.get(day).push(conversation);
+  }
+  holder.replaceChildren();
+  if (!conversations.length) holder.append(element("p", "none", "Your conversations appear here."));
+  for (const [day, items] of groups) holder.append(element("h2", "", day), listOf(items, current));
+}
+
+function listOf(items, current) {
+  const list = element("ul");
+  for (const { id, title } of items) {
+    const item = element("li");
+    const link = element("a", "", title || "Conversation");
+    link.href = `#/${encodeURIComponent(id)}`;
+    if (id === current) link.setAttribute("aria-current", "page");
+    item.append(link);
+    list.append(item);
+  }
+  return list;
+}
+
+function dayOf(at) {
+  const midnight = new Date().setHours(0, 0, 0, 0);
+  if (at * 1000 >= midnight) return "Today";
+  if (at * 1000 >= midnight - 86400000) return "Yesterday";
+  return at * 1000 >= midnight - 7 * 86400000 ? "This week" : "Earlier";
+}

@@ -1,0 +1,145 @@
+// Messages on the page: what was said, the reply as it grows, its price, its problems.
+
+import { plainText, renderInto } from "./markdown.js";
+
+const ENDINGS = {
+  interrupted: "Stopped",
+  expired: "Expired before it was answered",
+  merged: "Answered together with another message",
+  refused: "Refused",
+  failed: "Failed",
+};
+
+export function element(tag, className = "", text = "") {
+  const node = document.createElement(tag);
+  if (className) node.className = className;
+  if (text) node.textContent = text;
+  return node;
+}
+
+export function saidNode(text) {
+  const node = element("article", "message mine", text ?? "This message was erased.");
+  node.setAttribute("aria-label", "You");
+  return node;
+}
+
+export class ReplyView {
+  constructor(announce) {
+    this.announce = announce;
+    this.text = "";
+    this.spoken = 0;
+    this.frame = 0;
+    this.node = element("article", "message reply writing");
+    this.node.setAttribute("aria-label", "Hermes");
+    this.node.setAttribute("aria-busy", "true");
+    const face = element("img", "face");
+    face.src = "/assets/icon.svg";
+    face.alt = "";
+    this.progress = element("div", "progress");
+    this.progressText = element("span");
+    const dots = element("span", "dots");
+    dots.append(element("i"), element("i"), element("i"));
+    this.progress.append(dots, this.progressText);
+    this.body = element("div", "body");
+    this.node.append(face, this.progress, this.body);
+  }
+
+  restart() {
+    this.text = "";
+  }
+
+  add(text) {
+    this.text += text;
+    this.tell("");
+    this.draw();
+  }
+
+  replace(text) {
+    this.text = text;
+    this.draw();
+  }
+
+  tell(text) {
+    this.progressText.textContent = text;
+    this.progress.hidden = text === "" && this.text !== "";
+  }
+
+  draw() {
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      renderInto(this.body, this.text);
+      this.speak(false);
+      this.onDraw?.();
+    });
+  }
+
+  // Whole sentences, so that a screen reader is not fed word by word.
+  speak(isEnd) {
+    const fresh = this.text.slice(this.spoken);
+    const cut = isEnd ? fresh.length : fresh.search(/[.!?:\n][^.!?:\n]*$/) + 1;
+    if (cut < (isEnd ? 1 : 40)) return;
+    this.announce(plainText(fresh.slice(0, cut)));
+    this.spoken += cut;
+  }
+
+  end(turn, { isLive = false } = {}) {
+    // What a failed turn says goes into a card beside it, not into its text.
+    if (turn.outcome === "failed") this.text = "";
+    else if (turn.reply) this.text = turn.reply;
+    this.settle();
+    if (isLive) this.speak(true);
+    this.node.append(factsNode(turn));
+  }
+
+  settle() {
+    cancelAnimationFrame(this.frame);
+    this.frame = 0;
+    this.progress.hidden = true;
+    this.node.classList.remove("writing");
+    this.node.removeAttribute("aria-busy");
+    renderInto(this.body, this.text);
+  }
+
+  card(className, { title, text, buttons }) {
+    const card = element("div", className);
+    card.setAttribute("role", className === "problem-card" ? "alert" : "group");
+    if (title) card.append(element("strong", "", title));
+    if (text) card.append(element("p", "", text));
+    const row = element("div", "card-buttons");
+    for (const [label, action] of buttons) {
+      const button = element("button", "", label);
+      button.type = "button";
+      button.addEventListener("click", () => {
+        card.remove();
+        action();
+      });
+      row.append(button);
+    }
+    card.append(row);
+    this.body.after(card);
+  }
+}
+
+function factsNode(turn) {
+  const node = element("div", "facts");
+  const facts = [ENDINGS[turn.outcome], turn.model];
+  if (turn.tool_calls.length) {
+    facts.push(`used ${[...new Set(turn.tool_calls.map((tool) => tool.name))].join(", ")}`);
+  }
+  if (turn.tokens_in || turn.tokens_out) {
+    facts.push(`tokens: ${number(turn.tokens_in)} in, ${number(turn.tokens_out)} out`, price(turn));
+  }
+  node.append(...facts.filter(Boolean).map((fact) => element("span", "", fact)));
+  return node;
+}
+
+function number(value) {
+  return value.toLocaleString("en");
+}
+
+function price({ cost_usd: cost }) {
+  if (cost === 0) return "free";
+  if (cost >= 0.01) return `$${cost.toFixed(2)}`;
+  if (cost < 0.000001) return "less than $0.000001";
+  return `$${cost.toFixed(1 - Math.floor(Math.log10(cost))).replace(/0+$/, "")}`;
+}

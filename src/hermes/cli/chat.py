@@ -1,0 +1,196 @@
+"""`hermes chat`: talk to the gateway from a terminal, a pipe or a script.
+
+It goes through the running gateway, or starts one in this process when none runs.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from hermes.cli.chat_memory import ChatMemory
+from hermes.cli.chat_prompt import LineHistory, read_message, read_piped_line
+from hermes.cli.chat_screen import LiveScreen, PlainScreen, show_answer
+from hermes.cli.conversation import Answer, Conversation, HttpLine, Line
+from hermes.cli.failure import FAILED
+from hermes.cli.gateway_client import client_for
+from hermes.cli.loading import load_named
+from hermes.cli.surroundings import settings_for
+from hermes.cli.terminal import Home, clean, console, error_console, examples, print_json
+from hermes.config import Loaded, ensure_home
+from hermes.errors import BadRequest, HermesError
+from hermes.message.ids import make_id
+from hermes.ops.instance import find_running
+
+EPILOG = examples(
+    "hermes chat",
+    "hermes chat --new",
+    'hermes chat --message "What is a gateway?"',
+    "cat question.txt | hermes chat --message -",
+    "hermes chat --message hello --json",
+)
+HELP = """\
+/new             start a fresh conversation
+/stop            stop the answer (Ctrl-C while it is being written does the same)
+/approve, /deny  decide about a tool that asked
+/help            this text; every other /command goes to the gateway
+\\ at the end     continue on the next line;  \"\"\" on a line of its own opens and ends a block
+Ctrl-D           leave (Ctrl-C twice does the same)"""
+
+
+def command(
+    *,
+    home: Home = None,
+    message: Annotated[
+        str | None,
+        typer.Option(
+            "--message",
+            "-m",
+            help="Send this, print only the reply; - reads the message from a pipe.",
+        ),
+    ] = None,
+    new: Annotated[bool, typer.Option("--new", help="Start a fresh conversation.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --message: print the whole answer as JSON.")
+    ] = False,
+) -> None:
+    """Talk to Hermes here; the conversation goes on where it was left."""
+    if as_json and message is None:
+        raise typer.BadParameter("it needs --message TEXT", param_hint="--json")
+    loaded = settings_for(home)
+    ensure_home(loaded.home)
+    memory = ChatMemory(loaded.home)
+    with _line_to(loaded) as line:
+        known = memory.conversation(make_id, fresh=new)
+        conversation = Conversation(line, known, make_id=make_id)
+        if message is not None:
+            raise typer.Exit(_ask_once(conversation, _given_text(message), as_json=as_json))
+        if sys.stdin.isatty() and sys.stdout.isatty():
+            with LineHistory(memory.history):
+                _Chat(conversation, memory, out=console()).run()
+        else:
+            raise typer.Exit(_talk_through_pipe(conversation, memory))
+
+
+@contextmanager
+def _line_to(loaded: Loaded) -> Iterator[Line]:
+    running = find_running(loaded.home)
+    if running is not None:
+        yield HttpLine(client_for(running))
+        return
+    start: Callable[[Loaded], AbstractContextManager[Line]] = load_named(
+        "hermes.cli.in_process:gateway_in_process"
+    )
+    status = error_console().status("Starting Hermes …")
+    status.start()
+    try:
+        with start(loaded) as line:
+            status.stop()
+            yield line
+    finally:
+        status.stop()
+
+
+def _given_text(message: str) -> str:
+    text = sys.stdin.read() if message == "-" else message
+    if not text.strip():
+        raise BadRequest("The message is empty; write it after --message, or pipe it into -.")
+    return text
+
+
+def _ask_once(conversation: Conversation, text: str, *, as_json: bool) -> int:
+    screen = PlainScreen()
+    if as_json:
+        answer = conversation.ask(text, _Unseen())
+        print_json(answer)
+    else:
+        answer = conversation.ask(text, screen)
+        screen.finish(answer)
+    return 0 if answer.is_good else FAILED
+
+
+class _Unseen(PlainScreen):
+    """Shows nothing on the way: the whole answer is printed at its end."""
+
+    def add(self, text: str) -> None:
+        """Keep silent."""
+
+
+def _talk_through_pipe(conversation: Conversation, memory: ChatMemory) -> int:
+    screen = PlainScreen(notes=sys.stderr)
+    worst = 0
+    while True:
+        try:
+            text = read_message(read_piped_line).strip()
+        except EOFError:
+            return worst
+        if text == "/new":
+            memory.keep(conversation.renew())
+        elif text == "/help":
+            print(HELP)
+        elif text:
+            answer = _decide_or_ask(conversation, text, screen=screen)
+            screen.finish(answer)
+            worst = worst if answer.is_good else FAILED
+
+
+def _decide_or_ask(
+    conversation: Conversation, text: str, *, screen: LiveScreen | PlainScreen
+) -> Answer:
+    if conversation.is_parked and text.split(maxsplit=1)[0] in {"/approve", "/deny"}:
+        return conversation.ask_parked(text, screen)
+    return conversation.ask(text, screen)
+
+
+class _Chat:
+    """The prompt, one round after the other, until the person leaves."""
+
+    def __init__(self, conversation: Conversation, memory: ChatMemory, *, out: Console) -> None:
+        self._conversation = conversation
+        self._memory = memory
+        self._out = out
+
+    def run(self) -> None:
+        """Talk until the person leaves."""
+        self._out.print(Text("Hermes. /help shows what you can do, Ctrl-D leaves.", style="dim"))
+        wants_to_leave = False
+        while True:
+            try:
+                text = read_message(input).strip()
+            except EOFError:
+                self._out.print()
+                return
+            except KeyboardInterrupt:
+                self._out.print()
+                if wants_to_leave:
+                    return
+                wants_to_leave = True
+                self._out.print(Text("Ctrl-C again leaves.", style="dim"))
+                continue
+            wants_to_leave = False
+            if text:
+                self._handle(text)
+
+    def _handle(self, text: str) -> None:
+        if text == "/help":
+            self._out.print(Text(HELP, style="dim"))
+        elif text == "/new":
+            self._memory.keep(self._conversation.renew())
+            self._out.print(Text("A fresh conversation.", style="dim"))
+        else:
+            self._ask(text)
+
+    def _ask(self, text: str) -> None:
+        try:
+            with LiveScreen(self._out) as screen:
+                answer = _decide_or_ask(self._conversation, text, screen=screen)
+        except HermesError as error:
+            self._out.print(Text(clean(str(error)), style="red"))
+        except KeyboardInterrupt:
+            self._out.print(Text("Left it; the gateway goes on with it.", style="yellow"))
+        else:
+            show_answer(self._out, answer)

@@ -1,0 +1,147 @@
+"""How the terminal chat shows an answer: live Markdown on a terminal, plain text in a pipe."""
+
+import sys
+from typing import TextIO
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.live import Live
+from rich.markdown import Markdown
+from rich.segment import Segment
+from rich.spinner import Spinner
+from rich.text import Text
+
+from hermes.cli.conversation import Answer
+from hermes.cli.terminal import clean
+
+_FRAMES_PER_SECOND = 12
+_ROWS_KEPT_FREE = 3
+_THINKING = "thinking …"
+
+
+class LiveScreen:
+    """Renders the answer while it comes; the finished one stays in the scrollback."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._pieces: list[str] = []
+        self._note = _THINKING
+        self._spinner = Spinner("dots")
+        self._live = Live(
+            console=console,
+            get_renderable=self._frame,
+            refresh_per_second=_FRAMES_PER_SECOND,
+            transient=True,
+        )
+
+    def __enter__(self) -> "LiveScreen":
+        self._live.start(refresh=True)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._live.stop()
+
+    def restart(self) -> None:
+        """Forget what was shown: the whole text comes again."""
+        self._pieces.clear()
+        self._note = _THINKING
+
+    def add(self, text: str) -> None:
+        """Show more of the answer."""
+        self._pieces.append(clean(text))
+
+    def note(self, text: str) -> None:
+        """Say what the gateway is doing."""
+        self._note = clean(text)
+
+    def _frame(self) -> RenderableType:
+        if not self._pieces:
+            self._spinner.update(text=Text(self._note, style="dim"))
+            return self._spinner
+        return _Tail("".join(self._pieces))
+
+
+class _Tail:
+    """The end of a Markdown text, as much as fits: a taller frame could not be taken back."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = console.render_lines(Markdown(self._text), options, pad=False)
+        fitting = max(1, console.height - _ROWS_KEPT_FREE)
+        for line in lines[-fitting:]:
+            yield from line
+            yield Segment.line()
+
+
+def show_answer(console: Console, answer: Answer) -> None:
+    """Print a finished answer with what it took."""
+    if answer.reply:
+        console.print(Markdown(clean(answer.reply)))
+    if answer.state == "parked":
+        console.print(Text(parked_text(answer), style="yellow"))
+    elif answer.outcome != "answered":
+        reason = f": {clean(answer.reason)}" if answer.reason else ""
+        console.print(Text(f"({answer.outcome}{reason})", style="yellow"))
+    console.print(Text(footer(answer), style="dim"))
+
+
+def parked_text(answer: Answer) -> str:
+    """Return what the person has to do before a parked answer goes on."""
+    name = f" {answer.approval}" if answer.approval else ""
+    return f"This needs your approval{name}: /approve{name} lets it happen, /deny{name} does not."
+
+
+def footer(answer: Answer) -> str:
+    """Return model, tokens and cost of an answer in one line."""
+    pieces = [clean(answer.model)] if answer.model else []
+    if answer.tokens_in or answer.tokens_out:
+        pieces.append(f"{answer.tokens_in} tokens in, {answer.tokens_out} out")
+    pieces.append(f"${answer.cost_usd:.6f}" if answer.cost_usd else "no cost")
+    return " · ".join([*pieces, answer.id])
+
+
+class PlainScreen:
+    """Writes the answer as it comes, without any control code; for pipes and scripts."""
+
+    def __init__(self, out: TextIO | None = None, notes: TextIO | None = None) -> None:
+        self._out = out or sys.stdout
+        self._notes = notes
+        self._pieces: list[str] = []
+        self._printed = ""
+
+    def restart(self) -> None:
+        """The whole text comes again; what is printed cannot be taken back, only continued."""
+        self._pieces.clear()
+
+    def add(self, text: str) -> None:
+        """Print more of the answer, but nothing twice."""
+        self._pieces.append(clean(text))
+        self._print_rest("".join(self._pieces))
+
+    def note(self, text: str) -> None:
+        """Say what the gateway is doing, beside the output."""
+        if self._notes is not None:
+            print(f"({clean(text)})", file=self._notes, flush=True)
+
+    def finish(self, answer: Answer) -> None:
+        """Print what is missing of the final reply and end the line."""
+        final = clean(answer.reply or "")
+        if answer.state == "parked":
+            final = f"{final}\n{parked_text(answer)}".lstrip()
+        if final and not final.startswith(self._printed):
+            self._write("\n")
+            self._printed = ""
+        self._print_rest(final)
+        if self._printed and not self._printed.endswith("\n"):
+            self._write("\n")
+        self._pieces, self._printed = [], ""
+
+    def _print_rest(self, text: str) -> None:
+        if len(text) > len(self._printed) and text.startswith(self._printed):
+            self._write(text[len(self._printed) :])
+            self._printed = text
+
+    def _write(self, text: str) -> None:
+        self._out.write(text)
+        self._out.flush()

@@ -1,0 +1,94 @@
+"""Puts the commands together for typer; `hermes up` comes here only for its `--help`."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import typer
+
+from hermes import __version__
+from hermes.cli import chat, config, link, status, stop, why
+from hermes.cli.loading import load_named
+from hermes.cli.terminal import Home, examples
+
+_PLAIN = {"help_option_names": ["-h", "--help"]}
+
+app = typer.Typer(
+    name="hermes",
+    help="Hermes: one durable gateway between people on chat platforms and AI agents on models.",
+    epilog=examples("hermes up", "hermes chat", "hermes status", "hermes why m_0k3v9c2h6l1g"),
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings=_PLAIN,
+    rich_markup_mode="rich",
+)
+settings_app = typer.Typer(
+    help="Look at the configuration.", no_args_is_help=True, context_settings=_PLAIN
+)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command that the arguments name; returns its exit code."""
+    try:
+        app(args=list(arguments), prog_name="hermes")
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 1
+    return 0
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"hermes {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
+
+
+def up(
+    *,
+    home: Home = None,
+    host: Annotated[
+        str | None, typer.Option(help="The address to listen on.", show_default=False)
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(help="The port; 0 takes any free one.", show_default=False)
+    ] = None,
+    log_format: Annotated[
+        str | None, typer.Option(help="auto, console or json.", show_default=False)
+    ] = None,
+) -> None:
+    """Start the gateway and stay until it is stopped (Ctrl-C, or `hermes stop`)."""
+    given = {"--home": home, "--host": host, "--port": port, "--log-format": log_format}
+    arguments = [
+        text for name, value in given.items() if value is not None for text in (name, str(value))
+    ]
+    start: Callable[[Sequence[str]], int] = load_named("hermes.cli.up:main")
+    raise typer.Exit(start(arguments))
+
+
+app.command(
+    "up",
+    epilog=examples(
+        "hermes up",
+        "hermes up --port 8090",
+        "hermes up --host 0.0.0.0 --log-format json",
+        "HERMES_HOME=./second hermes up --port 0",
+    ),
+)(up)
+app.command("stop", epilog=stop.EPILOG)(stop.command)
+app.command("status", epilog=status.EPILOG)(status.command)
+app.command("chat", epilog=chat.EPILOG)(chat.command)
+app.command("why", epilog=why.EPILOG)(why.command)
+app.command("link", epilog=link.EPILOG)(link.command)
+settings_app.command("show", epilog=config.EPILOG)(config.command)
+app.add_typer(settings_app, name="config")

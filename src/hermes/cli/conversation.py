@@ -1,0 +1,191 @@
+"""One conversation of the terminal chat with the gateway: send, follow the answer, stop it.
+
+`Line` is how the gateway is reached: over HTTP when one runs, in this process otherwise. Every
+message carries an id of ours, so sending it again only picks up its answer: a broken connection,
+a stop or an approval loses nothing.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+import msgspec
+
+from hermes.cli.gateway_client import GatewayClient
+from hermes.cli.server_events import ServerEvent
+from hermes.errors import Refused, StreamTruncated
+from hermes.message.ids import MakeId
+
+SENDER = "cli"
+_PICK_UPS = 3
+
+
+class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
+    """A message as the REST API takes it."""
+
+    sender: str
+    text: str
+    conversation: str
+    id: str
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """How a message ended, as the REST API says it."""
+
+    id: str
+    state: str
+    outcome: str | None = None
+    conversation: str | None = None
+    reply: str | None = None
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float = 0.0
+    model: str | None = None
+    approval: str | None = None
+    reason: str | None = None
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the message was answered, or waits for a word of the person."""
+        return self.outcome in {None, "answered", "interrupted", "merged"}
+
+
+class Screen(Protocol):
+    """Where the answer is shown while it comes."""
+
+    def restart(self) -> None:
+        """Forget what was shown: the whole text comes again."""
+        ...
+
+    def add(self, text: str) -> None:
+        """Show more of the answer."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Say what the gateway is doing."""
+        ...
+
+
+class Line(Protocol):
+    """A way to the gateway."""
+
+    def send(self, message: Outgoing) -> AbstractContextManager[Iterator[ServerEvent]]:
+        """Send a message and give the events of its answer."""
+        ...
+
+
+class HttpLine:
+    """The way to a gateway that runs in another process."""
+
+    def __init__(self, client: GatewayClient) -> None:
+        self._client = client
+
+    @contextmanager
+    def send(self, message: Outgoing) -> Iterator[Iterator[ServerEvent]]:
+        """Send a message and give the events of its answer."""
+        with self._client.stream("/api/messages", message) as events:
+            yield events
+
+
+class Conversation:
+    """Messages under one conversation id; `conversation_id` says which."""
+
+    def __init__(self, line: Line, conversation_id: str, *, make_id: MakeId) -> None:
+        self.conversation_id = conversation_id
+        self._line = line
+        self._make_id = make_id
+        self._parked: Outgoing | None = None
+
+    def renew(self) -> str:
+        """Start a fresh conversation; returns its id."""
+        self.conversation_id = self._make_id("c")
+        self._parked = None
+        return self.conversation_id
+
+    def ask(self, text: str, screen: Screen) -> Answer:
+        """Send a message and follow it to its end; Ctrl-C on the way stops the answer."""
+        message = self._outgoing(text)
+        answer = self._follow(message, screen)
+        if answer.state == "parked":
+            self._parked = message
+        return answer
+
+    def ask_parked(self, text: str, screen: Screen) -> Answer:
+        """Decide about the parked message, then follow that message on."""
+        parked, self._parked = self._parked, None
+        decision = self.ask(text, screen)
+        if parked is None or not decision.is_good:
+            self._parked = parked
+            return decision
+        screen.restart()
+        return self._follow(parked, screen)
+
+    @property
+    def is_parked(self) -> bool:
+        """Whether a message of this conversation waits for an approval."""
+        return self._parked is not None
+
+    def _follow(self, message: Outgoing, screen: Screen) -> Answer:
+        try:
+            return self._pick_up(lambda: self._read(message, screen), screen)
+        except KeyboardInterrupt:
+            screen.note("stopping …")
+            self._read(self._outgoing("/stop"), _Silent())
+            screen.restart()
+            return self._pick_up(lambda: self._read(message, screen), screen)
+
+    def _pick_up(self, read: Callable[[], Answer], screen: Screen) -> Answer:
+        for _ in range(_PICK_UPS):
+            try:
+                return read()
+            except StreamTruncated:
+                screen.restart()
+                screen.note("connecting again …")
+        return read()
+
+    def _read(self, message: Outgoing, screen: Screen) -> Answer:
+        with self._line.send(message) as events:
+            for event in events:
+                answer = _show(event, screen)
+                if answer is not None:
+                    return answer
+        raise StreamTruncated(
+            "The gateway's stream ended before the answer did. The message is kept; "
+            "`hermes status` shows how the gateway stands."
+        )
+
+    def _outgoing(self, text: str) -> Outgoing:
+        return Outgoing(
+            sender=SENDER, text=text, conversation=self.conversation_id, id=self._make_id("x")
+        )
+
+
+class _Silent:
+    """A screen for what the person need not see."""
+
+    def restart(self) -> None:
+        """Nothing was shown."""
+
+    def add(self, text: str) -> None:
+        """Show nothing."""
+
+    def note(self, text: str) -> None:
+        """Show nothing."""
+
+
+def _show(event: ServerEvent, screen: Screen) -> Answer | None:
+    text = str(event.data.get("text", ""))
+    if event.name == "delta":
+        screen.add(text)
+    elif event.name == "snapshot":
+        screen.restart()
+        screen.add(text)
+    elif event.name == "tool":
+        screen.note(f"using {event.data.get('name', 'a tool')} …")
+    elif event.name == "status":
+        screen.note(text)
+    elif event.name in {"done", "parked"}:
+        return msgspec.convert(event.data, Answer)
+    elif event.name == "error":
+        raise Refused(str(event.data.get("message", "The gateway gave up without a reason.")))
+    return None

@@ -1,0 +1,31 @@
+"""The last line of defence of every command: an error becomes one clear text and an exit code."""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+
+from hermes.errors import HermesError
+
+DEBUG = "HERMES_DEBUG"
+FAILED = 1
+INTERRUPTED = 130
+NOT_RUNNING = 3
+
+
+def run_guarded(command: Callable[[], int], environ: Mapping[str, str]) -> int:
+    """Run a command; an error that Hermes knows is printed, not traced, unless HERMES_DEBUG=1."""
+    try:
+        return command()
+    except HermesError as error:
+        if environ.get(DEBUG, "0") not in {"", "0"}:
+            traceback.print_exc()
+        else:
+            print(f"hermes: {error}", file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output left, as `| head` does; the interpreter must not flush into it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED

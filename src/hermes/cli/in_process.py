@@ -1,0 +1,129 @@
+"""A gateway inside the chat's own process, for when none runs: its loop lives in a thread.
+
+Loaded by name only then, because it brings the whole composition root. The prompt stays in the
+main thread, where signals arrive.
+"""
+
+import asyncio
+import os
+import queue
+import threading
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from hermes.app import Gateway
+from hermes.cli.conversation import Outgoing
+from hermes.cli.server_events import ServerEvent, read_events
+from hermes.config import Loaded
+from hermes.message.event import MessageEvent
+from hermes.message.parts import TextPart
+from hermes.message.source import Source
+from hermes.net.http_turn import Ticket, turn_frames
+from hermes.ops.logs import plan_of, secrets_in, set_up
+from hermes.ports.clock import SystemClock
+from hermes.ports.door import Door
+
+_END = b""
+
+
+class InProcessLine:
+    """The way to a gateway whose loop runs in another thread."""
+
+    def __init__(self, door: Door, loop: asyncio.AbstractEventLoop) -> None:
+        self._door = door
+        self._loop = loop
+
+    @contextmanager
+    def send(self, message: Outgoing) -> Iterator[Iterator[ServerEvent]]:
+        """Send a message and give the events of its answer."""
+        frames: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        pump = asyncio.run_coroutine_threadsafe(self._pump(message, frames), self._loop)
+        pump.add_done_callback(lambda _: frames.put(_END))
+        try:
+            yield _events(frames, pump)
+        finally:
+            pump.cancel()
+
+    async def _pump(self, message: Outgoing, frames: "queue.SimpleQueue[bytes]") -> None:
+        event = to_event(message, now=SystemClock().now())
+        accepted = await self._door.accept(event)
+        ticket = Ticket(
+            id=accepted.message_id,
+            conversation=message.conversation,
+            duplicate=accepted.duplicate,
+        )
+        async for frame in turn_frames(self._door, ticket):
+            frames.put(frame)
+
+
+def to_event(message: Outgoing, *, now: float) -> MessageEvent:
+    """Return the event that the REST API would make, so that a conversation goes on in either."""
+    return MessageEvent(
+        account="default",
+        route="api",
+        external_id=message.id,
+        source=Source(platform="rest", chat_id=message.conversation, user_id=message.sender),
+        parts=(TextPart(message.text),),
+        at=now,
+        type="command" if message.text.startswith("/") else "text",
+    )
+
+
+@contextmanager
+def gateway_in_process(loaded: Loaded) -> Iterator[InProcessLine]:
+    """Run a gateway beside the prompt until the block is left."""
+    loop = asyncio.new_event_loop()
+    ready: Future[Door] = Future()
+    stop = asyncio.Event()
+    thread = threading.Thread(
+        target=lambda: _run(loop, _serve(loaded, ready, stop=stop)), name="gateway"
+    )
+    with _logs_in_a_file(loaded):
+        thread.start()
+        try:
+            yield InProcessLine(ready.result(), loop)
+        finally:
+            # A gateway that failed to start has closed its loop already.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(stop.set)
+            thread.join()
+
+
+@contextmanager
+def _logs_in_a_file(loaded: Loaded) -> Iterator[None]:
+    """The screen belongs to the chat: what the gateway logs goes to `logs/chat.log`."""
+    plan = plan_of(loaded.settings.logs, loaded.home)
+    plan = msgspec.structs.replace(plan, file=loaded.home / "logs" / "chat.log")
+    with Path(os.devnull).open("wb") as nowhere:
+        logs = set_up(plan, secrets_in(loaded.settings), clock=SystemClock(), stream=nowhere)
+        try:
+            yield
+        finally:
+            logs.close()
+
+
+def _run(loop: asyncio.AbstractEventLoop, work: Coroutine[None, None, None]) -> None:
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        runner.run(work)
+
+
+async def _serve(loaded: Loaded, ready: "Future[Door]", *, stop: asyncio.Event) -> None:
+    try:
+        async with Gateway(loaded, listen=False) as gateway:
+            ready.set_result(gateway.door)
+            await stop.wait()
+    # Thread boundary: whatever fails at the start is raised in the main thread, which prints it.
+    except BaseException as error:
+        if ready.done():
+            raise
+        ready.set_exception(error)
+
+
+def _events(frames: "queue.SimpleQueue[bytes]", pump: "Future[None]") -> Iterator[ServerEvent]:
+    while frame := frames.get():
+        yield from read_events(frame.split(b"\n"))
+    pump.result()

@@ -1,0 +1,134 @@
+"""`hermes status`: how the gateway stands, asked of it or, while none runs, read from its files."""
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hermes import __version__
+from hermes.cli.failure import NOT_RUNNING
+from hermes.cli.gateway_client import client_for
+from hermes.cli.loading import load_named
+from hermes.cli.surroundings import home_for, settings_for
+from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.config import Loaded
+from hermes.control.status import ProviderStatus, StatusReport, StoreStatus, offline_status
+from hermes.control.why_answer import span
+from hermes.ops.instance import find_running
+from hermes.ports.store import Store
+
+EPILOG = examples(
+    "hermes status",
+    "hermes status --json",
+    "hermes status || hermes up   (exit code 3: not running)",
+)
+_TOLD_ALREADY = frozenset({"writable"})
+OpenStore = Callable[[Loaded], AbstractContextManager[Store | None]]
+
+
+def command(home: Home = None, as_json: AsJson = False) -> None:
+    """Show how the gateway stands; exit code 3 when none runs."""
+    report = _report(home)
+    if as_json:
+        print_json(report)
+    else:
+        _print(report, console())
+    if not report.running:
+        raise typer.Exit(NOT_RUNNING)
+
+
+def _report(home: Home) -> StatusReport:
+    folder = home_for(home)
+    running = find_running(folder)
+    if running is not None and running.address is None:
+        # It is starting, or it lives inside a `hermes chat`, which listens nowhere.
+        pid = running.identity.pid
+        return StatusReport(
+            running=True, state="starting", home=str(folder), version=__version__, pid=pid
+        )
+    if running is not None:
+        return client_for(running).get("/control/status", StatusReport)
+    if not folder.exists():
+        return offline_status(None, home=str(folder), version=__version__)
+    open_store: OpenStore = load_named("hermes.cli.offline:open_store")
+    with open_store(settings_for(home)) as store:
+        return offline_status(store, home=str(folder), version=__version__)
+
+
+def _print(report: StatusReport, out: Console) -> None:
+    colour = {"connected": "green", "fatal": "red", "stopped": "yellow"}.get(report.state, "cyan")
+    words = {"connected": "running", "stopped": "not running"}.get(report.state, report.state)
+    out.print(Text.assemble("Hermes ", f"{report.version} is ", (words, f"bold {colour}")))
+    rows: list[tuple[str, str]] = [("home", report.home)]
+    if report.running:
+        rows.insert(0, ("address", report.address or "not open yet"))
+        rows.append(("process", f"pid {report.pid}, up {span(report.uptime_s or 0)}"))
+        rows.append(("turns", f"{report.running_turns} running"))
+    rows.append(("messages", f"{report.waiting_messages} waiting"))
+    rows.append(("replies", f"{report.waiting_deliveries} waiting"))
+    rows += _store_rows(report.store)
+    _table(out, rows)
+    _table(out, _provider_rows(report.providers), title="Models")
+    channels = [
+        (one.name, f"{one.state}: {one.note}" if one.note else one.state) for one in report.channels
+    ]
+    _table(out, channels, title="Channels")
+    if not report.running:
+        out.print("Start it with `hermes up`.", style="dim")
+
+
+def _store_rows(store: StoreStatus | None) -> list[tuple[str, str]]:
+    if store is None:
+        return [("store", "nothing is stored yet")]
+    state = "takes messages" if store.writable else f"TAKES NO MESSAGES: {store.problem}"
+    return [("store", state), *_flat(store.details)]
+
+
+def _flat(details: Mapping[str, object]) -> list[tuple[str, str]]:
+    return [
+        (f"  {name.replace('_', ' ')}", _cell(name, value))
+        for name, value in details.items()
+        if name not in _TOLD_ALREADY
+    ]
+
+
+def _cell(name: str, value: object) -> str:
+    if isinstance(value, Mapping):
+        return (
+            ", ".join(f"{key} {_cell(f'{name}_{key}', item)}" for key, item in value.items())
+            or "none"
+        )
+    if isinstance(value, int) and "bytes" in name and not isinstance(value, bool):
+        return _size(value)
+    return str(value)
+
+
+def _size(count: float) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} GB"
+
+
+def _provider_rows(providers: tuple[ProviderStatus, ...]) -> list[tuple[str, str]]:
+    rows = []
+    for one in providers:
+        words = "available" if one.available else "not available"
+        notes = [one.note] if one.note else []
+        notes += ["a small demonstration model"] if one.demonstration else []
+        rows.append((f"{one.name}:{one.model}", "; ".join([words, *notes])))
+    return rows
+
+
+def _table(out: Console, rows: Iterable[tuple[str, str]], *, title: str | None = None) -> None:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))
+    for name, text in rows:
+        table.add_row(Text(name, style="dim"), Text(clean(text)))
+    if table.row_count:
+        if title:
+            out.print(Text(title, style="bold"))
+        out.print(table)

@@ -1,0 +1,25 @@
+"""What a command starts from: the environment, handed on unread, and the settings made from it."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from hermes.cli.failure import DEBUG
+from hermes.config import Loaded, home_folder, load
+
+
+def environment() -> Mapping[str, str]:
+    """Return the process's environment for `hermes.config` to read."""
+    return os.environ  # noqa: TID251 - handed on unread
+
+
+def settings_for(home: Path | None) -> Loaded:
+    """Return the settings of a home, by default of the one that HERMES_HOME names."""
+    # HERMES_DEBUG is a switch of the command line, not a setting.
+    environ = {name: value for name, value in environment().items() if name != DEBUG}
+    return load(environ, home.expanduser().absolute() if home else None)
+
+
+def home_for(home: Path | None) -> Path:
+    """Return the home folder without reading its settings, so that a broken file is no obstacle."""
+    return home.expanduser().absolute() if home else home_folder(environment())

@@ -1,0 +1,94 @@
+"""`hermes up`: start the gateway and stay until it is stopped.
+
+The one command without typer and rich: the server's start and memory do not pay for them.
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+
+from hermes.app import run_gateway
+from hermes.cli.banner import show_banner
+from hermes.cli.surroundings import settings_for
+from hermes.config import Loaded, ensure_home
+
+LOG_FORMATS = ("auto", "console", "json")
+_LAST_PORT = 65_535
+
+
+@dataclass(frozen=True, slots=True)
+class UpOptions:
+    """What the command line says about a start; None leaves it to the configuration."""
+
+    home: Path | None = None
+    host: str | None = None
+    port: int | None = None
+    log_format: str | None = None
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Read the options of `hermes up` and run the gateway."""
+    return start(parse(arguments))
+
+
+def parse(arguments: Sequence[str]) -> UpOptions:
+    """Return the options; a wrong one ends the process with exit code 2 and says why."""
+    given = _parser().parse_args(arguments)
+    return UpOptions(given.home, given.host, given.port, given.log_format)
+
+
+def start(options: UpOptions) -> int:
+    """Run the gateway until it is stopped; returns its exit code."""
+    loaded = overridden(settings_for(options.home), options)
+    for warning in loaded.warnings:
+        print(f"hermes: warning: {warning}", file=sys.stderr)
+    ensure_home(loaded.home)
+    return run_gateway(loaded, on_ready=show_banner)
+
+
+def overridden(loaded: Loaded, options: UpOptions) -> Loaded:
+    """Lay the options of the command line over the settings."""
+    settings = loaded.settings
+    server = {"host": options.host, "port": options.port}
+    logs = {"format": options.log_format}
+    changed = {
+        "server": settings.server.model_copy(update=_given(server)),
+        "logs": settings.logs.model_copy(update=_given(logs)),
+    }
+    origins = {f"server.{name}": f"option --{name}" for name in _given(server)}
+    origins |= {"logs.format": "option --log-format"} if options.log_format else {}
+    return replace(
+        loaded,
+        settings=settings.model_copy(update=changed),
+        origins=MappingProxyType({**loaded.origins, **origins}),
+    )
+
+
+def _given(values: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="hermes up", allow_abbrev=False)
+    parser.add_argument("--home", type=Path)
+    parser.add_argument("--host", type=_host)
+    parser.add_argument("--port", type=_port)
+    parser.add_argument("--log-format", choices=LOG_FORMATS)
+    return parser
+
+
+def _host(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the address is empty; use 127.0.0.1 or leave it out")
+    return text
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > _LAST_PORT:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no port; use 1 to {_LAST_PORT}, or 0 for any free one"
+        )
+    return int(text)

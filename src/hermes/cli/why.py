@@ -1,0 +1,152 @@
+"""`hermes why ID`: the story of one message, asked of the gateway or read from its files."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hermes.cli.gateway_client import client_for, path_of
+from hermes.cli.loading import load_named
+from hermes.cli.status import OpenStore
+from hermes.cli.surroundings import home_for, settings_for
+from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.control.why import WhyReport, WhyRoute, explain
+from hermes.control.why_answer import clock_time, span
+from hermes.errors import NotFound
+from hermes.ops.instance import find_running
+from hermes.ports.clock import SystemClock
+
+EPILOG = examples(
+    "hermes why m_0k3v9c2h6l1g",
+    "hermes why r_0k3v9c2h6l1g   (a refused message)",
+    "hermes why my-own-id --text",
+    "hermes why m_0k3v9c2h6l1g --json",
+)
+
+
+def command(
+    name: Annotated[
+        str, typer.Argument(metavar="ID", help="A message id, your own id of it, or a refusal id.")
+    ],
+    *,
+    home: Home = None,
+    text: Annotated[
+        bool, typer.Option("--text", help="Also print what was said, and plain user ids.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Explain any message: who, which model and why that one, what it cost, where it went."""
+    report = _report(name, home, text=text)
+    if as_json:
+        print_json(report)
+    else:
+        _print(report, console())
+
+
+def _report(name: str, home: Home, *, text: bool) -> WhyReport:
+    folder = home_for(home)
+    running = find_running(folder)
+    if running is not None:
+        query = "?text=true" if text else ""
+        return client_for(running).get(path_of("control", "why", name) + query, WhyReport)
+    if not folder.exists():
+        raise NotFound(f"There is no message {name!r}: {folder} does not exist yet.")
+    open_store: OpenStore = load_named("hermes.cli.offline:open_store")
+    with open_store(settings_for(home)) as store:
+        if store is None:
+            raise NotFound(f"There is no message {name!r}: nothing is stored in {folder} yet.")
+        return explain(store, name, now=SystemClock().now(), include_text=text)
+
+
+def _print(report: WhyReport, out: Console) -> None:
+    out.print(Text(clean(report.answer), style="bold"))
+    out.print()
+    _pairs(out, _facts(report))
+    _pairs(out, _route_rows(report.route), title="Route")
+    _pairs(
+        out,
+        [(one.platform, _delivery(one.how, one.attempts)) for one in report.deliveries],
+        title="Replies",
+    )
+    _timeline(report, out)
+    if report.text is not None:
+        _said(out, "Message", text=report.text.message)
+        _said(out, "Reply", text=report.text.reply)
+
+
+def _facts(report: WhyReport) -> list[tuple[str, str]]:
+    usage = report.usage
+    accepted = clock_time(report.accepted_at) if report.accepted_at is not None else None
+    moved = ", ".join(f"{one.kind} {one.amount}" for one in report.credits)
+    facts: list[tuple[str, str | None]] = [
+        ("id", report.id),
+        ("sender's id", report.external_id),
+        ("from", f"{report.platform}, user {report.user}" if report.user else report.platform),
+        ("accepted", accepted),
+        ("lane", report.lane),
+        ("state", report.outcome or report.state),
+        ("waiting for", report.waiting_for),
+        ("model", report.model),
+        ("rule", report.route.rule if report.route else None),
+        ("tokens", f"{usage.tokens_in} in, {usage.tokens_out} out" if report.model else None),
+        ("cost", f"${usage.cost_usd:.6f}" if usage.cost_usd else None),
+        ("credits", moved or None),
+        ("attempts", str(report.attempts) if report.attempts > 1 else None),
+        ("refusal", f"{report.refusal.id} ({report.refusal.code})" if report.refusal else None),
+    ]
+    return [(name, text) for name, text in facts if text]
+
+
+def _route_rows(route: WhyRoute | None) -> list[tuple[str, str]]:
+    if route is None:
+        return []
+    rows = [("wanted", route.wanted)] if route.wanted else []
+    rows += [(one.model, f"candidate: {one.rule}") for one in route.candidates]
+    return rows + [(one.provider, f"left out: {one.reason}") for one in route.dropped]
+
+
+def _delivery(how: str, attempts: int) -> str:
+    return f"{how}, {attempts} attempts" if attempts > 1 else how
+
+
+def _timeline(report: WhyReport, out: Console) -> None:
+    table = Table("time (UTC)", "after", "what", "", box=None, pad_edge=False, header_style="dim")
+    for line in report.lines:
+        moment = datetime.fromtimestamp(line.at, UTC).strftime("%H:%M:%S.%f")[:-3]
+        # The route has its own table.
+        told = {} if line.what == "routed" else line.data
+        data = " ".join(f"{name}={_cell(value)}" for name, value in told.items())
+        table.add_row(
+            moment, span(line.after_s), Text(clean(line.what)), Text(clean(data), style="dim")
+        )
+    if table.row_count:
+        out.print(Text("Timeline", style="bold"))
+        out.print(table)
+
+
+def _said(out: Console, title: str, *, text: str | None) -> None:
+    out.print(Text(title, style="bold"))
+    out.print(Text(clean(text) if text is not None else "(erased, or there is none)"))
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {_cell(item)}" for name, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_cell, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _pairs(out: Console, rows: list[tuple[str, str]], *, title: str | None = None) -> None:
+    if not rows:
+        return
+    if title:
+        out.print(Text(title, style="bold"))
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for name, text in rows:
+        table.add_row(Text(name, style="dim"), Text(clean(text)))
+    out.print(table)

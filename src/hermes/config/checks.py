@@ -1,0 +1,156 @@
+"""Checks between settings: values that are right alone and wrong together.
+
+Part of config, after validation; pure. Each says which key to change and to what.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+from hermes.config.entries import PROVIDERS
+from hermes.config.findings import Finding, printed
+from hermes.config.keys import dotted, nearest
+from hermes.config.settings import Key, Settings
+
+DEFAULT = "default"
+Origin = Callable[[Key], str]
+Fault = tuple[Key, object, str, str]
+"""The key, its value, what is the matter, and the fix."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What the checks found."""
+
+    problems: list[Finding]
+    warnings: list[Finding]
+
+
+def check(settings: Settings, origin: Origin) -> Checked:
+    """Run every check."""
+    found = Checked([], [])
+    found.problems.extend(_finding(origin, fault) for fault in _problems(settings))
+    found.warnings.extend(_finding(origin, fault) for fault in _warnings(settings, origin))
+    return found
+
+
+def _finding(origin: Origin, fault: Fault) -> Finding:
+    key, value, text, fix = fault
+    shown = printed(key, value)
+    return Finding(dotted(key), shown, f"{origin(key)}: {dotted(key)} is {shown}, {text}", fix)
+
+
+def _problems(settings: Settings) -> Iterator[Fault]:
+    yield from _default_agent(settings)
+    for key, model in _models(settings):
+        yield from _model(settings, key, model=model)
+    yield from _addresses(settings)
+    yield from _times(settings)
+
+
+def _default_agent(settings: Settings) -> Iterator[Fault]:
+    name = settings.default_agent
+    if name not in settings.agents:
+        known = ", ".join(settings.agents)
+        meant = nearest(name, list(settings.agents)) or next(iter(settings.agents))
+        text = f"expected one of the agents: {known}"
+        yield ("default_agent",), name, text, f"set it to {meant}, or add agents.{name}"
+
+
+def _models(settings: Settings) -> Iterator[tuple[Key, str]]:
+    yield ("models", "default"), settings.models.default
+    for name, agent in settings.agents.items():
+        if agent.model is not None:
+            yield ("agents", name, "model"), agent.model
+
+
+def _model(settings: Settings, key: Key, *, model: str) -> Iterator[Fault]:
+    if model == "auto":
+        return
+    name = model.partition(":")[0]
+    provider = settings.providers.get(name)
+    if provider is None:
+        known = ", ".join(settings.providers)
+        meant = nearest(name, list(settings.providers)) or "auto"
+        text = f"expected auto or provider:model with one of the providers: {known}"
+        yield key, model, text, f"did you mean {meant}? Otherwise add providers.{name}"
+    elif not provider.enabled:
+        text = f"but providers.{name}.enabled is false"
+        yield key, model, text, f"enable providers.{name}, or name another model"
+
+
+def _addresses(settings: Settings) -> Iterator[Fault]:
+    for name, provider in settings.providers.items():
+        if provider.enabled and provider.kind == "openai" and provider.base_url is None:
+            key = ("providers", name, "base_url")
+            text = "expected the address of the model server"
+            fix = f"set {dotted(key)}, such as http://127.0.0.1:11434/v1"
+            yield key, None, text, fix
+
+
+def _times(settings: Settings) -> Iterator[Fault]:
+    turns, zone = settings.turns, settings.time_zone
+    if turns.output_timeout_s > turns.call_limit_s:
+        text = f"expected at most turns.call_limit_s, {turns.call_limit_s:g}"
+        yield ("turns", "output_timeout_s"), turns.output_timeout_s, text, "lower it"
+    if zone is not None and not _is_time_zone(zone):
+        text = "expected a time zone that this system knows"
+        yield ("time_zone",), zone, text, "write one such as Europe/Paris, or UTC"
+
+
+def _is_time_zone(name: str) -> bool:
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, KeyError):  # not found is a KeyError, a folder an OSError
+        return False
+    return True
+
+
+def _warnings(settings: Settings, origin: Origin) -> Iterator[Fault]:
+    yield from _durability(settings)
+    yield from _retries(settings)
+    for key, model in _models(settings):
+        yield from _key_for(settings, key, model=model)
+    yield from _unused_prompts(settings)
+    yield from _silent_platforms(settings, origin)
+
+
+def _durability(settings: Settings) -> Iterator[Fault]:
+    if settings.store.synchronous == "NORMAL":
+        text = "so promise 1 does not hold: a power cut can lose messages that were accepted"
+        yield ("store", "synchronous"), "NORMAL", text, "set it to FULL"
+
+
+def _retries(settings: Settings) -> Iterator[Fault]:
+    outbox = settings.outbox
+    needed = sum(outbox.quick_delays_s) + sum(outbox.later_delays_s)
+    if outbox.max_age_s < needed:
+        text = f"so replies become dead letters before their last retry, {needed:g} s on"
+        fix = f"set it to at least {needed:g}, or shorten outbox.later_delays_s"
+        yield ("outbox", "max_age_s"), outbox.max_age_s, text, fix
+
+
+def _key_for(settings: Settings, key: Key, *, model: str) -> Iterator[Fault]:
+    name = model.partition(":")[0]
+    provider, known = settings.providers.get(name), PROVIDERS.get(name)
+    if provider is None or known is None or name == "local" or provider.api_key is not None:
+        return
+    if provider.base_url == known["base_url"]:
+        text = f"but providers.{name}.api_key is not set"
+        yield key, model, text, f"set {name.upper()}_API_KEY, or name another model"
+
+
+def _unused_prompts(settings: Settings) -> Iterator[Fault]:
+    for name, agent in settings.agents.items():
+        if agent.system_blocks is not None and agent.system_prompt:
+            key = ("agents", name, "system_prompt")
+            text = f"but agents.{name}.system_blocks is given, so it is not used"
+            yield key, agent.system_prompt, text, "remove one of the two"
+
+
+def _silent_platforms(settings: Settings, origin: Origin) -> Iterator[Fault]:
+    for name, platform in settings.platforms.items():
+        key = ("platforms", name, "enabled")
+        if platform.extra and not platform.enabled and origin(key) == DEFAULT:
+            text = "but the platform has settings"
+            yield key, False, text, f"set {dotted(key)} to true to connect it, or remove them"

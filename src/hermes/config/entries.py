@@ -1,0 +1,195 @@
+"""The entries of the open tables (providers, agents, platforms) and those that are built in.
+
+Part of config; which names exist is the operator's choice, what an entry holds is fixed here. A
+platform's own settings are the channel's business: here they are only frozen and kept secret.
+"""
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, PlainSerializer, SecretStr
+
+from hermes.config.section import (
+    Count,
+    Headers,
+    ModelName,
+    Price,
+    Rounds,
+    Seconds,
+    Secret,
+    Section,
+    Url,
+    Whole,
+    Word,
+)
+
+_SECRET_NAME = re.compile(r"(?:^|[_-])(?:token|secret|password|passphrase|key|credential)s?$")
+# Ids are text on every platform, also where YAML reads them as numbers.
+_ID_LISTS = frozenset({"allowed_users", "allowed_chats"})
+
+
+def names_a_secret(key: str) -> bool:
+    """Whether a free-form key is by its name a secret."""
+    return _SECRET_NAME.search(key.lower()) is not None
+
+
+def split_list(text: str) -> tuple[str, ...]:
+    """Read a comma-separated text as a list, without empty items."""
+    return tuple(item for item in (part.strip() for part in text.split(",")) if item)
+
+
+def _frozen(key: str, value: object) -> object:
+    if key in _ID_LISTS:
+        items = split_list(value) if isinstance(value, str) else value
+        return tuple(map(str, items)) if isinstance(items, list | tuple) else (str(items),)
+    if isinstance(value, Mapping):
+        return _freeze_extra(value)
+    if isinstance(value, list | tuple):
+        return tuple(_frozen(key, item) for item in value)
+    if names_a_secret(key) and isinstance(value, str | int | float):
+        return SecretStr(str(value))
+    return value
+
+
+def _freeze_extra(extra: Mapping[str, object]) -> Mapping[str, object]:
+    return MappingProxyType({key: _frozen(key, value) for key, value in extra.items()})
+
+
+Extra = Annotated[Mapping[str, object], AfterValidator(_freeze_extra), PlainSerializer(dict)]
+
+
+class PlatformSettings(Section):
+    """One chat platform."""
+
+    enabled: bool = Field(
+        default=False, description="Whether it is connected; a credential for it switches it on."
+    )
+    extra: Extra = Field(
+        default_factory=lambda: MappingProxyType({}),
+        description="The platform's own settings; its channel page lists them.",
+    )
+
+
+class ProviderSettings(Section):
+    """One place where models run."""
+
+    enabled: bool = Field(default=True, description="Whether it may be used.")
+    kind: Word = Field(default="openai", description="The wire it speaks, such as openai or local.")
+    base_url: Url | None = Field(default=None, description="Where it is reached.")
+    api_key: Secret | None = Field(default=None, description="The key it is called with.")
+    model: Word | None = Field(default=None, description="The model used when none is named.")
+    headers: Headers = Field(
+        default_factory=lambda: MappingProxyType({}),
+        description="Headers to send with every call; their values are kept secret.",
+    )
+    price_in_per_million: Price | None = Field(
+        default=None, description="Dollars per million tokens read; without it the cost is unknown."
+    )
+    price_out_per_million: Price | None = Field(
+        default=None,
+        description="Dollars per million tokens written; without it the cost is unknown.",
+    )
+    max_output_tokens: Count | None = Field(
+        default=None,
+        description="A reply is cut at this length; without it the model's own limit holds.",
+    )
+    context_tokens: Count = Field(
+        default=128_000, description="How many tokens the model can read."
+    )
+    threads: Whole = Field(
+        default=0, description="Threads of a model that runs in this process; 0 takes what fits."
+    )
+    idle_unload_s: Seconds = Field(
+        default=600, description="A model in this process leaves memory after this long unused."
+    )
+
+
+class AgentSettings(Section):
+    """One agent: who answers, and how."""
+
+    name: Word = Field(default="Hermes", description="The name the agent goes by.")
+    description: str = Field(
+        default="", description="One line about it for people and other agents."
+    )
+    tone: Literal["chill", "friendly", "professional", "hype"] = Field(
+        default="friendly", description="How it speaks."
+    )
+    role: str = Field(
+        default="a helpful assistant", description="What it is to the people it serves."
+    )
+    system_blocks: tuple[str, ...] | None = Field(
+        default=None, description="System prompt blocks; when given, system_prompt is not used."
+    )
+    system_prompt: str = Field(
+        default="", description="The system prompt when there are no blocks."
+    )
+    model: ModelName | None = Field(
+        default=None, description="The model it uses; without it models.default."
+    )
+    tools: tuple[Word, ...] = Field(
+        default=("*",), description='The tools it may use, by name; "*" is all of them.'
+    )
+    tool_rounds: Rounds | None = Field(
+        default=None, description="Its own limit of tool rounds; without it turns.tool_rounds."
+    )
+
+
+Entry = Mapping[str, object]
+
+# In the order in which a key that is present is preferred; the embedded model is the last resort.
+PROVIDERS: Mapping[str, Entry] = {
+    "hermes": {
+        "base_url": "https://inference-api.nousresearch.com/v1",
+        "model": "Hermes-4-70B",
+    },
+    "openrouter": {"base_url": "https://openrouter.ai/api/v1", "model": "openrouter/auto"},
+    "anthropic": {
+        "kind": "anthropic",
+        "base_url": "https://api.anthropic.com",
+        "model": "claude-haiku-4-5-20251001",
+        "price_in_per_million": 0.80,
+        "price_out_per_million": 4.00,
+        "max_output_tokens": 1024,
+        "context_tokens": 200_000,
+    },
+    "gemini": {
+        "kind": "gemini",
+        "base_url": "https://generativelanguage.googleapis.com",
+        "model": "gemini-2.5-flash",
+        "context_tokens": 1_048_576,
+    },
+    "openai": {
+        "base_url": "https://api.openai.com/v1",
+        "model": "gpt-4o-mini",
+        "price_in_per_million": 0.15,
+        "price_out_per_million": 0.60,
+    },
+    "local": {
+        "kind": "local",
+        "price_in_per_million": 0.0,
+        "price_out_per_million": 0.0,
+        "max_output_tokens": 512,
+        "context_tokens": 4096,
+    },
+}
+ALWAYS_THERE = ("openai", "local")
+AGENTS: Mapping[str, Entry] = {"main": {"description": "Answers everyone."}}
+
+
+def provider_tables(named: Mapping[str, Entry]) -> dict[str, Entry]:
+    """Lay the named providers over the built-in ones, in the order of preference."""
+    known = [name for name in PROVIDERS if name in named or name in ALWAYS_THERE]
+    custom = [name for name in named if name not in PROVIDERS]
+    order = [name for name in known if name != "local"] + custom + ["local"]
+    return {name: {**PROVIDERS.get(name, {}), **named.get(name, {})} for name in order}
+
+
+def agent_tables(named: Mapping[str, Entry]) -> dict[str, Entry]:
+    """Lay the named agents over the built-in one; an agent without a name goes by its key."""
+    tables: dict[str, Entry] = {"main": {**AGENTS["main"], **named.get("main", {})}}
+    for key, entry in named.items():
+        if key not in AGENTS:
+            tables[key] = {"name": key, **entry}
+    return tables

@@ -1,0 +1,189 @@
+"""Reads the files in the home folder: `gateway.json`, `.env` and `config.yaml`.
+
+Part of config, before `layers`; a file that cannot be read becomes a problem, never an exception,
+and no problem quotes a file, which may hold secrets.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from hermes.config.dotenv import parse
+from hermes.config.findings import Finding, printed
+from hermes.config.layers import DOTENV, Layer, layer_of_tree, layer_of_variables
+from hermes.config.settings import Key
+
+YAML = "config.yaml"
+LEGACY = "gateway.json"
+
+# Keys of the older gateway's file that have no meaning here; any other unknown key is a mistake.
+RETIRED = frozenset(
+    [
+        "default_reset_policy",
+        "reset_by_type",
+        "reset_by_platform",
+        "reset_triggers",
+        "quick_commands",
+        "sessions_dir",
+        "always_log_local",
+        "stt",
+        "stt_enabled",
+        "group_sessions_per_user",
+        "thread_sessions_per_user",
+        "unauthorized_dm_behavior",
+        "session_store_max_age_days",
+    ]
+)
+_LEGACY_NAMES = {"token": "bot_token"}
+
+
+class _Unreadable(Exception):
+    """A file that cannot be used; its text says why."""
+
+
+def legacy_layer(home: Path) -> Layer:
+    """Read the older gateway's `gateway.json`."""
+    try:
+        tree = _parse_json(home / LEGACY)
+    except _Unreadable as fault:
+        return _failed(LEGACY, str(fault))
+    layer = layer_of_tree(LEGACY, _translated(tree))
+    layer.warnings += [
+        Finding(
+            key,
+            printed((key,), tree[key]),
+            f"{LEGACY}: {key} is {printed((key,), tree[key])} and has no effect any more",
+            "remove it",
+        )
+        for key in tree
+        if key in RETIRED
+    ]
+    return layer
+
+
+def dotenv_layer(home: Path, *, known: Iterable[Key] = ()) -> Layer:
+    """Read `.env`; `known` are keys of other files, for their spelling."""
+    try:
+        text = _read(home / DOTENV)
+    except _Unreadable as fault:
+        return _failed(DOTENV, str(fault))
+    parsed = parse(text or "")
+    layer = layer_of_variables(DOTENV, parsed.values, known=known)
+    for fault_text in parsed.faults:
+        problem, _, fix = fault_text.rpartition("; ")
+        layer.problems.append(Finding(DOTENV, "", problem, fix))
+    return layer
+
+
+def yaml_layer(home: Path) -> Layer:
+    """Read `config.yaml`."""
+    try:
+        tree = _parse_yaml(home / YAML)
+    except _Unreadable as fault:
+        return _failed(YAML, str(fault))
+    return layer_of_tree(YAML, tree)
+
+
+def _failed(name: str, why: str) -> Layer:
+    problem, _, fix = why.rpartition("; ")
+    return Layer(name, problems=[Finding(name, "", f"{name}: {problem}", fix)])
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return None
+    except OSError as fault:
+        reason = fault.strerror or "it failed"
+        raise _Unreadable(f"cannot be read ({reason}); make it a readable file") from None
+    except UnicodeDecodeError as fault:
+        raise _Unreadable(f"is not UTF-8 at byte {fault.start}; save it as UTF-8") from None
+
+
+def _table(content: object) -> Mapping[Any, object]:
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        found = type(content).__name__
+        raise _Unreadable(f"expected keys with values at the top, found {found}; write them so")
+    return content
+
+
+def _parse_json(path: Path) -> Mapping[Any, object]:
+    text = _read(path)
+    if text is None:
+        return {}
+    try:
+        return _table(json.loads(text))
+    except ValueError as fault:
+        line = getattr(fault, "lineno", 1)
+        raise _Unreadable(f"is not JSON at line {line}; correct that line") from None
+
+
+def _parse_yaml(path: Path) -> Mapping[Any, object]:
+    text = _read(path)
+    if text is None:
+        return {}
+    # Imported on use: most servers are configured by environment alone, and this costs 20 ms.
+    import yaml  # noqa: PLC0415
+
+    try:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+        node = loader.get_single_node()
+        _refuse_surprises(node, ())
+        return _table(loader.construct_document(node) if node is not None else None)
+    except yaml.MarkedYAMLError as fault:
+        mark = fault.problem_mark
+        place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        reason = (fault.problem or "it is malformed").split(",")[0]
+        raise _Unreadable(f"is not YAML{place} ({reason}); correct that line") from None
+    except (yaml.YAMLError, ValueError):
+        raise _Unreadable("is not YAML; remove control characters and impossible dates") from None
+
+
+# A node of the yaml package, which is imported on use only; hence Any.
+def _refuse_surprises(node: Any, above: tuple[int, ...]) -> None:
+    """YAML lets a repeated key hide the first one, and a value contain itself; neither is meant."""
+    if node is None or node.id == "scalar":
+        return
+    if id(node) in above:
+        line = node.start_mark.line + 1
+        raise _Unreadable(f"the value at line {line} contains itself; write it out")
+    inside = (*above, id(node))
+    if node.id == "sequence":
+        for item in node.value:
+            _refuse_surprises(item, inside)
+        return
+    names: set[str] = set()
+    for key, value in node.value:
+        if key.id == "scalar" and key.value in names:
+            line = key.start_mark.line + 1
+            raise _Unreadable(f"the key {key.value} is repeated at line {line}; remove one")
+        names.add(str(key.value))
+        _refuse_surprises(value, inside)
+
+
+def _translated(tree: Mapping[Any, object]) -> dict[Any, object]:
+    """The older file kept a platform's own settings beside `enabled`, and called its token so."""
+    kept = {key: value for key, value in tree.items() if key not in RETIRED}
+    platforms = kept.get("platforms")
+    if isinstance(platforms, dict):
+        kept["platforms"] = {name: _platform(entry) for name, entry in platforms.items()}
+    return kept
+
+
+def _platform(entry: object) -> object:
+    if not isinstance(entry, dict):
+        return entry
+    own = {
+        _LEGACY_NAMES.get(key, key): value
+        for key, value in entry.items()
+        if key not in ("enabled", "extra")
+    }
+    extra = entry.get("extra")
+    table: dict[str, object] = {"extra": {**own, **extra} if isinstance(extra, dict) else own}
+    if "enabled" in entry:
+        table["enabled"] = entry["enabled"]
+    return table

@@ -1,0 +1,198 @@
+"""The known keys, read off the settings: what may stand at a key, and which key was meant.
+
+Part of config; pure. It knows the shape of the settings, not where a value comes from.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from functools import lru_cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import SecretStr
+
+from hermes.config.entries import names_a_secret
+from hermes.config.section import Means, Section
+from hermes.config.settings import Key, Settings
+
+NEAR = 0.6
+ANY_NAME = "<name>"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What may stand at one key: named keys below it, any name below it, or one value."""
+
+    children: Mapping[str, "Node"] = field(default_factory=dict)
+    entry: "Node | None" = None
+    is_free: bool = False
+    expected: str = ""
+    description: str = ""
+    default: object = None
+    is_secret: bool = False
+    is_list: bool = False
+    is_number: bool = False
+    may_be_none: bool = False
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether one value stands here."""
+        return not self.children and self.entry is None and not self.is_free
+
+    def child(self, name: str) -> "Node | None":
+        """The node one step down, or none when the name is not known here."""
+        return self if self.is_free else self.children.get(name, self.entry)
+
+
+# Annotations are any object at run time, hence Any here and below.
+def _plain(annotation: Any, metadata: tuple[Any, ...] = ()) -> tuple[Any, tuple[Any, ...]]:
+    """Take an annotation apart into its bare type and everything said about it."""
+    if get_origin(annotation) is Annotated:
+        bare, *said = get_args(annotation)
+        return _plain(bare, (*said, *metadata))
+    return annotation, metadata
+
+
+def _constraints(metadata: tuple[Any, ...]) -> Iterator[Any]:
+    for item in metadata:
+        yield from getattr(item, "metadata", None) or [item]
+
+
+def _bounds(metadata: tuple[Any, ...]) -> str:
+    words = {"ge": "at least", "gt": "more than", "le": "at most"}
+    found = {
+        name: getattr(item, name)
+        for item in _constraints(metadata)
+        for name in words
+        if getattr(item, name, None) is not None
+    }
+    return " and ".join(f"{words[name]} {found[name]}" for name in words if name in found)
+
+
+_BARE = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+
+
+def _expected(annotation: Any, metadata: tuple[Any, ...] = ()) -> str:
+    """Say in words what a value of this type is."""
+    bare, said = _plain(annotation, metadata)
+    meaning = next((item.text for item in said if isinstance(item, Means)), None)
+    if meaning is not None:
+        return str(meaning)
+    if get_origin(bare) is Literal:
+        return "one of " + ", ".join(f'"{word}"' for word in get_args(bare))
+    if get_origin(bare) in (Union, UnionType):
+        return " or ".join(_expected(part) for part in get_args(bare) if part is not NoneType)
+    if get_origin(bare) is tuple:
+        return f"a list, each item {_expected(get_args(bare)[0])}"
+    bounds = _bounds(said) if bare in (int, float) else ""
+    name = _BARE.get(bare, "a secret text" if bare is SecretStr else "a path")
+    return f"{name}, {bounds}" if bounds else name
+
+
+def _parts(annotation: Any) -> list[Any]:
+    bare = _plain(annotation)[0]
+    is_union = get_origin(bare) in (Union, UnionType)
+    return [_plain(part)[0] for part in (get_args(bare) if is_union else (bare,))]
+
+
+def _node(annotation: Any, metadata: tuple[Any, ...], **about: Any) -> Node:
+    bare = _plain(annotation)[0]
+    if isinstance(bare, type) and issubclass(bare, Section):
+        return Node(children=_children(bare), description=(bare.__doc__ or ""))
+    if get_origin(bare) is Mapping:
+        inside = get_args(bare)[1]
+        if inside is object:
+            return Node(is_free=True, expected="anything", **about)
+        return Node(entry=_node(inside, ()), **about)
+    parts = _parts(annotation)
+    return Node(
+        expected=_expected(annotation, metadata),
+        is_secret=SecretStr in parts,
+        is_list=any(get_origin(part) is tuple for part in parts),
+        is_number=int in parts or float in parts,
+        may_be_none=NoneType in parts,
+        **about,
+    )
+
+
+def _children(section: type[Section]) -> dict[str, Node]:
+    return {
+        name: _node(
+            info.annotation,
+            tuple(info.metadata),
+            description=info.description or "",
+            default=None if info.default_factory else info.default,
+        )
+        for name, info in section.model_fields.items()
+    }
+
+
+@lru_cache(maxsize=1)
+def root() -> Node:
+    """The node at the top of the settings."""
+    return Node(children=_children(Settings))
+
+
+def node_at(key: Key) -> Node | None:
+    """What may stand at a key, or none when the key is not known."""
+    node: Node | None = root()
+    for name in key:
+        if node is None:
+            return None
+        node = node.child(name)
+    return node
+
+
+def is_secret(key: Key) -> bool:
+    """Whether the value at a key must never be shown."""
+    node = node_at(key)
+    if node is None or node.is_free:
+        return any(map(names_a_secret, key[2:]))
+    return node.is_secret
+
+
+def dotted(key: Key) -> str:
+    """Write a key the way people do."""
+    return ".".join(key)
+
+
+def known_keys(like: Key = ()) -> Iterator[Key]:
+    """Every known key; where any name may stand, the name that `like` has there."""
+    for name, child in root().children.items():
+        yield from _keys_below(child, (name,), like=like)
+
+
+def _keys_below(node: Node, at: Key, *, like: Key) -> Iterator[Key]:
+    yield at
+    for name, child in node.children.items():
+        yield from _keys_below(child, (*at, name), like=like)
+    if node.entry is not None:
+        depth = len(at)
+        fits = len(like) > depth and like[:depth] == at
+        yield from _keys_below(node.entry, (*at, like[depth] if fits else ANY_NAME), like=like)
+
+
+def closeness(first: str, second: str) -> float:
+    """How alike two words are, from 0 to 1."""
+    return SequenceMatcher(None, first, second).ratio()
+
+
+def nearest(word: str, known: Iterator[str] | list[str]) -> str | None:
+    """The known word most like this one, if any is near."""
+    ranked = sorted(((closeness(word, other), other) for other in known), reverse=True)
+    return ranked[0][1] if ranked and ranked[0][0] >= NEAR else None
+
+
+def nearest_key(key: Key) -> Key | None:
+    """The known key that was most likely meant."""
+    known = {dotted(found): found for found in known_keys(key) if found != key}
+    same_end = [text for text, found in known.items() if found[-1] == key[-1]]
+    siblings = [text for text, found in known.items() if found[:-1] == key[:-1]]
+    if same_end:
+        return known[max(same_end, key=lambda text: closeness(dotted(key), text))]
+    by_last = nearest(key[-1], [known[text][-1] for text in siblings])
+    if by_last is not None:
+        return (*key[:-1], by_last)
+    text = nearest(dotted(key), list(known))
+    return known[text] if text is not None else None

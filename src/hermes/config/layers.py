@@ -1,0 +1,252 @@
+"""One layer of the configuration: what a file or a set of variables says, key by key.
+
+Part of config, between the readers in `files` and the merge in `load`; pure.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from hermes.config.entries import split_list
+from hermes.config.findings import MASK, Finding, printed, wrong_value
+from hermes.config.keys import Node, closeness, dotted, nearest, nearest_key, node_at, root
+from hermes.config.settings import Key
+from hermes.config.variables import (
+    ENVIRONMENT_ONLY,
+    HOME,
+    PLATFORM_NAMES,
+    PREFIX,
+    WELL_KNOWN,
+    key_of,
+    platform_key,
+    variable_of,
+)
+
+# An entry of these exists as soon as it is named, also when nothing is set in it.
+OPEN_TABLES: frozenset[Key] = frozenset({("providers",), ("agents",), ("platforms",)})
+ENVIRONMENT = "environment"
+DOTENV = ".env"
+_TYPING_ERROR = 0.85
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One value as it was given, and where."""
+
+    value: object
+    layer: str
+    variable: str | None = None
+
+    @property
+    def origin(self) -> str:
+        """Where the value was given, in words."""
+        return f"{self.layer} {self.variable}" if self.variable else self.layer
+
+
+@dataclass(slots=True)
+class Layer:
+    """What one source says: its values, its problems and its warnings."""
+
+    name: str
+    leaves: dict[Key, Leaf] = field(default_factory=dict)
+    hidden: list[tuple[Key, Leaf]] = field(default_factory=list)
+    problems: list[Finding] = field(default_factory=list)
+    warnings: list[Finding] = field(default_factory=list)
+
+
+def layer_of_tree(name: str, tree: Mapping[object, object]) -> Layer:
+    """Read the nested content of a file."""
+    layer = Layer(name)
+    platforms = tree.get("platforms")
+    named = set(platforms) if isinstance(platforms, Mapping) else set()
+    for top, value in tree.items():
+        is_platform = top in PLATFORM_NAMES or (top in named and top not in root().children)
+        if is_platform and isinstance(top, str) and isinstance(value, Mapping):
+            _walk(layer, ("platforms", top), value={})
+            for inner, item in value.items():
+                _walk(layer, platform_key(top, (str(inner),)), value=item)
+        else:
+            _walk_child(layer, (), name=top, value=value)
+    return layer
+
+
+def _walk_child(layer: Layer, key: Key, *, name: object, value: object) -> None:
+    if isinstance(name, bool) or not isinstance(name, str | int):
+        text = f"{layer.name}: {dotted(key) or 'the top'} holds the key {name!r}, expected text"
+        layer.problems.append(Finding(dotted(key), repr(name), text, "put the key in quotes"))
+        return
+    _walk(layer, (*key, str(name)), value=value)
+
+
+def _walk(layer: Layer, key: Key, *, value: object) -> None:
+    """Take a value apart down to its leaves."""
+    node = node_at(key)
+    if node is None:
+        layer.problems.append(_unknown(layer.name, key))
+    elif node.is_leaf or (node.is_free and not _is_branch(key, value)):
+        _add(layer, key, leaf=Leaf(value, layer.name))
+    elif isinstance(value, Mapping) and value:
+        for name, item in value.items():
+            _walk_child(layer, key, name=name, value=item)
+    elif value is None or isinstance(value, Mapping):
+        if key[:-1] in OPEN_TABLES:
+            _add(layer, key, leaf=Leaf({}, layer.name))
+    else:
+        layer.problems.append(_not_a_table(key, value, origin=layer.name))
+
+
+def _is_branch(key: Key, value: object) -> bool:
+    """Whether a free-form value has keys below it; `extra` itself always has."""
+    return key[2:] == ("extra",) or (isinstance(value, Mapping) and bool(value))
+
+
+def _not_a_table(key: Key, value: object, *, origin: str) -> Finding:
+    fix = f"write keys below {dotted(key)}, or remove it"
+    return wrong_value(key, value, origin=origin, expected="keys with values", fix=fix)
+
+
+def _unknown(where: str, key: Key) -> Finding:
+    meant = nearest_key(key)
+    if key[0] == "platforms" and len(key) > 2:
+        meant = (*key[:2], "extra", *key[2:])
+    fix = (
+        f"did you mean {dotted(meant)}?" if meant else "remove it; docs/settings.md lists all keys"
+    )
+    return Finding(dotted(key), "", f"{where}: unknown key {dotted(key)}", fix)
+
+
+def _add(layer: Layer, key: Key, *, leaf: Leaf) -> None:
+    node = node_at(key)
+    shown = printed(key, leaf.value)
+    if key in ENVIRONMENT_ONLY and layer.name != ENVIRONMENT:
+        problem = f"{leaf.origin}: {dotted(key)} can be set by environment variable only"
+        layer.problems.append(Finding(dotted(key), shown, problem, "remove it here"))
+    elif key in layer.leaves and not leaf.variable and leaf.value != {}:
+        problem = f"{leaf.origin}: {dotted(key)} is given twice, also in its short form"
+        layer.problems.append(Finding(dotted(key), shown, problem, "remove one of the two"))
+    elif node is not None and node.is_number and isinstance(leaf.value, bool):
+        fix = "write a number"
+        layer.problems.append(
+            wrong_value(key, leaf.value, origin=leaf.origin, expected=node.expected, fix=fix)
+        )
+    else:
+        layer.leaves[key] = leaf
+
+
+def layer_of_variables(
+    name: str, variables: Mapping[str, str], *, known: Iterable[Key] = ()
+) -> Layer:
+    """Read variables; `known` are keys of other layers, whose names may be spelled with `-`."""
+    layer = Layer(name)
+    spellings = tuple(known)
+    for variable, text in variables.items():
+        if variable == HOME:
+            _warn_of_late_home(layer)
+        elif variable in WELL_KNOWN:
+            if text:
+                _set(layer, WELL_KNOWN[variable].key, value=text, variable=variable)
+        elif variable.startswith(PREFIX):
+            _read_path_variable(layer, variable, text=text, spellings=spellings)
+        elif name == DOTENV:
+            _warn_of_typing_error(layer, variable)
+    return layer
+
+
+def _warn_of_late_home(layer: Layer) -> None:
+    if layer.name != ENVIRONMENT:
+        problem = f"{layer.name} {HOME}: the home folder is known before this file is read"
+        layer.warnings.append(Finding(HOME, MASK, problem, f"set {HOME} in the environment"))
+
+
+def _read_path_variable(
+    layer: Layer, variable: str, *, text: str, spellings: tuple[Key, ...]
+) -> None:
+    key = _spelled(key_of(variable), spellings)
+    node = node_at(key)
+    if node is None:
+        layer.warnings.append(_unknown_variable(layer.name, variable, key=key))
+    elif node.is_leaf or (node.is_free and key[2:] != ("extra",)):
+        _set(layer, key, value=_value_of(node, text), variable=variable)
+    else:
+        _read_table_variable(layer, variable, text=text, key=key)
+
+
+def _spelled(key: Key, spellings: tuple[Key, ...]) -> Key:
+    """A variable cannot contain `-`: take the spelling that a file uses."""
+    result: Key = ()
+    for part in key:
+        depth = len(result)
+        same = (
+            other[depth]
+            for other in spellings
+            if len(other) > depth
+            and other[:depth] == result
+            and other[depth].replace("-", "_").lower() == part
+        )
+        result = (*result, next(same, part))
+    return result
+
+
+def _value_of(node: Node, text: str) -> object:
+    if text == "" and node.may_be_none:
+        return None
+    if not node.is_list:
+        return text
+    if text.lstrip().startswith("["):
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
+    return split_list(text)
+
+
+def _read_table_variable(layer: Layer, variable: str, *, text: str, key: Key) -> None:
+    try:
+        tree = json.loads(text) if text else {}
+    except ValueError:
+        tree = None
+    if not isinstance(tree, dict):
+        origin = f"{layer.name} {variable}"
+        expected = 'a JSON object such as {"a": 1}'
+        fix = f"write one, or set a single key such as {variable}__..."
+        # The text may hold a secret at any depth, so none of it is shown.
+        layer.problems.append(
+            Finding(dotted(key), "", f"{origin}: {dotted(key)} expected {expected}", fix)
+        )
+        return
+    inner = Layer(layer.name)
+    _walk(inner, key, value=tree)
+    layer.problems += inner.problems
+    for found, leaf in inner.leaves.items():
+        _set(layer, found, value=leaf.value, variable=variable)
+
+
+def _set(layer: Layer, key: Key, *, value: object, variable: str) -> None:
+    """Set a key from a variable; of two for one key the name with the full path wins."""
+    leaf = Leaf(value, layer.name, variable)
+    other = layer.leaves.get(key)
+    if other is not None and variable in WELL_KNOWN:
+        layer.hidden.append((key, leaf))
+        return
+    if other is not None:
+        layer.hidden.append((key, other))
+    _add(layer, key, leaf=leaf)
+
+
+def _unknown_variable(where: str, variable: str, *, key: Key) -> Finding:
+    by_name = nearest(variable, list(WELL_KNOWN))
+    meant = nearest_key(key)
+    by_key = variable_of(meant) if meant else None
+    guesses = [guess for guess in (by_key, by_name) if guess]
+    best = max(guesses, key=lambda guess: closeness(variable, guess), default=None)
+    fix = f"did you mean {best}?" if best else "remove it; docs/settings.md lists all names"
+    problem = f"{where} {variable}: no setting has this name and its value is ignored"
+    return Finding(variable, MASK, problem, fix)
+
+
+def _warn_of_typing_error(layer: Layer, variable: str) -> None:
+    """A name in `.env` that is nobody's may belong to a plugin, unless it is almost ours."""
+    meant = nearest(variable, list(WELL_KNOWN))
+    if meant is not None and closeness(variable, meant) >= _TYPING_ERROR:
+        problem = f"{layer.name} {variable}: no setting has this name and its value is ignored"
+        layer.warnings.append(Finding(variable, MASK, problem, f"did you mean {meant}?"))

@@ -1,0 +1,193 @@
+"""Makes the settings from all layers: defaults < gateway.json < .env < config.yaml < environment.
+
+The entry of config; `app` and `cli` call it once, with the environment handed in. Everything that
+is wrong is reported at once; what is only surprising becomes a warning.
+"""
+
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import ValidationError
+
+from hermes.config.checks import DEFAULT, check
+from hermes.config.entries import agent_tables, provider_tables
+from hermes.config.files import LEGACY, dotenv_layer, legacy_layer, yaml_layer
+from hermes.config.findings import Finding, printed, raise_all, wrong_value
+from hermes.config.home import home_folder
+from hermes.config.keys import dotted, is_secret, node_at, root
+from hermes.config.layers import ENVIRONMENT, Layer, Leaf, layer_of_variables
+from hermes.config.section import NAME_MEANING
+from hermes.config.sections import BUSY_PLATFORMS
+from hermes.config.settings import Key, Settings, leaves
+from hermes.config.variables import WELL_KNOWN
+
+# Any: a file's values can be anything until they are validated.
+Tree = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The settings, where each came from, and what the operator should know about them."""
+
+    settings: Settings
+    home: Path
+    origins: Mapping[str, str]
+    warnings: tuple[Finding, ...]
+
+
+def load(environ: Mapping[str, str], home: Path | None) -> Loaded:
+    """Read every layer, check the whole, and raise one ConfigurationError with all problems."""
+    folder = home if home is not None else home_folder(environ)
+    layers = _read_layers(environ, folder)
+    problems = [problem for layer in layers for problem in layer.problems]
+    warnings = [warning for layer in layers for warning in layer.warnings]
+    winners = _merge(layers)
+    warnings += _shadowed(layers, winners) + _exposed(layers, folder)
+    settings, invalid = _validate(winners)
+    problems += invalid
+    checked = check(settings, lambda key: _origin(winners, key))
+    told = {problem.key for problem in problems}
+    problems += [problem for problem in checked.problems if problem.key not in told]
+    if problems:
+        raise_all(problems)
+    origins = {dotted(key): _origin(winners, key) for key, _ in leaves(settings)}
+    return Loaded(settings, folder, MappingProxyType(origins), tuple(warnings + checked.warnings))
+
+
+def _validate(winners: dict[Key, Leaf]) -> tuple[Settings, list[Finding]]:
+    """Validate; what is invalid is set aside, so that the checks can speak of the rest at once."""
+    invalid: list[Finding] = []
+    while True:
+        try:
+            return Settings.model_validate(_tree(winners)), invalid
+        except ValidationError as fault:
+            # Only the places are taken: the fault itself quotes values, which may be secret.
+            places = [error["loc"] for error in fault.errors(include_input=False)]
+        invalid += dict.fromkeys(_invalid(place, winners) for place in places)
+        wrong = [key for key in winners if any(_covers(place, key) for place in places)]
+        if not wrong:
+            raise_all(invalid)
+        for key in wrong:
+            del winners[key]
+
+
+def _covers(place: tuple[int | str, ...], key: Key) -> bool:
+    """Whether a value at this key is what is wrong at that place."""
+    parts = tuple(str(part) for part in place if part != "[key]")
+    return parts[: len(key)] == key or key[: len(parts)] == parts
+
+
+def _read_layers(environ: Mapping[str, str], home: Path) -> list[Layer]:
+    """The layers, weakest first."""
+    legacy, file = legacy_layer(home), yaml_layer(home)
+    known = [*legacy.leaves, *file.leaves]
+    dotenv = dotenv_layer(home, known=known)
+    implied = Layer("a credential")
+    layers = [legacy, implied, dotenv, file, layer_of_variables(ENVIRONMENT, environ, known=known)]
+    _enable(implied, layers)
+    return layers
+
+
+def _enable(implied: Layer, layers: list[Layer]) -> None:
+    """A platform's credential switches it on, unless a newer layer than the legacy file says no."""
+    for row in WELL_KNOWN.values():
+        given = [layer.leaves[row.key] for layer in layers if row.key in layer.leaves]
+        if row.enables is None or not given or not given[-1].value:
+            continue
+        key = ("platforms", row.enables, "enabled")
+        if given[-1].layer == LEGACY and key in layers[0].leaves:
+            continue
+        implied.leaves[key] = Leaf(True, given[-1].layer, given[-1].variable)
+
+
+def _merge(layers: list[Layer]) -> dict[Key, Leaf]:
+    winners: dict[Key, Leaf] = {}
+    for layer in layers:
+        winners.update(layer.leaves)
+    return winners
+
+
+def _shadowed(layers: list[Layer], winners: Mapping[Key, Leaf]) -> list[Finding]:
+    """Report every value that a variable hides, and every variable that a file hides."""
+    given = [(key, leaf) for layer in layers for key, leaf in layer.leaves.items()]
+    given += [hidden for layer in layers for hidden in layer.hidden]
+    return [
+        _shadow(key, winners[key], loser=loser)
+        for key, loser in given
+        if loser is not winners[key] and (loser.variable or winners[key].variable)
+    ]
+
+
+def _shadow(key: Key, winner: Leaf, *, loser: Leaf) -> Finding:
+    shown, lost = printed(key, winner.value), printed(key, loser.value)
+    problem = f"{winner.origin} sets {dotted(key)} to {shown} and hides {lost} of {loser.origin}"
+    return Finding(dotted(key), shown, problem, "remove one of the two")
+
+
+def _exposed(layers: list[Layer], home: Path) -> list[Finding]:
+    """Report files with secrets that others on this machine can read."""
+    found = []
+    for layer in layers:
+        secret = next((key for key in layer.leaves if is_secret(key)), None)
+        if secret is None or not _others_can_read(home, layer.name):
+            continue
+        problem = f"{layer.name}: {dotted(secret)} is **** and others on this machine can read it"
+        found.append(Finding(dotted(secret), "****", problem, f"run chmod 600 {home / layer.name}"))
+    return found
+
+
+def _others_can_read(home: Path, name: str) -> bool:
+    try:
+        modes = [stat.S_IMODE(path.stat().st_mode) for path in (home, home / name)]
+    except OSError:
+        return False
+    return bool(modes[0] & (modes[1] >> 2) & 0o011)
+
+
+def _tree(winners: Mapping[Key, Leaf]) -> Tree:
+    """Nest the values, over the built-in entries of the open tables."""
+    # Every section is there even when empty: a default would build its validator a second time.
+    tree: Tree = {name: {} for name, node in root().children.items() if not node.is_leaf}
+    tree["busy"]["platforms"] = dict(BUSY_PLATFORMS)
+    for key, leaf in winners.items():
+        table = tree
+        for part in key[:-1]:
+            inner = table.get(part)
+            if not isinstance(inner, dict):
+                inner = table[part] = {}
+            table = inner
+        if leaf.value == {} and isinstance(table.get(key[-1]), dict):
+            continue
+        table[key[-1]] = {} if leaf.value == {} else leaf.value
+    tree["providers"] = provider_tables(tree["providers"])
+    tree["agents"] = agent_tables(tree["agents"])
+    return tree
+
+
+def _origin(winners: Mapping[Key, Leaf], key: Key) -> str:
+    leaf = winners.get(key)
+    return leaf.origin if leaf is not None else DEFAULT
+
+
+def _invalid(location: tuple[int | str, ...], winners: Mapping[Key, Leaf]) -> Finding:
+    """Say what is wrong at the place where validation failed."""
+    parts = tuple(str(part) for part in location)
+    if parts[-1] == "[key]":
+        key, name = parts[:-1], parts[-2]
+        origin = next((leaf.origin for found, leaf in winners.items() if found[:2] == key), DEFAULT)
+        text = f"{origin}: {dotted(key)} has the name {name!r}, expected {NAME_MEANING}"
+        return Finding(dotted(key), name, text, "rename it")
+    ends = range(len(parts), 0, -1)
+    key = next((parts[:end] for end in ends if parts[:end] in winners), parts)
+    node = node_at(key)
+    expected = node.expected if node else "a known key"
+    value = winners[key].value if key in winners else None
+    default = node.default if node and not node.is_secret else None
+    fix = (
+        "correct it" if default is None else f"correct it, or remove it for {printed(key, default)}"
+    )
+    return wrong_value(key, value, origin=_origin(winners, key), expected=expected, fix=fix)

@@ -1,0 +1,239 @@
+"""The closed sections of the settings: every number the gateway works with, its default and bounds.
+
+Part of config; a reader of docs/settings.md sees these descriptions.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from hermes.config.section import (
+    AdminId,
+    Count,
+    Days,
+    Delay,
+    ModelName,
+    Named,
+    Port,
+    Rounds,
+    Seconds,
+    Section,
+    Url,
+    Whole,
+    Word,
+)
+
+BusyPolicy = Literal["interrupt", "queue", "steer"]
+BUSY_PLATFORMS: Mapping[str, BusyPolicy] = MappingProxyType({"rest": "queue"})
+
+
+def _off_is_a_word(value: object) -> object:
+    """YAML reads a bare `off` as false; here it is a word."""
+    return "off" if value is False else value
+
+
+class ServerSettings(Section):
+    """The HTTP server."""
+
+    host: Word = Field(default="127.0.0.1", description="The address the HTTP server listens on.")
+    port: Port = Field(default=8080, description="The port it listens on; 0 takes any free one.")
+    max_body_bytes: Count = Field(
+        default=2_097_152, description="A request body larger than this is refused."
+    )
+    drain_s: Delay = Field(
+        default=180,
+        description="How long a stop waits for running turns before it leaves them to resume.",
+    )
+    keep_alive_s: Seconds = Field(
+        default=75, description="How long an idle HTTP connection is kept open."
+    )
+    public_url: Url | None = Field(
+        default=None,
+        description="The address under which platforms reach this server for webhooks.",
+    )
+
+
+class StoreSettings(Section):
+    """The embedded database."""
+
+    group_commit_max: Annotated[int, Field(ge=1, le=100_000)] = Field(
+        default=512, description="At most this many writes share one commit."
+    )
+    disk_reserve_mb: Whole = Field(
+        default=64, description="New messages are refused when less than this is free on the disk."
+    )
+    retention_days: Days = Field(
+        default=8, description="How long accepted messages are kept to recognise duplicates."
+    )
+    synchronous: Literal["FULL", "NORMAL"] = Field(
+        default="FULL",
+        description="FULL syncs each commit to disk before a platform is answered; with NORMAL a "
+        "power cut can lose accepted messages.",
+    )
+
+
+class InboxSettings(Section):
+    """Accepting messages."""
+
+    max_waiting: Count = Field(
+        default=5000,
+        description="With this many messages waiting, new ones are refused with a retry time.",
+    )
+    expire_after_s: Seconds = Field(
+        default=3600, description="A message older than this when its turn would start expires."
+    )
+    refusals_kept: Whole = Field(
+        default=10_000, description="How many refused messages are remembered for `hermes why`."
+    )
+
+
+class LaneSettings(Section):
+    """The lanes that keep each session in order."""
+
+    lease_s: Seconds = Field(
+        default=30, description="How long a worker owns a lane without renewing."
+    )
+    max_attempts: Count = Field(
+        default=5, description="A message whose turn was cut off this often fails for good."
+    )
+    max_running: Count = Field(default=1000, description="At most this many lanes run at once.")
+
+
+class TurnSettings(Section):
+    """One turn: its model calls and tools."""
+
+    output_timeout_s: Seconds = Field(
+        default=45, description="A model call fails after this long without any output."
+    )
+    call_limit_s: Seconds = Field(
+        default=600, description="A model call may last this long in all."
+    )
+    max_concurrent_calls: Count = Field(
+        default=30, description="At most this many model calls run at once."
+    )
+    call_wait_s: Delay = Field(
+        default=15, description="How long a model call waits for a free place."
+    )
+    tool_rounds: Rounds = Field(
+        default=8, description="At most this many rounds of tool calls per message."
+    )
+    tool_timeout_s: Seconds = Field(default=60, description="A tool call fails after this long.")
+    history_messages: Whole = Field(
+        default=200, description="At most this many earlier messages are sent to the model."
+    )
+
+
+class BusySettings(Section):
+    """What a message does that arrives while its session is answering."""
+
+    default: BusyPolicy = Field(
+        default="interrupt", description="The policy of every platform that is not listed."
+    )
+    platforms: Named[BusyPolicy] = Field(
+        default_factory=lambda: BUSY_PLATFORMS,
+        description="The policy of one platform, by its name.",
+    )
+
+
+class CreditSettings(Section):
+    """What a message costs a person."""
+
+    policy: Literal["unlimited"] = Field(
+        default="unlimited", description="How many credits people have."
+    )
+    price_per_message: Whole = Field(
+        default=1, description="The credits one answered message costs."
+    )
+
+
+class OutboxSettings(Section):
+    """Sending replies."""
+
+    max_age_s: Seconds = Field(
+        default=3600, description="A reply older than this is never sent; it becomes a dead letter."
+    )
+    send_timeout_s: Seconds = Field(
+        default=10, description="One call to a platform may last this long."
+    )
+    quick_delays_s: Annotated[tuple[Delay, ...], Field(min_length=1)] = Field(
+        default=(0, 1, 3, 9), description="The waits before the first attempts to send a reply."
+    )
+    later_delays_s: tuple[Delay, ...] = Field(
+        default=(60, 300, 1500), description="The waits before the attempts after those."
+    )
+    breaker_failures: Count = Field(
+        default=10,
+        description="This many failures in a row stop sending to a platform for a while.",
+    )
+    breaker_window_s: Seconds = Field(
+        default=300, description="Only failures within this time count towards that."
+    )
+    breaker_open_s: Seconds = Field(default=120, description="How long sending is then stopped.")
+    dead_letter_days: Days = Field(default=7, description="How long dead letters are kept.")
+    max_waiting: Count = Field(
+        default=5000, description="With this many replies waiting, new messages are refused."
+    )
+
+
+class StreamingSettings(Section):
+    """Showing a reply while it is being written."""
+
+    transport: Annotated[
+        Literal["auto", "edit", "draft", "off"], BeforeValidator(_off_is_a_word)
+    ] = Field(
+        default="auto", description="How previews are shown; auto takes what the platform can do."
+    )
+    interval_s: Seconds = Field(default=0.8, description="At least this long between two edits.")
+    min_chars: Count = Field(default=24, description="At least this many new characters per edit.")
+    cursor: str = Field(default=" ▉", description="What stands at the end of an unfinished text.")
+
+
+class ApprovalSettings(Section):
+    """Asking before a tool runs."""
+
+    expire_after_s: Seconds = Field(default=3600, description="A request expires after this long.")
+    admins: tuple[AdminId, ...] = Field(
+        default=(), description="Who may approve in groups, each as platform:user_id."
+    )
+    allow_self: bool = Field(
+        default=True, description="Whether a person may approve what their own message caused."
+    )
+
+
+class ModelSettings(Section):
+    """Which model answers."""
+
+    default: ModelName = Field(
+        default="auto",
+        description="The model of every agent that names none; auto takes what is there.",
+    )
+
+
+class LogSettings(Section):
+    """Logs."""
+
+    level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="The least important level that is written."
+    )
+    format: Literal["json", "console", "auto"] = Field(
+        default="auto",
+        description="How a line is written; auto is console on a terminal, else json.",
+    )
+    file: Path | None = Field(
+        default=None,
+        description="A file to write to as well; a relative path starts at the home folder.",
+    )
+    file_max_mb: Count = Field(default=20, description="The file is rotated at this size.")
+
+
+class DebugSettings(Section):
+    """For tests only."""
+
+    failpoints: str = Field(
+        default="",
+        description="Places where the process kills itself, for crash tests; "
+        "can be set by environment variable only.",
+    )

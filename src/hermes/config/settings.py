@@ -1,0 +1,104 @@
+"""The root of the settings: one frozen value that holds everything an operator can choose.
+
+Part of config; `load` makes it from files and variables, everyone else receives it. It must not
+know where a value came from.
+"""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from pydantic import BaseModel, Field
+
+from hermes.config.entries import (
+    AgentSettings,
+    PlatformSettings,
+    ProviderSettings,
+    agent_tables,
+    provider_tables,
+)
+from hermes.config.section import Name, Named, ProxyUrl, Section, Word
+from hermes.config.sections import (
+    ApprovalSettings,
+    BusySettings,
+    CreditSettings,
+    DebugSettings,
+    InboxSettings,
+    LaneSettings,
+    LogSettings,
+    ModelSettings,
+    OutboxSettings,
+    ServerSettings,
+    StoreSettings,
+    StreamingSettings,
+    TurnSettings,
+)
+
+Key = tuple[str, ...]
+
+
+def _providers() -> Mapping[str, ProviderSettings]:
+    tables = provider_tables({})
+    return MappingProxyType({n: ProviderSettings.model_validate(t) for n, t in tables.items()})
+
+
+def _agents() -> Mapping[str, AgentSettings]:
+    tables = agent_tables({})
+    return MappingProxyType({n: AgentSettings.model_validate(t) for n, t in tables.items()})
+
+
+class Settings(Section):
+    """Everything an operator can choose, checked and frozen."""
+
+    server: ServerSettings = Field(default_factory=ServerSettings)
+    store: StoreSettings = Field(default_factory=StoreSettings)
+    inbox: InboxSettings = Field(default_factory=InboxSettings)
+    lanes: LaneSettings = Field(default_factory=LaneSettings)
+    turns: TurnSettings = Field(default_factory=TurnSettings)
+    busy: BusySettings = Field(default_factory=BusySettings)
+    credits: CreditSettings = Field(default_factory=CreditSettings)
+    outbox: OutboxSettings = Field(default_factory=OutboxSettings)
+    streaming: StreamingSettings = Field(default_factory=StreamingSettings)
+    approvals: ApprovalSettings = Field(default_factory=ApprovalSettings)
+    models: ModelSettings = Field(default_factory=ModelSettings)
+    providers: Named[ProviderSettings] = Field(
+        default_factory=_providers, description="Where models run, by name."
+    )
+    agents: Named[AgentSettings] = Field(
+        default_factory=_agents, description="The agents that answer, by name."
+    )
+    default_agent: Name = Field(
+        default="main", description="The agent that answers where no rule names another."
+    )
+    platforms: Named[PlatformSettings] = Field(
+        default_factory=lambda: MappingProxyType({}), description="The chat platforms, by name."
+    )
+    plugins: tuple[Word, ...] = Field(
+        default=(), description="Plugins to load, each a module name or the path of a folder."
+    )
+    logs: LogSettings = Field(default_factory=LogSettings)
+    time_zone: Word | None = Field(
+        default=None,
+        description="The time zone for daily times, such as Europe/Paris; else the system's.",
+    )
+    ipv4_only: bool = Field(
+        default=False, description="Whether outgoing connections use IPv4 only."
+    )
+    proxy: ProxyUrl | None = Field(
+        default=None, description="The HTTP proxy for outgoing connections.", repr=False
+    )
+    offline: bool = Field(
+        default=False, description="Whether only models on this machine may be used."
+    )
+    debug: DebugSettings = Field(default_factory=DebugSettings)
+
+
+def leaves(value: object, key: Key = ()) -> Iterator[tuple[Key, object]]:
+    """Walk the settings down to their single values, in order, each with its key."""
+    if isinstance(value, BaseModel):
+        for name in type(value).model_fields:
+            yield from leaves(getattr(value, name), (*key, name))
+    elif isinstance(value, Mapping) and value:
+        for name, item in value.items():
+            yield from leaves(item, (*key, name))
+    else:
+        yield key, value

@@ -1,0 +1,94 @@
+"""Environment variables as data: which name sets which key, for the environment and for `.env`.
+
+Part of config; pure. A new well-known name is a new row in the table, nothing else.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hermes.config.keys import ANY_NAME
+from hermes.config.settings import Key
+
+PREFIX = "HERMES_"
+LEVELS = "__"
+HOME = "HERMES_HOME"
+
+
+@dataclass(frozen=True, slots=True)
+class WellKnown:
+    """A variable name that people already use, and the key it sets."""
+
+    name: str
+    key: Key
+    enables: str | None = None
+    """The platform that this credential switches on."""
+
+
+WELL_KNOWN: Mapping[str, WellKnown] = {
+    row.name: row
+    for row in (
+        WellKnown("HERMES_API_KEY", ("providers", "hermes", "api_key")),
+        WellKnown("OPENROUTER_API_KEY", ("providers", "openrouter", "api_key")),
+        WellKnown("ANTHROPIC_API_KEY", ("providers", "anthropic", "api_key")),
+        WellKnown("GEMINI_API_KEY", ("providers", "gemini", "api_key")),
+        WellKnown("OPENAI_API_KEY", ("providers", "openai", "api_key")),
+        WellKnown("OPENAI_BASE_URL", ("providers", "openai", "base_url")),
+        WellKnown(
+            "TELEGRAM_BOT_TOKEN", ("platforms", "telegram", "extra", "bot_token"), "telegram"
+        ),
+        WellKnown("TELEGRAM_ALLOWED_USERS", ("platforms", "telegram", "extra", "allowed_users")),
+        WellKnown("HERMES_FAILPOINTS", ("debug", "failpoints")),
+    )
+}
+
+ENVIRONMENT_ONLY: frozenset[Key] = frozenset({("debug", "failpoints")})
+
+# These may stand at the top of a file without `platforms.`; any other needs it.
+PLATFORM_NAMES = frozenset(
+    [
+        "telegram",
+        "discord",
+        "slack",
+        "whatsapp",
+        "instagram",
+        "signal",
+        "matrix",
+        "mattermost",
+        "homeassistant",
+        "email",
+        "sms",
+        "dingtalk",
+        "feishu",
+        "wecom",
+        "weixin",
+        "bluebubbles",
+        "qqbot",
+        "yuanbao",
+        "teams",
+        "webhook",
+        "rest",
+        "web",
+        "irc",
+    ]
+)
+
+
+def platform_key(name: str, rest: Key) -> Key:
+    """The full key of `telegram.x`, which means `platforms.telegram.extra.x`."""
+    if rest and rest[0] in ("enabled", "extra"):
+        return ("platforms", name, *rest)
+    return ("platforms", name, "extra", *rest)
+
+
+def key_of(name: str) -> Key:
+    """The key that a `HERMES_A__B` variable speaks of."""
+    parts = tuple(name.removeprefix(PREFIX).lower().split(LEVELS))
+    if len(parts) > 1 and parts[0] in PLATFORM_NAMES:
+        return platform_key(parts[0], parts[1:])
+    return parts
+
+
+def variable_of(key: Key) -> str:
+    """The `HERMES_A__B` variable that sets a key."""
+    parts = ("<NAME>" if part == ANY_NAME else part.upper().replace("-", "_") for part in key)
+    return PREFIX + LEVELS.join(parts)

@@ -1,0 +1,1 @@
+"""Operator actions and questions, one function each; CLI, REST and dashboard all call these."""

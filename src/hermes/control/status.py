@@ -1,0 +1,114 @@
+"""`hermes status`: how the gateway stands, from the live process or from its files alone.
+
+What only the live process knows is passed in as a value; the store is asked through its port.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from hermes.errors import StoreError
+from hermes.ports.store import Store
+
+ChannelState = Literal["starting", "connected", "disconnected", "fatal", "draining", "stopped"]
+
+
+class ProviderStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One model service and whether a call may be tried now."""
+
+    name: str
+    model: str
+    available: bool
+    demonstration: bool = False
+    note: str | None = None
+
+
+class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One platform and how its connection stands."""
+
+    name: str
+    state: ChannelState
+    note: str | None = None
+
+
+class Live(msgspec.Struct, frozen=True, kw_only=True):
+    """What only the running process knows."""
+
+    pid: int
+    version: str
+    address: str
+    started_at: float
+    state: ChannelState = "connected"
+    running_turns: int = 0
+    providers: tuple[ProviderStatus, ...] = ()
+    channels: tuple[ChannelStatus, ...] = ()
+
+
+class StoreStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The database: counts and sizes, and why it takes no new messages, if it does not."""
+
+    writable: bool
+    problem: str | None = None
+    # Any: counts and sizes under the store's own names; they are only ever printed.
+    details: dict[str, Any] = {}
+
+
+class StatusReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How the gateway stands; `state` is one word for it."""
+
+    running: bool
+    state: ChannelState
+    home: str
+    version: str
+    pid: int | None = None
+    address: str | None = None
+    uptime_s: float | None = None
+    draining: bool = False
+    waiting_messages: int = 0
+    waiting_deliveries: int = 0
+    running_turns: int = 0
+    store: StoreStatus | None = None
+    providers: tuple[ProviderStatus, ...] = ()
+    channels: tuple[ChannelStatus, ...] = ()
+
+
+def live_status(store: Store, live: Live, *, home: str, now: float) -> StatusReport:
+    """Return the status of a running gateway."""
+    return StatusReport(
+        running=True,
+        state=live.state,
+        home=home,
+        version=live.version,
+        pid=live.pid,
+        address=live.address,
+        uptime_s=round(max(0.0, now - live.started_at), 1),
+        draining=live.state == "draining",
+        waiting_messages=store.inbox.waiting(),
+        waiting_deliveries=store.outbox.waiting(),
+        running_turns=live.running_turns,
+        store=_store_status(store),
+        providers=live.providers,
+        channels=live.channels,
+    )
+
+
+def offline_status(store: Store | None, *, home: str, version: str) -> StatusReport:
+    """Return what the files say while no gateway runs; without a store there are none yet."""
+    return StatusReport(
+        running=False,
+        state="stopped",
+        home=home,
+        version=version,
+        waiting_messages=store.inbox.waiting() if store else 0,
+        waiting_deliveries=store.outbox.waiting() if store else 0,
+        store=_store_status(store) if store else None,
+    )
+
+
+def _store_status(store: Store) -> StoreStatus:
+    problem = store.writable()
+    try:
+        details = store.status()
+    except StoreError as error:
+        return StoreStatus(writable=False, problem=problem or str(error))
+    return StoreStatus(writable=problem is None, problem=problem, details=details)

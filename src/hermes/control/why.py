@@ -1,0 +1,330 @@
+"""`hermes why`: everything the journal knows of one message, refused ones too, as one report.
+
+The command line and the server call `explain` and print what it returns. It reads the store port
+only; bodies and plain user ids stay out unless they are asked for.
+"""
+
+from hashlib import sha256
+from typing import Any, Literal
+
+import msgspec
+
+from hermes.control.why_answer import (
+    answer_of,
+    delivered_how,
+    is_pulled,
+    refusal_answer,
+    waiting_for,
+)
+from hermes.errors import NotFound
+from hermes.message.outcome import DeliveryState, MessageState, Outcome
+from hermes.message.reply import Usage
+from hermes.ports.records import DeliveryRecord, Event, MessageRecord, Refusal, Step, Timeline
+from hermes.ports.store import Store
+
+_ROUTED = "routed"
+
+
+class WhyLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing that happened; `after_s` counts from acceptance, `took_s` until the next line."""
+
+    at: float
+    after_s: float
+    what: str
+    took_s: float | None = None
+    # Any: each kind of event has its own fields; they are only ever printed.
+    data: dict[str, Any] = {}
+
+
+class WhyDelivery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One reply and where it stands."""
+
+    id: str
+    platform: str
+    state: DeliveryState
+    how: str
+    attempts: int
+    is_pulled: bool = False
+    purpose: str = "reply"
+    created_at: float = 0.0
+    next_at: float | None = None
+    failure: str | None = None
+    platform_message_id: str | None = None
+
+
+class WhyCredit(msgspec.Struct, frozen=True, kw_only=True):
+    """One move of credits: hold, capture, release, grant or refund."""
+
+    kind: str
+    amount: int
+    at: float
+
+
+class WhyCandidate(msgspec.Struct, frozen=True):
+    """A model that could have answered, and the rule that put it in its place."""
+
+    model: str
+    rule: str
+
+
+class WhyDropped(msgspec.Struct, frozen=True):
+    """A provider that could not answer, and why not."""
+
+    provider: str
+    reason: str
+
+
+class WhyRoute(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Which model was wanted, which were tried in which order, and the rule of the one used."""
+
+    wanted: str | None = None
+    rule: str | None = None
+    candidates: tuple[WhyCandidate, ...] = ()
+    dropped: tuple[WhyDropped, ...] = ()
+
+
+class WhyRefusal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Why a message was not accepted."""
+
+    id: str
+    code: str
+    text: str
+    at: float
+    message_id: str | None = None
+
+
+class WhyText(msgspec.Struct, frozen=True, kw_only=True):
+    """What was said; only there when the operator asked for it."""
+
+    message: str | None
+    reply: str | None
+
+
+class WhyReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The whole story of one message; `answer` is the short one."""
+
+    asked: str
+    kind: Literal["message", "refusal"]
+    id: str
+    answer: str
+    platform: str
+    external_id: str | None = None
+    user: str | None = None
+    person_id: str | None = None
+    lane: str | None = None
+    accepted_at: float | None = None
+    done_at: float | None = None
+    duration_s: float | None = None
+    state: MessageState | None = None
+    outcome: Outcome | None = None
+    waiting_for: str | None = None
+    merged_into: str | None = None
+    attempts: int = 0
+    duplicates: int = 0
+    route: WhyRoute | None = None
+    model: str | None = None
+    usage: Usage = Usage()
+    credits: tuple[WhyCredit, ...] = ()
+    deliveries: tuple[WhyDelivery, ...] = ()
+    lines: tuple[WhyLine, ...] = ()
+    # Any: the provenance row as the store keeps it; only ever printed.
+    interaction: dict[str, Any] | None = None
+    refusal: WhyRefusal | None = None
+    text: WhyText | None = None
+
+
+def explain(store: Store, name: str, *, now: float, include_text: bool = False) -> WhyReport:
+    """Return the story of a message by its id, its sender's id for it, or a refusal's id."""
+    timeline = store.timeline(name)
+    if timeline is None:
+        raise NotFound(
+            f"No message is known as {name!r}. Expected a message id (m_...), the sender's own id "
+            "of a message, or a refusal id (r_...). Finished messages are kept for "
+            "store.retention_days, refusals up to inbox.refusals_kept; input without a valid "
+            "credential leaves no trace here."
+        )
+    by_refusal = timeline.refusal is not None and timeline.refusal.id == name
+    if timeline.message is not None and not by_refusal:
+        return _of_message(
+            store, timeline, message=timeline.message, asked=name, now=now, show=include_text
+        )
+    if timeline.refusal is not None:
+        return _of_refusal(timeline.refusal, asked=name, include_text=include_text)
+    raise NotFound(
+        f"The journal names {name!r} but holds nothing of it: the message was forgotten meanwhile. "
+        "Ask again with another id."
+    )
+
+
+def _of_message(
+    store: Store,
+    timeline: Timeline,
+    *,
+    message: MessageRecord,
+    asked: str,
+    now: float,
+    show: bool,
+) -> WhyReport:
+    result = timeline.result
+    model = result.model if result else None
+    waiting = waiting_for(store, timeline, now=now)
+    ended = message.done_at if message.done_at is not None else now
+    return WhyReport(
+        asked=asked,
+        kind="message",
+        id=message.id,
+        answer=answer_of(timeline, model=model, waiting=waiting, now=now),
+        platform=message.platform,
+        external_id=message.external_id,
+        user=_user(message, show=show),
+        person_id=message.person_id,
+        lane=message.lane,
+        accepted_at=message.received_at,
+        done_at=message.done_at,
+        duration_s=_seconds(ended - message.received_at),
+        state=message.state,
+        outcome=message.outcome,
+        waiting_for=waiting,
+        merged_into=message.merged_into,
+        attempts=message.attempts,
+        duplicates=sum(event.kind == "duplicate" for event in timeline.events),
+        route=_route(timeline.events, model),
+        model=model,
+        usage=_usage(timeline),
+        credits=_credits(timeline),
+        deliveries=tuple(_delivery(row, now=now) for row in timeline.deliveries),
+        lines=_lines(message, timeline),
+        interaction=timeline.interaction,
+        refusal=_refusal(timeline.refusal) if timeline.refusal else None,
+        text=_text(timeline) if show else None,
+    )
+
+
+def _of_refusal(refusal: Refusal, *, asked: str, include_text: bool) -> WhyReport:
+    return WhyReport(
+        asked=asked,
+        kind="refusal",
+        id=refusal.id,
+        answer=refusal_answer(refusal),
+        platform=refusal.platform,
+        external_id=refusal.external_id,
+        lines=(WhyLine(at=refusal.at, after_s=0.0, what="refused", data={"code": refusal.code}),),
+        refusal=_refusal(refusal),
+        text=WhyText(message=None, reply=None) if include_text else None,
+    )
+
+
+def _refusal(refusal: Refusal) -> WhyRefusal:
+    return WhyRefusal(
+        id=refusal.id,
+        code=refusal.code,
+        text=refusal.text,
+        at=refusal.at,
+        message_id=refusal.message_id,
+    )
+
+
+def _user(message: MessageRecord, *, show: bool) -> str | None:
+    if message.event is None:
+        return None
+    user_id = message.event.source.user_id
+    return user_id if show else f"#{sha256(user_id.encode()).hexdigest()[:12]}"
+
+
+def _text(timeline: Timeline) -> WhyText:
+    event = timeline.message.event if timeline.message else None
+    return WhyText(
+        message=event.text if event else None,
+        reply=timeline.result.text if timeline.result else None,
+    )
+
+
+def _route(events: tuple[Event, ...], used: str | None) -> WhyRoute | None:
+    """The last decision counts: a resumed turn may have decided again."""
+    decided = next((event for event in reversed(events) if event.kind == _ROUTED), None)
+    if decided is None:
+        return None
+    try:
+        route = msgspec.convert(decided.data, WhyRoute)
+    except msgspec.ValidationError:
+        # Written by another version: the timeline still shows the event as it is.
+        return None
+    rules = {one.model: one.rule for one in reversed(route.candidates)}
+    first = route.candidates[0].rule if route.candidates else None
+    return msgspec.structs.replace(route, rule=rules.get(used or "", first))
+
+
+def _usage(timeline: Timeline) -> Usage:
+    if timeline.result is not None:
+        return timeline.result.usage
+    usage = Usage()
+    for step in timeline.steps:
+        if step.payer == "person":
+            usage = usage.plus(step.usage)
+    return usage
+
+
+def _credits(timeline: Timeline) -> tuple[WhyCredit, ...]:
+    found = [
+        WhyCredit(kind=str(row["kind"]), amount=abs(int(row["amount"])), at=float(row["at"]))
+        for row in timeline.ledger
+    ]
+    return tuple(sorted(found, key=lambda credit: credit.at))
+
+
+def _delivery(row: DeliveryRecord, *, now: float) -> WhyDelivery:
+    return WhyDelivery(
+        id=row.id,
+        platform=row.target.platform,
+        state=row.state,
+        how=delivered_how(row, now=now),
+        attempts=row.attempts,
+        is_pulled=is_pulled(row),
+        purpose=row.purpose,
+        created_at=row.created_at,
+        next_at=row.next_at if row.state is DeliveryState.RETRY else None,
+        failure=row.failure,
+        platform_message_id=row.platform_message_id,
+    )
+
+
+def _lines(message: MessageRecord, timeline: Timeline) -> tuple[WhyLine, ...]:
+    start = message.received_at
+    told: list[tuple[float, str, dict[str, Any]]] = []
+    if not any(event.kind == "accepted" for event in timeline.events):
+        told.append((start, "accepted", {"platform": message.platform}))
+    told += [(event.at, event.kind, event.data) for event in timeline.events]
+    told += [(step.at, _step_name(step), _step_data(step)) for step in timeline.steps if step.at]
+    has_ended = any(event.kind == "ended" for event in timeline.events)
+    if message.done_at is not None and not has_ended:
+        told.append((message.done_at, str(message.outcome or "done"), {}))
+    told.sort(key=lambda line: line[0])
+    ends: list[float | None] = [at for at, _, _ in told[1:]]
+    return tuple(
+        WhyLine(
+            at=at,
+            after_s=_seconds(at - start),
+            what=what,
+            took_s=None if end is None else _seconds(end - at),
+            data=data,
+        )
+        for (at, what, data), end in zip(told, [*ends, None], strict=True)
+    )
+
+
+def _step_name(step: Step) -> str:
+    return f"{step.kind} {step.name}".strip()
+
+
+def _step_data(step: Step) -> dict[str, Any]:
+    data: dict[str, Any] = {"step": step.ordinal, "state": step.state}
+    if step.usage != Usage():
+        data |= {"tokens_in": step.usage.tokens_in, "tokens_out": step.usage.tokens_out}
+    if step.payer != "person":
+        data["payer"] = step.payer
+    return data
+
+
+def _seconds(value: float) -> float:
+    """Rounded to milliseconds; a clock that was set back shows as no time, not as negative."""
+    return round(max(0.0, value), 3)

@@ -1,0 +1,178 @@
+"""The short answers of `hermes why`: one plain sentence about a message, and what it waits for.
+
+Beside `why.py`, which makes the report. It reads the timeline and the lane; it words, it never
+decides.
+"""
+
+from datetime import UTC, datetime
+
+from hermes.message.outcome import DeliveryState, MessageState, Outcome
+from hermes.ports.records import DeliveryRecord, MessageRecord, Refusal, Timeline
+from hermes.ports.store import Store
+
+_ENDED = {
+    Outcome.ANSWERED: "Answered",
+    Outcome.FAILED: "Failed",
+    Outcome.INTERRUPTED: "Stopped by the person",
+    Outcome.EXPIRED: "Expired unanswered",
+    Outcome.REFUSED: "Refused",
+    Outcome.MERGED: "Merged",
+}
+_UNSETTLED = frozenset(
+    {DeliveryState.PENDING, DeliveryState.SENDING, DeliveryState.RETRY, DeliveryState.PREVIEW}
+)
+
+
+def answer_of(timeline: Timeline, *, model: str | None, waiting: str | None, now: float) -> str:
+    """Return one sentence that says what became of the message."""
+    message = timeline.message
+    if message is None:
+        return ""
+    if message.outcome is None:
+        age = span(now - message.received_at)
+        return f"Not finished yet, {age} after it was accepted: waiting for {waiting}."
+    if message.outcome is Outcome.MERGED and message.merged_into:
+        return f"Merged into {message.merged_into}, whose reply answers both; not charged."
+    pieces = [_ending(message, model), _money(timeline), *_outgoing(timeline, now=now)]
+    reason = timeline.result.reason if timeline.result else None
+    if reason:
+        pieces.insert(1, f"because {reason.rstrip('.')}")
+    duplicates = sum(event.kind == "duplicate" for event in timeline.events)
+    if duplicates:
+        pieces.append(f"it arrived {_more_times(duplicates)}, each answered by the same reply")
+    return "; ".join(piece for piece in pieces if piece) + "."
+
+
+def refusal_answer(refusal: Refusal) -> str:
+    """Return one sentence that says why a message was not accepted."""
+    when = clock_time(refusal.at)
+    text = f"Refused at {when} ({refusal.code}): {refusal.text.rstrip('.')}. Nothing was kept"
+    if refusal.message_id:
+        return f"{text}; the message under that id is {refusal.message_id}."
+    return f"{text} and nothing was charged."
+
+
+def waiting_for(store: Store, timeline: Timeline, *, now: float) -> str | None:
+    """Say what the message, or the oldest of its unsent replies, is waiting for now."""
+    message = timeline.message
+    if message is None:
+        return None
+    if message.outcome is None:
+        return _waiting_message(store, message, timeline=timeline, now=now)
+    for row in timeline.deliveries:
+        if row.state in _UNSETTLED or row.state is DeliveryState.UNKNOWN:
+            return f"its reply to {row.target.platform} is {delivered_how(row, now=now)}"
+    return None
+
+
+def _waiting_message(
+    store: Store, message: MessageRecord, *, timeline: Timeline, now: float
+) -> str:
+    if message.state is MessageState.PARKED:
+        approval = store.approvals.waiting(message.lane)
+        if approval is None:
+            return "a person's approval"
+        left = span(max(0.0, approval.expires_at - now))
+        return f"approval {approval.id} of the tool {approval.tool}, which expires in {left}"
+    if message.state is MessageState.MERGING:
+        return f"the running turn of {message.merged_into}, which has taken it in"
+    if message.state is MessageState.NEW:
+        head = store.turns.view(message.lane).message
+        if head is not None and head.id != message.id:
+            return f"{head.id}, which is before it in the same conversation"
+        return "a free worker"
+    for step in reversed(timeline.steps):
+        if step.state == "started":
+            since = f" (started {span(now - step.at)} ago)" if step.at else ""
+            return f"{step.kind} {step.name}".strip() + since
+    return "the next step of its turn"
+
+
+def delivered_how(row: DeliveryRecord, *, now: float) -> str:
+    """Say in a few words how a delivery stands."""
+    if is_pulled(row):
+        return "pulled"
+    if row.state is DeliveryState.RETRY:
+        due = "now" if row.next_at <= now else f"in {span(row.next_at - now)}"
+        return f"retried {due} after {_times(row.attempts)} ({row.failure or 'no reason given'})"
+    words = {
+        DeliveryState.PREVIEW: "being written",
+        DeliveryState.PENDING: "waiting to be sent",
+        DeliveryState.SENDING: "being sent",
+        DeliveryState.SENT: "sent",
+        DeliveryState.UNKNOWN: "unknown: it was sent, but the platform's answer was lost",
+        DeliveryState.DEAD: f"a dead letter ({row.failure or 'no reason given'})",
+    }
+    return words[row.state]
+
+
+def is_pulled(row: DeliveryRecord) -> bool:
+    """Tell whether the caller fetches this reply, so that nothing had to be sent."""
+    return (
+        row.state is DeliveryState.SENT
+        and row.platform_message_id is None
+        and row.sending_at is None
+    )
+
+
+def span(seconds: float) -> str:
+    """Return a length of time as people say it."""
+    seconds = max(0.0, seconds)
+    if seconds < 0.1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    return f"{hours // 24} days"
+
+
+def clock_time(at: float) -> str:
+    """Return a moment in UTC, to the second."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _ending(message: MessageRecord, model: str | None) -> str:
+    outcome = message.outcome or Outcome.FAILED
+    took = span((message.done_at or message.received_at) - message.received_at)
+    by = f" by {model}" if model and outcome is Outcome.ANSWERED else ""
+    return f"{_ENDED[outcome]} after {took}{by}"
+
+
+def _money(timeline: Timeline) -> str:
+    captured = sum(abs(int(row["amount"])) for row in timeline.ledger if row["kind"] == "capture")
+    refunded = sum(abs(int(row["amount"])) for row in timeline.ledger if row["kind"] == "refund")
+    if captured and refunded:
+        return f"{_credits(captured)} captured and {_credits(refunded)} refunded"
+    return f"{_credits(captured)} captured" if captured else "nothing was charged"
+
+
+def _outgoing(timeline: Timeline, *, now: float) -> list[str]:
+    if not timeline.deliveries:
+        return ["no reply was sent"]
+    told = []
+    for row in timeline.deliveries:
+        how = delivered_how(row, now=now)
+        if row.state is DeliveryState.SENT:
+            told.append(
+                f"delivered to {row.target.platform}" + (" (pulled)" if how == "pulled" else "")
+            )
+        else:
+            told.append(f"the reply to {row.target.platform} is {how}")
+    return list(dict.fromkeys(told))
+
+
+def _credits(amount: int) -> str:
+    return "1 credit" if amount == 1 else f"{amount} credits"
+
+
+def _times(count: int) -> str:
+    return "1 attempt" if count == 1 else f"{count} attempts"
+
+
+def _more_times(count: int) -> str:
+    return "once more" if count == 1 else f"{count} more times"

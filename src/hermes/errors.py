@@ -1,0 +1,221 @@
+"""Every failure Hermes knows, in one tree; a class says what the caller can do about it.
+
+HermesError
+├── Refused                 give up, or change the request
+│   ├── BadRequest          the input is malformed: fix it
+│   ├── Unauthenticated     no valid credential was shown
+│   ├── Forbidden           the credential does not allow this
+│   ├── NotFound            the named thing does not exist
+│   ├── Conflict            the id is taken by another body
+│   └── TooLarge            the input exceeds a limit
+├── TryLater                nothing was kept; the same request may succeed later
+│   ├── Overloaded          a queue or a limit is full
+│   └── StorageFull         the disk reserve is touched
+├── ConfigurationError      the operator has to change a setting
+├── AlreadyRunning          another process owns this home
+├── StoreError              the database failed; nothing of the unit was written
+│   └── GuardFailed         a guarded write found another state
+│       └── LeaseLost       the lane belongs to somebody else now
+├── ProviderError           a model call failed
+│   ├── ProviderUnavailable connect failure, 429, 5xx: another candidate may do
+│   ├── ProviderRejected    the request itself is wrong for this model
+│   ├── ProviderTimeout     no output in time
+│   └── StreamTruncated     the stream ended before its end marker
+├── DeliveryError           a reply could not be sent
+│   ├── NotDelivered        certainly not sent; may be retried
+│   ├── DeliveryRejected    the platform said no for good
+│   └── DeliveryUnknown     the request left, its answer was lost
+├── ToolError               a tool failed; the model is told
+└── TurnInterrupted         the person stopped the turn
+"""
+
+from enum import StrEnum
+
+
+class HermesError(Exception):
+    """The root of every error that Hermes raises on purpose."""
+
+    code = "error"
+
+
+class Refused(HermesError):
+    """The request cannot succeed as it is."""
+
+    code = "refused"
+
+
+class BadRequest(Refused):
+    """The input is malformed."""
+
+    code = "bad_request"
+
+
+class Unauthenticated(Refused):
+    """No valid credential was shown."""
+
+    code = "unauthenticated"
+
+
+class Forbidden(Refused):
+    """The credential does not allow this."""
+
+    code = "forbidden"
+
+
+class NotFound(Refused):
+    """The named thing does not exist."""
+
+    code = "not_found"
+
+
+class Conflict(Refused):
+    """The id is already taken by another body."""
+
+    code = "conflict"
+
+
+class TooLarge(Refused):
+    """The input exceeds a limit."""
+
+    code = "too_large"
+
+
+class TryLater(HermesError):
+    """Nothing was kept; the same request may succeed after `retry_after` seconds."""
+
+    code = "try_later"
+
+    def __init__(self, text: str, retry_after: float = 5.0) -> None:
+        super().__init__(text)
+        self.retry_after = retry_after
+
+
+class Overloaded(TryLater):
+    """A queue or a limit is full."""
+
+    code = "overloaded"
+
+
+class StorageFull(TryLater):
+    """The disk reserve is touched or the database cannot grow."""
+
+    code = "storage_full"
+
+
+class ConfigurationError(HermesError):
+    """The operator has to change a setting; the text says which and how."""
+
+    code = "configuration"
+
+
+class AlreadyRunning(HermesError):
+    """Another process owns this home."""
+
+    code = "already_running"
+
+
+class StoreError(HermesError):
+    """The database failed; nothing of the unit was written."""
+
+    code = "store"
+
+
+class GuardFailed(StoreError):
+    """A guarded write found another state than the caller expected."""
+
+    code = "guard_failed"
+
+
+class LeaseLost(GuardFailed):
+    """The lane's lease has expired or belongs to somebody else."""
+
+    code = "lease_lost"
+
+
+class ProviderError(HermesError):
+    """A model call failed."""
+
+    code = "provider"
+
+
+class ProviderUnavailable(ProviderError):
+    """The service cannot answer now; `retry_after` is its own word on when, if it gave one."""
+
+    code = "provider_unavailable"
+
+    def __init__(self, text: str, retry_after: float | None = None) -> None:
+        super().__init__(text)
+        self.retry_after = retry_after
+
+
+class ProviderRejected(ProviderError):
+    """The service says the request itself is wrong."""
+
+    code = "provider_rejected"
+
+
+class ProviderTimeout(ProviderError):
+    """The service gave no output in time."""
+
+    code = "provider_timeout"
+
+
+class StreamTruncated(ProviderError):
+    """The stream ended before its end marker."""
+
+    code = "stream_truncated"
+
+
+class FailureClass(StrEnum):
+    """Why a delivery failed, as dead letters are sorted by it."""
+
+    RATE_LIMITED = "rate_limited"
+    NETWORK_TIMEOUT = "network_timeout"
+    SERVICE_UNAVAILABLE = "service_unavailable"
+    UNAUTHORIZED = "unauthorized"
+    INVALID_RECIPIENT = "invalid_recipient"
+    TOO_OLD = "too_old"
+    REJECTED = "rejected"
+
+
+class DeliveryError(HermesError):
+    """A reply could not be sent."""
+
+    code = "delivery"
+
+    def __init__(
+        self, text: str, failure: FailureClass, *, retry_after: float | None = None
+    ) -> None:
+        super().__init__(text)
+        self.failure = failure
+        self.retry_after = retry_after
+
+
+class NotDelivered(DeliveryError):
+    """The message certainly did not arrive; sending it again is safe."""
+
+    code = "not_delivered"
+
+
+class DeliveryRejected(DeliveryError):
+    """The platform refused the message for good."""
+
+    code = "delivery_rejected"
+
+
+class DeliveryUnknown(DeliveryError):
+    """The request left and its answer was lost; the message may have arrived."""
+
+    code = "delivery_unknown"
+
+
+class ToolError(HermesError):
+    """A tool failed; its text is told to the model."""
+
+    code = "tool"
+
+
+class TurnInterrupted(HermesError):
+    """The person stopped the running turn."""
+
+    code = "interrupted"

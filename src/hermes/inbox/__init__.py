@@ -1,0 +1,1 @@
+"""A message becomes ours, once; this ends at the row on disk."""

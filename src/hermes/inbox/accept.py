@@ -1,0 +1,143 @@
+"""Accepting: which lane and policy a message has, whether there is room, and the durable row."""
+
+from collections.abc import Mapping
+
+import msgspec
+import structlog
+
+from hermes.agents.roster import Roster
+from hermes.config import BusySettings, InboxSettings
+from hermes.errors import HermesError, Overloaded, StorageFull, StoreError
+from hermes.message.event import MessageEvent
+from hermes.message.ids import MakeId
+from hermes.message.outcome import BusyPolicy
+from hermes.message.session_key import control_lane
+from hermes.ports.channel import Accepted
+from hermes.ports.clock import Clock
+from hermes.ports.records import Event, NewMessage, Refusal
+from hermes.ports.store import Store
+from hermes.ports.upward import Wake
+from hermes.sessions.commands import parse_control
+from hermes.sessions.keys import session_key
+
+_FULL_RETRY_S = 5.0
+_NOTES_IN_FLIGHT = 100
+_log = structlog.get_logger(__name__)
+_encode = msgspec.json.Encoder().encode
+
+
+class Inbox:
+    """The only way in: every channel hands its events here."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        wake: Wake,
+        roster: Roster,
+        clock: Clock,
+        make_id: MakeId,
+        settings: InboxSettings,
+        busy: BusySettings,
+        manifests: Mapping[str, BusyPolicy],
+        outbox_limit: int,
+    ) -> None:
+        self._store = store
+        self._wake = wake
+        self._roster = roster
+        self._clock = clock
+        self._make_id = make_id
+        self._settings = settings
+        self._busy = busy
+        self._manifests = manifests
+        self._outbox_limit = outbox_limit
+        self._notes = 0
+        self.draining = False
+
+    async def accept(self, event: MessageEvent) -> Accepted:
+        """Keep an event; raises `Refused` or `TryLater`, and then nothing was kept."""
+        agent = self._roster.for_event(event)
+        self._check_room()
+        lane = str(session_key(event, agent.key))
+        control = parse_control(event.text) is not None
+        return await self.put(event, lane=control_lane(lane) if control else lane, control=control)
+
+    async def put(self, event: MessageEvent, *, lane: str, control: bool = False) -> Accepted:
+        """Keep an event on a lane that the caller chose; subagents come in here."""
+        message = NewMessage(
+            id=self._make_id("m"),
+            lane=lane,
+            event=event,
+            identity=_identity(event),
+            received_at=self._clock.now(),
+            control=control,
+            busy=BusyPolicy.QUEUE if event.internal else self._policy(event.source.platform),
+        )
+        result = await self._store.inbox.accept(message)
+        if result.duplicate:
+            await self._note_duplicate(result.message_id)
+        else:
+            self._wake.arrived(lane, message_id=result.message_id, busy=message.busy)
+        return Accepted(message_id=result.message_id, duplicate=result.duplicate)
+
+    async def refuse(
+        self, platform: str, error: HermesError, *, external_id: str | None = None
+    ) -> str:
+        """Note an authenticated refusal best-effort; returns the id that `hermes why` explains."""
+        refusal = Refusal(
+            id=self._make_id("r"),
+            at=self._clock.now(),
+            platform=platform,
+            code=error.code,
+            text=str(error)[:500],
+            external_id=external_id,
+        )
+        if self._notes < _NOTES_IN_FLIGHT:
+            self._notes += 1
+            try:
+                await self._store.inbox.refuse(refusal, keep=self._settings.refusals_kept)
+            except (StoreError, StorageFull) as problem:
+                _log.warning("refusal_not_noted", refusal=refusal.id, problem=str(problem))
+            finally:
+                self._notes -= 1
+        return refusal.id
+
+    def _check_room(self) -> None:
+        if self.draining:
+            raise Overloaded("Hermes is stopping; send this again in a moment", _FULL_RETRY_S)
+        problem = self._store.writable()
+        if problem is not None:
+            raise StorageFull(problem, retry_after=30.0)
+        waiting = self._store.inbox.waiting()
+        if waiting >= self._settings.max_waiting:
+            raise Overloaded(
+                f"{waiting} messages are waiting, as many as inbox.max_waiting allows; "
+                "send this again later",
+                _FULL_RETRY_S,
+            )
+        if self._store.outbox.waiting() >= self._outbox_limit:
+            raise Overloaded(
+                "too many replies are waiting to be delivered (outbox.max_waiting)", _FULL_RETRY_S
+            )
+
+    def _policy(self, platform: str) -> BusyPolicy:
+        chosen = self._busy.platforms.get(platform)
+        if chosen is not None:
+            return BusyPolicy(chosen)
+        return self._manifests.get(platform, BusyPolicy(self._busy.default))
+
+    async def _note_duplicate(self, message_id: str) -> None:
+        if self._notes >= _NOTES_IN_FLIGHT:
+            return
+        self._notes += 1
+        try:
+            await self._store.inbox.note(message_id, Event("duplicate", self._clock.now()))
+        except (StoreError, StorageFull) as problem:
+            _log.warning("duplicate_not_noted", message_id=message_id, problem=str(problem))
+        finally:
+            self._notes -= 1
+
+
+def _identity(event: MessageEvent) -> bytes:
+    """Return what makes two bodies under one id the same: all but the time and the raw event."""
+    return _encode(msgspec.structs.replace(event, at=0.0, raw=None))

@@ -1,0 +1,1 @@
+"""Memory: what an agent knows before it reads the message."""

@@ -1,0 +1,1 @@
+"""The words of Hermes: frozen values without I/O, spoken by every other package."""

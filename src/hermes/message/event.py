@@ -1,0 +1,47 @@
+"""`MessageEvent`: the one shape in which every platform's input enters Hermes."""
+
+from typing import Literal
+
+import msgspec
+
+from hermes.message.parts import Part, text_of
+from hermes.message.source import Source
+
+EventType = Literal["text", "image", "audio", "video", "file", "command", "location", "reaction"]
+
+
+class ReplyContext(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The earlier message that this one answers."""
+
+    message_id: str
+    text: str | None = None
+    user_id: str | None = None
+
+
+class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """One inbound message, normalised; nothing platform-specific is visible past this value.
+
+    `account` and `route` say through which configured account and which door it came;
+    `external_id` is the platform's id of the message, unique within (account, platform, route).
+    `raw` is the untouched wire event, kept for debugging.
+    """
+
+    account: str
+    route: str
+    external_id: str
+    source: Source
+    parts: tuple[Part, ...]
+    at: float
+    type: EventType = "text"
+    agent: str | None = None
+    reply_to: ReplyContext | None = None
+    skill: str | None = None
+    channel_prompt: str | None = None
+    channel_context: str | None = None
+    internal: bool = False
+    raw: msgspec.Raw | None = None
+
+    @property
+    def text(self) -> str:
+        """The plain text of the event."""
+        return text_of(self.parts)

@@ -1,0 +1,44 @@
+"""How things end: the outcome of a message, the state of a delivery, the states between."""
+
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """Every accepted message ends in exactly one of these."""
+
+    ANSWERED = "answered"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+    MERGED = "merged"
+    EXPIRED = "expired"
+    REFUSED = "refused"
+
+
+class MessageState(StrEnum):
+    """Where an accepted message stands."""
+
+    NEW = "new"
+    RUNNING = "running"
+    PARKED = "parked"
+    MERGING = "merging"
+    DONE = "done"
+
+
+class DeliveryState(StrEnum):
+    """Where a reply stands on its way out."""
+
+    PREVIEW = "preview"
+    PENDING = "pending"
+    SENDING = "sending"
+    RETRY = "retry"
+    SENT = "sent"
+    UNKNOWN = "unknown"
+    DEAD = "dead"
+
+
+class BusyPolicy(StrEnum):
+    """What a message does that finds its lane busy."""
+
+    INTERRUPT = "interrupt"
+    QUEUE = "queue"
+    STEER = "steer"

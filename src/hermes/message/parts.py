@@ -1,0 +1,73 @@
+"""What a message is made of: text, media, tool calls and tool results.
+
+Parts are exactly what a model can see; times and provenance never belong here.
+"""
+
+import msgspec
+
+
+class TextPart(msgspec.Struct, frozen=True, tag="text", omit_defaults=True):
+    """Plain text."""
+
+    text: str
+
+
+class Media(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where the bytes of an attachment are: a cached file, or an address, and their type."""
+
+    mime: str
+    path: str | None = None
+    url: str | None = None
+    name: str | None = None
+    size: int | None = None
+
+
+class ImagePart(msgspec.Struct, frozen=True, tag="image", omit_defaults=True):
+    """A picture."""
+
+    media: Media
+
+
+class AudioPart(msgspec.Struct, frozen=True, tag="audio", omit_defaults=True):
+    """A sound, with its transcript once there is one."""
+
+    media: Media
+    transcript: str | None = None
+
+
+class FilePart(msgspec.Struct, frozen=True, tag="file", omit_defaults=True):
+    """Any other attachment."""
+
+    media: Media
+
+
+class ToolCallPart(msgspec.Struct, frozen=True, tag="tool_call", omit_defaults=True):
+    """A model's request to run a tool; `arguments` is the raw JSON text that the model wrote."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class ToolResultPart(msgspec.Struct, frozen=True, tag="tool_result", omit_defaults=True):
+    """What a tool answered to the call `call_id`."""
+
+    call_id: str
+    name: str
+    text: str
+    failed: bool = False
+
+
+Part = TextPart | ImagePart | AudioPart | FilePart | ToolCallPart | ToolResultPart
+
+
+def text_of(parts: tuple[Part, ...]) -> str:
+    """Return the plain text of `parts`, joined."""
+    if len(parts) == 1 and isinstance(parts[0], TextPart):
+        return parts[0].text
+    return "".join(part.text for part in parts if isinstance(part, TextPart))
+
+
+def tool_calls_of(parts: tuple[Part, ...]) -> tuple[ToolCallPart, ...]:
+    """Return the tool calls among `parts`, in order."""
+    return tuple(part for part in parts if isinstance(part, ToolCallPart))

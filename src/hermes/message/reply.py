@@ -1,0 +1,44 @@
+"""What goes back to the person, and what it took."""
+
+import msgspec
+
+from hermes.message.outcome import Outcome
+from hermes.message.parts import Part, text_of
+
+
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Tokens and money of one or more model calls."""
+
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cached_in: int = 0
+    reasoning_out: int = 0
+    cost_usd: float = 0.0
+
+    def plus(self, other: "Usage") -> "Usage":
+        """Return the sum of both."""
+        return Usage(
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            self.cached_in + other.cached_in,
+            self.reasoning_out + other.reasoning_out,
+            self.cost_usd + other.cost_usd,
+        )
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of a turn as the person sees it; `silent` replies are kept but not delivered.
+
+    `earned` says that it holds model text or tool output, which is what a credit pays for.
+    """
+
+    parts: tuple[Part, ...]
+    outcome: Outcome = Outcome.ANSWERED
+    reason: str | None = None
+    silent: bool = False
+    earned: bool = False
+
+    @property
+    def text(self) -> str:
+        """The plain text of the reply."""
+        return text_of(self.parts)

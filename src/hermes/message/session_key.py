@@ -1,0 +1,77 @@
+"""`SessionKey`: the deterministic name of a conversation, and of the lane that serialises it.
+
+`agent:{agent}:{platform}:{chat_type}:{chat_id}[:{thread}][:{user}]`, each part escaped so that
+ids containing `:` cannot collide. A key with a thread always has the chat type `thread`, so a
+thread id and a user id in the same place cannot collide either. A subagent's lane is its parent
+turn's id behind the parent's lane and a `/`.
+"""
+
+import msgspec
+
+_CODES = (("%", "%25"), (":", "%3A"), ("/", "%2F"), ("#", "%23"))
+_CONTROL = "#control"
+
+
+def escape(part: str) -> str:
+    """Return `part` without the separators of a session key, reversibly."""
+    if not part:
+        return "%00"
+    for char, code in _CODES:
+        if char in part:
+            part = part.replace(char, code)
+    return part
+
+
+def unescape(part: str) -> str:
+    """Undo `escape`."""
+    if part == "%00":
+        return ""
+    for char, code in reversed(_CODES):
+        part = part.replace(code, char)
+    return part
+
+
+class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts that make a conversation one conversation."""
+
+    agent: str
+    platform: str
+    chat_type: str
+    chat_id: str
+    thread: str | None = None
+    user: str | None = None
+
+    def __str__(self) -> str:
+        chat_type = self.chat_type if self.thread is None else "thread"
+        pieces = ["agent", escape(self.agent), escape(self.platform), chat_type]
+        pieces.append(escape(self.chat_id))
+        if self.thread is not None:
+            pieces.append(escape(self.thread))
+        if self.user is not None:
+            pieces.append(escape(self.user))
+        return ":".join(pieces)
+
+
+def child_lane(parent_lane: str, turn_id: str, *, number: int) -> str:
+    """Return the lane of the subagent that a turn starts with its tool call `number`."""
+    return f"{parent_lane}/{turn_id}.{number}"
+
+
+def depth_of(lane: str) -> int:
+    """Return how many parents stand above `lane`."""
+    return lane.count("/")
+
+
+def is_below(lane: str, *, ancestor: str) -> bool:
+    """Tell whether `lane` belongs to a subagent of `ancestor`, at any depth."""
+    return lane.startswith(ancestor + "/")
+
+
+def control_lane(lane: str) -> str:
+    """Return the lane beside `lane` on which its control commands run."""
+    return lane + _CONTROL
+
+
+def base_lane(lane: str) -> str:
+    """Return the session's own lane for it or for its control lane."""
+    return lane.removesuffix(_CONTROL)

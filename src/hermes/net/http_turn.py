@@ -1,0 +1,149 @@
+"""A message's turn over HTTP: the JSON of how it stands, and the frames of its progress.
+
+Shared by the channels that serve HTTP themselves (REST, web), so that both say the same. It
+asks the door and formats; it decides nothing.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from hermes.errors import HermesError
+from hermes.message.outcome import MessageState, Outcome
+from hermes.net.sse import frame
+from hermes.ports.door import Door, MessageStatus
+from hermes.ports.records import Result, ToolUse
+from hermes.ports.upward import Progress
+
+_EMPTY = Result(text="")
+
+
+class ToolView(msgspec.Struct, frozen=True):
+    """One tool call as callers see it; `arguments` is the JSON text that the model wrote."""
+
+    name: str
+    arguments: str
+    failed: bool
+
+
+class TurnView(msgspec.Struct, frozen=True, kw_only=True):
+    """How a message stands; the reply and its price are final once `outcome` is set."""
+
+    id: str
+    state: MessageState
+    outcome: Outcome | None
+    conversation: str | None
+    reply: str | None
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float
+    model: str | None
+    tool_calls: tuple[ToolView, ...]
+    duplicate: bool
+    approval: str | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+
+
+class Ticket(msgspec.Struct, frozen=True, kw_only=True):
+    """An accepted message that somebody waits for."""
+
+    id: str
+    conversation: str
+    duplicate: bool
+
+
+async def last_progress(door: Door, message_id: str, *, wait_s: float) -> Progress | None:
+    """Return the end of a turn: done or parked, or None when `wait_s` was not enough."""
+    last: Progress | None = None
+    try:
+        async with asyncio.timeout(wait_s):
+            async for progress in door.watch(message_id):
+                last = progress
+    except TimeoutError:
+        return None
+    return last if last is not None and last.kind in {"done", "parked"} else None
+
+
+async def turn_frames(door: Door, ticket: Ticket) -> AsyncIterator[bytes]:
+    """Yield the events of a turn until it is done or parked."""
+    yield frame("accepted", {"id": ticket.id, "duplicate": ticket.duplicate})
+    is_first = True
+    try:
+        async for progress in door.watch(ticket.id):
+            for event in _frames_of(door, ticket, progress=progress, is_first=is_first):
+                yield event
+            is_first = False
+    except HermesError as error:
+        yield frame("error", {"code": error.code, "message": str(error)})
+
+
+def _frames_of(
+    door: Door, ticket: Ticket, *, progress: Progress, is_first: bool
+) -> Iterator[bytes]:
+    kind = progress.kind
+    if kind == "delta":
+        yield frame("delta", {"text": progress.text})
+    elif kind == "snapshot":
+        # A client that has seen nothing yet may append the whole text like any other piece.
+        if progress.text:
+            yield frame("delta" if is_first else "snapshot", {"text": progress.text})
+    elif kind == "restart":
+        yield frame("snapshot", {"text": ""})
+    elif kind == "tool":
+        yield frame("tool", {"name": progress.text})
+    elif kind == "status":
+        yield frame("status", {"text": progress.text})
+    elif kind in {"done", "parked"}:
+        yield frame(kind, ended_view(door, ticket, progress=progress))
+
+
+def ended_view(door: Door, ticket: Ticket, *, progress: Progress) -> TurnView:
+    """Return how a turn ended, from its last progress or, where that is silent, the journal."""
+    result = progress.result
+    outcome = progress.outcome
+    is_done = progress.kind == "done"
+    if is_done and (result is None or outcome is None):
+        status = door.message(ticket.id)
+        if status is not None:
+            result = result or status.result
+            outcome = outcome or status.record.outcome
+    if result is None and progress.text:
+        result = Result(text=progress.text)
+    state = MessageState.DONE if is_done else MessageState.PARKED
+    return _view(ticket, state=state, outcome=outcome, result=result)
+
+
+def status_view(status: MessageStatus) -> TurnView:
+    """Return how a message stands by the journal."""
+    record = status.record
+    chat_id = record.event.source.chat_id if record.event is not None else None
+    ticket = Ticket(id=record.id, conversation=chat_id or "", duplicate=False)
+    view = _view(ticket, state=record.state, outcome=record.outcome, result=status.result)
+    return msgspec.structs.replace(view, conversation=chat_id)
+
+
+def _view(
+    ticket: Ticket, *, state: MessageState, outcome: Outcome | None, result: Result | None
+) -> TurnView:
+    known = result or _EMPTY
+    return TurnView(
+        id=ticket.id,
+        state=state,
+        outcome=outcome,
+        conversation=ticket.conversation,
+        reply=None if result is None else result.text,
+        tokens_in=known.usage.tokens_in,
+        tokens_out=known.usage.tokens_out,
+        cost_usd=known.usage.cost_usd,
+        model=known.model,
+        tool_calls=tuple(map(_tool_view, known.tool_calls)),
+        duplicate=ticket.duplicate,
+        approval=known.approval or UNSET,
+        reason=known.reason or UNSET,
+    )
+
+
+def _tool_view(tool: ToolUse) -> ToolView:
+    return ToolView(tool.name, tool.arguments, tool.failed)

@@ -1,0 +1,71 @@
+"""Server-sent events, the serving side: frames, and a stream that notices when its reader is gone.
+
+Used by channels that stream a running turn; it knows nothing of turns.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+
+import msgspec
+from starlette.types import Receive, Send
+
+_encode = msgspec.json.Encoder().encode
+
+_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-accel-buffering", b"no"),
+]
+KEEP_ALIVE = b": keep-alive\n\n"
+
+
+def frame(event: str, data: object) -> bytes:
+    """Return one event; its data is a single line of JSON."""
+    return b"event: %b\ndata: %b\n\n" % (event.encode(), _encode(data))
+
+
+def wants_events(headers: Mapping[str, str]) -> bool:
+    """Tell whether the client asks for a stream of events."""
+    return "text/event-stream" in headers.get("accept", "").lower()
+
+
+class EventStream:
+    """An answer that goes on: frames, sent as they come, with comments in the silence."""
+
+    def __init__(self, frames: AsyncIterator[bytes], *, keep_alive_s: float) -> None:
+        self._frames = frames
+        self._keep_alive_s = keep_alive_s
+
+    async def send(self, receive: Receive, send: Send) -> None:
+        """Send every frame; ends early when the client goes away."""
+        await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+        pump = asyncio.create_task(self._pump(send))
+        gone = asyncio.create_task(_until_gone(receive))
+        alive = asyncio.create_task(self._stay_alive(send))
+        try:
+            await asyncio.wait({pump, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            is_finished = pump.done()
+            for task in (pump, gone, alive):
+                task.cancel()
+            await asyncio.gather(gone, alive, return_exceptions=True)
+            with contextlib.suppress(asyncio.CancelledError):
+                await pump
+        if is_finished:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _pump(self, send: Send) -> None:
+        async for piece in self._frames:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+
+    async def _stay_alive(self, send: Send) -> None:
+        while True:
+            await asyncio.sleep(self._keep_alive_s)
+            await send({"type": "http.response.body", "body": KEEP_ALIVE, "more_body": True})
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,57 @@
+"""Server-sent events from bytes to payloads: pure, incremental, bounded; knows no sockets."""
+
+from hermes.net.errors import AnswerTooLarge
+
+
+class SseParser:
+    """Collects the `data` of each event; one event may not exceed `limit` bytes."""
+
+    __slots__ = ("_data", "_limit", "_rest", "_size")
+
+    def __init__(self, limit: int = 1_048_576) -> None:
+        self._limit = limit
+        self._rest = b""
+        self._data: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Take more bytes and return the payloads of the events they complete."""
+        lines = (self._rest + chunk if self._rest else chunk).split(b"\n")
+        self._rest = lines.pop()
+        if len(self._rest) > self._limit:
+            raise self._too_large()
+        done: list[bytes] = []
+        for line in lines:
+            if line.startswith(b"data:"):
+                self._keep(line)
+            elif line in {b"", b"\r"} and self._data:
+                done.append(self._take())
+        return done
+
+    def finish(self) -> list[bytes]:
+        """Return the last event, when the stream ended without the empty line behind it."""
+        done = self.feed(b"\n") if self._rest else []
+        if self._data:
+            done.append(self._take())
+        return done
+
+    def _keep(self, line: bytes) -> None:
+        payload = line[6:] if line[5:6] == b" " else line[5:]
+        if payload.endswith(b"\r"):
+            payload = payload[:-1]
+        self._size += len(payload)
+        if self._size > self._limit:
+            raise self._too_large()
+        self._data.append(payload)
+
+    def _take(self) -> bytes:
+        payload = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
+        self._data.clear()
+        self._size = 0
+        return payload
+
+    def _too_large(self) -> AnswerTooLarge:
+        return AnswerTooLarge(
+            f"one event of the stream exceeds {self._limit} bytes: the service sends no proper"
+            " event stream"
+        )

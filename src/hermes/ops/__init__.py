@@ -1,0 +1,1 @@
+"""Operations: one instance per home, and logs; it reads, and acts only through control."""

@@ -1,0 +1,236 @@
+"""Logs: one line per event, JSON or for people, with times in UTC and no secrets.
+
+Set up once by the composition root; everyone else calls `structlog.get_logger()` or the standard
+library's logging, and both end here. Keys are the glossary's: message_id, lane, platform.
+"""
+
+import atexit
+import logging
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from pathlib import Path
+from time import gmtime, strftime
+from typing import Any, BinaryIO, Literal
+
+import msgspec
+import structlog
+from pydantic import SecretStr
+from structlog.contextvars import merge_contextvars
+
+from hermes.config.sections import LogSettings
+from hermes.config.settings import Settings, leaves
+from hermes.ops.log_stream import LogStream, RotatingFile, standard_error
+from hermes.ops.masking import Masker
+from hermes.ports.clock import Clock
+
+LogFormat = Literal["json", "console", "auto"]
+Level = Literal["debug", "info", "warning", "error"]
+
+_LEVELS: Mapping[Level, int] = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+_COLOURS = {"debug": "2", "info": "32", "warning": "33", "error": "31", "critical": "31"}
+# These speak of each request, each connection, or of what we log ourselves.
+_LOUD = ("uvicorn.error", "uvicorn.access", "aiohttp.access", "asyncio")
+_METHOD_LEVELS = {"exception": "error", "warn": "warning", "fatal": "critical", "msg": "info"}
+
+
+class LogPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """How logs are written; `file` is written as JSON or console exactly like the stream."""
+
+    level: Level = "info"
+    format: LogFormat = "auto"
+    file: Path | None = None
+    file_max_bytes: int = 20 * 1024 * 1024
+
+
+def plan_of(settings: LogSettings, home: Path) -> LogPlan:
+    """Return the plan that the settings describe."""
+    return LogPlan(
+        level=settings.level,
+        format=settings.format,
+        file=home / settings.file if settings.file else None,
+        file_max_bytes=settings.file_max_mb * 1024 * 1024,
+    )
+
+
+def secrets_in(settings: Settings) -> frozenset[str]:
+    """Return every secret value of the settings."""
+    found: set[str] = set()
+    for _, value in leaves(settings):
+        items = value if isinstance(value, tuple) else (value,)
+        found.update(item.get_secret_value() for item in items if isinstance(item, SecretStr))
+    return frozenset(found)
+
+
+class Logs:
+    """The logs as set up: flush them, or close them as the last thing a process does."""
+
+    def __init__(self, stream: LogStream, masker: Masker) -> None:
+        self._stream = stream
+        self._masker = masker
+
+    def hide(self, *secrets: str) -> None:
+        """Mask these from now on too: secrets that are made at run time."""
+        self._masker.add(secrets)
+
+    def flush(self) -> None:
+        """Write what is still in the buffer."""
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Write everything and stop."""
+        atexit.unregister(self.close)
+        self._stream.close()
+
+
+def set_up(
+    plan: LogPlan, secrets: Iterable[str], *, clock: Clock, stream: BinaryIO | None = None
+) -> Logs:
+    """Send every log of this process where the plan says; `stream` is standard error unless given."""
+    target = stream or standard_error()
+    file = RotatingFile(plan.file, max_bytes=plan.file_max_bytes) if plan.file else None
+    out = LogStream(target, file)
+    is_terminal = target.isatty()
+    as_json = plan.format == "json" or (plan.format == "auto" and not is_terminal)
+    render = _as_json if as_json else _console(coloured=is_terminal and file is None)
+    masker = Masker(secrets)
+    finish = _Finish(masker, clock, render=render)
+    structlog.configure(
+        processors=[merge_contextvars, finish],
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[plan.level]),
+        logger_factory=_Factory(out),
+        cache_logger_on_first_use=False,
+    )
+    _route_standard_logging(plan.level, out, finish=finish)
+    logs = Logs(out, masker)
+    atexit.register(logs.close)
+    return logs
+
+
+class _Sink:
+    """What structlog calls with a finished line; warnings and worse are written at once."""
+
+    def __init__(self, out: LogStream) -> None:
+        self.debug = self.info = self.msg = out.write
+        self.warning = self.warn = self.error = self.exception = out.write_now
+        self.critical = self.fatal = out.write_now
+
+
+class _Factory:
+    def __init__(self, out: LogStream) -> None:
+        self._sink = _Sink(out)
+
+    def __call__(self, *_names: object) -> _Sink:
+        return self._sink
+
+
+Fields = dict[str, Any]  # Any: log fields hold whatever the caller wanted to say.
+Render = Callable[[Fields], str]
+
+
+class _Finish:
+    """The last processor: adds time and level, hides secrets, and makes the line."""
+
+    def __init__(self, masker: Masker, clock: Clock, *, render: Render) -> None:
+        self._masker = masker
+        self._now = clock.now
+        self._render = render
+        self._second = -1
+        self._prefix = ""
+
+    def __call__(self, _logger: object, method: str, fields: MutableMapping[str, Any]) -> bytes:
+        told = {
+            "time": self._time(self._now()),
+            "level": _METHOD_LEVELS.get(method, method),
+            "event": fields.pop("event", ""),
+        }
+        told.update(fields)
+        if "exc_info" in told:
+            _add_traceback(told)
+        line = self._masker.line(self._render(self._masker.fields(told)))
+        return line.encode(errors="backslashreplace")
+
+    def _time(self, now: float) -> str:
+        second = int(now)
+        if second != self._second:
+            self._prefix = strftime("%Y-%m-%dT%H:%M:%S", gmtime(second))
+            self._second = second
+        return f"{self._prefix}.{int((now - second) * 1000):03d}Z"
+
+
+def _add_traceback(fields: Fields) -> None:
+    given = fields.pop("exc_info")
+    if given is True:
+        given = sys.exc_info()[1]
+    elif isinstance(given, tuple):
+        given = given[1]
+    if isinstance(given, BaseException):
+        fields["error"] = f"{type(given).__name__}: {given}"
+        fields["traceback"] = "".join(traceback.format_exception(given)).rstrip()
+
+
+_encode = msgspec.json.Encoder(enc_hook=repr).encode
+
+
+def _as_json(fields: Fields) -> str:
+    try:
+        return _encode(fields).decode() + "\n"
+    except (TypeError, ValueError):
+        # A lone surrogate, or a key that JSON cannot take.
+        return _encode({str(name): ascii(value) for name, value in fields.items()}).decode() + "\n"
+
+
+def _console(*, coloured: bool) -> Render:
+    def render(fields: Fields) -> str:
+        rest = dict(fields)
+        time, level, event = rest.pop("time"), rest.pop("level"), rest.pop("event")
+        trace = rest.pop("traceback", None)
+        shown = f"{level:<8}"
+        if coloured:
+            shown = f"\x1b[{_COLOURS.get(level, '0')}m{shown}\x1b[0m"
+        pairs = "".join(f" {name}={_plain(value)}" for name, value in rest.items())
+        tail = f"\n{trace}" if trace else ""
+        return f"{time} {shown} {event}{pairs}{tail}\n"
+
+    return render
+
+
+_BARE = re.compile(r"[\w.:/@+%-]+")
+
+
+def _plain(value: object) -> str:
+    text = value if isinstance(value, str) else str(value)
+    return text if _BARE.fullmatch(text) else repr(text)
+
+
+class _StandardHandler(logging.Handler):
+    """Brings the lines of libraries into the same stream, in the same shape."""
+
+    def __init__(self, out: LogStream, finish: _Finish) -> None:
+        super().__init__()
+        self._out = out
+        self._finish = finish
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record; a broken format string of a library is reported by logging itself."""
+        try:
+            fields: Fields = {"event": record.getMessage(), "logger": record.name}
+            if record.exc_info:
+                fields["exc_info"] = record.exc_info
+            line = self._finish(None, record.levelname.lower(), fields)
+        except (TypeError, ValueError, KeyError):
+            self.handleError(record)
+            return
+        write = self._out.write_now if record.levelno >= logging.WARNING else self._out.write
+        write(line)
+
+
+def _route_standard_logging(level: Level, out: LogStream, *, finish: _Finish) -> None:
+    logging.basicConfig(handlers=[_StandardHandler(out, finish)], level=_LEVELS[level], force=True)
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
+        logger = logging.getLogger(name)
+        logger.handlers.clear()
+        logger.propagate = True
+    for name in _LOUD:
+        logging.getLogger(name).setLevel(max(_LEVELS[level], logging.WARNING))

@@ -1,0 +1,107 @@
+"""Takes secrets out of log lines: the known ones by value, unknown ones by their look or their key.
+
+Runs on every line, so each look is a plain substring search first; the patterns run only on a hit.
+It knows no settings: the composition root hands in the secrets.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+MASK = "****"
+# A shorter secret would blank out ordinary words; it is masked only where it is the whole value.
+_SHORTEST_PART = 6
+# No plural for tokens: a count of tokens is no token.
+_KEY = re.compile(
+    r"(?:^|[_.-])(?:token|(?:secret|password|passphrase|api[_-]?key|authorization|cookie|credential)s?)$"
+)
+_ASSIGNED = re.compile(r"(?i)(\b\w*(?:token|secret|password|key)=)[^\s&\"'\\]+")
+# Each pattern with a plain piece that is in every match. The pieces are few because every line is
+# searched for each; the kinds of keys that Hermes is configured with are known by value anyway.
+_LOOKS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("k-", re.compile(r"\b(?:sk|rk|pk)-[A-Za-z0-9_-]{8,}")),
+    ("earer ", re.compile(r"(?<=[Bb]earer )[A-Za-z0-9._~+/=-]{8,}")),
+    ("asic ", re.compile(r"(?<=[Bb]asic )[A-Za-z0-9+/=]{12,}")),
+    ("eyJ", re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")),
+    ("xox", re.compile(r"\bxox[a-z]-[A-Za-z0-9-]{8,}")),
+    ("xapp-", re.compile(r"\bxapp-[A-Za-z0-9-]{8,}")),
+    ("AIza", re.compile(r"\bAIza[A-Za-z0-9_-]{20,}")),
+    (":AA", re.compile(r"\d{6,}:AA[A-Za-z0-9_-]{20,}")),
+    *((hint, _ASSIGNED) for hint in ("oken=", "ecret=", "assword=", "ey=")),
+    ("@", re.compile(r"(://)[^/@\s\"']+:[^/@\s\"']+(?=@)")),
+)
+
+
+class Masker:
+    """Hides secrets in log fields and in finished lines."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._whole: frozenset[str] = frozenset()
+        self._pieces: tuple[str, ...] = ()
+        self.add(secrets)
+
+    def add(self, secrets: Iterable[str]) -> None:
+        """Know more secrets from now on."""
+        known = self._whole | {secret for secret in secrets if secret}
+        pieces = {
+            form for secret in known if len(secret) >= _SHORTEST_PART for form in _forms(secret)
+        }
+        # The longest first: a secret that contains another one is hidden whole.
+        self._whole, self._pieces = known, tuple(sorted(pieces, key=len, reverse=True))
+
+    def fields(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields with every value hidden whose key, or whole value, is a secret."""
+        for key, value in fields.items():
+            if names_a_secret(key):
+                return {name: self._field(name, item) for name, item in fields.items()}
+            kind = type(value)
+            if kind is str:
+                if value in self._whole:
+                    return {name: self._field(name, item) for name, item in fields.items()}
+            elif kind in _CONTAINERS:
+                return {name: self._field(name, item) for name, item in fields.items()}
+        return fields
+
+    def line(self, line: str) -> str:
+        """Return the finished line with every known secret and every look-alike hidden."""
+        for piece in self._pieces:
+            if piece in line:
+                line = line.replace(piece, MASK)
+        for hint, pattern in _LOOKS:
+            if hint in line:
+                line = pattern.sub(_hide, line)
+        return line
+
+    # Any: log fields hold whatever the caller wanted to say.
+    def _field(self, key: str, value: Any) -> Any:
+        if value is not None and names_a_secret(key):
+            return MASK
+        if isinstance(value, str):
+            return MASK if value in self._whole else value
+        if isinstance(value, dict):
+            return {name: self._field(str(name), item) for name, item in value.items()}
+        if isinstance(value, list | tuple | set | frozenset):
+            return [self._field("", item) for item in value]
+        return value
+
+
+_CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
+
+
+@lru_cache(maxsize=2048)
+def names_a_secret(key: str) -> bool:
+    """Tell whether a log key, by its name, holds a secret."""
+    return _KEY.search(key.lower()) is not None
+
+
+def _hide(found: re.Match[str]) -> str:
+    kept = found[1] if found.re.groups else ""
+    return kept + MASK
+
+
+def _forms(secret: str) -> tuple[str, str]:
+    """A secret as it stands in plain text and inside a JSON string."""
+    return secret, msgspec.json.encode(secret)[1:-1].decode()

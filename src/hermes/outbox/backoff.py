@@ -1,0 +1,104 @@
+"""What to do with a delivery whose wire call failed: again, unknown, or dead. Pure."""
+
+import msgspec
+
+from hermes.errors import DeliveryError, DeliveryRejected, DeliveryUnknown, FailureClass
+from hermes.outbox.marks import EDIT_REJECTED, POSSIBLE_REPEAT
+from hermes.outbox.timing import OutboxTiming
+from hermes.ports.records import DeliveryRecord
+
+
+class Again(msgspec.Struct, frozen=True, kw_only=True):
+    """Send it again at `at`; `counts` when a whole series of tries is used up."""
+
+    at: float
+    failure: str
+    counts: bool
+
+
+class Lost(msgspec.Struct, frozen=True):
+    """Nobody knows whether it arrived."""
+
+
+class Dead(msgspec.Struct, frozen=True):
+    """It will not be sent."""
+
+    failure: str
+
+
+Action = Again | Lost | Dead
+
+
+class Tried(msgspec.Struct, frozen=True, kw_only=True):
+    """How the failed call was made: the failed tries of this series before it, and what it was."""
+
+    tries: int = 0
+    trial: bool = False
+    editing: bool = False
+    open_until: float | None = None
+
+
+def is_too_old(delivery: DeliveryRecord, now: float, *, timing: OutboxTiming) -> bool:
+    """Tell whether the reply is no longer wanted; age counts from the commit."""
+    return now >= delivery.created_at + timing.max_age_s
+
+
+def spread(delay: float, chance: float, *, jitter: float) -> float:
+    """Return `delay` moved by up to `jitter` of itself either way; `chance` is in [0, 1)."""
+    return delay * (1.0 + jitter * (2.0 * chance - 1.0))
+
+
+def decide(
+    delivery: DeliveryRecord,
+    error: DeliveryError,
+    *,
+    now: float,
+    tried: Tried,
+    timing: OutboxTiming,
+    chance: float,
+) -> Action:
+    """Return what becomes of a delivery after `error`."""
+    if isinstance(error, DeliveryRejected):
+        if tried.editing:
+            return Again(at=now, failure=EDIT_REJECTED, counts=False)
+        return Dead(error.failure)
+    # An edit may be repeated without harm, so a lost answer to one is an ordinary failure.
+    if isinstance(error, DeliveryUnknown) and not tried.editing:
+        return Lost()
+    again = _next_try(delivery, error, now=now, tried=tried, timing=timing, chance=chance)
+    if again is None or again.at >= delivery.created_at + timing.max_age_s:
+        return Dead(error.failure)
+    return again
+
+
+def _next_try(
+    delivery: DeliveryRecord,
+    error: DeliveryError,
+    *,
+    now: float,
+    tried: Tried,
+    timing: OutboxTiming,
+    chance: float,
+) -> Again | None:
+    failure = kept_mark(delivery, error.failure)
+    wanted = error.retry_after or 0.0
+    if tried.trial:
+        # The trial of an open breaker uses up nothing.
+        at = max(now + wanted, tried.open_until or now)
+        return Again(at=at, failure=failure, counts=False)
+    counts = tried.tries + 1 >= len(timing.quick_delays_s)
+    if not counts:
+        delay = timing.quick_delays_s[tried.tries + 1]
+    elif delivery.attempts < len(timing.later_delays_s):
+        delay = timing.later_delays_s[delivery.attempts]
+    else:
+        return None
+    delay = max(spread(delay, chance, jitter=timing.jitter), wanted)
+    return Again(at=now + delay, failure=failure, counts=counts)
+
+
+def kept_mark(delivery: DeliveryRecord, failure: FailureClass) -> str:
+    """Return what the row's `failure` becomes: a mark that changes how it is sent stays."""
+    if delivery.failure in {EDIT_REJECTED, POSSIBLE_REPEAT}:
+        return delivery.failure
+    return failure

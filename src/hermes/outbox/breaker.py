@@ -1,0 +1,71 @@
+"""The circuit breaker of one platform: many failures in a row stop sending for a while.
+
+The state and its changes are pure; `BreakerGate` keeps the current state and hands out passes.
+"""
+
+import msgspec
+
+from hermes.outbox.timing import OutboxTiming
+
+
+class Breaker(msgspec.Struct, frozen=True, kw_only=True):
+    """Closed while `open_until` is None; after that time one trial call may pass."""
+
+    failures: tuple[float, ...] = ()
+    open_until: float | None = None
+    on_trial: bool = False
+
+
+class Pass(msgspec.Struct, frozen=True):
+    """The right to make one wire call."""
+
+    trial: bool
+
+
+def is_blocked(breaker: Breaker, now: float) -> bool:
+    """Tell whether no call may be made now."""
+    return breaker.open_until is not None and (now < breaker.open_until or breaker.on_trial)
+
+
+def after_failure(breaker: Breaker, now: float, *, trial: bool, timing: OutboxTiming) -> Breaker:
+    """Return the state after a failed call."""
+    if breaker.open_until is not None:
+        # A call that had started before the breaker opened says nothing new.
+        return Breaker(open_until=now + timing.breaker_open_s) if trial else breaker
+    failures = (*breaker.failures, now)[-timing.breaker_failures :]
+    is_full = len(failures) == timing.breaker_failures
+    if is_full and now - failures[0] <= timing.breaker_window_s:
+        return Breaker(open_until=now + timing.breaker_open_s)
+    return Breaker(failures=failures)
+
+
+class BreakerGate:
+    """The breaker as the sender passes through it."""
+
+    def __init__(self, timing: OutboxTiming) -> None:
+        self._timing = timing
+        self._state = Breaker()
+
+    @property
+    def state(self) -> Breaker:
+        """The current state."""
+        return self._state
+
+    def enter(self, now: float) -> Pass | None:
+        """Return the right to make one call, or None while the breaker is open."""
+        if is_blocked(self._state, now):
+            return None
+        trial = self._state.open_until is not None
+        if trial:
+            self._state = msgspec.structs.replace(self._state, on_trial=True)
+        return Pass(trial)
+
+    def leave(self, entry: Pass, now: float, *, failed: bool | None) -> None:
+        """Say how the call went; None when it was not made."""
+        if failed is None:
+            if entry.trial:
+                self._state = msgspec.structs.replace(self._state, on_trial=False)
+        elif failed:
+            self._state = after_failure(self._state, now, trial=entry.trial, timing=self._timing)
+        else:
+            self._state = Breaker()

@@ -1,0 +1,10 @@
+"""Words in a delivery's `failure` that change how its next send is made; they survive restarts."""
+
+from typing import Final
+
+# The preview could not be edited: the reply is sent as a new message, under a key of its own.
+EDIT_REJECTED: Final = "edit_rejected"
+# An earlier send may have arrived: this one says so, and it is the last.
+POSSIBLE_REPEAT: Final = "possible_repeat"
+# What stands before the text of such a send.
+REPEAT_PREFIX: Final = "(possibly a repeat) "

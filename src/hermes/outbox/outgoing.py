@@ -1,0 +1,58 @@
+"""Turns an outbox row into the wire sends of its chunks: what, under which key, new or an edit.
+
+Pure. The preview and the first chunk share one key, so that on a platform that takes keys a
+preview whose id was lost and the reply that follows it are one message.
+"""
+
+from hermes.message.parts import Part, TextPart, ToolCallPart, ToolResultPart, text_of
+from hermes.outbox.chunking import split
+from hermes.outbox.marks import EDIT_REJECTED, POSSIBLE_REPEAT, REPEAT_PREFIX
+from hermes.ports.channel import Capabilities, Delivery
+from hermes.ports.records import DeliveryRecord
+
+Chunk = tuple[Part, ...]
+
+
+def chunks_of(parts: tuple[Part, ...], *, max_chars: int) -> tuple[Chunk, ...]:
+    """Return the messages that make up a reply: its text in pieces, then each attachment.
+
+    Room for the repeat prefix is always left, so that a chunk keeps its number when it needs one.
+    """
+    texts = split(text_of(parts), limit=max(1, max_chars - len(REPEAT_PREFIX)))
+    attached = [
+        part for part in parts if not isinstance(part, TextPart | ToolCallPart | ToolResultPart)
+    ]
+    return (*((TextPart(text),) for text in texts), *((part,) for part in attached))
+
+
+def key_of(record: DeliveryRecord) -> str:
+    """Return the idempotency key of the row's current chunk, stable over retries."""
+    # Under the preview's key the platform would answer with the message that cannot be edited.
+    fresh = ".fresh" if record.chunk == 0 and record.failure == EDIT_REJECTED else ""
+    return f"{preview_key(record.id, record.chunk)}{fresh}"
+
+
+def preview_key(delivery_id: str, chunk: int = 0) -> str:
+    """Return the key under which a preview, and later its chunk, is sent."""
+    return f"{delivery_id}.{chunk}"
+
+
+def is_edit(record: DeliveryRecord, chunk: Chunk, *, capabilities: Capabilities) -> bool:
+    """Tell whether the current chunk goes out by editing the standing preview."""
+    return (
+        capabilities.edit
+        and record.chunk == 0
+        and record.platform_message_id is not None
+        and record.failure not in {EDIT_REJECTED, POSSIBLE_REPEAT}
+        and bool(text_of(chunk))
+    )
+
+
+def compose(record: DeliveryRecord, chunk: Chunk) -> Delivery:
+    """Return the wire send of the row's current chunk."""
+    parts = chunk
+    if record.failure == POSSIBLE_REPEAT:
+        first = chunk[0]
+        marked = TextPart(REPEAT_PREFIX + first.text) if isinstance(first, TextPart) else None
+        parts = (marked, *chunk[1:]) if marked else (TextPart(REPEAT_PREFIX), *chunk)
+    return Delivery(id=record.id, target=record.target, parts=parts, key=key_of(record))

@@ -1,0 +1,190 @@
+"""The owner of one push platform's outbox: takes what is due, serves the chats side by side.
+
+Within a chat one reply after the other, across chats up to a bound at once. Started by `app.py`
+after the channel's connect has returned; on stop every row stays as it is for the next start.
+"""
+
+import asyncio
+import random
+from collections.abc import Coroutine
+
+import structlog
+
+from hermes.errors import GuardFailed
+from hermes.outbox.alarm import Alarm, Sleep
+from hermes.outbox.attempt import Attempts, Chance
+from hermes.outbox.backoff import Lost, is_too_old
+from hermes.outbox.breaker import Breaker, BreakerGate, is_blocked
+from hermes.outbox.settling import Settling
+from hermes.outbox.timing import OutboxTiming
+from hermes.outbox.wire import Wire
+from hermes.ports.channel import PushChannel
+from hermes.ports.clock import Clock
+from hermes.ports.records import DeliveryRecord
+from hermes.ports.store import OutboxStore
+
+log = structlog.get_logger(__name__)
+
+
+class OutboxSender:
+    """Sends the replies of one push platform."""
+
+    def __init__(
+        self,
+        channel: PushChannel,
+        store: OutboxStore,
+        *,
+        timing: OutboxTiming,
+        clock: Clock,
+        sleep: Sleep = asyncio.sleep,
+        chance: Chance = random.random,
+    ) -> None:
+        self._platform = channel.name
+        self._store = store
+        self._timing = timing
+        self._clock = clock
+        self._gate = BreakerGate(timing)
+        wire = Wire(channel, timeout_s=timing.send_timeout_s)
+        self._attempts = Attempts(
+            wire, store, gate=self._gate, timing=timing, clock=clock, sleep=sleep, chance=chance
+        )
+        self._settling = Settling(self._attempts)
+        self._alarm = Alarm(sleep)
+        self._loop: asyncio.Task[None] | None = None
+        self._chats: dict[str, asyncio.Task[None]] = {}
+        self._settles: dict[str, asyncio.Task[None]] = {}
+        self._settle_at: dict[str, float] = {}
+        self._paused_until = 0.0
+        self._draining = False
+
+    @property
+    def breaker(self) -> Breaker:
+        """The state of the platform's circuit breaker."""
+        return self._gate.state
+
+    @property
+    def in_flight(self) -> int:
+        """How many deliveries are being worked on."""
+        return len(self._chats) + len(self._settles)
+
+    def wake(self) -> None:
+        """Look for work now; losing a call only delays it."""
+        self._alarm.ring()
+
+    def start(self) -> None:
+        """Begin to send; the channel must have connected."""
+        if self._loop is None:
+            self._draining = False
+            self._loop = asyncio.create_task(self._run(), name=f"outbox:{self._platform}")
+
+    async def drain(self) -> None:
+        """Take nothing new and wait, up to the drain time, for what is on the wire."""
+        self._draining = True
+        running = {*self._chats.values(), *self._settles.values()}
+        if running:
+            await asyncio.wait(running, timeout=self._timing.drain_s)
+
+    async def stop(self) -> None:
+        """End every task; a send that is cut off here is found as unknown by the next start."""
+        self._draining = True
+        tasks = [*self._chats.values(), *self._settles.values()]
+        if self._loop is not None:
+            tasks.append(self._loop)
+            self._loop = None
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                wait = self._timing.idle_poll_s if self._draining else self._pass()
+            # Boundary: the sender's own loop outlives any failure of one pass.
+            except Exception:
+                log.exception("outbox.pass_failed", platform=self._platform)
+                wait = self._timing.store_pause_s
+            await self._alarm.wait(wait)
+
+    def _pass(self) -> float:
+        """Start everything that can be started now; returns how long there is nothing to do."""
+        now = self._clock.now()
+        if now < self._paused_until:
+            return self._paused_until - now
+        self._start_settles(now)
+        coming = self._start_chats(now)
+        coming.extend(at for at in self._settle_at.values() if at > now)
+        return min([self._timing.idle_poll_s, *(at - now for at in coming)])
+
+    def _start_chats(self, now: float) -> list[float]:
+        """Serve every chat that can be; returns the times at which others can."""
+        if len(self._chats) >= self._timing.parallel_chats:
+            return []
+        limit = self._timing.parallel_chats + len(self._chats)
+        soon = self._store.due(self._platform, now + self._timing.idle_poll_s, limit=limit)
+        for record in soon:
+            chat = record.target.chat_id
+            is_free = chat not in self._chats and len(self._chats) < self._timing.parallel_chats
+            if is_free and self._may_start(record, now):
+                self._own(self._chats, chat, work=self._serve(record))
+        open_until = self._gate.state.open_until
+        reopens = [open_until] if soon and open_until is not None else []
+        return [at for at in (*(record.next_at for record in soon), *reopens) if at > now]
+
+    def _may_start(self, record: DeliveryRecord, now: float) -> bool:
+        # An open breaker stops the sending, not the ageing.
+        is_late = is_too_old(record, now, timing=self._timing)
+        return record.next_at <= now and (is_late or not is_blocked(self._gate.state, now))
+
+    def _start_settles(self, now: float) -> None:
+        records = self._store.unsettled(self._platform)
+        standing = {record.id for record in records}
+        for gone in self._settle_at.keys() - standing - self._settles.keys():
+            del self._settle_at[gone]
+        for record in records:
+            at = self._settle_at.setdefault(record.id, now)
+            room = len(self._settles) < self._timing.parallel_chats
+            if at <= now and record.id not in self._settles and room:
+                self._own(self._settles, record.id, work=self._settle(record))
+
+    def _own(
+        self,
+        tasks: dict[str, asyncio.Task[None]],
+        key: str,
+        *,
+        work: Coroutine[None, None, None],
+    ) -> None:
+        task = asyncio.create_task(work, name=f"outbox:{self._platform}:work")
+        tasks[key] = task
+
+        def done(_task: asyncio.Task[None]) -> None:
+            del tasks[key]
+            self._alarm.ring()
+
+        task.add_done_callback(done)
+
+    async def _serve(self, record: DeliveryRecord) -> None:
+        try:
+            action = await self._attempts.deliver(record)
+            if isinstance(action, Lost):
+                delay = self._settling.first_delay(record)
+                self._settle_at[record.id] = self._clock.now() + delay
+        except GuardFailed:
+            log.warning("outbox.row_moved", delivery=record.id, message=record.message_id)
+        # Boundary: one delivery's task; its row stays as the store has it.
+        except Exception:
+            log.exception("outbox.task_failed", delivery=record.id, message=record.message_id)
+            self._paused_until = self._clock.now() + self._timing.store_pause_s
+
+    async def _settle(self, record: DeliveryRecord) -> None:
+        try:
+            again_at = await self._settling.settle(record)
+            if again_at is None:
+                self._settle_at.pop(record.id, None)
+            else:
+                self._settle_at[record.id] = again_at
+        except GuardFailed:
+            log.warning("outbox.row_moved", delivery=record.id, message=record.message_id)
+        # Boundary: the task that settles one delivery; its row stays as the store has it.
+        except Exception:
+            log.exception("outbox.task_failed", delivery=record.id, message=record.message_id)
+            self._paused_until = self._clock.now() + self._timing.store_pause_s

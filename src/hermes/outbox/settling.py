@@ -1,0 +1,164 @@
+"""Settles `unknown` deliveries: does what `settle` chose for one of them.
+
+Beside `attempt.py`, which made the wire call whose answer was lost; the sender says when.
+"""
+
+import structlog
+
+from hermes.errors import DeliveryError, DeliveryRejected, FailureClass
+from hermes.message.parts import text_of
+from hermes.outbox.attempt import Attempts
+from hermes.outbox.backoff import Again, Dead
+from hermes.outbox.breaker import Pass
+from hermes.outbox.marks import EDIT_REJECTED, POSSIBLE_REPEAT
+from hermes.outbox.outgoing import Chunk, compose, key_of
+from hermes.outbox.settle import Settlement, resend_delay, settle
+from hermes.ports.channel import Receipt
+from hermes.ports.records import DeliveryRecord
+
+log = structlog.get_logger(__name__)
+
+
+class _EditRefused(DeliveryRejected):
+    """The message stands, but it may show only a preview and cannot be changed."""
+
+
+class Settling:
+    """Finds out about, repeats or holds the rows of one platform that nobody knows about."""
+
+    def __init__(self, attempts: Attempts) -> None:
+        self._attempts = attempts
+        self._tries: dict[str, int] = {}
+
+    def choose(self, record: DeliveryRecord) -> Settlement:
+        """Return how the row would be settled now."""
+        return settle(
+            record,
+            self._attempts.wire.capabilities,
+            now=self._attempts.clock.now(),
+            tries=self._tries.get(record.id, 0),
+            timing=self._attempts.timing,
+        )
+
+    def first_delay(self, record: DeliveryRecord) -> float:
+        """Return how long to wait after the lost answer before settling the row."""
+        timing = self._attempts.timing
+        is_look = self.choose(record) is Settlement.LOOK
+        return timing.look_after_s if is_look else timing.settle_after_s
+
+    async def settle(self, record: DeliveryRecord) -> float | None:
+        """Settle one row; returns when to come back to it, or None when it is settled."""
+        if record.chunk >= len(self._attempts.chunks(record)):
+            # The person was erased: there is nothing left that could be repeated.
+            await self._attempts.end(record, Dead(FailureClass.REJECTED))
+            return None
+        choice = self.choose(record)
+        log.info("outbox.settling", delivery=record.id, message=record.message_id, how=choice.value)
+        again_at: float | None = None
+        if choice is Settlement.MARKED:
+            await self._back(record, POSSIBLE_REPEAT)
+        elif choice is Settlement.HOLD:
+            await self._hold(record)
+        else:
+            again_at = await self._ask_platform(record, choice)
+        if again_at is None:
+            self._tries.pop(record.id, None)
+        return again_at
+
+    async def _hold(self, record: DeliveryRecord) -> None:
+        attempts = self._attempts
+        await attempts.store.hold(record.id, at=attempts.clock.now())
+        log.warning("outbox.held", delivery=record.id, message=record.message_id)
+
+    async def _back(self, record: DeliveryRecord, failure: str) -> None:
+        now = self._attempts.clock.now()
+        await self._attempts.end(record, Again(at=now, failure=failure, counts=False))
+
+    async def _ask_platform(self, record: DeliveryRecord, choice: Settlement) -> float | None:
+        attempts = self._attempts
+        now = attempts.clock.now()
+        entry = attempts.gate.enter(now)
+        if entry is None:
+            return max(now, attempts.gate.state.open_until or now) + attempts.timing.settle_after_s
+        if choice is Settlement.LOOK:
+            return await self._look(record, entry)
+        standing = record.platform_message_id if choice is Settlement.EDIT_AGAIN else None
+        return await self._repeat(record, entry, standing=standing)
+
+    async def _look(self, record: DeliveryRecord, entry: Pass) -> float | None:
+        attempts = self._attempts
+        failed: bool | None = None
+        try:
+            found = await attempts.wire.find(record.target, key_of(record))
+            failed = False
+        except DeliveryRejected as error:
+            failed = False
+            log.warning("outbox.look_refused", delivery=record.id, failure=error.failure)
+            await self._hold(record)
+            return None
+        except DeliveryError as error:
+            failed = True
+            log.info("outbox.look_failed", delivery=record.id, failure=error.failure)
+            return attempts.clock.now() + attempts.timing.look_again_s
+        finally:
+            attempts.gate.leave(entry, attempts.clock.now(), failed=failed)
+        return await self._looked(record, found)
+
+    async def _looked(self, record: DeliveryRecord, found: Receipt | None) -> float | None:
+        attempts = self._attempts
+        if found is not None:
+            standing = found.platform_message_id
+            return await self._repeat(record, Pass(trial=False), standing=standing)
+        reason = attempts.unsendable(record, attempts.chunks(record))
+        if reason is not None:
+            await attempts.end(record, Dead(reason))
+            return None
+        await self._back(record, record.failure or FailureClass.NETWORK_TIMEOUT)
+        return None
+
+    async def _repeat(
+        self, record: DeliveryRecord, entry: Pass, *, standing: str | None
+    ) -> float | None:
+        attempts = self._attempts
+        chunks = attempts.chunks(record)
+        chunk = chunks[record.chunk]
+        try:
+            sent_as = await attempts.on_wire(
+                record, entry, call=lambda: self._call(record, chunk, standing=standing)
+            )
+        except _EditRefused:
+            takes_key = attempts.wire.capabilities.key_window_s > 0
+            await self._back(record, EDIT_REJECTED if takes_key else POSSIBLE_REPEAT)
+            return None
+        except DeliveryRejected as error:
+            log.warning("outbox.settle_refused", delivery=record.id, failure=error.failure)
+            await attempts.keep(record, lambda: attempts.lose(record))
+            await self._hold(record)
+            return None
+        except DeliveryError:
+            return await self._later(record)
+        await attempts.arrived(record, sent_as, last=record.chunk + 1 == len(chunks))
+        return None
+
+    async def _call(self, record: DeliveryRecord, chunk: Chunk, *, standing: str | None) -> str:
+        wire = self._attempts.wire
+        if standing is None:
+            receipt = await wire.send(compose(record, chunk))
+            standing = receipt.platform_message_id
+        # Behind the key there may be a preview, which shows only the beginning of the reply.
+        if wire.capabilities.edit and record.chunk == 0 and text_of(chunk):
+            try:
+                await wire.edit(record.target, standing, text=text_of(chunk))
+            except DeliveryRejected as error:
+                is_preview = record.sending_at is None or record.platform_message_id is not None
+                if is_preview:
+                    raise _EditRefused(str(error), error.failure) from error
+        return standing
+
+    async def _later(self, record: DeliveryRecord) -> float:
+        attempts = self._attempts
+        await attempts.keep(record, lambda: attempts.lose(record))
+        tries = self._tries.get(record.id, 0) + 1
+        self._tries[record.id] = tries
+        delay = resend_delay(tries, timing=attempts.timing)
+        return attempts.clock.now() + (attempts.timing.settle_after_s if delay is None else delay)

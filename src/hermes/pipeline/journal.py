@@ -1,0 +1,195 @@
+"""The journal of one turn: its lease, its steps in order, and the results not yet written.
+
+A result waits here only until the next write, which is the start of the next effect or the
+commit; no effect ever happens between a result and that write.
+"""
+
+import msgspec
+
+from hermes.errors import LeaseLost
+from hermes.pipeline.turn import Prepared, Turn
+from hermes.ports.clock import Clock
+from hermes.ports.records import (
+    Begin,
+    Event,
+    LaneView,
+    Lease,
+    NewApproval,
+    NewDelivery,
+    Payer,
+    Step,
+    StepKind,
+    StepWrite,
+)
+from hermes.ports.store import Store
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Journal:
+    """Writes the steps of one turn under its lease."""
+
+    def __init__(
+        self, store: Store, view: LaneView, *, owner: str, lease_s: float, clock: Clock
+    ) -> None:
+        self._store = store
+        self._view = view
+        self._owner = owner
+        self._lease_s = lease_s
+        self._clock = clock
+        self._next = 1 + max((step.ordinal for step in view.steps), default=-1)
+        self._open: dict[int, Step] = {
+            step.ordinal: step for step in view.steps if step.state == "started"
+        }
+        self._ended: list[Step] = []
+        self._events: list[Event] = []
+        self.lease: Lease | None = None
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps that earlier leases of this turn wrote."""
+        return self._view.steps
+
+    @property
+    def open_ordinals(self) -> frozenset[int]:
+        """The steps that have started and not ended."""
+        return frozenset(self._open)
+
+    @property
+    def begun(self) -> bool:
+        """Tell whether the lane is leased."""
+        return self.lease is not None
+
+    def note(self, kind: str, **data: object) -> None:
+        """Add a line to the timeline, written with the next step or the commit."""
+        self._events.append(Event(kind, self._clock.now(), data))
+
+    async def begin(self, turn: Turn, *, prepared: Prepared | None = None) -> None:
+        """Lease the lane for a turn that runs no model, or that goes on after a crash."""
+        await self._begin(turn, prepared=prepared, first=())
+
+    async def start(
+        self,
+        turn: Turn,
+        kind: StepKind,
+        *,
+        name: str,
+        arguments: bytes = b"",
+        prepared: Prepared | None = None,
+    ) -> int:
+        """Record that an effect starts; the first one leases the lane and freezes `prepared`."""
+        if not self.begun and prepared is not None:
+            self._next = 1
+        step = self._step(kind, name, arguments=arguments)
+        if self.begun:
+            await self._write(turn, started=(step,))
+        else:
+            await self._begin(turn, prepared=prepared, first=(step,))
+        self._open[step.ordinal] = step
+        return step.ordinal
+
+    async def claim(self, turn: Turn, claims: tuple[str, ...], *, body: bytes) -> int:
+        """Record that waiting messages joined this turn."""
+        step = self._step("steer", ",".join(claims))
+        step = msgspec.structs.replace(step, state="done", body=body)
+        await self._write(turn, started=(step,), claims=claims)
+        return step.ordinal
+
+    def end(
+        self, ordinal: int, body: bytes | None, *, step: Step | None = None, payer: Payer = "person"
+    ) -> None:
+        """Keep the result of an effect for the next write; `step` carries usage and state."""
+        known = self._open.pop(ordinal)
+        given = step or known
+        self._ended.append(
+            msgspec.structs.replace(
+                known,
+                state="done" if given.state == "started" else given.state,
+                body=body,
+                usage=given.usage,
+                payer=payer,
+                at=self._clock.now(),
+            )
+        )
+
+    def lose(self, ordinal: int, step: Step) -> None:
+        """Say that the result of an effect was lost with an earlier process."""
+        del self._open[ordinal]
+        self._ended.append(msgspec.structs.replace(step, at=self._clock.now()))
+
+    async def park(
+        self, turn: Turn, approval: NewApproval, *, question: NewDelivery | None
+    ) -> None:
+        """Leave the lane to wait for a person."""
+        await self._store.approvals.park(
+            self._held(), approval, question=question, write=self._take_write(turn)
+        )
+        self.lease = None
+
+    def take_ended(self) -> tuple[Step, ...]:
+        """Hand over the results that the commit has to write; effects still open have failed."""
+        for ordinal in list(self._open):
+            self.end(ordinal, None, step=_failed(self._open[ordinal]))
+        ended, self._ended = tuple(self._ended), []
+        return ended
+
+    def take_events(self) -> tuple[Event, ...]:
+        """Hand over the lines that the commit has to write."""
+        events, self._events = tuple(self._events), []
+        return events
+
+    def _step(self, kind: StepKind, name: str, *, arguments: bytes = b"") -> Step:
+        ordinal = self._next
+        self._next += 1
+        return Step(
+            ordinal=ordinal,
+            kind=kind,
+            state="started",
+            name=name,
+            arguments_hash=self._store.digest(arguments) if arguments else b"",
+            at=self._clock.now(),
+        )
+
+    async def _begin(
+        self, turn: Turn, *, prepared: Prepared | None, first: tuple[Step, ...]
+    ) -> None:
+        now = self._clock.now()
+        steps = first
+        if prepared is not None:
+            frozen = Step(ordinal=0, kind="prepared", state="done", body=_encode(prepared), at=now)
+            steps = (frozen, *first)
+        self.lease = await self._store.turns.begin(
+            Begin(
+                lane=self._view.lane,
+                owner=self._owner,
+                fence=self._view.fence,
+                expires=self._clock.monotonic() + self._lease_s,
+                message_id=turn.id,
+                person_id=turn.person_id,
+                at=now,
+                steps=steps,
+                hold=turn.hold,
+                events=self.take_events(),
+            )
+        )
+
+    def _held(self) -> Lease:
+        if self.lease is None:
+            raise LeaseLost(f"lane {self._view.lane} is not leased")
+        return self.lease
+
+    def _take_write(self, turn: Turn) -> StepWrite:
+        ended, self._ended = tuple(self._ended), []
+        return StepWrite(
+            message_id=turn.id, person_id=turn.person_id, ended=ended, events=self.take_events()
+        )
+
+    async def _write(
+        self, turn: Turn, *, started: tuple[Step, ...], claims: tuple[str, ...] = ()
+    ) -> None:
+        write = msgspec.structs.replace(self._take_write(turn), started=started, claims=claims)
+        await self._store.turns.step(self._held(), write)
+
+
+def _failed(step: Step) -> Step:
+    return msgspec.structs.replace(step, state="failed")

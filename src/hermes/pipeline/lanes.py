@@ -1,0 +1,205 @@
+"""Lanes: one task per busy session, one message at a time, woken by arrivals and at start."""
+
+import asyncio
+
+import structlog
+
+from hermes.config import LaneSettings
+from hermes.errors import GuardFailed, HermesError, LeaseLost, StorageFull, StoreError
+from hermes.message.outcome import BusyPolicy, Outcome
+from hermes.message.session_key import is_below
+from hermes.pipeline.control import ControlPlane
+from hermes.pipeline.parked import Parked
+from hermes.pipeline.runner import TurnRunner
+from hermes.pipeline.services import Services, TurnContext
+from hermes.ports.records import LaneView, Lease
+
+_RETRY_S = 1.0
+_log = structlog.get_logger(__name__)
+
+
+class _Running:
+    """The message that a lane's task works on now."""
+
+    __slots__ = ("ctx", "message_id")
+
+    def __init__(self) -> None:
+        self.message_id: str | None = None
+        self.ctx: TurnContext | None = None
+
+
+class Lanes:
+    """Fits `ports.upward.Wake`; owns the task of every busy lane."""
+
+    def __init__(self, services: Services, *, settings: LaneSettings) -> None:
+        self._services = services
+        self._settings = settings
+        self._runner = TurnRunner(services, plane=ControlPlane(self.interrupt, self.wake))
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._running: dict[str, _Running] = {}
+        self._again: set[str] = set()
+        self._waiting: dict[str, None] = {}
+        self._started = False
+        self._stopping = False
+        self._renewer: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Take up every lane that has unfinished messages, and keep leases alive."""
+        self._started = True
+        self._renewer = asyncio.create_task(self._renew(), name="lease-renewer")
+        for lane in self._services.store.turns.lanes_with_work():
+            self.wake(lane)
+
+    def arrived(self, lane: str, *, message_id: str, busy: BusyPolicy) -> None:
+        """A new message stands on a lane: start it, or let it interrupt what runs there."""
+        running = self._running.get(lane)
+        if (
+            busy is BusyPolicy.INTERRUPT
+            and running is not None
+            and running.message_id not in (None, message_id)
+        ):
+            self.interrupt(lane, message_id)
+        self.wake(lane)
+
+    def wake(self, lane: str) -> None:
+        """Make sure that somebody looks at a lane; before `start` its scan will."""
+        if self._stopping or not self._started:
+            return
+        if lane in self._tasks:
+            self._again.add(lane)
+        elif len(self._tasks) >= self._settings.max_running:
+            self._waiting[lane] = None
+        else:
+            self._running[lane] = _Running()
+            self._tasks[lane] = asyncio.create_task(self._run(lane), name=f"lane {lane}")
+
+    def interrupt(self, lane: str, by: str) -> bool:
+        """Stop what runs on a lane and on the lanes of its subagents."""
+        found = False
+        for name, running in self._running.items():
+            if running.ctx is not None and (name == lane or is_below(name, ancestor=lane)):
+                running.ctx.interrupt.press(by)
+                found = True
+        return found
+
+    def running(self) -> int:
+        """Return how many turns run now."""
+        return sum(running.message_id is not None for running in self._running.values())
+
+    async def drain(self, timeout_s: float) -> int:
+        """Start nothing more and wait for running turns; returns how many were cut off.
+
+        A turn that is cut off stays `running` on disk and goes on at the next start.
+        """
+        self._stopping = True
+        tasks = set(self._tasks.values())
+        pending: set[asyncio.Task[None]] = set()
+        if tasks:
+            _, pending = await asyncio.wait(tasks, timeout=timeout_s)
+        for task in pending:
+            task.cancel()
+        if self._renewer is not None:
+            self._renewer.cancel()
+        rest = [task for task in (*pending, self._renewer) if task is not None]
+        await asyncio.gather(*rest, return_exceptions=True)
+        return len(pending)
+
+    async def _run(self, lane: str) -> None:
+        try:
+            await self._work(lane)
+        except asyncio.CancelledError:
+            raise
+        except Exception:  # noqa: BLE001  lane boundary: what failed is logged, its row stays for the next start
+            _log.exception("lane_failed", lane=lane)
+        finally:
+            del self._tasks[lane], self._running[lane]
+            self._next_waiting(lane)
+
+    def _next_waiting(self, lane: str) -> None:
+        if lane in self._again:
+            self._again.discard(lane)
+            self.wake(lane)
+        elif self._waiting:
+            self.wake(self._take_waiting())
+
+    def _take_waiting(self) -> str:
+        first = next(iter(self._waiting))
+        del self._waiting[first]
+        return first
+
+    async def _work(self, lane: str) -> None:
+        tell_expired = True
+        while not self._stopping:
+            self._again.discard(lane)
+            view = self._services.store.turns.view(lane)
+            if view.message is None or await self._is_waiting(view):
+                return
+            outcome = await self._turn(view, tell_expired=tell_expired)
+            tell_expired = outcome is not Outcome.EXPIRED
+
+    async def _is_waiting(self, view: LaneView) -> bool:
+        """Tell whether the lane waits for a person; a message that interrupts denies instead."""
+        if view.waiting_on is None:
+            return False
+        if view.interrupted_by is None:
+            return True
+        try:
+            await self._services.store.approvals.decide(
+                view.waiting_on, "denied", by=view.interrupted_by, at=self._services.clock.now()
+            )
+        except GuardFailed:
+            _log.info("approval_settled_meanwhile", approval=view.waiting_on)
+        return False
+
+    async def _turn(self, view: LaneView, *, tell_expired: bool) -> Outcome | None:
+        assert view.message is not None
+        running = self._running[view.lane]
+        running.message_id = view.message.id
+        running.ctx = ctx = self._runner.context(view)
+        try:
+            return await self._runner.run(view, ctx, tell_expired=tell_expired)
+        except Parked:
+            return None
+        except LeaseLost as error:
+            _log.warning("lease_lost", message_id=view.message.id, problem=str(error))
+            await self._services.sleep(_RETRY_S)
+        except (StoreError, StorageFull) as error:
+            _log.error("turn_waits", message_id=view.message.id, problem=str(error))
+            await self._services.sleep(_RETRY_S)
+        except HermesError as error:
+            await self._fail(view, ctx, error)
+        except Exception as error:  # noqa: BLE001  turn boundary: a defect ends one turn, with an outcome
+            _log.exception("turn_failed", message_id=view.message.id)
+            await self._fail(view, ctx, error)
+        finally:
+            running.message_id = running.ctx = None
+        return None
+
+    async def _fail(self, view: LaneView, ctx: TurnContext, error: Exception) -> None:
+        try:
+            await self._runner.fail(view, ctx, cause=f"{type(error).__name__}: {error}")
+        except (StoreError, StorageFull) as problem:
+            _log.error("failure_not_saved", lane=view.lane, problem=str(problem))
+            await self._services.sleep(_RETRY_S)
+
+    async def _renew(self) -> None:
+        """Extend the leases of long turns; one that ran out is not revived."""
+        lease_s = self._settings.lease_s
+        while True:
+            await asyncio.sleep(lease_s / 3)
+            leases = self._leases()
+            if not leases:
+                continue
+            expires = self._services.clock.monotonic() + lease_s
+            try:
+                lost = await self._services.store.turns.renew(leases, expires=expires)
+            except (StoreError, StorageFull) as error:
+                _log.error("leases_not_renewed", problem=str(error))
+                continue
+            for lease in lost:
+                _log.warning("lease_expired", lane=lease.lane, fence=lease.fence)
+
+    def _leases(self) -> tuple[Lease, ...]:
+        contexts = [running.ctx for running in self._running.values()]
+        leases = [ctx.journal.lease for ctx in contexts if ctx is not None]
+        return tuple(lease for lease in leases if lease is not None)

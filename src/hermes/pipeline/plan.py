@@ -1,0 +1,41 @@
+"""The path of a turn, in order: this list is the pipeline.
+
+`PREPARE` computes what the first step freezes; then `ACT` alternates model calls and tool calls
+until the model has had its last word; `save` ends the turn in one transaction. A stage that
+returns a `Reply` ends the turn early, through the same `save`.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from hermes.message.reply import Reply
+from hermes.pipeline.exchange import is_answered, pending_call
+from hermes.pipeline.services import TurnContext
+from hermes.pipeline.stages.build_messages import build_messages
+from hermes.pipeline.stages.call_model import call_model
+from hermes.pipeline.stages.check_credits import check_credits
+from hermes.pipeline.stages.gate_tools import gate_tools
+from hermes.pipeline.stages.load_history import load_history
+from hermes.pipeline.stages.load_soul import load_soul
+from hermes.pipeline.stages.resolve_user import resolve_user
+from hermes.pipeline.stages.route_images import route_images
+from hermes.pipeline.stages.run_tools import run_tools
+from hermes.pipeline.turn import Turn
+
+Stage = Callable[[Turn, TurnContext], Awaitable[Turn | Reply]]
+
+PREPARE: tuple[Stage, ...] = (
+    resolve_user,
+    check_credits,
+    load_soul,
+    load_history,
+    route_images,
+    build_messages,
+    gate_tools,
+)
+
+
+def next_stage(turn: Turn) -> Stage | None:
+    """Return the next stage of a prepared turn, or None when only `save` remains."""
+    if pending_call(turn) is not None:
+        return run_tools
+    return None if is_answered(turn) else call_model

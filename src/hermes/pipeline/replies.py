@@ -1,0 +1,76 @@
+"""The words Hermes itself says: when a model, a tool or a time limit fails the person."""
+
+from hermes.message.outcome import Outcome
+from hermes.message.parts import Part, TextPart, ToolResultPart
+from hermes.message.reply import Reply
+from hermes.pipeline.turn import Turn
+
+_TOOL_CHARS = 3_000
+
+
+def model_failed(turn: Turn, cause: str) -> Reply:
+    """Return the friendly failure, or the raw tool output when tools had already run."""
+    results = [
+        part
+        for entry in turn.exchanged
+        for part in entry.message.parts
+        if isinstance(part, ToolResultPart) and not part.failed
+    ]
+    if results:
+        output = "\n\n".join(result.text for result in results)[:_TOOL_CHARS]
+        text = f"I could not put this into words just now. This is what my tools found:\n\n{output}"
+        return Reply(parts=(TextPart(text),), reason=cause, earned=True)
+    return failed("I could not reach my model just now. Please try again in a moment.", cause)
+
+
+def cut_off(text: str, cause: str) -> Reply:
+    """Return an honest partial answer."""
+    note = "\n\n(My answer was cut off here. Please ask again.)"
+    parts = (TextPart(text + note),)
+    return Reply(parts=parts, outcome=Outcome.FAILED, reason=cause, earned=True)
+
+
+def failed(text: str, cause: str) -> Reply:
+    """Return a failure in plain words."""
+    return Reply(parts=(TextPart(text),), outcome=Outcome.FAILED, reason=cause)
+
+
+def interrupted(partial: str, by: str) -> Reply:
+    """Return what was written before the person stopped it."""
+    parts: tuple[Part, ...] = (TextPart(partial),) if partial else ()
+    return Reply(
+        parts=parts,
+        outcome=Outcome.INTERRUPTED,
+        reason=f"stopped by {by}",
+        earned=bool(partial),
+    )
+
+
+def expired(*, tell: bool) -> Reply:
+    """Return the end of a message that waited too long to be wanted."""
+    text = "That message waited too long while I was away. Please send it again."
+    return Reply(
+        parts=(TextPart(text),),
+        outcome=Outcome.EXPIRED,
+        reason="older than inbox.expire_after_s when its turn would have started",
+        silent=not tell,
+    )
+
+
+def gave_up(attempts: int) -> Reply:
+    """Return the end of a message whose turn was cut off too often."""
+    return failed(
+        "Something went wrong each time I tried to answer that. Please try another wording.",
+        f"the turn was cut off {attempts} times (lanes.max_attempts)",
+    )
+
+
+def answered(turn: Turn) -> Reply:
+    """Return the model's last words; an empty answer is said to be one."""
+    parts = tuple(part for part in turn.exchanged[-1].message.parts if isinstance(part, TextPart))
+    if not any(part.text.strip() for part in parts):
+        return Reply(
+            parts=(TextPart("My model gave an empty answer. Please ask again."),),
+            reason="empty answer",
+        )
+    return Reply(parts=parts, earned=True)

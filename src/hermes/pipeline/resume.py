@@ -1,0 +1,111 @@
+"""Going on after a crash: the turn as its steps tell it, without recomputing what came before."""
+
+import msgspec
+
+from hermes.message.chat import ChatMessage
+from hermes.message.parts import ToolCallPart
+from hermes.message.reply import Usage
+from hermes.pipeline.exchange import pending_call
+from hermes.pipeline.services import TurnContext
+from hermes.pipeline.turn import Prepared, Turn
+from hermes.ports.records import Step, ToolUse
+from hermes.tools.executor import outcome_unknown
+from hermes.tools.gate import gate_tools
+
+_decode_prepared = msgspec.json.Decoder(Prepared).decode
+_decode_chat = msgspec.json.Decoder(ChatMessage).decode
+_encode = msgspec.json.Encoder().encode
+_CHARS_PER_TOKEN = 4
+
+
+def restore(turn: Turn, steps: tuple[Step, ...], ctx: TurnContext) -> Turn | None:
+    """Return the turn as far as its steps go, or None when nothing was prepared yet."""
+    first = next((step for step in steps if step.kind == "prepared"), None)
+    if first is None or first.body is None:
+        return None
+    turn = _thaw(turn, _decode_prepared(first.body), ctx)
+    for step in steps:
+        turn = _replay(turn, step, ctx)
+    if turn.claimed and turn.exchanged and turn.exchanged[-1].message.role == "assistant":
+        turn = msgspec.structs.replace(turn, merged=turn.claimed)
+    ctx.journal.note("resumed", steps=len(steps))
+    return turn
+
+
+def _thaw(turn: Turn, frozen: Prepared, ctx: TurnContext) -> Turn:
+    services = ctx.services
+    history = services.store.transcripts.history(
+        turn.lane, epoch=frozen.epoch, head=frozen.head, limit=frozen.history_limit
+    )
+    return msgspec.structs.replace(
+        turn,
+        agent=services.roster.get(frozen.agent),
+        epoch=frozen.epoch,
+        head=frozen.head,
+        person=frozen.person,
+        hold=frozen.hold,
+        system=frozen.system,
+        history=history,
+        user=frozen.user,
+        tools=gate_tools(services.tools, frozen.tools),
+        plan=frozen.plan,
+        soul_ms=frozen.soul_ms,
+    )
+
+
+def _replay(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
+    if step.kind == "model":
+        return _replay_model(turn, step, ctx)
+    if step.kind == "tool":
+        return _replay_tool(turn, step, ctx)
+    if step.kind == "steer" and step.body is not None:
+        claimed = tuple(filter(None, step.name.split(",")))
+        turn = msgspec.structs.replace(turn, claimed=(*turn.claimed, *claimed))
+        return turn.plus(_decode_chat(step.body), ordinal=step.ordinal)
+    return turn
+
+
+def _replay_model(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
+    if step.state == "done" and step.body is not None:
+        turn = msgspec.structs.replace(turn, usage=turn.usage.plus(step.usage), model=step.name)
+        return turn.plus(_decode_chat(step.body), ordinal=step.ordinal)
+    if step.state == "started":
+        lost = msgspec.structs.replace(step, state="lost", usage=_estimate(turn), payer="platform")
+        ctx.journal.lose(step.ordinal, lost)
+        step = lost
+    if step.payer == "platform":
+        turn = msgspec.structs.replace(turn, platform_usage=turn.platform_usage.plus(step.usage))
+    return turn
+
+
+def _replay_tool(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
+    call = pending_call(turn)
+    if step.state == "started":
+        return turn if call is None else _lost_tool(turn, step, call=call, ctx=ctx)
+    if step.body is None:
+        return turn
+    arguments = "" if call is None else call.arguments
+    use = ToolUse(step.name, arguments, step.state != "done")
+    turn = msgspec.structs.replace(turn, tool_uses=(*turn.tool_uses, use))
+    return turn.plus(_decode_chat(step.body), ordinal=step.ordinal)
+
+
+def _lost_tool(turn: Turn, step: Step, *, call: ToolCallPart, ctx: TurnContext) -> Turn:
+    """Settle a tool that was running: run it again only if it says that this is safe."""
+    tool = ctx.services.tools.get(step.name)
+    if tool is not None and tool.traits.idempotent:
+        ctx.journal.lose(step.ordinal, msgspec.structs.replace(step, state="lost"))
+        return turn
+    result = ChatMessage("tool", (outcome_unknown(call),))
+    unknown = msgspec.structs.replace(step, state="unknown", body=_encode(result))
+    ctx.journal.lose(step.ordinal, unknown)
+    use = ToolUse(step.name, call.arguments, failed=True)
+    turn = msgspec.structs.replace(turn, tool_uses=(*turn.tool_uses, use))
+    return turn.plus(result, ordinal=step.ordinal)
+
+
+def _estimate(turn: Turn) -> Usage:
+    """Return what a lost call took in; what it wrote is not known."""
+    chars = sum(len(block) for block in turn.system)
+    chars += sum(len(message.text) for message in turn.context())
+    return Usage(tokens_in=chars // _CHARS_PER_TOKEN)

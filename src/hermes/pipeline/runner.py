@@ -1,0 +1,131 @@
+"""One message of a lane, from the view of it to its commit."""
+
+import msgspec
+import structlog
+
+from hermes.message.outcome import MessageState, Outcome
+from hermes.message.reply import Reply
+from hermes.pipeline import replies
+from hermes.pipeline.control import ControlPlane, run_command
+from hermes.pipeline.interrupts import Interrupt
+from hermes.pipeline.journal import Journal
+from hermes.pipeline.plan import PREPARE, next_stage
+from hermes.pipeline.resume import restore
+from hermes.pipeline.services import Services, TurnContext
+from hermes.pipeline.stages.save import save
+from hermes.pipeline.turn import Turn
+from hermes.ports.records import LaneView, MessageRecord
+from hermes.ports.upward import Progress
+
+_log = structlog.get_logger(__name__)
+
+
+class TurnRunner:
+    """Runs turns; holds no state of its own."""
+
+    def __init__(self, services: Services, *, plane: ControlPlane) -> None:
+        self._services = services
+        self._plane = plane
+
+    def context(self, view: LaneView) -> TurnContext:
+        """Return the journal and the stop switch of a new attempt at a turn."""
+        services = self._services
+        journal = Journal(
+            services.store,
+            view,
+            owner=services.owner,
+            lease_s=services.settings.lanes.lease_s,
+            clock=services.clock,
+        )
+        return TurnContext(services, journal, Interrupt())
+
+    async def run(self, view: LaneView, ctx: TurnContext, *, tell_expired: bool) -> Outcome:
+        """Bring the view's message to its outcome."""
+        assert view.message is not None
+        message = view.message
+        if message.event is None:
+            return await self._bury(view, ctx)
+        turn = self._turn(view, message)
+        if message.control:
+            return await self._run_command(turn, ctx)
+        ending = self._early_end(view, message, tell=tell_expired)
+        restored = restore(turn, view.steps, ctx) if view.steps else None
+        if restored is not None:
+            turn = restored
+            await ctx.journal.begin(turn)
+        reply: Reply | None = ending
+        if reply is None and restored is None:
+            turn, reply = await self._prepare(turn, ctx)
+        if reply is None:
+            turn, reply = await self._act(turn, ctx)
+        await save(turn, reply, ctx)
+        return reply.outcome
+
+    def _turn(self, view: LaneView, message: MessageRecord) -> Turn:
+        assert message.event is not None
+        return Turn(
+            id=message.id,
+            lane=view.lane,
+            event=message.event,
+            person_id=message.person_id,
+            received_at=message.received_at,
+            epoch=view.epoch,
+            head=view.head,
+            agent=self._services.roster.for_event(message.event),
+        )
+
+    def _early_end(self, view: LaneView, message: MessageRecord, *, tell: bool) -> Reply | None:
+        """Return the reply of a message that must not be worked on (any more)."""
+        settings = self._services.settings
+        age = self._services.clock.now() - message.received_at
+        if message.state is not MessageState.PARKED and age > settings.inbox.expire_after_s:
+            return replies.expired(tell=tell)
+        if view.interrupted_by is not None:
+            return replies.interrupted("", view.interrupted_by)
+        if message.attempts >= settings.lanes.max_attempts:
+            return replies.gave_up(message.attempts)
+        return None
+
+    async def _prepare(self, turn: Turn, ctx: TurnContext) -> tuple[Turn, Reply | None]:
+        for stage in PREPARE:
+            after = await stage(turn, ctx)
+            if isinstance(after, Reply):
+                return turn, after
+            turn = after
+        return turn, None
+
+    async def _act(self, turn: Turn, ctx: TurnContext) -> tuple[Turn, Reply]:
+        while True:
+            stage = next_stage(turn)
+            if stage is None:
+                return turn, replies.answered(turn)
+            after = await stage(turn, ctx)
+            if isinstance(after, Reply):
+                return turn, after
+            turn = after
+
+    async def _run_command(self, turn: Turn, ctx: TurnContext) -> Outcome:
+        reply, commit = await run_command(turn, ctx, self._plane)
+        platform = turn.event.source.platform
+        if commit.deliveries:
+            self._services.wake_outbox(platform)
+        result = msgspec.structs.replace(commit.result, text=reply.text)
+        self._services.watch.publish(
+            turn.id, Progress(kind="done", outcome=reply.outcome, result=result)
+        )
+        return reply.outcome
+
+    async def fail(self, view: LaneView, ctx: TurnContext, *, cause: str) -> None:
+        """End a message whose turn broke in a way nobody foresaw."""
+        assert view.message is not None
+        assert view.message.event is not None
+        turn = self._turn(view, view.message)
+        reply = replies.failed("Something broke on my side. Please try again.", cause)
+        await save(turn, reply, ctx)
+
+    async def _bury(self, view: LaneView, ctx: TurnContext) -> Outcome:
+        """End a message whose person was erased before it was answered."""
+        assert view.message is not None
+        _log.warning("message_of_erased_person", message_id=view.message.id)
+        await self._services.store.turns.drop_erased(view.message.id)
+        return Outcome.REFUSED

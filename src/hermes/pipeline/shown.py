@@ -1,0 +1,53 @@
+"""What the person has been shown of a call so far: watchers and the platform's preview."""
+
+from hermes.pipeline.services import TurnContext
+from hermes.pipeline.targets import target_of
+from hermes.pipeline.turn import Turn
+from hermes.ports.upward import Preview, Progress
+
+
+class Shown:
+    """The text of one model call while it streams."""
+
+    def __init__(self, turn: Turn, ctx: TurnContext) -> None:
+        self._turn = turn
+        self._ctx = ctx
+        self._pieces: list[str] = []
+        self._preview: Preview | None = None
+        self._target = target_of(turn.event)
+        self._previews = not turn.event.internal and ctx.services.previewer.can_preview(
+            self._target
+        )
+
+    @property
+    def text(self) -> str:
+        """Everything shown so far."""
+        return "".join(self._pieces)
+
+    async def add(self, text: str) -> None:
+        """Show more."""
+        first = not self._pieces
+        self._pieces.append(text)
+        watch = self._ctx.services.watch
+        if first:
+            watch.publish(self._turn.id, Progress(kind="restart"))
+        watch.publish(self._turn.id, Progress(kind="delta", text=text))
+        if self._previews:
+            await self._update_preview()
+
+    async def _update_preview(self) -> None:
+        lease = self._ctx.journal.lease
+        if self._preview is None and lease is not None:
+            self._preview = await self._ctx.services.previewer.open(
+                lease,
+                target=self._target,
+                message_id=self._turn.id,
+                person_id=self._turn.person_id,
+            )
+        if self._preview is not None:
+            await self._preview.update(self.text)
+
+    async def close(self) -> None:
+        """Stop showing; the commit decides what stays."""
+        if self._preview is not None:
+            await self._preview.close()

@@ -1,0 +1,132 @@
+"""Stage: the end of a turn, in one transaction; then whoever watches is told."""
+
+import msgspec
+import structlog
+
+from hermes.errors import GuardFailed, StorageFull, StoreError
+from hermes.message.chat import ChatMessage
+from hermes.message.outcome import DeliveryState, Outcome
+from hermes.message.parts import Part, TextPart
+from hermes.message.reply import Reply
+from hermes.people.credits import charge_for
+from hermes.pipeline.services import TurnContext
+from hermes.pipeline.targets import reply_id, target_of
+from hermes.pipeline.turn import Turn
+from hermes.ports.records import Commit, Entry, Interaction, Lease, NewDelivery, Result
+from hermes.ports.upward import Progress
+
+_RETRY_S = 0.5
+_STOPPED = "\n\n(stopped)"
+_log = structlog.get_logger(__name__)
+
+
+async def save(turn: Turn, reply: Reply, ctx: TurnContext) -> None:
+    """Commit the turn's one outcome and tell its watchers."""
+    if not ctx.journal.begun:
+        await ctx.journal.begin(turn)
+    services = ctx.services
+    commit = build_commit(turn, reply, ctx)
+    assert ctx.journal.lease is not None
+    await commit_patiently(ctx, ctx.journal.lease, commit)
+    if any(delivery.state is DeliveryState.PENDING for delivery in commit.deliveries):
+        services.wake_outbox(turn.event.source.platform)
+    result = msgspec.structs.replace(commit.result, text=reply.text)
+    done = Progress(kind="done", outcome=reply.outcome, result=result)
+    services.watch.publish(turn.id, done)
+    for merged in commit.merged:
+        services.watch.publish(merged, msgspec.structs.replace(done, outcome=Outcome.MERGED))
+    _log.info(
+        "turn",
+        message_id=turn.id,
+        outcome=reply.outcome.value,
+        model=turn.model,
+        ms=round((services.clock.now() - turn.received_at) * 1000),
+        tokens=turn.usage.tokens_in + turn.usage.tokens_out,
+    )
+
+
+async def commit_patiently(ctx: TurnContext, lease: Lease, commit: Commit) -> None:
+    """Commit, waiting out a full disk or a failing one for as long as the lease stands."""
+    while True:
+        try:
+            await ctx.services.store.turns.commit(lease, commit)
+        except GuardFailed:
+            raise
+        except (StoreError, StorageFull) as error:
+            _log.error("commit_waits", message_id=commit.message_id, problem=str(error))
+            await ctx.services.sleep(_RETRY_S)
+        else:
+            ctx.journal.lease = None
+            return
+
+
+def build_commit(turn: Turn, reply: Reply, ctx: TurnContext) -> Commit:
+    """Return everything that becomes true with the end of the turn."""
+    entries, reply_entry = _entries(turn, reply)
+    result = Result(
+        text=reply.text,
+        usage=turn.usage,
+        tool_calls=turn.tool_uses,
+        model=turn.model,
+        reason=reply.reason,
+    )
+    ctx.journal.note("ended", outcome=reply.outcome.value)
+    return Commit(
+        message_id=turn.id,
+        person_id=turn.person_id,
+        outcome=reply.outcome,
+        result=result,
+        at=ctx.services.clock.now(),
+        epoch=turn.epoch,
+        ended=ctx.journal.take_ended(),
+        entries=entries,
+        reply=ChatMessage("assistant", reply.parts),
+        reply_entry=reply_entry,
+        charge=charge_for(turn.hold, delivered=reply.earned),
+        deliveries=_deliveries(turn, reply, ctx),
+        interaction=_interaction(turn),
+        merged=turn.merged,
+        had_claims=bool(turn.claimed),
+        events=ctx.journal.take_events(),
+    )
+
+
+def _entries(turn: Turn, reply: Reply) -> tuple[tuple[Entry, ...], int | None]:
+    """Return the transcript's new entries, and which of them is the reply."""
+    if turn.user is None or reply.outcome in (Outcome.EXPIRED, Outcome.REFUSED):
+        return (), None
+    entries = (Entry(turn.user), *turn.exchanged)
+    last = entries[-1].message
+    if reply.outcome is Outcome.ANSWERED and last.role == "assistant" and last.parts == reply.parts:
+        return entries, len(entries) - 1
+    if reply.outcome is Outcome.INTERRUPTED and reply.parts:
+        partial = ChatMessage("assistant", reply.parts, sampled=False)
+        return (*entries, Entry(partial)), len(entries)
+    return entries, None
+
+
+def _deliveries(turn: Turn, reply: Reply, ctx: TurnContext) -> tuple[NewDelivery, ...]:
+    if turn.event.internal or reply.silent:
+        return ()
+    platform = turn.event.source.platform
+    state = ctx.services.first_state(platform)
+    parts: tuple[Part, ...] | None = None
+    if reply.outcome is Outcome.INTERRUPTED and state is DeliveryState.PENDING:
+        parts = (*reply.parts, TextPart(_STOPPED if reply.parts else _STOPPED.strip()))
+    delivery = NewDelivery(
+        id=reply_id(turn.id), target=target_of(turn.event), parts=parts, state=state
+    )
+    return (delivery,)
+
+
+def _interaction(turn: Turn) -> Interaction:
+    return Interaction(
+        agent=turn.agent.key,
+        platform=turn.event.source.platform,
+        llm_backend=turn.model,
+        soul_load_ms=turn.soul_ms,
+        tools=tuple(use.name for use in turn.tool_uses),
+        tool_exec_ms=turn.tool_ms,
+        usage=turn.usage,
+        platform_usage=turn.platform_usage,
+    )

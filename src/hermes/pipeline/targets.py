@@ -1,0 +1,21 @@
+"""Where the reply to an event goes, and under which name."""
+
+from hermes.message.event import MessageEvent
+from hermes.ports.channel import Target
+
+
+def target_of(event: MessageEvent) -> Target:
+    """Return the chat that the event came from."""
+    source = event.source
+    return Target(
+        platform=source.platform,
+        account=event.account,
+        chat_id=source.chat_id,
+        thread_id=source.thread_id,
+        reply_to=event.external_id,
+    )
+
+
+def reply_id(message_id: str) -> str:
+    """Return the one id of a message's reply, from its first preview to its last retry."""
+    return "o_" + message_id.partition("_")[2]

@@ -1,0 +1,74 @@
+"""The turn: a frozen value that the stages of `plan.py` pass along, each returning a new one."""
+
+import msgspec
+
+from hermes.agents.roster import Agent
+from hermes.message.chat import ChatMessage
+from hermes.message.event import MessageEvent
+from hermes.message.reply import Usage
+from hermes.ports.provider import ToolSpec
+from hermes.ports.records import Entry, Hold, Person, ToolUse
+from hermes.routing.plan import Plan
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """One message on its way to its outcome.
+
+    `exchanged` is what the turn itself has added after the user's message: model answers, tool
+    results and messages that were steered in, each with the step that holds it.
+    """
+
+    id: str
+    lane: str
+    event: MessageEvent
+    person_id: str
+    received_at: float
+    epoch: int
+    head: int
+    agent: Agent
+    person: Person | None = None
+    hold: Hold | None = None
+    system: tuple[str, ...] = ()
+    history: tuple[ChatMessage, ...] = ()
+    user: ChatMessage | None = None
+    tools: tuple[ToolSpec, ...] = ()
+    plan: Plan | None = None
+    exchanged: tuple[Entry, ...] = ()
+    usage: Usage = Usage()
+    platform_usage: Usage = Usage()
+    tool_uses: tuple[ToolUse, ...] = ()
+    tool_ms: float = 0.0
+    soul_ms: float = 0.0
+    model: str | None = None
+    claimed: tuple[str, ...] = ()
+    merged: tuple[str, ...] = ()
+
+    def plus(self, message: ChatMessage, *, ordinal: int | None) -> "Turn":
+        """Return the turn with one more message exchanged."""
+        entry = Entry(message, ordinal)
+        return msgspec.structs.replace(self, exchanged=(*self.exchanged, entry))
+
+    def context(self) -> tuple[ChatMessage, ...]:
+        """Return the messages that the next model call sees."""
+        said = () if self.user is None else (self.user,)
+        return (*self.history, *said, *(entry.message for entry in self.exchanged))
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+    """What the first step freezes; resuming never recomputes it.
+
+    The context root is the lane's transcript before `head`; nothing can move it while the turn is
+    on its lane.
+    """
+
+    agent: str
+    epoch: int
+    head: int
+    history_limit: int
+    system: tuple[str, ...]
+    user: ChatMessage | None
+    tools: tuple[str, ...]
+    plan: Plan
+    person: Person | None
+    hold: Hold | None
+    soul_ms: float = 0.0

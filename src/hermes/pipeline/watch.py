@@ -1,0 +1,80 @@
+"""Watching a running turn: a snapshot, then what happens; nothing here is durable."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator
+
+from hermes.ports.upward import Progress
+
+_LAST = ("done", "parked")
+_MAX_BEHIND = 10_000
+
+
+class _Watcher:
+    """One subscriber's unread progress."""
+
+    __slots__ = ("unread", "waiter")
+
+    def __init__(self) -> None:
+        self.unread: deque[Progress] = deque()
+        self.waiter: asyncio.Future[None] | None = None
+
+    def tell(self, progress: Progress) -> None:
+        if len(self.unread) < _MAX_BEHIND or progress.kind in _LAST:
+            self.unread.append(progress)
+        if self.waiter is not None and not self.waiter.done():
+            self.waiter.set_result(None)
+
+    async def next(self) -> Progress:
+        while not self.unread:
+            self.waiter = asyncio.get_running_loop().create_future()
+            await self.waiter
+        return self.unread.popleft()
+
+
+class WatchHub:
+    """Fits `ports.upward.Watch`: text so far and subscribers, by message."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, list[str]] = {}
+        self._watchers: dict[str, list[_Watcher]] = {}
+
+    def publish(self, message_id: str, progress: Progress) -> None:
+        """Tell everyone who watches this message."""
+        if progress.kind == "delta":
+            self._texts.setdefault(message_id, []).append(progress.text)
+        elif progress.kind in ("restart", *_LAST):
+            self._texts.pop(message_id, None)
+        for watcher in self._watchers.get(message_id, ()):
+            watcher.tell(progress)
+
+    def broadcast(self, progress: Progress) -> None:
+        """Tell everyone who watches any message."""
+        for watchers in self._watchers.values():
+            for watcher in watchers:
+                watcher.tell(progress)
+
+    def text(self, message_id: str) -> str:
+        """Return the text that a running turn has shown so far."""
+        return "".join(self._texts.get(message_id, ()))
+
+    def watched(self, message_id: str) -> bool:
+        """Tell whether anybody watches."""
+        return message_id in self._watchers
+
+    async def subscribe(self, message_id: str) -> AsyncGenerator[Progress, None]:
+        """Yield a snapshot, then everything until `done` or `parked`."""
+        watcher = _Watcher()
+        self._watchers.setdefault(message_id, []).append(watcher)
+        try:
+            yield Progress(kind="snapshot", text=self.text(message_id))
+            while True:
+                progress = await watcher.next()
+                yield progress
+                if progress.kind in _LAST:
+                    return
+        finally:
+            watchers = self._watchers[message_id]
+            watchers.remove(watcher)
+            if not watchers:
+                del self._watchers[message_id]

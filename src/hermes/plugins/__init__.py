@@ -1,0 +1,1 @@
+"""What loads adapters: manifests, the loader, registries and hooks."""

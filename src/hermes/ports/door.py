@@ -1,0 +1,69 @@
+"""The door: what a channel that serves HTTP itself (REST, web) may ask of the gateway."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from hermes.errors import HermesError
+from hermes.message.event import MessageEvent
+from hermes.ports.channel import Accepted, Channel
+from hermes.ports.records import MessageRecord, Result
+from hermes.ports.upward import Progress
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """Who speaks over HTTP: a token holder, the command line of this machine, or a browser."""
+
+    kind: Literal["token", "local", "browser"]
+    name: str
+
+
+class MessageStatus(msgspec.Struct, frozen=True):
+    """A message and, once it has ended, what it answered."""
+
+    record: MessageRecord
+    result: Result | None
+
+
+class Door(Protocol):
+    """The gateway as a channel sees it."""
+
+    async def accept(self, event: MessageEvent) -> Accepted:
+        """Keep a message; raises `Refused` or `TryLater`, and then nothing was kept."""
+        ...
+
+    async def refuse(
+        self, platform: str, error: HermesError, *, external_id: str | None = None
+    ) -> str:
+        """Note an authenticated refusal best-effort; returns the id that `hermes why` explains."""
+        ...
+
+    async def authenticate(self, headers: Mapping[str, str]) -> Caller:
+        """Check the bearer token or the session cookie; raises `Unauthenticated`."""
+        ...
+
+    def message(self, message_id: str) -> MessageStatus | None:
+        """Return one message and its result."""
+        ...
+
+    def watch(self, message_id: str) -> AsyncIterator[Progress]:
+        """Yield a snapshot of a message, then everything until it is done or parked."""
+        ...
+
+    def conversation(self, platform: str, chat_id: str, *, limit: int) -> tuple[MessageStatus, ...]:
+        """Return the messages of a conversation's current epoch, oldest first."""
+        ...
+
+    def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
+        """Return the platform's conversations, the most recently used first."""
+        ...
+
+
+class RouteChannel(Channel, Protocol):
+    """A channel that brings its own HTTP routes."""
+
+    # Any: Starlette's routes; the port stays free of the framework.
+    def routes(self, door: Door) -> Sequence[Any]:
+        """Return the Starlette routes to mount."""
+        ...

@@ -1,0 +1,311 @@
+"""The values that cross the store port: what callers write and what they read back.
+
+Bodies are plain here; the store encrypts them on the way in and decrypts them on the way out.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from hermes.message.chat import ChatMessage
+from hermes.message.event import MessageEvent
+from hermes.message.outcome import BusyPolicy, DeliveryState, MessageState, Outcome
+from hermes.message.parts import Part
+from hermes.message.reply import Usage
+from hermes.ports.channel import Target
+
+StepKind = Literal["prepared", "model", "tool", "steer", "approval"]
+StepState = Literal["started", "done", "failed", "lost", "unknown"]
+Payer = Literal["person", "platform"]
+ApprovalState = Literal["waiting", "approved", "denied", "expired"]
+
+
+class Event(msgspec.Struct, frozen=True):
+    """One line of a message's timeline; `data` holds ids, names and numbers, never bodies."""
+
+    kind: str
+    at: float
+    # Any: each kind has its own fields; they are only ever printed.
+    data: dict[str, Any] = {}
+
+
+class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """A message to accept; `identity` is what makes two bodies under one id the same."""
+
+    id: str
+    lane: str
+    event: MessageEvent
+    identity: bytes
+    received_at: float
+    control: bool = False
+    busy: BusyPolicy = BusyPolicy.QUEUE
+
+
+class AcceptResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What the inbox did with it."""
+
+    message_id: str
+    duplicate: bool
+    state: MessageState
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """The right to write on a lane: every write of a turn carries it."""
+
+    lane: str
+    owner: str
+    fence: int
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One recorded effect of a turn; `body` is its frozen input or its result, as JSON."""
+
+    ordinal: int
+    kind: StepKind
+    state: StepState
+    name: str = ""
+    arguments_hash: bytes = b""
+    body: bytes | None = None
+    usage: Usage = Usage()
+    payer: Payer = "person"
+    at: float = 0.0
+
+
+class Hold(msgspec.Struct, frozen=True):
+    """Credits set aside for one message until its commit."""
+
+    person_id: str
+    amount: int
+
+
+class MessageRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the inbox, decrypted; `event` is None once the person was erased."""
+
+    id: str
+    seq: int
+    lane: str
+    person_id: str
+    event: MessageEvent | None
+    state: MessageState
+    busy: BusyPolicy
+    control: bool
+    received_at: float
+    attempts: int
+    external_id: str
+    platform: str
+    outcome: Outcome | None = None
+    done_at: float | None = None
+    merged_into: str | None = None
+
+
+class LaneView(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker sees before it takes a lane: the next message and where it had got to."""
+
+    lane: str
+    fence: int
+    epoch: int
+    head: int
+    message: MessageRecord | None
+    steps: tuple[Step, ...] = ()
+    waiting_on: str | None = None
+    interrupted_by: str | None = None
+
+
+class Begin(msgspec.Struct, frozen=True, kw_only=True):
+    """Take the lane if nothing has changed since `fence` was read, and write the first steps."""
+
+    lane: str
+    owner: str
+    fence: int
+    expires: float
+    message_id: str
+    person_id: str
+    at: float
+    steps: tuple[Step, ...] = ()
+    hold: Hold | None = None
+    events: tuple[Event, ...] = ()
+
+
+class StepWrite(msgspec.Struct, frozen=True, kw_only=True):
+    """Steps that ended and steps that start, in one unit; `claims` are messages steered in."""
+
+    message_id: str
+    person_id: str
+    ended: tuple[Step, ...] = ()
+    started: tuple[Step, ...] = ()
+    claims: tuple[str, ...] = ()
+    events: tuple[Event, ...] = ()
+
+
+class NewApproval(msgspec.Struct, frozen=True, kw_only=True):
+    """A question to a person before a tool may run, bound to the tool and its raw arguments."""
+
+    id: str
+    message_id: str
+    ordinal: int
+    tool: str
+    arguments_hash: bytes
+    requester: str
+    chat_type: str
+    asked_at: float
+    expires_at: float
+
+
+class Approval(msgspec.Struct, frozen=True, kw_only=True):
+    """An approval and how it stands."""
+
+    id: str
+    message_id: str
+    lane: str
+    ordinal: int
+    tool: str
+    arguments_hash: bytes
+    requester: str
+    chat_type: str
+    expires_at: float
+    state: ApprovalState
+    decided_by: str | None = None
+
+
+class NewDelivery(msgspec.Struct, frozen=True, kw_only=True):
+    """A reply to send; one id from its first preview to its last retry.
+
+    `parts` is None for the turn's own reply, which the commit holds already.
+    """
+
+    id: str
+    target: Target
+    parts: tuple[Part, ...] | None
+    state: DeliveryState
+    purpose: Literal["reply", "tool", "notice"] = "reply"
+
+
+class DeliveryRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the outbox, decrypted; `parts` is None once the person was erased."""
+
+    id: str
+    seq: int
+    message_id: str
+    person_id: str
+    target: Target
+    parts: tuple[Part, ...] | None
+    state: DeliveryState
+    purpose: str
+    platform_message_id: str | None
+    chunk: int
+    attempts: int
+    next_at: float
+    created_at: float
+    sending_at: float | None = None
+    failure: str | None = None
+
+
+class ToolUse(msgspec.Struct, frozen=True):
+    """A tool that a turn ran."""
+
+    name: str
+    arguments: str
+    failed: bool = False
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the caller of a message gets: the reply and what it took."""
+
+    text: str
+    usage: Usage = Usage()
+    tool_calls: tuple[ToolUse, ...] = ()
+    model: str | None = None
+    reason: str | None = None
+    approval: str | None = None
+
+
+class Charge(msgspec.Struct, frozen=True, kw_only=True):
+    """How the hold ends: captured (`amount` > 0 stays charged) or released."""
+
+    person_id: str
+    amount: int
+    captured: bool
+
+
+class Interaction(msgspec.Struct, frozen=True, kw_only=True):
+    """The provenance row of a turn."""
+
+    agent: str
+    platform: str
+    llm_backend: str | None = None
+    llm_cache_hit: bool = False
+    soul_load_ms: float = 0.0
+    semantic_recall_used: bool = False
+    tools: tuple[str, ...] = ()
+    tool_exec_ms: float = 0.0
+    usage: Usage = Usage()
+    platform_usage: Usage = Usage()
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One new entry of the transcript; `ordinal` names the step that already holds its body."""
+
+    message: ChatMessage
+    ordinal: int | None = None
+
+
+class Commit(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of a turn, whole: either all of this becomes true, or none of it.
+
+    `reply` is what the person gets; `reply_entry` is its index in `entries` when it is one of
+    them. `merged` are the steered-in messages that the turn used; with `had_claims`, others that it had
+    claimed become new again. `reset_lane` starts a fresh epoch on that lane (`/new`);
+    `interrupts` names a running message that has to end (`/stop`).
+    """
+
+    message_id: str
+    person_id: str
+    outcome: Outcome
+    result: Result
+    at: float
+    epoch: int
+    ended: tuple[Step, ...] = ()
+    entries: tuple[Entry, ...] = ()
+    reply: ChatMessage | None = None
+    reply_entry: int | None = None
+    charge: Charge | None = None
+    deliveries: tuple[NewDelivery, ...] = ()
+    interaction: Interaction | None = None
+    merged: tuple[str, ...] = ()
+    had_claims: bool = False
+    reset_lane: str | None = None
+    interrupts: str | None = None
+    events: tuple[Event, ...] = ()
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that was not accepted, kept best-effort so that `why` can explain it."""
+
+    id: str
+    at: float
+    platform: str
+    code: str
+    text: str
+    external_id: str | None = None
+    message_id: str | None = None
+
+
+class Person(msgspec.Struct, frozen=True, kw_only=True):
+    """Who wrote: one person over all their channels."""
+
+    id: str
+    created_at: float
+    tier: str = "free"
+
+
+class Timeline(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything the journal knows of one message."""
+
+    message: MessageRecord | None
+    result: Result | None
+    steps: tuple[Step, ...]
+    events: tuple[Event, ...]
+    deliveries: tuple[DeliveryRecord, ...]
+    ledger: tuple[dict[str, Any], ...]
+    interaction: dict[str, Any] | None
+    refusal: Refusal | None = None

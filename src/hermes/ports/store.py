@@ -1,0 +1,309 @@
+"""The store port: every durable change, each method one transaction.
+
+A method that changes state returns after the change is on disk. Methods that carry a `Lease`
+raise `LeaseLost` and write nothing when the lane has moved on. Callers never see SQL, keys or
+ciphertext; a second backend adds a folder and passes the same contract suite.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from hermes.message.chat import ChatMessage
+from hermes.ports.records import (
+    AcceptResult,
+    Approval,
+    ApprovalState,
+    Begin,
+    Commit,
+    DeliveryRecord,
+    Event,
+    LaneView,
+    Lease,
+    MessageRecord,
+    NewApproval,
+    NewDelivery,
+    NewMessage,
+    Person,
+    Refusal,
+    Result,
+    StepWrite,
+    Timeline,
+)
+
+
+class InboxStore(Protocol):
+    """Messages becoming ours, once each."""
+
+    async def accept(self, message: NewMessage) -> AcceptResult:
+        """Keep the message; the same id with another body raises `Conflict`."""
+        ...
+
+    def waiting(self) -> int:
+        """Return how many accepted messages have no outcome yet."""
+        ...
+
+    def get(self, message_id: str) -> MessageRecord | None:
+        """Return one message."""
+        ...
+
+    def result(self, message_id: str) -> Result | None:
+        """Return what a finished message answered."""
+        ...
+
+    async def refuse(self, refusal: Refusal, *, keep: int) -> None:
+        """Note a refusal, keeping only the newest `keep`."""
+        ...
+
+    async def note(self, message_id: str, event: Event) -> None:
+        """Add a line to a message's timeline."""
+        ...
+
+
+class TurnStore(Protocol):
+    """Lanes, leases, steps and the commit."""
+
+    def lanes_with_work(self) -> tuple[str, ...]:
+        """Return every lane that has an unfinished message, oldest first."""
+        ...
+
+    def view(self, lane: str) -> LaneView:
+        """Return the next message of a lane, and its steps if it had begun."""
+        ...
+
+    async def begin(self, begin: Begin) -> Lease:
+        """Lease the lane and start the message's turn; raises `LeaseLost` if the lane moved."""
+        ...
+
+    async def renew(self, leases: Sequence[Lease], *, expires: float) -> tuple[Lease, ...]:
+        """Extend leases that have not expired; returns those that were lost."""
+        ...
+
+    async def step(self, lease: Lease, write: StepWrite) -> None:
+        """Record steps of the turn."""
+        ...
+
+    async def commit(self, lease: Lease, commit: Commit) -> None:
+        """End the turn and release the lane."""
+        ...
+
+    async def drop_erased(self, message_id: str) -> None:
+        """End a message whose person was erased before it was answered."""
+        ...
+
+    def steering(self, lane: str) -> tuple[MessageRecord, ...]:
+        """Return waiting messages of the lane that want to join the running turn."""
+        ...
+
+
+class ApprovalStore(Protocol):
+    """Turns that wait for a person."""
+
+    async def park(
+        self,
+        lease: Lease,
+        approval: NewApproval,
+        *,
+        question: NewDelivery | None,
+        write: StepWrite,
+    ) -> None:
+        """Write the question, release the lease and leave the hold standing."""
+        ...
+
+    async def decide(
+        self, approval_id: str, state: ApprovalState, *, by: str, at: float
+    ) -> Approval:
+        """Settle a waiting approval; raises `GuardFailed` when it is no longer waiting."""
+        ...
+
+    def get(self, approval_id: str) -> Approval | None:
+        """Return one approval."""
+        ...
+
+    def waiting(self, lane: str) -> Approval | None:
+        """Return the approval that a lane waits on."""
+        ...
+
+    def overdue(self, now: float) -> tuple[str, ...]:
+        """Return waiting approvals whose time is up."""
+        ...
+
+
+class OutboxStore(Protocol):
+    """Replies on their way out."""
+
+    async def open_preview(
+        self, lease: Lease, delivery: NewDelivery, *, message_id: str, person_id: str
+    ) -> DeliveryRecord:
+        """Write a preview row before its first send; returns the standing row on resume."""
+        ...
+
+    async def preview_sent(
+        self, lease: Lease, delivery_id: str, *, platform_message_id: str
+    ) -> None:
+        """Keep the platform's id of a preview before any edit."""
+        ...
+
+    def due(self, platform: str, now: float, *, limit: int) -> tuple[DeliveryRecord, ...]:
+        """Return what may be sent now, in order, never past a chat's retrying reply."""
+        ...
+
+    def next_due_at(self, platform: str) -> float | None:
+        """Return when the next waiting delivery of a platform becomes due."""
+        ...
+
+    async def sending(self, delivery_id: str, *, chunk: int, at: float) -> None:
+        """Mark a chunk as being on the wire, before the wire call."""
+        ...
+
+    async def chunk_sent(
+        self, delivery_id: str, *, chunk: int, platform_message_id: str, last: bool, at: float
+    ) -> None:
+        """Mark a chunk as delivered."""
+        ...
+
+    async def retry(self, delivery_id: str, *, at: float, failure: str, counts: bool) -> None:
+        """Put a delivery back to be sent at `at`; `counts` uses up an attempt."""
+        ...
+
+    async def unknown(self, delivery_id: str, *, at: float) -> None:
+        """Say that nobody knows whether the delivery arrived."""
+        ...
+
+    async def hold(self, delivery_id: str, *, at: float) -> None:
+        """Leave an `unknown` delivery to the operator."""
+        ...
+
+    async def dead(self, delivery_id: str, *, failure: str, at: float) -> None:
+        """Move a delivery to the dead letters."""
+        ...
+
+    def unsettled(self, platform: str) -> tuple[DeliveryRecord, ...]:
+        """Return the `unknown` deliveries that policy has not settled."""
+        ...
+
+    def waiting(self) -> int:
+        """Return how many deliveries are not sent, dead or settled."""
+        ...
+
+
+class TranscriptStore(Protocol):
+    """What was said in a session; the message graph will stand behind this port."""
+
+    def history(self, lane: str, *, epoch: int, head: int, limit: int) -> tuple[ChatMessage, ...]:
+        """Return the newest `limit` entries of an epoch before `head`, oldest first."""
+        ...
+
+    def sessions(self, *, platform: str | None, limit: int) -> tuple[dict[str, Any], ...]:
+        """Return sessions, the most recently used first."""
+        ...
+
+    def messages(self, lane: str, *, limit: int) -> tuple[MessageRecord, ...]:
+        """Return the messages of the session's current epoch, oldest first."""
+        ...
+
+
+class PeopleStore(Protocol):
+    """Who is who, and what they may spend."""
+
+    def find(self, platform: str, user_id: str) -> Person | None:
+        """Return the person behind a channel id."""
+        ...
+
+    def get(self, person_id: str) -> Person | None:
+        """Return one person."""
+        ...
+
+    def balance(self, person_id: str) -> int:
+        """Return the ledger's sum minus open holds."""
+        ...
+
+    async def erase(self, person_id: str, *, at: float) -> None:
+        """Destroy the person's data key: every body of theirs is unreadable from then on."""
+        ...
+
+
+class AccessStore(Protocol):
+    """Credentials, kept only as hashes."""
+
+    async def add(self, kind: str, digest: bytes, *, label: str, expires_at: float | None) -> None:
+        """Keep a credential's hash."""
+        ...
+
+    def check(self, kind: str, digest: bytes, *, now: float) -> bool:
+        """Tell whether a credential is known and not expired."""
+        ...
+
+    async def use_once(self, kind: str, digest: bytes, *, now: float) -> bool:
+        """Use up a one-time credential; true for exactly one caller."""
+        ...
+
+    def any(self, kind: str) -> bool:
+        """Tell whether a credential of this kind exists."""
+        ...
+
+
+class Store(Protocol):
+    """All of it, as one value."""
+
+    @property
+    def inbox(self) -> InboxStore:
+        """Messages becoming ours."""
+        ...
+
+    @property
+    def turns(self) -> TurnStore:
+        """Lanes, steps and commits."""
+        ...
+
+    @property
+    def approvals(self) -> ApprovalStore:
+        """Turns that wait for a person."""
+        ...
+
+    @property
+    def outbox(self) -> OutboxStore:
+        """Replies on their way out."""
+        ...
+
+    @property
+    def transcripts(self) -> TranscriptStore:
+        """What was said."""
+        ...
+
+    @property
+    def people(self) -> PeopleStore:
+        """Who is who."""
+        ...
+
+    @property
+    def access(self) -> AccessStore:
+        """Credentials as hashes."""
+        ...
+
+    async def recover(self) -> None:
+        """Void the leases of dead incarnations and mark what they left half done."""
+        ...
+
+    def digest(self, content: bytes) -> bytes:
+        """Return a keyed hash: equal for equal content, and telling nothing without the key."""
+        ...
+
+    def timeline(self, name: str) -> Timeline | None:
+        """Return everything known of a message, by its id, its external id or a refusal's id."""
+        ...
+
+    async def purge(self, before: float, *, limit: int) -> int:
+        """Forget finished messages older than `before`, at most `limit`; returns how many."""
+        ...
+
+    def status(self) -> dict[str, Any]:
+        """Return counts and sizes for `hermes status`."""
+        ...
+
+    def writable(self) -> str | None:
+        """Return None while new messages can be kept, otherwise the reason why not."""
+        ...
+
+    async def close(self) -> None:
+        """Finish the running commit and close the files."""
+        ...

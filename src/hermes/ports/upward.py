@@ -1,0 +1,73 @@
+"""Needs that point upward: what the core asks of parts it must not import; `app.py` hands them in."""
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+import msgspec
+
+from hermes.message.outcome import BusyPolicy, Outcome
+from hermes.ports.channel import Target
+from hermes.ports.records import Lease, Result
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing that happened in a running turn, for whoever watches it.
+
+    `kind` is one of: snapshot (text so far), restart (a new answer begins, forget the text so
+    far), delta, tool, status, parked, done.
+    """
+
+    kind: str
+    text: str = ""
+    outcome: Outcome | None = None
+    result: Result | None = None
+
+
+class Watch(Protocol):
+    """Where a running turn tells its watchers what happens; nothing here is durable."""
+
+    def publish(self, message_id: str, progress: Progress) -> None:
+        """Tell everyone who watches this message."""
+        ...
+
+    def watched(self, message_id: str) -> bool:
+        """Tell whether anybody watches."""
+        ...
+
+    def subscribe(self, message_id: str) -> AsyncIterator[Progress]:
+        """Yield a snapshot, then everything until `done` or `parked`."""
+        ...
+
+
+class Preview(Protocol):
+    """A reply that is shown while it is being written."""
+
+    async def update(self, text: str) -> None:
+        """Show the text so far; bounded in rate, never fails the turn."""
+        ...
+
+    async def close(self) -> None:
+        """Stop showing; the commit decides what the row becomes."""
+        ...
+
+
+class Previewer(Protocol):
+    """Opens previews on platforms that can edit."""
+
+    def can_preview(self, target: Target) -> bool:
+        """Tell whether the target's platform shows previews."""
+        ...
+
+    async def open(
+        self, lease: Lease, *, target: Target, message_id: str, person_id: str
+    ) -> Preview:
+        """Open (or, on resume, continue) the preview of a message's reply."""
+        ...
+
+
+class Wake(Protocol):
+    """Told that there is something new to do; losing a call only delays it."""
+
+    def arrived(self, lane: str, *, message_id: str, busy: BusyPolicy) -> None:
+        """A new message stands on a lane."""
+        ...

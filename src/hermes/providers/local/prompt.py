@@ -1,0 +1,105 @@
+"""A model request as the small model takes it: plain text turns, cut to fit its context; pure."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from hermes.message.chat import ChatMessage
+from hermes.message.parts import AudioPart, Part, TextPart, ToolCallPart, ToolResultPart
+from hermes.ports.provider import ModelRequest
+
+_CHARS_PER_TOKEN = 3.0
+_SAFETY = 0.9
+_PER_MESSAGE = 24  # what the template puts around each message, in characters
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One message for the engine's chat template."""
+
+    role: str
+    content: str
+
+    @property
+    def size(self) -> int:
+        """Its share of the context, in characters."""
+        return len(self.content) + _PER_MESSAGE
+
+
+class Fitted(msgspec.Struct, frozen=True):
+    """The messages that fit, how many older ones were dropped, and whether a text was cut."""
+
+    lines: tuple[Line, ...]
+    dropped: int = 0
+    cut: bool = False
+
+
+def lines_of(request: ModelRequest) -> tuple[Line, ...]:
+    """Return the stacked system blocks and the turns as text."""
+    system = [Line("system", _plain(block)) for block in request.system if block]
+    return (*system, *(_line(message) for message in request.messages))
+
+
+def first_budget(prompt_tokens: int) -> int:
+    """Return how many characters likely fit into `prompt_tokens`."""
+    return max(1, int(prompt_tokens * _CHARS_PER_TOKEN))
+
+
+def next_budget(budget: int, *, counted: int, allowed: int) -> int:
+    """Return a smaller budget after the engine has counted `counted` tokens, not `allowed`."""
+    return max(1, min(int(budget * _SAFETY), int(budget * allowed / max(1, counted) * _SAFETY)))
+
+
+def fit(lines: Sequence[Line], budget: int) -> Fitted:
+    """Drop the oldest turns, and cut what is too long alone, until `budget` characters hold all."""
+    system, cut_system = _fit_system([one for one in lines if one.role == "system"], budget // 2)
+    turns = [line for line in lines if line.role != "system"]
+    room = budget - sum(line.size for line in system)
+    kept: list[Line] = []
+    for line in reversed(turns):
+        if kept and line.size > room:
+            break
+        kept.append(line)
+        room -= line.size
+    while len(kept) > 1 and kept[-1].role == "assistant":
+        kept.pop()
+    kept.reverse()
+    cut_turn = room < 0
+    if cut_turn:
+        last = kept[-1]
+        kept[-1] = Line(last.role, last.content[-max(1, len(last.content) + room) :])
+    return Fitted((*system, *kept), len(turns) - len(kept), cut_system or cut_turn)
+
+
+def _fit_system(system: list[Line], budget: int) -> tuple[list[Line], bool]:
+    kept: list[Line] = []
+    for line in system:
+        if line.size <= budget:
+            kept.append(line)
+            budget -= line.size
+            continue
+        if budget > _PER_MESSAGE:
+            kept.append(Line(line.role, line.content[: budget - _PER_MESSAGE]))
+        return kept, True
+    return kept, False
+
+
+def _line(message: ChatMessage) -> Line:
+    role = "user" if message.role == "tool" else message.role
+    return Line(role, "\n".join(filter(None, (_text(part) for part in message.parts))))
+
+
+def _text(part: Part) -> str:
+    if isinstance(part, TextPart):
+        return _plain(part.text)
+    if isinstance(part, ToolResultPart):
+        return _plain(f"[{part.name} answered: {part.text}]")
+    if isinstance(part, ToolCallPart):
+        return f"[asked {part.name}]"
+    if isinstance(part, AudioPart) and part.transcript:
+        return _plain(part.transcript)
+    return "[an attachment that this model cannot read]"
+
+
+def _plain(text: str) -> str:
+    """Return `text` with the template's own markers made harmless."""
+    return text.replace("<|", "< |")

@@ -1,0 +1,266 @@
+"""`LocalProvider`: the small model that answers when nothing else is configured.
+
+It loads on the first call, runs one call at a time and leaves memory when it was idle. It stands
+behind the provider port like any service; that a child process does the work, it alone knows.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
+from typing import Any, Protocol
+
+import msgspec
+import structlog
+
+from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable, StreamTruncated
+from hermes.message.parts import TextPart
+from hermes.message.reply import Usage
+from hermes.ports.provider import CallEnd, ModelEvent, ModelRequest, ProviderInfo, TextDelta
+from hermes.providers.local.process import EngineProcess
+from hermes.providers.local.prompt import Fitted, first_budget, fit, lines_of, next_budget
+from hermes.providers.local.settings import MODEL_NAME, LocalSettings, is_installed
+
+_MAX_FITS = 6
+_TEMPERATURE = 0.3
+_log = structlog.get_logger(__name__)
+
+
+class Timer(Protocol):
+    """Something that will happen later, unless it is cancelled."""
+
+    def cancel(self) -> None:
+        """Do not let it happen."""
+        ...
+
+
+CallLater = Callable[[float, Callable[[], None]], Timer]
+OnStatus = Callable[[str], None]
+
+
+class _Delta(msgspec.Struct):
+    content: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    delta: _Delta
+    finish_reason: str | None = None
+
+
+class _Details(msgspec.Struct):
+    cached_tokens: int = 0
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int
+    completion_tokens: int
+    prompt_tokens_details: _Details = msgspec.field(default_factory=_Details)
+
+
+class _Problem(msgspec.Struct):
+    message: str = ""
+    code: int = 500
+    type: str = ""
+    n_prompt_tokens: int = 0
+
+
+class _Chunk(msgspec.Struct):
+    choices: list[_Choice] = msgspec.field(default_factory=list)
+    usage: _Usage | None = None
+    error: _Problem | None = None
+
+
+class _TooLong(Exception):
+    """The engine counted more tokens than its context holds."""
+
+    def __init__(self, counted: int) -> None:
+        self.counted = counted
+
+
+_decode = msgspec.json.Decoder(_Chunk).decode
+
+
+class LocalProvider:
+    """The built-in demonstration model; `on_status` is told when it loads, for whoever waits."""
+
+    def __init__(
+        self,
+        settings: LocalSettings,
+        *,
+        on_status: OnStatus = lambda _text: None,
+        call_later: CallLater | None = None,
+    ) -> None:
+        self._settings = settings
+        self._on_status = on_status
+        self._call_later = call_later
+        self._busy = asyncio.Lock()
+        self._engine: EngineProcess | None = None
+        self._timer: Timer | None = None
+        self._unloading: asyncio.Task[None] | None = None
+        self._closed = False
+
+    @property
+    def info(self) -> ProviderInfo:
+        """What the model can do."""
+        return ProviderInfo(
+            name=self._settings.name,
+            model=MODEL_NAME,
+            tools=False,
+            vision=False,
+            context_tokens=self._settings.context_tokens,
+            demonstration=True,
+            local=True,
+        )
+
+    @property
+    def engine_pid(self) -> int | None:
+        """The process that holds the model while it is loaded."""
+        engine = self._engine
+        return engine.pid if engine is not None and engine.is_running else None
+
+    async def available(self) -> bool:
+        """Tell whether the model is enabled and its two packages are installed."""
+        return self._settings.enabled and not self._closed and is_installed()
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """Run one call after those before it; closing the iterator stops the generation."""
+        async with self._busy:
+            self._disarm()
+            try:
+                engine = await self._loaded()
+                async with aclosing(self._call(engine, request)) as events:
+                    async for event in events:
+                        yield event
+            finally:
+                self._arm()
+
+    async def unload(self) -> None:
+        """Take the model out of memory once no call is running."""
+        async with self._busy:
+            engine, self._engine = self._engine, None
+            if engine is not None:
+                await engine.stop()
+                self._on_status("the demonstration model has left memory")
+
+    async def close(self) -> None:
+        """Stop for good."""
+        self._closed = True
+        self._disarm()
+        if self._unloading is not None:
+            await self._unloading
+        await self.unload()
+
+    async def _loaded(self) -> EngineProcess:
+        if self._closed:
+            raise ProviderUnavailable(f"{self._settings.name}: the gateway is stopping")
+        if self._engine is None or not self._engine.is_running:
+            self._on_status("loading the demonstration model")
+            self._engine = await EngineProcess.start(self._settings)
+            self._on_status("the demonstration model is ready")
+        return self._engine
+
+    async def _call(
+        self, engine: EngineProcess, request: ModelRequest
+    ) -> AsyncGenerator[ModelEvent, None]:
+        wanted = request.max_output_tokens or self._settings.max_output_tokens
+        context = self._settings.context_tokens
+        output = max(1, min(wanted, self._settings.max_output_tokens, context // 2))
+        allowed = max(1, min(context - output, self._settings.max_prompt_tokens))
+        lines, budget = lines_of(request), first_budget(allowed)
+        for _ in range(_MAX_FITS):
+            fitted = fit(lines, budget)
+            self._tell(fitted)
+            try:
+                async with aclosing(self._run(engine, _body(request, fitted, output))) as events:
+                    async for event in events:
+                        yield event
+            except _TooLong as error:
+                budget = next_budget(
+                    min(budget, sum(line.size for line in fitted.lines)),
+                    counted=error.counted,
+                    allowed=allowed,
+                )
+                continue
+            return
+        raise ProviderRejected(
+            f"{self._settings.name}: the message does not fit the demonstration model's context of"
+            f" {context} tokens: shorten it, or configure a larger model"
+        )
+
+    async def _run(
+        self, engine: EngineProcess, body: dict[str, Any]
+    ) -> AsyncGenerator[ModelEvent, None]:
+        text: list[str] = []
+        finish, usage = None, None
+        try:
+            async with aclosing(engine.generate(body)) as chunks:
+                async for raw in chunks:
+                    chunk = _decode(raw)
+                    if chunk.error is not None:
+                        raise self._problem(chunk.error)
+                    usage = chunk.usage or usage
+                    for choice in chunk.choices:
+                        finish = choice.finish_reason or finish
+                        if choice.delta.content:
+                            text.append(choice.delta.content)
+                            yield TextDelta(choice.delta.content)
+        except ProviderUnavailable as error:
+            if text:
+                raise StreamTruncated(f"{error}; the answer is not whole") from error
+            raise
+        if finish is None or usage is None:
+            raise StreamTruncated(f"{self._settings.name}: the generation stopped before its end")
+        yield _end("".join(text), finish, usage=usage)
+
+    def _problem(self, problem: _Problem) -> Exception:
+        if problem.type == "exceed_context_size_error":
+            return _TooLong(problem.n_prompt_tokens)
+        kind: type[ProviderError] = ProviderRejected if problem.code < 500 else ProviderUnavailable
+        return kind(f"{self._settings.name}: the engine answered: {problem.message[:300]}")
+
+    def _tell(self, fitted: Fitted) -> None:
+        if fitted.dropped or fitted.cut:
+            _log.info(
+                "the conversation was cut to fit the demonstration model",
+                provider=self._settings.name,
+                messages_dropped=fitted.dropped,
+                text_cut=fitted.cut,
+            )
+
+    def _arm(self) -> None:
+        if self._engine is None or self._closed:
+            return
+        later = self._call_later or asyncio.get_running_loop().call_later
+        self._timer = later(self._settings.idle_unload_s, self._on_idle)
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _on_idle(self) -> None:
+        # A call that came in between arms the timer again when it ends.
+        if not self._busy.locked():
+            self._unloading = asyncio.get_running_loop().create_task(self.unload())
+
+
+# Any: a JSON object on its way to the engine.
+def _body(request: ModelRequest, fitted: Fitted, output: int) -> dict[str, Any]:
+    heat = request.temperature if request.temperature is not None else _TEMPERATURE
+    return {
+        "messages": [{"role": line.role, "content": line.content} for line in fitted.lines],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "max_tokens": output,
+        "temperature": heat,
+        "top_p": 0.9,
+        "repeat_penalty": 1.1,
+        "cache_prompt": True,
+    }
+
+
+def _end(text: str, finish: str, *, usage: _Usage) -> CallEnd:
+    parts = (TextPart(text),) if text else ()
+    counted = Usage(
+        usage.prompt_tokens, usage.completion_tokens, usage.prompt_tokens_details.cached_tokens
+    )
+    return CallEnd(parts, "length" if finish == "length" else "end", counted, MODEL_NAME)

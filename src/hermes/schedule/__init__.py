@@ -1,0 +1,1 @@
+"""Work that time starts: upkeep of the journal."""

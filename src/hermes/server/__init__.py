@@ -1,0 +1,1 @@
+"""The HTTP server: the listening socket, the app, and who may come in."""

@@ -1,0 +1,133 @@
+"""The ASGI app: the host check, the routes, and the boundary where unknown errors end.
+
+Channels bring their own routes or webhooks, operators' functions are handed in; the server
+names no concrete channel and no store.
+"""
+
+from collections.abc import Awaitable, Mapping, MutableMapping, Sequence
+from typing import Any
+
+import structlog
+from starlette.routing import BaseRoute, Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from hermes.message.ids import MakeId
+from hermes.net.http_errors import plain_error
+from hermes.net.http_route import send_response
+from hermes.net.same_origin import Origins
+from hermes.ports.channel import HttpResponse, WebhookChannel
+from hermes.ports.door import Door, RouteChannel
+from hermes.server.control_routes import Control, control_routes
+from hermes.server.health import Ready, health_routes
+from hermes.server.webhooks import WebhookLimits, webhook_route
+
+_log = structlog.get_logger("hermes.server")
+
+
+def build_app(
+    door: Door,
+    *,
+    channels: Sequence[RouteChannel],
+    webhooks: Mapping[str, WebhookChannel],
+    control: Control,
+    ready: Ready,
+    origins: Origins,
+    make_id: MakeId,
+    limits: WebhookLimits | None = None,
+    more_routes: Sequence[BaseRoute] = (),
+) -> ASGIApp:
+    """Return the whole HTTP side of the gateway as one ASGI app."""
+    routes: list[BaseRoute] = [route for channel in channels for route in channel.routes(door)]
+    routes.append(webhook_route(webhooks, limits or WebhookLimits()))
+    routes.extend(health_routes(ready))
+    routes.extend(control_routes(door, control, origins=origins))
+    routes.extend(more_routes)
+    router = Router(routes, redirect_slashes=False, default=_not_found)
+    return _Boundary(_with_exact_paths(router, routes), origins=origins, make_id=make_id)
+
+
+def _with_exact_paths(router: Router, routes: Sequence[BaseRoute]) -> ASGIApp:
+    """Look paths without parameters up at once: the hot path is one of them."""
+    exact: dict[str, ASGIApp] = {}
+    for route in routes:
+        if isinstance(route, Route) and route.methods is None and "{" not in route.path:
+            exact.setdefault(route.path, route.app)
+
+    async def dispatch(scope: Scope, receive: Receive, send: Send) -> None:
+        await exact.get(scope["path"], router)(scope, receive, send)
+
+    return dispatch
+
+
+async def _not_found(scope: Scope, _receive: Receive, send: Send) -> None:
+    text = f"There is nothing at {scope['path'][:200]!r}."
+    await send_response(send, plain_error(404, "not_found", text=text))
+
+
+class _Boundary:
+    """The outermost app: refuses foreign hosts and turns unknown errors into a 500 with an id."""
+
+    def __init__(self, app: ASGIApp, *, origins: Origins, make_id: MakeId) -> None:
+        self._app = app
+        self._origins = origins
+        self._make_id = make_id
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await _refuse_other(scope, send)
+            return
+        host = _host_of(scope)
+        if not self._origins.knows_host(host):
+            await send_response(send, _foreign_host(host))
+            return
+        tracked = _Tracked(send)
+        try:
+            await self._app(scope, receive, tracked)
+        except Exception:  # noqa: BLE001  the boundary of one HTTP request
+            await self._fail(scope, tracked)
+
+    async def _fail(self, scope: Scope, send: "_Tracked") -> None:
+        error_id = self._make_id("e")
+        _log.exception(
+            "request_failed", error_id=error_id, method=scope["method"], path=scope["path"]
+        )
+        if send.has_started:
+            return
+        text = f"Something went wrong inside Hermes. Its log explains the error id {error_id}."
+        await send_response(send, plain_error(500, "internal", text=text))
+
+
+class _Tracked:
+    """A send that remembers whether an answer has begun."""
+
+    __slots__ = ("_send", "has_started")
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.has_started = False
+
+    # Any: an ASGI message, as the specification types it.
+    def __call__(self, message: MutableMapping[str, Any]) -> Awaitable[None]:
+        self.has_started = True
+        return self._send(message)
+
+
+def _host_of(scope: Scope) -> str | None:
+    """Return the one Host header; a request with none or several has no host."""
+    hosts = [value for name, value in scope["headers"] if name == b"host"]
+    return hosts[0].decode("latin-1") if len(hosts) == 1 else None
+
+
+def _foreign_host(host: str | None) -> HttpResponse:
+    shown = "none" if host is None else repr(host[:100])
+    text = (
+        f"The Host header is {shown}, and this server only answers to localhost. If people or "
+        "platforms reach it under that name, set server.public_url (HERMES_SERVER__PUBLIC_URL) "
+        "to its address."
+    )
+    return plain_error(421, "foreign_host", text=text)
+
+
+async def _refuse_other(scope: Scope, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1000})

@@ -1,0 +1,174 @@
+"""Who may speak over HTTP: bearer tokens, one-time sign-in codes, browser sessions.
+
+Every secret is 256 random bits, shown once and kept only as its SHA-256. The door's
+`authenticate` delegates here; nothing here knows messages or routes.
+"""
+
+import hmac
+import secrets
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from typing import Protocol
+
+import msgspec
+
+from hermes.errors import Unauthenticated
+from hermes.ports.clock import Clock
+from hermes.ports.door import Caller
+from hermes.ports.store import AccessStore
+
+COOKIE = "hermes_session"
+# A public prefix lets secret scanners find a leaked token.
+TOKEN_PREFIX = "hermes_"
+RandomBytes = Callable[[int], bytes]
+
+_TOKEN = Caller("token", "api")
+_LOCAL = Caller("local", "cli")
+_BROWSER = Caller("browser", "owner")
+
+
+class AccessTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """How long credentials last."""
+
+    code_s: float = 15 * 60.0
+    session_s: float = 30 * 86_400.0
+
+
+class Access(Protocol):
+    """Access control as the server and the web chat see it."""
+
+    async def make_token(self, label: str) -> str:
+        """Return a new API token; it is shown only now."""
+        ...
+
+    async def make_signin_code(self) -> str:
+        """Return a code that signs one browser in."""
+        ...
+
+    async def sign_in(self, code: str) -> str:
+        """Use up a one-time code; returns the session's secret or raises `Unauthenticated`."""
+        ...
+
+    async def sign_in_with_token(self, token: str) -> str:
+        """Return a new session's secret for a valid token or raise `Unauthenticated`."""
+        ...
+
+    async def authenticate(self, headers: Mapping[str, str]) -> Caller:
+        """Check the bearer token or the session cookie; raises `Unauthenticated`."""
+        ...
+
+    def cookie(self, session: str, *, secure: bool) -> str:
+        """Return the Set-Cookie value that keeps the session in a browser."""
+        ...
+
+
+class StoredAccess:
+    """Access control over the store's hashes; fits `Access`.
+
+    `local_token` is the secret of this machine's command line. It lives in a file that only its
+    owner can read, changes with every start, and is never stored here.
+    """
+
+    def __init__(
+        self,
+        store: AccessStore,
+        *,
+        clock: Clock,
+        times: AccessTimes | None = None,
+        local_token: str | None = None,
+        random_bytes: RandomBytes = secrets.token_bytes,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._times = times or AccessTimes()
+        self._local_digest = _digest(local_token) if local_token else None
+        self._random_bytes = random_bytes
+
+    async def make_token(self, label: str) -> str:
+        """Return a new API token; it is shown only now."""
+        token = TOKEN_PREFIX + self._secret()
+        await self._store.add("token", _digest(token), label=label, expires_at=None)
+        return token
+
+    async def make_signin_code(self) -> str:
+        """Return a code that signs one browser in."""
+        code = self._secret()
+        expires_at = self._clock.now() + self._times.code_s
+        await self._store.add("signin", _digest(code), label="link", expires_at=expires_at)
+        return code
+
+    async def sign_in(self, code: str) -> str:
+        """Use up a one-time code; returns the session's secret or raises `Unauthenticated`."""
+        if not await self._store.use_once("signin", _digest(code), now=self._clock.now()):
+            raise Unauthenticated(
+                "This sign-in link was used before or has expired: run `hermes link` for a new one."
+            )
+        return await self._make_session("link")
+
+    async def sign_in_with_token(self, token: str) -> str:
+        """Return a new session's secret for a valid token or raise `Unauthenticated`."""
+        self._check_token(token)
+        return await self._make_session("token")
+
+    async def authenticate(self, headers: Mapping[str, str]) -> Caller:
+        """Check the bearer token or the session cookie; raises `Unauthenticated`."""
+        authorization = headers.get("authorization")
+        if authorization is not None:
+            scheme, _, token = authorization.partition(" ")
+            if scheme.lower() != "bearer":
+                raise Unauthenticated(
+                    f"The Authorization header has the scheme {scheme[:40]!r}: send 'Bearer TOKEN'."
+                )
+            return self._check_token(token.strip())
+        session = session_in(headers.get("cookie", ""))
+        if session is None:
+            raise Unauthenticated(
+                "No credential was sent: add the header 'Authorization: Bearer TOKEN', or open "
+                "the link that `hermes link` prints to use a browser."
+            )
+        if not self._store.check("session", _digest(session), now=self._clock.now()):
+            raise Unauthenticated(
+                "This browser's session is not known or has expired: run `hermes link` and open "
+                "the link that it prints."
+            )
+        return _BROWSER
+
+    def cookie(self, session: str, *, secure: bool) -> str:
+        """Return the Set-Cookie value that keeps the session in a browser."""
+        age = int(self._times.session_s)
+        value = f"{COOKIE}={session}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict"
+        return f"{value}; Secure" if secure else value
+
+    def _check_token(self, token: str) -> Caller:
+        digest = _digest(token)
+        if self._local_digest is not None and hmac.compare_digest(digest, self._local_digest):
+            return _LOCAL
+        # The store looks the digest up, not the secret: timing tells nothing about the secret.
+        if self._store.check("token", digest, now=self._clock.now()):
+            return _TOKEN
+        raise Unauthenticated(
+            "This token is not known here: copy it again, or make a new one with `hermes token`."
+        )
+
+    async def _make_session(self, label: str) -> str:
+        session = self._secret()
+        expires_at = self._clock.now() + self._times.session_s
+        await self._store.add("session", _digest(session), label=label, expires_at=expires_at)
+        return session
+
+    def _secret(self) -> str:
+        return urlsafe_b64encode(self._random_bytes(32)).rstrip(b"=").decode("ascii")
+
+
+def session_in(cookies: str) -> str | None:
+    """Return the session's secret in a Cookie header, whatever other cookies look like."""
+    for pair in cookies.split(";"):
+        name, _, value = pair.strip().partition("=")
+        if name == COOKIE:
+            return value
+    return None
+
+
+def _digest(secret: str) -> bytes:
+    return sha256(secret.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,62 @@
+"""`/control/...`: how this machine's command line reaches the running gateway.
+
+Only the local caller may use it. The functions are handed in; here they only get an address.
+"""
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+from starlette.routing import Route
+
+from hermes.errors import Forbidden, NotFound
+from hermes.net.http_json import json_response
+from hermes.net.http_route import Answer, Endpoint, Exchange, refuse_url_credentials
+from hermes.net.same_origin import Origins
+from hermes.ports.door import Door
+
+
+class Control(msgspec.Struct, frozen=True, kw_only=True):
+    """The operator's functions; each returns what JSON can say.
+
+    `why` takes the id and whether the words of the message are wanted too.
+    """
+
+    status: Callable[[], Awaitable[object]]
+    why: Callable[[str, bool], Awaitable[object | None]]
+    link: Callable[[], Awaitable[object]]
+
+
+def control_routes(door: Door, control: Control, *, origins: Origins) -> tuple[Route, ...]:
+    """Return the operator's routes."""
+
+    async def enter(exchange: Exchange) -> None:
+        refuse_url_credentials(exchange)
+        caller = await door.authenticate(exchange.headers)
+        origins.check(caller, exchange.headers)
+        if caller.kind != "local":
+            raise Forbidden(
+                "Only the command line of the gateway's own machine may do this: run the "
+                "`hermes` command there, as the user that started the gateway."
+            )
+
+    async def status(exchange: Exchange) -> Answer:
+        await enter(exchange)
+        return json_response(await control.status())
+
+    async def why(exchange: Exchange) -> Answer:
+        await enter(exchange)
+        name = exchange.parameter("id")
+        found = await control.why(name, exchange.query().get("text") == "true")
+        if found is None:
+            raise NotFound(f"Nothing is known of {name[:80]!r}: neither a message nor a refusal.")
+        return json_response(found)
+
+    async def link(exchange: Exchange) -> Answer:
+        await enter(exchange)
+        return json_response(await control.link())
+
+    return (
+        Route("/control/status", Endpoint({"GET": status})),
+        Route("/control/why/{id:path}", Endpoint({"GET": why})),
+        Route("/control/link", Endpoint({"POST": link})),
+    )

@@ -1,0 +1,92 @@
+"""The gateway's door: what channels that serve HTTP themselves may ask, over the core's parts."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from hermes.agents.roster import Roster
+from hermes.errors import HermesError
+from hermes.inbox.accept import Inbox
+from hermes.message.event import MessageEvent
+from hermes.message.outcome import MessageState
+from hermes.message.session_key import SessionKey
+from hermes.pipeline.watch import WatchHub
+from hermes.ports.channel import Accepted
+from hermes.ports.door import Caller, MessageStatus
+from hermes.ports.store import Store
+from hermes.ports.upward import Progress
+from hermes.server.auth import Access
+
+
+class GatewayDoor:
+    """Fits `ports.door.Door`."""
+
+    def __init__(
+        self, store: Store, *, inbox: Inbox, watch: WatchHub, access: Access, roster: Roster
+    ) -> None:
+        self._store = store
+        self._inbox = inbox
+        self._watch = watch
+        self._access = access
+        self._roster = roster
+
+    async def accept(self, event: MessageEvent) -> Accepted:
+        """Keep a message; raises `Refused` or `TryLater`, and then nothing was kept."""
+        return await self._inbox.accept(event)
+
+    async def refuse(
+        self, platform: str, error: HermesError, *, external_id: str | None = None
+    ) -> str:
+        """Note an authenticated refusal best-effort; returns the id that `hermes why` explains."""
+        return await self._inbox.refuse(platform, error, external_id=external_id)
+
+    async def authenticate(self, headers: Mapping[str, str]) -> Caller:
+        """Check the bearer token or the session cookie; raises `Unauthenticated`."""
+        return await self._access.authenticate(headers)
+
+    def message(self, message_id: str) -> MessageStatus | None:
+        """Return one message and its result."""
+        record = self._store.inbox.get(message_id)
+        if record is None:
+            return None
+        ended = record.state is MessageState.DONE
+        result_of = record.merged_into or record.id
+        return MessageStatus(record, self._store.inbox.result(result_of) if ended else None)
+
+    async def watch(self, message_id: str) -> AsyncIterator[Progress]:
+        """Yield a snapshot of a message, then everything until it is done or parked."""
+        async with aclosing(self._watch.subscribe(message_id)) as updates:
+            async for progress in updates:
+                if progress.kind == "snapshot":
+                    end = self._ended(message_id)
+                    yield end or progress
+                    if end is not None:
+                        return
+                    continue
+                yield progress
+
+    def _ended(self, message_id: str) -> Progress | None:
+        """Return the end of a message that nobody will tell about any more."""
+        status = self.message(message_id)
+        if status is None:
+            return None
+        if status.record.state is MessageState.PARKED:
+            waiting = self._store.approvals.waiting(status.record.lane)
+            return None if waiting is None else Progress(kind="parked")
+        if status.record.state is not MessageState.DONE:
+            return None
+        return Progress(kind="done", outcome=status.record.outcome, result=status.result)
+
+    def conversation(self, platform: str, chat_id: str, *, limit: int) -> tuple[MessageStatus, ...]:
+        """Return the messages of a conversation's current epoch, oldest first."""
+        agent = self._roster.default.key
+        lane = SessionKey(agent=agent, platform=platform, chat_type="dm", chat_id=chat_id)
+        records = self._store.transcripts.messages(str(lane), limit=limit)
+        return tuple(
+            MessageStatus(record, self._store.inbox.result(record.merged_into or record.id))
+            for record in records
+        )
+
+    def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
+        """Return the platform's conversations, the most recently used first."""
+        return self._store.transcripts.sessions(platform=platform, limit=limit)

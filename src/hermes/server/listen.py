@@ -1,0 +1,137 @@
+"""The listening socket and the HTTP server on it.
+
+The socket is bound first, so that a taken port is one clear line before anything else starts.
+Signals are not touched here: `app.py` owns them and calls `stop`.
+"""
+
+import asyncio
+import errno
+import os
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import msgspec
+import uvicorn
+from starlette.types import ASGIApp
+
+from hermes.errors import ConfigurationError
+
+_CHANGE = "set server.port in config.yaml or HERMES_SERVER__PORT to another port"
+
+
+class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Times and limits of the HTTP server."""
+
+    keep_alive_s: float = 75.0
+    stop_s: float = 5.0
+    backlog: int = 2048
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Return a bound, listening socket; raises `ConfigurationError` that says what to change."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as problem:
+        raise ConfigurationError(_describe(problem, host, port=port)) from None
+    try:
+        # Windows gives this option another meaning: there it would share a port in use.
+        if os.name == "posix":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(ServeSettings().backlog)
+        listener.setblocking(False)
+    except OSError as problem:
+        listener.close()
+        raise ConfigurationError(_describe(problem, host, port=port)) from None
+    return listener
+
+
+def address_of(listener: socket.socket) -> str:
+    """Return the http address that a listening socket answers on, for people to open."""
+    host, port = listener.getsockname()[:2]
+    if host in {"0.0.0.0", "::"}:
+        host = "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _describe(problem: OSError, host: str, *, port: int) -> str:
+    if problem.errno == errno.EADDRINUSE:
+        return (
+            f"Port {port} on {host} is taken by another program. Stop that program "
+            f"(is Hermes running already? try `hermes status`), or {_CHANGE}."
+        )
+    if problem.errno == errno.EACCES:
+        return f"Port {port} on {host} is reserved for the system: {_CHANGE}, at least 1024."
+    return (
+        f"The server cannot listen on {host} port {port}: {problem.strerror or problem}. Set "
+        "server.host in config.yaml or HERMES_SERVER__HOST to an address of this machine, such "
+        "as 127.0.0.1."
+    )
+
+
+class HttpServer:
+    """Serves one app on one socket until it is told to stop."""
+
+    def __init__(self, app: ASGIApp, listener: socket.socket, *, settings: ServeSettings) -> None:
+        self._listener = listener
+        self._server = _Server(_config(app, settings))
+
+    async def serve(self) -> None:
+        """Answer requests until `stop` is called, then let running ones finish."""
+        await self._server.serve(sockets=[self._listener])
+
+    async def wait_started(self) -> None:
+        """Return once requests are answered."""
+        await self._server.is_started.wait()
+
+    def stop(self) -> None:
+        """Ask `serve` to end: no new connections, and open ones get `stop_s` to finish."""
+        self._server.should_exit = True
+
+
+async def serve(
+    app: ASGIApp, listener: socket.socket, *, settings: ServeSettings, stop: asyncio.Event
+) -> None:
+    """Serve until `stop` is set."""
+    server = HttpServer(app, listener, settings=settings)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.serve())
+        await stop.wait()
+        server.stop()
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.is_started = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.is_started.set()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+def _config(app: ASGIApp, settings: ServeSettings) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        # The loop belongs to the caller: `app.py` runs uvloop where there is one.
+        loop="none",
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=int(settings.keep_alive_s),
+        timeout_graceful_shutdown=int(settings.stop_s),
+        backlog=settings.backlog,
+    )

@@ -1,0 +1,1 @@
+"""Sessions as pure values: which key an event belongs to, and what its commands mean."""

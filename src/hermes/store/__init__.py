@@ -1,0 +1,1 @@
+"""Backends of the store port: one folder each, one contract suite for all."""

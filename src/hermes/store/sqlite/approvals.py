@@ -1,0 +1,143 @@
+"""Turns that wait for a person: the question, the parked lane and the decision."""
+
+from hermes.errors import GuardFailed, LeaseLost, NotFound
+from hermes.message.chat import ChatMessage
+from hermes.ports.records import (
+    Approval,
+    ApprovalState,
+    Lease,
+    NewApproval,
+    NewDelivery,
+    StepWrite,
+)
+from hermes.store.sqlite.commit import write_delivery
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.engine import Engine, encode
+from hermes.store.sqlite.queries import load
+from hermes.store.sqlite.turns import SqliteTurns
+
+_SQL = load("approvals")
+_TURNS = load("turns")
+
+
+class SqliteApprovals:
+    """Fits `ports.store.ApprovalStore`."""
+
+    def __init__(self, engine: Engine, *, turns: SqliteTurns) -> None:
+        self._engine = engine
+        self._turns = turns
+
+    async def park(
+        self,
+        lease: Lease,
+        approval: NewApproval,
+        *,
+        question: NewDelivery | None,
+        write: StepWrite,
+    ) -> None:
+        """Write the question, release the lease and leave the hold standing."""
+
+        def unit(db: Database) -> None:
+            self._turns.write_steps(db, lease, write)
+            self._ask(db, lease, approval)
+            if question is not None:
+                parts = ChatMessage("assistant", question.parts or ())
+                body = self._engine.sealer.put(db, write.person_id, encode(parts))
+                write_delivery(
+                    db,
+                    question,
+                    message_id=write.message_id,
+                    person_id=write.person_id,
+                    body=body,
+                    at=approval.asked_at,
+                )
+            self._release(db, lease, approval)
+
+        await self._engine.writer.run("park", unit)
+
+    def _ask(self, db: Database, lease: Lease, approval: NewApproval) -> None:
+        db.execute(
+            _SQL["ask"],
+            (
+                approval.id,
+                approval.message_id,
+                lease.lane,
+                approval.ordinal,
+                approval.tool,
+                approval.arguments_hash,
+                approval.requester,
+                approval.chat_type,
+                approval.asked_at,
+                approval.expires_at,
+            ),
+        )
+
+    def _release(self, db: Database, lease: Lease, approval: NewApproval) -> None:
+        db.execute(_TURNS["park_message"], (approval.message_id,))
+        if db.changes() != 1:
+            raise GuardFailed(f"message {approval.message_id} is not running")
+        released = db.execute(
+            _TURNS["release"],
+            (
+                lease.lane,
+                lease.owner,
+                lease.fence,
+                self._engine.clock.monotonic(),
+                0,
+                approval.asked_at,
+                approval.id,
+            ),
+        ).fetchall()
+        if not released:
+            raise LeaseLost(f"lane {lease.lane}: fence {lease.fence} no longer holds it")
+
+    async def decide(
+        self, approval_id: str, state: ApprovalState, *, by: str, at: float
+    ) -> Approval:
+        """Settle a waiting approval; raises `GuardFailed` when it is no longer waiting."""
+
+        def unit(db: Database) -> Approval:
+            db.execute(_SQL["decide"], (approval_id, state, by, at))
+            changed = db.changes()
+            approval = _get(db, approval_id)
+            if approval is None:
+                raise NotFound(f"there is no approval {approval_id!r}; check the id")
+            if changed != 1:
+                raise GuardFailed(f"approval {approval_id} is already {approval.state}")
+            db.execute(_SQL["unblock_lane"], (approval_id,))
+            return approval
+
+        return await self._engine.writer.run("decide", unit)
+
+    def get(self, approval_id: str) -> Approval | None:
+        """Return one approval."""
+        return _get(self._engine.reader, approval_id)
+
+    def waiting(self, lane: str) -> Approval | None:
+        """Return the approval that a lane waits on."""
+        row = self._engine.reader.row(_SQL["waiting"], (lane,))
+        return None if row is None else self.get(str(row[0]))
+
+    def overdue(self, now: float) -> tuple[str, ...]:
+        """Return waiting approvals whose time is up."""
+        rows = self._engine.reader.rows(_SQL["overdue"], (now,))
+        return tuple(str(row[0]) for row in rows)
+
+
+def _get(db: Database, approval_id: str) -> Approval | None:
+    row = db.row(_SQL["get"], (approval_id,))
+    if row is None:
+        return None
+    return Approval(
+        id=row[0],
+        message_id=row[1],
+        lane=row[2],
+        ordinal=row[3],
+        tool=row[4],
+        arguments_hash=row[5],
+        requester=row[6],
+        chat_type=row[7],
+        expires_at=row[8],
+        state=row[9],
+        decided_by=row[10],
+    )

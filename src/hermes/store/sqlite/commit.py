@@ -1,0 +1,203 @@
+"""The end of a turn as one unit: outcome, transcript, credit, outbox, interaction and events."""
+
+import msgspec
+
+from hermes.errors import GuardFailed, LeaseLost
+from hermes.message.chat import ChatMessage
+from hermes.ports.records import Commit, Interaction, Lease, NewDelivery
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.engine import Engine, encode
+from hermes.store.sqlite.queries import load
+from hermes.store.sqlite.steps import end_steps
+
+_SQL = load("turns")
+_OUTBOX = load("outbox")
+_PEOPLE = load("people")
+
+
+def write_delivery(
+    db: Database,
+    delivery: NewDelivery,
+    *,
+    message_id: str,
+    person_id: str,
+    body: int | None,
+    at: float,
+) -> None:
+    """Insert a delivery, or give the preview of the same id its final form."""
+    target = delivery.target
+    db.execute(
+        _OUTBOX["insert"],
+        (
+            delivery.id,
+            message_id,
+            person_id,
+            target.platform,
+            target.chat_id,
+            encode(target).decode(),
+            body,
+            delivery.state.value,
+            delivery.purpose,
+            at,
+        ),
+    )
+
+
+class CommitUnit:
+    """Writes one `Commit` under one lease; `run` returns the lane's new head."""
+
+    def __init__(self, engine: Engine, *, lease: Lease, commit: Commit) -> None:
+        self._engine = engine
+        self._lease = lease
+        self._commit = commit
+
+    def run(self, db: Database) -> int:
+        """Write all of it; raises `LeaseLost` or `GuardFailed` before anything stays."""
+        head = self._release(db)
+        commit = self._commit
+        step_bodies = end_steps(
+            self._engine, db, commit.message_id, person_id=commit.person_id, steps=commit.ended
+        )
+        entry_bodies = self._write_entries(db, head - len(commit.entries), step_bodies)
+        reply_body = self._reply_body(db, entry_bodies)
+        self._finish(db, reply_body)
+        self._settle_claims(db)
+        self._charge(db)
+        self._deliver(db, reply_body)
+        if commit.interaction is not None:
+            self._write_interaction(db, commit.interaction)
+        self._engine.add_events(db, commit.message_id, commit.events)
+        if commit.reset_lane is not None:
+            db.execute(_SQL["reset_lane"], (commit.reset_lane,))
+        if commit.interrupts is not None:
+            db.execute(_SQL["interrupt"], (commit.interrupts, commit.message_id))
+        return head
+
+    def _release(self, db: Database) -> int:
+        lease, commit = self._lease, self._commit
+        now = self._engine.clock.monotonic()
+        row = db.row(
+            _SQL["release"],
+            (lease.lane, lease.owner, lease.fence, now, len(commit.entries), commit.at, None),
+        )
+        if row is None:
+            raise LeaseLost(f"lane {lease.lane}: fence {lease.fence} no longer holds it")
+        return int(row[0])
+
+    def _write_entries(self, db: Database, first: int, step_bodies: dict[int, int]) -> list[int]:
+        commit = self._commit
+        bodies = []
+        for position, entry in enumerate(commit.entries, start=first):
+            body = self._entry_body(
+                db, entry.message, ordinal=entry.ordinal, step_bodies=step_bodies
+            )
+            db.execute(
+                _SQL["add_entry"],
+                (
+                    self._lease.lane,
+                    commit.epoch,
+                    position,
+                    commit.message_id,
+                    commit.person_id,
+                    body,
+                ),
+            )
+            bodies.append(body)
+        return bodies
+
+    def _entry_body(
+        self,
+        db: Database,
+        message: ChatMessage,
+        *,
+        ordinal: int | None,
+        step_bodies: dict[int, int],
+    ) -> int:
+        if ordinal is None:
+            return self._engine.sealer.put(db, self._commit.person_id, encode(message), kept=True)
+        body = step_bodies.get(ordinal)
+        if body is None:
+            row = db.row(_SQL["step_body"], (self._commit.message_id, ordinal))
+            if row is None or row[0] is None:
+                raise GuardFailed(f"step {ordinal} of {self._commit.message_id} has no body")
+            body = int(row[0])
+        db.execute(_PEOPLE["keep_body"], (body,))
+        return body
+
+    def _reply_body(self, db: Database, entry_bodies: list[int]) -> int | None:
+        commit = self._commit
+        if commit.reply_entry is not None:
+            return entry_bodies[commit.reply_entry]
+        if commit.reply is None:
+            return None
+        return self._engine.sealer.put(db, commit.person_id, encode(commit.reply))
+
+    def _finish(self, db: Database, reply_body: int | None) -> None:
+        commit = self._commit
+        result = msgspec.structs.replace(commit.result, text="")
+        result_body = self._engine.sealer.put(db, commit.person_id, encode(result))
+        db.execute(
+            _SQL["finish_message"],
+            (commit.message_id, commit.outcome.value, commit.at, result_body, reply_body),
+        )
+        if db.changes() != 1:
+            raise GuardFailed(f"message {commit.message_id} is not running")
+
+    def _settle_claims(self, db: Database) -> None:
+        commit = self._commit
+        for merged in commit.merged:
+            db.execute(_SQL["finish_merged"], (merged, commit.message_id, commit.at))
+            if db.changes() != 1:
+                raise GuardFailed(f"message {merged} is not part of {commit.message_id}")
+        if commit.had_claims:
+            db.execute(_SQL["unclaim"], (commit.message_id,))
+
+    def _charge(self, db: Database) -> None:
+        commit = self._commit
+        charge = commit.charge
+        db.execute(_SQL["end_hold"], (commit.message_id,))
+        if charge is not None and charge.captured:
+            db.execute(
+                _SQL["book"],
+                (charge.person_id, "capture", -charge.amount, commit.message_id, commit.at),
+            )
+
+    def _deliver(self, db: Database, reply_body: int | None) -> None:
+        commit = self._commit
+        for delivery in commit.deliveries:
+            body = reply_body
+            if delivery.parts is not None:
+                notice = ChatMessage("assistant", delivery.parts)
+                body = self._engine.sealer.put(db, commit.person_id, encode(notice))
+            write_delivery(
+                db,
+                delivery,
+                message_id=commit.message_id,
+                person_id=commit.person_id,
+                body=body,
+                at=commit.at,
+            )
+
+    def _write_interaction(self, db: Database, row: Interaction) -> None:
+        commit = self._commit
+        db.execute(
+            _SQL["interaction"],
+            (
+                commit.message_id,
+                commit.person_id,
+                row.agent,
+                row.platform,
+                row.llm_backend,
+                row.llm_cache_hit,
+                row.soul_load_ms,
+                row.semantic_recall_used,
+                ",".join(row.tools),
+                row.tool_exec_ms,
+                row.usage.tokens_in,
+                row.usage.tokens_out,
+                row.usage.cost_usd,
+                row.platform_usage.tokens_in + row.platform_usage.tokens_out,
+                row.platform_usage.cost_usd,
+                commit.at,
+            ),
+        )

@@ -1,0 +1,79 @@
+"""Opening the database file: pragmas, the migrations, and the translation of SQLite's errors."""
+
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+import apsw
+
+from hermes.errors import HermesError, StorageFull, StoreError
+
+Synchronous = Literal["FULL", "NORMAL"]
+
+
+class Database(apsw.Connection):
+    """A connection whose rows are typed by the query that made them."""
+
+    # Any: SQLite's values; the named query decides the columns and their types.
+    def rows(self, sql: str, bindings: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        """Return every row of a query."""
+        return self.execute(sql, bindings).fetchall()
+
+    def row(self, sql: str, bindings: tuple[Any, ...] = ()) -> tuple[Any, ...] | None:
+        """Return the first row of a query, if there is one."""
+        return self.execute(sql, bindings).fetchone()
+
+    def one(self, sql: str, bindings: tuple[Any, ...] = ()) -> Any:
+        """Return the single value of a query that always has one row."""
+        return self.execute(sql, bindings).fetchall()[0][0]
+
+
+def open_database(path: Path | str, *, synchronous: Synchronous, vfs: str | None) -> Database:
+    """Open (or create) the database for writing, in WAL mode."""
+    try:
+        db = Database(str(path), vfs=vfs, statementcachesize=256)
+        db.set_busy_timeout(5_000)
+        db.pragma("journal_mode", "wal")
+        db.pragma("synchronous", synchronous)
+        db.pragma("cache_size", -16_000)
+        db.pragma("temp_store", "memory")
+        db.pragma("wal_autocheckpoint", 2_000)
+    except apsw.Error as error:
+        raise translate(error, f"open {path}") from error
+    return db
+
+
+def open_reader(path: Path | str, *, vfs: str | None) -> Database:
+    """Open the database a second time, for reading beside the writer."""
+    try:
+        db = Database(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs, statementcachesize=256)
+        db.set_busy_timeout(5_000)
+        db.pragma("query_only", True)
+        db.pragma("cache_size", -16_000)
+    except apsw.Error as error:
+        raise translate(error, f"open {path}") from error
+    return db
+
+
+def migrate(db: Database) -> None:
+    """Bring the schema up to date, one transaction per migration."""
+    migrations = resources.files("hermes.store.sqlite.migrations")
+    names = sorted(item.name for item in migrations.iterdir() if item.name.endswith(".sql"))
+    version = int(str(db.pragma("user_version")))
+    if version > len(names):
+        raise StoreError(
+            f"the database has schema version {version}, this Hermes knows {len(names)}; "
+            "run the newer Hermes that wrote it, or restore a backup"
+        )
+    for number, name in enumerate(names, start=1):
+        if number <= version:
+            continue
+        text = migrations.joinpath(name).read_text(encoding="utf-8")
+        db.execute(f"BEGIN IMMEDIATE; {text}; PRAGMA user_version = {number}; COMMIT")
+
+
+def translate(error: apsw.Error, doing: str) -> HermesError:
+    """Return the Hermes error for what SQLite said while `doing` something."""
+    if isinstance(error, apsw.FullError):
+        return StorageFull(f"the disk is full: {doing} was not written; free some space", 30.0)
+    return StoreError(f"{doing}: {error}")

@@ -1,0 +1,131 @@
+"""Accepting messages: the unique row, its person, its sealed body, and refusals."""
+
+import msgspec
+
+from hermes.errors import Conflict
+from hermes.message.chat import ChatMessage
+from hermes.message.ids import MakeId
+from hermes.message.outcome import MessageState
+from hermes.ports.records import (
+    AcceptResult,
+    Event,
+    MessageRecord,
+    NewMessage,
+    Refusal,
+    Result,
+)
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.engine import Engine, encode
+from hermes.store.sqlite.queries import load
+
+_SQL = load("inbox")
+_PEOPLE = load("people")
+_decode_result = msgspec.json.Decoder(Result).decode
+_decode_chat = msgspec.json.Decoder(ChatMessage).decode
+
+
+class SqliteInbox:
+    """Fits `ports.store.InboxStore`."""
+
+    def __init__(self, engine: Engine, *, make_id: MakeId) -> None:
+        self._engine = engine
+        self._make_id = make_id
+
+    async def accept(self, message: NewMessage) -> AcceptResult:
+        """Keep the message; the same id with another body raises `Conflict`."""
+        return await self._engine.writer.run(
+            "accept", lambda db: self._accept(db, message), after=self._count
+        )
+
+    def _accept(self, db: Database, message: NewMessage) -> AcceptResult:
+        event = message.event
+        source = event.source
+        digest = self._engine.sealer.digest(message.identity)
+        person_id = self._person(db, source.platform, source.user_id, at=message.received_at)
+        name = (event.account, source.platform, event.route, event.external_id)
+        known = db.row(_SQL["find_external"], name)
+        if known is not None:
+            return _answer_again(known, digest, external_id=event.external_id)
+        db.execute(
+            _SQL["ensure_lane"],
+            (message.lane, person_id, source.platform, source.chat_id, message.received_at),
+        )
+        body = self._engine.sealer.put(db, person_id, encode(event))
+        db.execute(
+            _SQL["accept"],
+            (
+                message.id,
+                *name,
+                digest,
+                message.lane,
+                message.control,
+                message.busy.value,
+                person_id,
+                body,
+                message.received_at,
+            ),
+        )
+        return AcceptResult(message_id=message.id, duplicate=False, state=MessageState.NEW)
+
+    def _person(self, db: Database, platform: str, user_id: str, *, at: float) -> str:
+        row = db.row(_PEOPLE["find"], (platform, user_id))
+        if row is not None:
+            return str(row[0])
+        person_id = self._make_id("p")
+        db.execute(_PEOPLE["add_person"], (person_id, at))
+        db.execute(_PEOPLE["add_channel"], (platform, user_id, person_id))
+        self._engine.sealer.make_key(db, person_id)
+        return person_id
+
+    def _count(self, result: AcceptResult) -> None:
+        if not result.duplicate:
+            self._engine.waiting += 1
+
+    def waiting(self) -> int:
+        """Return how many accepted messages have no outcome yet."""
+        return self._engine.waiting
+
+    def get(self, message_id: str) -> MessageRecord | None:
+        """Return one message."""
+        row = self._engine.reader.row(_SQL["get"], (message_id,))
+        return None if row is None else self._engine.message(row)
+
+    def result(self, message_id: str) -> Result | None:
+        """Return what a finished message answered."""
+        reader, sealer = self._engine.reader, self._engine.sealer
+        row = reader.row(_SQL["result"], (message_id,))
+        if row is None or row[1] is None:
+            return None
+        content = sealer.get(reader, row[1])
+        if content is None:
+            return None
+        reply = None if row[0] is None else sealer.get(reader, row[0])
+        text = "" if reply is None else _decode_chat(reply).text
+        return msgspec.structs.replace(_decode_result(content), text=text)
+
+    async def refuse(self, refusal: Refusal, *, keep: int) -> None:
+        """Note a refusal, keeping only the newest `keep`."""
+
+        def unit(db: Database) -> None:
+            db.execute(_SQL["refuse"], msgspec.structs.astuple(refusal))
+            db.execute(_SQL["trim_refusals"], (keep,))
+
+        await self._engine.writer.run("refuse", unit)
+
+    async def note(self, message_id: str, event: Event) -> None:
+        """Add a line to a message's timeline."""
+        await self._engine.writer.run(
+            "note", lambda db: self._engine.add_events(db, message_id, (event,))
+        )
+
+
+def _answer_again(
+    known: tuple[str, bytes, str], digest: bytes, *, external_id: str
+) -> AcceptResult:
+    message_id, known_digest, state = known
+    if known_digest != digest:
+        raise Conflict(
+            f"id {external_id!r} was already used for another message ({message_id}); "
+            "send a new message under a new id"
+        )
+    return AcceptResult(message_id=message_id, duplicate=True, state=MessageState(state))

@@ -1,0 +1,235 @@
+-- The first schema.
+
+-- Facts about this database itself.
+CREATE TABLE meta (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- One row per person, over all their channels.
+CREATE TABLE people (
+    id TEXT PRIMARY KEY,
+    created_at REAL NOT NULL,
+    tier TEXT NOT NULL DEFAULT 'free',
+    erased_at REAL
+) WITHOUT ROWID;
+
+-- The data key of each person, wrapped by the store's key; deleting it erases the person.
+CREATE TABLE person_keys (
+    person_id TEXT PRIMARY KEY,
+    wrapped BLOB NOT NULL
+) WITHOUT ROWID;
+
+-- Which person stands behind a platform's user id.
+CREATE TABLE user_channels (
+    platform TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    person_id TEXT NOT NULL,
+    PRIMARY KEY (platform, user_id)
+) WITHOUT ROWID;
+
+-- Everything personal, sealed with the person's data key; `kept` ones are part of a transcript.
+CREATE TABLE bodies (
+    id INTEGER PRIMARY KEY,
+    person_id TEXT NOT NULL,
+    sealed BLOB NOT NULL,
+    kept INTEGER NOT NULL DEFAULT 0
+);
+
+-- Accepted messages; one row each, from the accept to its one outcome.
+CREATE TABLE inbox (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    account TEXT NOT NULL,
+    platform TEXT NOT NULL,
+    route TEXT NOT NULL,
+    external_id TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    lane TEXT NOT NULL,
+    control INTEGER NOT NULL,
+    busy TEXT NOT NULL,
+    person_id TEXT NOT NULL,
+    body INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    outcome TEXT,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    received_at REAL NOT NULL,
+    started_at REAL,
+    done_at REAL,
+    merged_into TEXT,
+    interrupted_by TEXT,
+    reply_body INTEGER,
+    result_body INTEGER,
+    epoch INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (account, platform, route, external_id),
+    CHECK ((state = 'done') = (outcome IS NOT NULL))
+);
+CREATE INDEX inbox_open ON inbox (lane, seq) WHERE state <> 'done';
+CREATE INDEX inbox_lane ON inbox (lane, seq);
+CREATE INDEX inbox_merging ON inbox (merged_into) WHERE state = 'merging';
+
+-- One row per session: who holds it, and how far its transcript goes.
+CREATE TABLE lanes (
+    key TEXT PRIMARY KEY,
+    person_id TEXT NOT NULL,
+    platform TEXT NOT NULL,
+    chat_id TEXT NOT NULL,
+    fence INTEGER NOT NULL DEFAULT 0,
+    owner TEXT,
+    expires REAL,
+    waiting_on TEXT,
+    epoch INTEGER NOT NULL DEFAULT 0,
+    head INTEGER NOT NULL DEFAULT 0,
+    used_at REAL NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX lanes_used ON lanes (platform, used_at);
+
+-- What a turn did and what it is doing, so that it can go on after a crash.
+CREATE TABLE steps (
+    message_id TEXT NOT NULL,
+    ordinal INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    state TEXT NOT NULL,
+    name TEXT NOT NULL,
+    arguments_hash BLOB NOT NULL,
+    person_id TEXT NOT NULL,
+    body INTEGER,
+    tokens_in INTEGER NOT NULL DEFAULT 0,
+    tokens_out INTEGER NOT NULL DEFAULT 0,
+    cached_in INTEGER NOT NULL DEFAULT 0,
+    reasoning_out INTEGER NOT NULL DEFAULT 0,
+    cost_usd REAL NOT NULL DEFAULT 0,
+    payer TEXT NOT NULL,
+    started_at REAL NOT NULL,
+    ended_at REAL,
+    PRIMARY KEY (message_id, ordinal)
+) WITHOUT ROWID;
+
+-- What was said, in order.
+CREATE TABLE transcript (
+    lane TEXT NOT NULL,
+    epoch INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    message_id TEXT NOT NULL,
+    person_id TEXT NOT NULL,
+    body INTEGER NOT NULL,
+    PRIMARY KEY (lane, epoch, position)
+) WITHOUT ROWID;
+
+-- Credits set aside for turns that have not ended.
+CREATE TABLE holds (
+    message_id TEXT PRIMARY KEY,
+    person_id TEXT NOT NULL,
+    amount INTEGER NOT NULL,
+    at REAL NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX holds_person ON holds (person_id);
+
+-- Grants, captures and refunds; a balance is their sum minus open holds.
+CREATE TABLE ledger (
+    id INTEGER PRIMARY KEY,
+    person_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    amount INTEGER NOT NULL,
+    message_id TEXT NOT NULL,
+    at REAL NOT NULL,
+    UNIQUE (message_id, kind)
+);
+CREATE INDEX ledger_person ON ledger (person_id);
+
+-- The provenance of every turn.
+CREATE TABLE interactions (
+    message_id TEXT PRIMARY KEY,
+    person_id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    platform TEXT NOT NULL,
+    llm_backend TEXT,
+    llm_cache_hit INTEGER NOT NULL,
+    soul_load_ms REAL NOT NULL,
+    semantic_recall_used INTEGER NOT NULL,
+    tools TEXT NOT NULL,
+    tool_exec_ms REAL NOT NULL,
+    tokens_in INTEGER NOT NULL,
+    tokens_out INTEGER NOT NULL,
+    cost_usd REAL NOT NULL,
+    platform_tokens INTEGER NOT NULL,
+    platform_cost_usd REAL NOT NULL,
+    at REAL NOT NULL
+) WITHOUT ROWID;
+
+-- Replies on their way out.
+CREATE TABLE outbox (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    message_id TEXT NOT NULL,
+    person_id TEXT NOT NULL,
+    platform TEXT NOT NULL,
+    chat_id TEXT NOT NULL,
+    target TEXT NOT NULL,
+    body INTEGER,
+    state TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    platform_message_id TEXT,
+    chunk INTEGER NOT NULL DEFAULT 0,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    next_at REAL NOT NULL,
+    created_at REAL NOT NULL,
+    sending_at REAL,
+    ended_at REAL,
+    failure TEXT,
+    held INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX outbox_message ON outbox (message_id);
+CREATE INDEX outbox_open ON outbox (platform, chat_id, seq) WHERE state NOT IN ('sent', 'dead');
+
+-- Questions to a person before a tool may run.
+CREATE TABLE approvals (
+    id TEXT PRIMARY KEY,
+    message_id TEXT NOT NULL,
+    lane TEXT NOT NULL,
+    ordinal INTEGER NOT NULL,
+    tool TEXT NOT NULL,
+    arguments_hash BLOB NOT NULL,
+    requester TEXT NOT NULL,
+    chat_type TEXT NOT NULL,
+    asked_at REAL NOT NULL,
+    expires_at REAL NOT NULL,
+    state TEXT NOT NULL,
+    decided_by TEXT,
+    decided_at REAL
+) WITHOUT ROWID;
+CREATE INDEX approvals_waiting ON approvals (lane) WHERE state = 'waiting';
+
+-- The timeline of every message.
+CREATE TABLE events (
+    id INTEGER PRIMARY KEY,
+    message_id TEXT NOT NULL,
+    at REAL NOT NULL,
+    kind TEXT NOT NULL,
+    data TEXT NOT NULL
+);
+CREATE INDEX events_message ON events (message_id);
+
+-- What was not accepted, bounded.
+CREATE TABLE refusals (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    at REAL NOT NULL,
+    platform TEXT NOT NULL,
+    code TEXT NOT NULL,
+    text TEXT NOT NULL,
+    external_id TEXT,
+    message_id TEXT
+);
+CREATE INDEX refusals_external ON refusals (external_id);
+
+-- Hashes of tokens, browser sessions and one-time codes.
+CREATE TABLE credentials (
+    kind TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    label TEXT NOT NULL,
+    created_at REAL NOT NULL,
+    expires_at REAL,
+    used_at REAL,
+    PRIMARY KEY (kind, digest)
+) WITHOUT ROWID;

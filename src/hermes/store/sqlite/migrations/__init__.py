@@ -1,0 +1,1 @@
+"""Schema changes in order; together they must build what `schema.sql` says."""

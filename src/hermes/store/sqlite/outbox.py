@@ -1,0 +1,148 @@
+"""Replies on their way out: rows and their states; what to do about them is the outbox's."""
+
+from typing import Any
+
+import msgspec
+
+from hermes.errors import GuardFailed, LeaseLost
+from hermes.message.chat import ChatMessage
+from hermes.message.outcome import DeliveryState
+from hermes.ports.channel import Target
+from hermes.ports.records import DeliveryRecord, Lease, NewDelivery
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.engine import Engine, encode
+from hermes.store.sqlite.queries import load
+
+_SQL = load("outbox")
+_decode = msgspec.json.Decoder(ChatMessage).decode
+_decode_target = msgspec.json.Decoder(Target).decode
+
+
+class SqliteOutbox:
+    """Fits `ports.store.OutboxStore`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def open_preview(
+        self, lease: Lease, delivery: NewDelivery, *, message_id: str, person_id: str
+    ) -> DeliveryRecord:
+        """Write a preview row before its first send; returns the standing row on resume."""
+        target = delivery.target
+
+        def unit(db: Database) -> DeliveryRecord:
+            self._guard(db, lease)
+            db.execute(
+                _SQL["insert_preview"],
+                (
+                    delivery.id,
+                    message_id,
+                    person_id,
+                    target.platform,
+                    target.chat_id,
+                    encode(target).decode(),
+                    delivery.purpose,
+                    self._engine.clock.now(),
+                ),
+            )
+            return self._record(db.rows(_SQL["get"], (delivery.id,))[0])
+
+        return await self._engine.writer.run("open_preview", unit)
+
+    async def preview_sent(
+        self, lease: Lease, delivery_id: str, *, platform_message_id: str
+    ) -> None:
+        """Keep the platform's id of a preview before any edit."""
+
+        def unit(db: Database) -> None:
+            self._guard(db, lease)
+            self._change(db, "preview_sent", delivery_id, platform_message_id)
+
+        await self._engine.writer.run("preview_sent", unit)
+
+    def due(self, platform: str, now: float, *, limit: int) -> tuple[DeliveryRecord, ...]:
+        """Return what may be sent now, in order, never past a chat's retrying reply."""
+        rows = self._engine.reader.rows(_SQL["due"], (platform, now, limit))
+        return tuple(self._record(row) for row in rows)
+
+    def next_due_at(self, platform: str) -> float | None:
+        """Return when the next waiting delivery of a platform becomes due."""
+        row = self._engine.reader.row(_SQL["next_due_at"], (platform,))
+        return None if row is None or row[0] is None else float(row[0])
+
+    async def sending(self, delivery_id: str, *, chunk: int, at: float) -> None:
+        """Mark a chunk as being on the wire, before the wire call."""
+        await self._run("sending", delivery_id, chunk, at)
+
+    async def chunk_sent(
+        self, delivery_id: str, *, chunk: int, platform_message_id: str, last: bool, at: float
+    ) -> None:
+        """Mark a chunk as delivered."""
+        await self._run("chunk_sent", delivery_id, chunk, platform_message_id, last, at)
+
+    async def retry(self, delivery_id: str, *, at: float, failure: str, counts: bool) -> None:
+        """Put a delivery back to be sent at `at`; `counts` uses up an attempt."""
+        await self._run("retry", delivery_id, at, failure, int(counts))
+
+    async def unknown(self, delivery_id: str, *, at: float) -> None:
+        """Say that nobody knows whether the delivery arrived."""
+        await self._run("unknown", delivery_id, at)
+
+    async def hold(self, delivery_id: str, *, at: float) -> None:
+        """Leave an `unknown` delivery to the operator."""
+        await self._run("hold", delivery_id, at)
+
+    async def dead(self, delivery_id: str, *, failure: str, at: float) -> None:
+        """Move a delivery to the dead letters."""
+        await self._run("dead", delivery_id, failure, at)
+
+    def unsettled(self, platform: str) -> tuple[DeliveryRecord, ...]:
+        """Return the `unknown` deliveries that policy has not settled."""
+        rows = self._engine.reader.rows(_SQL["unsettled"], (platform,))
+        return tuple(self._record(row) for row in rows)
+
+    def waiting(self) -> int:
+        """Return how many deliveries are not sent, dead or settled."""
+        return int(self._engine.reader.one(_SQL["count_waiting"]))
+
+    def of_message(self, message_id: str) -> tuple[DeliveryRecord, ...]:
+        """Return the deliveries of a message."""
+        rows = self._engine.reader.rows(_SQL["of_message"], (message_id,))
+        return tuple(self._record(row) for row in rows)
+
+    # Any: SQLite values, as the named query orders them.
+    async def _run(self, name: str, *bindings: Any) -> None:
+        await self._engine.writer.run(
+            f"delivery_{name}", lambda db: self._change(db, name, *bindings)
+        )
+
+    def _change(self, db: Database, name: str, *bindings: Any) -> None:
+        db.execute(_SQL[name], bindings)
+        if db.changes() != 1:
+            raise GuardFailed(f"delivery {bindings[0]} cannot become {name} as it stands")
+
+    def _guard(self, db: Database, lease: Lease) -> None:
+        if not self._engine.holds(db, lease):
+            raise LeaseLost(f"lane {lease.lane}: fence {lease.fence} no longer holds it")
+
+    def _record(self, row: tuple[Any, ...]) -> DeliveryRecord:
+        content = None
+        if row[5] is not None:
+            content = self._engine.sealer.get(self._engine.reader, row[5])
+        return DeliveryRecord(
+            id=row[0],
+            seq=row[1],
+            message_id=row[2],
+            person_id=row[3],
+            target=_decode_target(row[4]),
+            parts=None if content is None else _decode(content).parts,
+            state=DeliveryState(row[6]),
+            purpose=row[7],
+            platform_message_id=row[8],
+            chunk=row[9],
+            attempts=row[10],
+            next_at=row[11],
+            created_at=row[12],
+            sending_at=row[13],
+            failure=row[14],
+        )

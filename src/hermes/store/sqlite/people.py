@@ -1,0 +1,87 @@
+"""People and credentials: who is who, what they may spend, and which hashes open which door."""
+
+from hermes.ports.records import Person
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.engine import Engine
+from hermes.store.sqlite.queries import load
+from hermes.store.sqlite.transcripts import SqliteTranscripts
+
+_SQL = load("people")
+_ACCESS = load("access")
+
+
+class SqlitePeople:
+    """Fits `ports.store.PeopleStore`."""
+
+    def __init__(self, engine: Engine, *, transcripts: SqliteTranscripts) -> None:
+        self._engine = engine
+        self._transcripts = transcripts
+
+    def find(self, platform: str, user_id: str) -> Person | None:
+        """Return the person behind a channel id."""
+        row = self._engine.reader.row(_SQL["find"], (platform, user_id))
+        return None if row is None else self.get(str(row[0]))
+
+    def get(self, person_id: str) -> Person | None:
+        """Return one person."""
+        row = self._engine.reader.row(_SQL["get"], (person_id,))
+        return None if row is None else Person(id=row[0], created_at=row[1], tier=row[2])
+
+    def balance(self, person_id: str) -> int:
+        """Return the ledger's sum minus open holds."""
+        rows = self._engine.reader.rows(_SQL["balance"], (person_id,))
+        return int(rows[0][0])
+
+    def erased(self, person_id: str) -> bool:
+        """Tell whether the person's data key was destroyed."""
+        row = self._engine.reader.row(_SQL["key"], (person_id,))
+        return row is None
+
+    async def erase(self, person_id: str, *, at: float) -> None:
+        """Destroy the person's data key: every body of theirs is unreadable from then on."""
+
+        def unit(db: Database) -> None:
+            db.execute(_SQL["drop_key"], (person_id,))
+            db.execute(_SQL["forget_channels"], (person_id,))
+            db.execute(_SQL["mark_erased"], (person_id, at))
+
+        def after(_: None) -> None:
+            self._engine.sealer.forget(person_id)
+            self._transcripts.forget()
+
+        await self._engine.writer.run("erase", unit, after=after)
+
+
+class SqliteAccess:
+    """Fits `ports.store.AccessStore`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def add(self, kind: str, digest: bytes, *, label: str, expires_at: float | None) -> None:
+        """Keep a credential's hash."""
+        now = self._engine.clock.now()
+
+        def unit(db: Database) -> None:
+            db.execute(_ACCESS["trim"], (now,))
+            db.execute(_ACCESS["add"], (kind, digest, label, now, expires_at))
+
+        await self._engine.writer.run("add_credential", unit)
+
+    def check(self, kind: str, digest: bytes, *, now: float) -> bool:
+        """Tell whether a credential is known and not expired."""
+        row = self._engine.reader.row(_ACCESS["check"], (kind, digest, now))
+        return row is not None
+
+    async def use_once(self, kind: str, digest: bytes, *, now: float) -> bool:
+        """Use up a one-time credential; true for exactly one caller."""
+
+        def unit(db: Database) -> bool:
+            db.execute(_ACCESS["use_once"], (kind, digest, now))
+            return db.changes() == 1
+
+        return await self._engine.writer.run("use_credential", unit)
+
+    def any(self, kind: str) -> bool:
+        """Tell whether a credential of this kind exists."""
+        return self._engine.reader.row(_ACCESS["any"], (kind,)) is not None

@@ -1,0 +1,14 @@
+"""Named SQL: each `.sql` file holds queries as `-- name: x`, a sentence, and one statement."""
+
+from importlib import resources
+
+
+def load(topic: str) -> dict[str, str]:
+    """Return the queries of one topic by name."""
+    text = resources.files(__name__).joinpath(f"{topic}.sql").read_text(encoding="utf-8")
+    queries: dict[str, str] = {}
+    for block in text.split("-- name: ")[1:]:
+        name, _, rest = block.partition("\n")
+        lines = [line for line in rest.splitlines() if not line.startswith("--")]
+        queries[name.strip()] = "\n".join(lines).strip()
+    return queries

@@ -1,0 +1,28 @@
+-- name: ask
+-- A question that a turn waits on.
+INSERT INTO approvals (id, message_id, lane, ordinal, tool, arguments_hash, requester, chat_type,
+    asked_at, expires_at, state)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'waiting');
+
+-- name: decide
+-- Settle a waiting approval.
+UPDATE approvals SET state = ?2, decided_by = ?3, decided_at = ?4
+WHERE id = ?1 AND state = 'waiting';
+
+-- name: unblock_lane
+-- The lane no longer waits.
+UPDATE lanes SET waiting_on = NULL WHERE waiting_on = ?1;
+
+-- name: get
+-- One approval.
+SELECT id, message_id, lane, ordinal, tool, arguments_hash, requester, chat_type, expires_at,
+    state, decided_by
+FROM approvals WHERE id = ?1;
+
+-- name: waiting
+-- The approval that a lane waits on.
+SELECT id FROM approvals WHERE lane = ?1 AND state = 'waiting';
+
+-- name: overdue
+-- Waiting approvals whose time is up.
+SELECT id FROM approvals WHERE state = 'waiting' AND expires_at <= ?1;

@@ -1,0 +1,102 @@
+-- name: insert
+-- A reply to send, or the final form of the preview that has the same id.
+INSERT INTO outbox (id, message_id, person_id, platform, chat_id, target, body, state, purpose,
+    next_at, created_at, ended_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, CASE ?8 WHEN 'sent' THEN ?10 END)
+ON CONFLICT (id) DO UPDATE SET body = excluded.body, created_at = excluded.created_at,
+    next_at = excluded.next_at,
+    state = CASE state WHEN 'preview' THEN excluded.state ELSE state END;
+
+-- name: insert_preview
+-- A preview, before its first send.
+INSERT INTO outbox (id, message_id, person_id, platform, chat_id, target, state, purpose,
+    next_at, created_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'preview', ?7, ?8, ?8)
+ON CONFLICT (id) DO NOTHING;
+
+-- name: preview_sent
+-- The platform's id of a preview; one that a crash had made unknown is found again by it.
+UPDATE outbox SET platform_message_id = ?2, state = 'preview', failure = NULL
+WHERE id = ?1 AND state IN ('preview', 'unknown');
+
+-- name: get
+-- One delivery.
+SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
+    attempts, next_at, created_at, sending_at, failure
+FROM outbox WHERE id = ?1;
+
+-- name: of_message
+-- The deliveries of a message.
+SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
+    attempts, next_at, created_at, sending_at, failure
+FROM outbox WHERE message_id = ?1 ORDER BY seq;
+
+-- name: due
+-- What may be sent now: the oldest open reply of each chat, once its time has come.
+SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
+    attempts, next_at, created_at, sending_at, failure
+FROM outbox AS reply
+WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND state IN ('pending', 'retry')
+    AND next_at <= ?2
+    AND NOT EXISTS (
+        SELECT 1 FROM outbox AS earlier
+        WHERE earlier.platform = reply.platform AND earlier.chat_id = reply.chat_id
+            AND earlier.seq < reply.seq AND earlier.state NOT IN ('sent', 'dead')
+            AND earlier.state IN ('pending', 'sending', 'retry')
+    )
+ORDER BY seq LIMIT ?3;
+
+-- name: next_due_at
+-- When the next waiting reply of a platform becomes due.
+SELECT min(next_at) FROM outbox
+WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND state IN ('pending', 'retry');
+
+-- name: unsettled
+-- Replies of which nobody knows whether they arrived and which policy may still settle.
+SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
+    attempts, next_at, created_at, sending_at, failure
+FROM outbox
+WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND state = 'unknown' AND held = 0
+    AND body IS NOT NULL
+ORDER BY seq;
+
+-- name: sending
+-- A chunk is on the wire from now on.
+UPDATE outbox SET state = 'sending', chunk = ?2, sending_at = ?3
+WHERE id = ?1 AND state IN ('pending', 'retry', 'unknown', 'sending');
+
+-- name: chunk_sent
+-- A chunk has arrived; the first one's id is the reply's, and the next chunk is not on the wire.
+UPDATE outbox SET chunk = ?2 + 1, platform_message_id = coalesce(platform_message_id, ?3),
+    state = CASE WHEN ?4 THEN 'sent' ELSE 'pending' END,
+    ended_at = CASE WHEN ?4 THEN ?5 END, failure = NULL
+WHERE id = ?1 AND state = 'sending';
+
+-- name: retry
+-- Try again later.
+UPDATE outbox SET state = 'retry', next_at = ?2, failure = ?3, attempts = attempts + ?4
+WHERE id = ?1 AND state IN ('pending', 'sending', 'retry', 'unknown');
+
+-- name: unknown
+-- Nobody knows whether it arrived; a failure that says how it was sent stays.
+UPDATE outbox SET state = 'unknown', failure = coalesce(failure, 'network_timeout'), next_at = ?2
+WHERE id = ?1 AND state IN ('sending', 'preview');
+
+-- name: hold
+-- Leave it to the operator.
+UPDATE outbox SET held = 1, next_at = ?2 WHERE id = ?1 AND state = 'unknown';
+
+-- name: dead
+-- It will not be sent.
+UPDATE outbox SET state = 'dead', failure = ?2, ended_at = ?3
+WHERE id = ?1 AND state NOT IN ('sent', 'dead');
+
+-- name: count_waiting
+-- How many replies are still on their way.
+SELECT count(*) FROM outbox WHERE state NOT IN ('sent', 'dead') AND state <> 'unknown';
+
+-- name: recover
+-- What a dead process had on the wire is unknown.
+UPDATE outbox SET state = 'unknown', failure = coalesce(failure, 'network_timeout')
+WHERE state NOT IN ('sent', 'dead')
+    AND (state = 'sending' OR (state = 'preview' AND platform_message_id IS NULL));

@@ -1,0 +1,60 @@
+-- name: find
+-- The person behind a platform's user id.
+SELECT person_id FROM user_channels WHERE platform = ?1 AND user_id = ?2;
+
+-- name: add_person
+-- A new person.
+INSERT INTO people (id, created_at) VALUES (?1, ?2);
+
+-- name: add_channel
+-- A platform's user id belongs to a person.
+INSERT INTO user_channels (platform, user_id, person_id) VALUES (?1, ?2, ?3);
+
+-- name: add_key
+-- A person's wrapped data key.
+INSERT INTO person_keys (person_id, wrapped) VALUES (?1, ?2);
+
+-- name: key
+-- A person's wrapped data key.
+SELECT wrapped FROM person_keys WHERE person_id = ?1;
+
+-- name: keys
+-- Every wrapped data key.
+SELECT person_id, wrapped FROM person_keys;
+
+-- name: rewrap
+-- The same data key under a newer store key.
+UPDATE person_keys SET wrapped = ?2 WHERE person_id = ?1;
+
+-- name: drop_key
+-- Destroy a person's data key.
+DELETE FROM person_keys WHERE person_id = ?1;
+
+-- name: mark_erased
+-- Remember when a person was erased.
+UPDATE people SET erased_at = ?2 WHERE id = ?1;
+
+-- name: forget_channels
+-- The person's platform ids are no longer known.
+DELETE FROM user_channels WHERE person_id = ?1;
+
+-- name: get
+-- One person.
+SELECT id, created_at, tier, erased_at FROM people WHERE id = ?1;
+
+-- name: balance
+-- What the ledger says, minus what is held.
+SELECT coalesce((SELECT sum(amount) FROM ledger WHERE person_id = ?1), 0)
+    - coalesce((SELECT sum(amount) FROM holds WHERE person_id = ?1), 0);
+
+-- name: add_body
+-- One sealed body.
+INSERT INTO bodies (person_id, sealed, kept) VALUES (?1, ?2, ?3);
+
+-- name: keep_body
+-- A body that becomes part of a transcript.
+UPDATE bodies SET kept = 1 WHERE id = ?1;
+
+-- name: body
+-- One sealed body.
+SELECT person_id, sealed FROM bodies WHERE id = ?1;

@@ -1,0 +1,21 @@
+-- name: history
+-- The newest entries of a session's epoch, newest first.
+SELECT bodies.person_id, bodies.sealed FROM transcript JOIN bodies ON bodies.id = transcript.body
+WHERE lane = ?1 AND epoch = ?2 AND position < ?3 ORDER BY position DESC LIMIT ?4;
+
+-- name: sessions
+-- Sessions, the most recently used first.
+SELECT key, platform, chat_id, person_id, epoch, head, used_at,
+    (SELECT body FROM inbox WHERE inbox.lane = lanes.key AND inbox.epoch = lanes.epoch
+        AND inbox.control = 0 ORDER BY seq LIMIT 1)
+FROM lanes
+WHERE (?1 IS NULL OR platform = ?1) AND head > 0
+ORDER BY used_at DESC LIMIT ?2;
+
+-- name: messages
+-- The newest messages of a session's current epoch, newest first.
+SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attempts, external_id,
+    platform, outcome, done_at, merged_into
+FROM inbox
+WHERE lane = ?1 AND control = 0 AND epoch = (SELECT epoch FROM lanes WHERE key = ?1)
+ORDER BY seq DESC LIMIT ?2;

@@ -1,0 +1,136 @@
+-- name: lanes_with_work
+-- Every lane with an unfinished message, oldest message first.
+SELECT lane FROM inbox WHERE state <> 'done' GROUP BY lane ORDER BY min(seq);
+
+-- name: lane
+-- Where a lane stands.
+SELECT fence, epoch, head, waiting_on FROM lanes WHERE key = ?1;
+
+-- name: next_message
+-- The oldest message of a lane that has no outcome and is not part of another turn.
+SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attempts, external_id,
+    platform, outcome, done_at, merged_into
+FROM inbox WHERE lane = ?1 AND state <> 'done' AND state <> 'merging' ORDER BY seq LIMIT 1;
+
+-- name: interrupter
+-- Who asked for a running turn to end: a command, or the first message waiting behind it.
+SELECT coalesce(
+    (SELECT interrupted_by FROM inbox WHERE id = ?3),
+    (SELECT id FROM inbox
+        WHERE lane = ?1 AND state <> 'done' AND state = 'new' AND busy = 'interrupt' AND seq > ?2
+        ORDER BY seq LIMIT 1)
+);
+
+-- name: interrupt
+-- A running turn has to end.
+UPDATE inbox SET interrupted_by = ?2
+WHERE id = ?1 AND state IN ('running', 'parked') AND interrupted_by IS NULL;
+
+-- name: steering
+-- Waiting messages that want to join the running turn.
+SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attempts, external_id,
+    platform, outcome, done_at, merged_into
+FROM inbox
+WHERE lane = ?1 AND state <> 'done' AND state = 'new' AND busy = 'steer'
+ORDER BY seq;
+
+-- name: lease
+-- Take a lane that is free or whose lease ran out, if nobody took it since it was read.
+UPDATE lanes SET owner = ?2, fence = fence + 1, expires = ?4, waiting_on = NULL
+WHERE key = ?1 AND fence = ?3 AND (owner IS NULL OR expires <= ?5);
+
+-- name: holds_lease
+-- Tell whether a lease still stands.
+SELECT 1 FROM lanes WHERE key = ?1 AND owner = ?2 AND fence = ?3 AND expires > ?4;
+
+-- name: renew
+-- Extend a lease that still stands.
+UPDATE lanes SET expires = ?5 WHERE key = ?1 AND owner = ?2 AND fence = ?3 AND expires > ?4;
+
+-- name: release
+-- End a lease that still stands, moving the transcript's head.
+UPDATE lanes SET owner = NULL, expires = NULL, head = head + ?5, used_at = ?6, waiting_on = ?7
+WHERE key = ?1 AND owner = ?2 AND fence = ?3 AND expires > ?4
+RETURNING head;
+
+-- name: start_message
+-- The message's turn runs from now on.
+UPDATE inbox SET state = 'running', attempts = attempts + (state <> 'parked'), started_at = coalesce(started_at, ?2)
+WHERE id = ?1 AND state IN ('new', 'running', 'parked');
+
+-- name: finish_message
+-- The one outcome of a message.
+UPDATE inbox SET state = 'done', outcome = ?2, done_at = ?3, result_body = ?4, reply_body = ?5
+WHERE id = ?1 AND state = 'running';
+
+-- name: drop_erased
+-- The outcome of a message whose person was erased before it was answered.
+UPDATE inbox SET state = 'done', outcome = 'refused', done_at = ?2 WHERE id = ?1 AND state <> 'done';
+
+-- name: park_message
+-- The message waits for a person.
+UPDATE inbox SET state = 'parked' WHERE id = ?1 AND state = 'running';
+
+-- name: claim
+-- A waiting message becomes part of a running turn.
+UPDATE inbox SET state = 'merging', merged_into = ?2 WHERE id = ?1 AND state = 'new';
+
+-- name: finish_merged
+-- A message ends inside another's turn.
+UPDATE inbox SET state = 'done', outcome = 'merged', done_at = ?3
+WHERE id = ?1 AND merged_into = ?2 AND state = 'merging';
+
+-- name: unclaim
+-- Messages that a turn claimed and did not use become new again.
+UPDATE inbox SET state = 'new', merged_into = NULL WHERE merged_into = ?1 AND state = 'merging';
+
+-- name: reset_lane
+-- The session starts afresh; what was said stays stored.
+UPDATE lanes SET epoch = epoch + 1 WHERE key = ?1;
+
+-- name: hold
+-- Set credits aside, once per message.
+INSERT INTO holds (message_id, person_id, amount, at) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (message_id) DO NOTHING;
+
+-- name: end_hold
+-- The hold of a message ends with its turn.
+DELETE FROM holds WHERE message_id = ?1;
+
+-- name: book
+-- One line of the ledger.
+INSERT INTO ledger (person_id, kind, amount, message_id, at) VALUES (?1, ?2, ?3, ?4, ?5);
+
+-- name: start_step
+-- A step, before its effect.
+INSERT INTO steps (message_id, ordinal, kind, state, name, arguments_hash, person_id, body,
+    payer, started_at, ended_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
+
+-- name: end_step
+-- A step, after its effect.
+UPDATE steps SET state = ?3, body = ?4, tokens_in = ?5, tokens_out = ?6, cached_in = ?7,
+    reasoning_out = ?8, cost_usd = ?9, payer = ?10, ended_at = ?11
+WHERE message_id = ?1 AND ordinal = ?2 AND state = 'started';
+
+-- name: steps
+-- The steps of a turn, in order.
+SELECT ordinal, kind, state, name, arguments_hash, body, tokens_in, tokens_out, cached_in,
+    reasoning_out, cost_usd, payer, started_at, person_id, ended_at
+FROM steps WHERE message_id = ?1 ORDER BY ordinal;
+
+-- name: step_body
+-- The body that a step holds.
+SELECT body FROM steps WHERE message_id = ?1 AND ordinal = ?2;
+
+-- name: add_entry
+-- One entry of the transcript.
+INSERT INTO transcript (lane, epoch, position, message_id, person_id, body)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6);
+
+-- name: interaction
+-- The provenance of a turn.
+INSERT INTO interactions (message_id, person_id, agent, platform, llm_backend, llm_cache_hit,
+    soul_load_ms, semantic_recall_used, tools, tool_exec_ms, tokens_in, tokens_out, cost_usd,
+    platform_tokens, platform_cost_usd, at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16);

@@ -1,0 +1,56 @@
+-- name: void_leases
+-- At boot no other incarnation lives: every lease is void.
+UPDATE lanes SET owner = NULL, expires = NULL WHERE owner IS NOT NULL;
+
+-- name: old_messages
+-- Finished messages whose time is over.
+SELECT id, body, reply_body, result_body FROM inbox
+WHERE state = 'done' AND done_at < ?1 ORDER BY seq LIMIT ?2;
+
+-- name: drop_message
+-- Forget a message.
+DELETE FROM inbox WHERE id = ?1 AND state = 'done';
+
+-- name: drop_steps
+-- Forget the steps of a message.
+DELETE FROM steps WHERE message_id = ?1;
+
+-- name: step_bodies
+-- The bodies that only steps refer to.
+SELECT body FROM steps WHERE message_id = ?1 AND body IS NOT NULL;
+
+-- name: drop_events
+-- Forget the timeline of a message.
+DELETE FROM events WHERE message_id = ?1;
+
+-- name: drop_outbox
+-- Forget deliveries of a message that have ended.
+DELETE FROM outbox WHERE message_id = ?1 AND state IN ('sent', 'dead');
+
+-- name: open_deliveries
+-- Whether a message still has a delivery that has not ended.
+SELECT 1 FROM outbox WHERE message_id = ?1 AND state NOT IN ('sent', 'dead') LIMIT 1;
+
+-- name: drop_body
+-- Forget a body that is part of no transcript.
+DELETE FROM bodies WHERE id = ?1 AND kept = 0;
+
+-- name: counts
+-- Messages by state.
+SELECT state, count(*) FROM inbox WHERE state <> 'done' GROUP BY state;
+
+-- name: delivery_counts
+-- Deliveries by state.
+SELECT state, count(*) FROM outbox GROUP BY state;
+
+-- name: ledger
+-- The ledger lines and the open hold of a message.
+SELECT kind, amount, at FROM ledger WHERE message_id = ?1
+UNION ALL
+SELECT 'hold', amount, at FROM holds WHERE message_id = ?1;
+
+-- name: interaction
+-- The provenance of a turn.
+SELECT agent, platform, llm_backend, llm_cache_hit, soul_load_ms, semantic_recall_used, tools,
+    tool_exec_ms, tokens_in, tokens_out, cost_usd, platform_tokens, platform_cost_usd, at
+FROM interactions WHERE message_id = ?1;

@@ -1,0 +1,112 @@
+"""Bodies at rest: sealed once with a data key per person, which the store's Fernet key wraps.
+
+Erasing a person is deleting their wrapped key. Rotating the store's key rewraps the data keys and
+touches no body. Digests that the database shows are keyed, so they tell an outsider nothing.
+"""
+
+import hashlib
+import os
+from collections import OrderedDict
+
+from cryptography.exceptions import InvalidTag
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from hermes.errors import StoreError
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.queries import load
+
+_SQL = load("people")
+_NONCE = 12
+_CACHED_KEYS = 20_000
+
+
+def make_store_keys() -> bytes:
+    """Return the content of a fresh key file: the newest Fernet key on its first line."""
+    return Fernet.generate_key() + b"\n"
+
+
+def add_store_key(content: bytes) -> bytes:
+    """Return the key file's content with a new first key; the old ones still open."""
+    return Fernet.generate_key() + b"\n" + content
+
+
+class Sealer:
+    """Seals and opens bodies."""
+
+    def __init__(self, key_file: bytes) -> None:
+        keys = key_file.split()
+        if not keys:
+            raise StoreError("the store's key file is empty; restore it from a backup")
+        self._wrap = MultiFernet([Fernet(key) for key in keys])
+        oldest = keys[-1]
+        self._digest_key = hashlib.blake2b(oldest, digest_size=32, person=b"hermes-digest").digest()
+        self._ciphers: OrderedDict[str, AESGCM] = OrderedDict()
+
+    def digest(self, content: bytes) -> bytes:
+        """Return a keyed digest of `content`."""
+        return hashlib.blake2b(content, key=self._digest_key, digest_size=20).digest()
+
+    def make_key(self, db: Database, person_id: str) -> AESGCM:
+        """Make and store a person's data key; it is cached only after it was read back."""
+        key = os.urandom(32)
+        db.execute(_SQL["add_key"], (person_id, self._wrap.encrypt(key)))
+        return AESGCM(key)
+
+    def put(self, db: Database, person_id: str, content: bytes, *, kept: bool = False) -> int:
+        """Seal `content` for a person and return the body's id."""
+        cipher = self._cipher(db, person_id)
+        if cipher is None:
+            raise StoreError(f"person {person_id} was erased; nothing more can be kept for them")
+        nonce = os.urandom(_NONCE)
+        sealed = nonce + cipher.encrypt(nonce, content, person_id.encode())
+        db.execute(_SQL["add_body"], (person_id, sealed, kept))
+        return db.last_insert_rowid()
+
+    def open(self, db: Database, person_id: str, sealed: bytes) -> bytes | None:
+        """Return the content of a sealed body, or None when the person was erased."""
+        cipher = self._cipher(db, person_id)
+        if cipher is None:
+            return None
+        try:
+            return cipher.decrypt(sealed[:_NONCE], sealed[_NONCE:], person_id.encode())
+        except InvalidTag as error:
+            raise StoreError(
+                f"a body of person {person_id} does not open: it was changed on disk, "
+                "or the key file belongs to another database"
+            ) from error
+
+    def get(self, db: Database, body_id: int) -> bytes | None:
+        """Return the content of a body by its id, or None when it is gone."""
+        row = db.row(_SQL["body"], (body_id,))
+        return None if row is None else self.open(db, row[0], row[1])
+
+    def forget(self, person_id: str) -> None:
+        """Drop a cached data key."""
+        self._ciphers.pop(person_id, None)
+
+    def rewrap_all(self, db: Database) -> int:
+        """Wrap every data key with the newest store key; returns how many."""
+        rows = db.rows(_SQL["keys"])
+        for person_id, wrapped in rows:
+            db.execute(_SQL["rewrap"], (person_id, self._wrap.rotate(wrapped)))
+        return len(rows)
+
+    def _cipher(self, db: Database, person_id: str) -> AESGCM | None:
+        cipher = self._ciphers.get(person_id)
+        if cipher is not None:
+            return cipher
+        row = db.row(_SQL["key"], (person_id,))
+        if row is None:
+            return None
+        try:
+            cipher = AESGCM(self._wrap.decrypt(row[0]))
+        except InvalidToken as error:
+            raise StoreError(
+                "the key file does not open this database's data keys; "
+                "restore the key file that was made with it"
+            ) from error
+        self._ciphers[person_id] = cipher
+        if len(self._ciphers) > _CACHED_KEYS:
+            self._ciphers.popitem(last=False)
+        return cipher

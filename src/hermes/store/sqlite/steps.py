@@ -1,0 +1,74 @@
+"""Writing steps: before an effect and after it, always inside a unit that holds the lease."""
+
+from hermes.errors import GuardFailed
+from hermes.ports.records import Step
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.engine import Engine
+from hermes.store.sqlite.queries import load
+
+_SQL = load("turns")
+
+
+def start_steps(
+    engine: Engine,
+    db: Database,
+    message_id: str,
+    *,
+    person_id: str,
+    steps: tuple[Step, ...],
+) -> None:
+    """Insert steps; one that is born `done` (prepared, steer) has its end at its start."""
+    for step in steps:
+        body = None if step.body is None else engine.sealer.put(db, person_id, step.body)
+        db.execute(
+            _SQL["start_step"],
+            (
+                message_id,
+                step.ordinal,
+                step.kind,
+                step.state,
+                step.name,
+                step.arguments_hash,
+                person_id,
+                body,
+                step.payer,
+                step.at,
+                step.at if step.state == "done" else None,
+            ),
+        )
+
+
+def end_steps(
+    engine: Engine,
+    db: Database,
+    message_id: str,
+    *,
+    person_id: str,
+    steps: tuple[Step, ...],
+) -> dict[int, int]:
+    """Record the results of steps; returns the body ids by ordinal."""
+    bodies: dict[int, int] = {}
+    for step in steps:
+        body = None
+        if step.body is not None:
+            body = bodies[step.ordinal] = engine.sealer.put(db, person_id, step.body)
+        usage = step.usage
+        db.execute(
+            _SQL["end_step"],
+            (
+                message_id,
+                step.ordinal,
+                step.state,
+                body,
+                usage.tokens_in,
+                usage.tokens_out,
+                usage.cached_in,
+                usage.reasoning_out,
+                usage.cost_usd,
+                step.payer,
+                step.at,
+            ),
+        )
+        if db.changes() != 1:
+            raise GuardFailed(f"step {step.ordinal} of {message_id} is not open")
+    return bodies

@@ -1,0 +1,165 @@
+"""Lanes, leases, steps and the one transaction that ends a turn."""
+
+from collections.abc import Sequence
+
+from hermes.errors import GuardFailed, LeaseLost
+from hermes.message.reply import Usage
+from hermes.ports.records import (
+    Begin,
+    Commit,
+    LaneView,
+    Lease,
+    MessageRecord,
+    Step,
+    StepWrite,
+)
+from hermes.store.sqlite.commit import CommitUnit
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.engine import Engine
+from hermes.store.sqlite.queries import load
+from hermes.store.sqlite.steps import end_steps, start_steps
+from hermes.store.sqlite.transcripts import SqliteTranscripts
+
+_SQL = load("turns")
+
+
+class SqliteTurns:
+    """Fits `ports.store.TurnStore`."""
+
+    def __init__(self, engine: Engine, *, transcripts: SqliteTranscripts) -> None:
+        self._engine = engine
+        self._transcripts = transcripts
+
+    def lanes_with_work(self) -> tuple[str, ...]:
+        """Return every lane that has an unfinished message, oldest first."""
+        rows = self._engine.reader.rows(_SQL["lanes_with_work"])
+        return tuple(str(row[0]) for row in rows)
+
+    def view(self, lane: str) -> LaneView:
+        """Return the next message of a lane, and its steps if it had begun."""
+        reader = self._engine.reader
+        state = reader.row(_SQL["lane"], (lane,))
+        fence, epoch, head, waiting_on = state or (0, 0, 0, None)
+        row = reader.row(_SQL["next_message"], (lane,))
+        message = None if row is None else self._engine.message(row)
+        resumed = message is not None and message.attempts > 0
+        return LaneView(
+            lane=lane,
+            fence=fence,
+            epoch=epoch,
+            head=head,
+            message=message,
+            steps=self.steps(message.id) if message is not None and resumed else (),
+            waiting_on=waiting_on,
+            interrupted_by=self._interrupter(message) if message is not None and resumed else None,
+        )
+
+    def _interrupter(self, message: MessageRecord) -> str | None:
+        row = self._engine.reader.rows(
+            _SQL["interrupter"], (message.lane, message.seq, message.id)
+        )[0]
+        return None if row[0] is None else str(row[0])
+
+    def steps(self, message_id: str) -> tuple[Step, ...]:
+        """Return the steps of a turn, in order, with their bodies."""
+        rows = self._engine.reader.rows(_SQL["steps"], (message_id,))
+        return tuple(
+            Step(
+                ordinal=row[0],
+                kind=row[1],
+                state=row[2],
+                name=row[3],
+                arguments_hash=row[4],
+                body=None
+                if row[5] is None
+                else self._engine.sealer.get(self._engine.reader, row[5]),
+                usage=Usage(row[6], row[7], row[8], row[9], row[10]),
+                payer=row[11],
+                at=row[12],
+            )
+            for row in rows
+        )
+
+    async def begin(self, begin: Begin) -> Lease:
+        """Lease the lane and start the message's turn; raises `LeaseLost` if the lane moved."""
+
+        def unit(db: Database) -> Lease:
+            now = self._engine.clock.monotonic()
+            db.execute(_SQL["lease"], (begin.lane, begin.owner, begin.fence, begin.expires, now))
+            if db.changes() != 1:
+                raise LeaseLost(f"lane {begin.lane}: somebody else has taken it")
+            db.execute(_SQL["start_message"], (begin.message_id, begin.at))
+            if db.changes() != 1:
+                raise GuardFailed(f"message {begin.message_id} has ended already")
+            if begin.hold is not None:
+                hold = begin.hold
+                db.execute(_SQL["hold"], (begin.message_id, hold.person_id, hold.amount, begin.at))
+            start_steps(
+                self._engine, db, begin.message_id, person_id=begin.person_id, steps=begin.steps
+            )
+            self._engine.add_events(db, begin.message_id, begin.events)
+            return Lease(begin.lane, begin.owner, begin.fence + 1)
+
+        return await self._engine.writer.run("begin", unit)
+
+    async def renew(self, leases: Sequence[Lease], *, expires: float) -> tuple[Lease, ...]:
+        """Extend leases that have not expired; returns those that were lost."""
+
+        def unit(db: Database) -> tuple[Lease, ...]:
+            now = self._engine.clock.monotonic()
+            lost = []
+            for lease in leases:
+                db.execute(_SQL["renew"], (lease.lane, lease.owner, lease.fence, now, expires))
+                if db.changes() != 1:
+                    lost.append(lease)
+            return tuple(lost)
+
+        return await self._engine.writer.run("renew", unit)
+
+    async def step(self, lease: Lease, write: StepWrite) -> None:
+        """Record steps of the turn."""
+        await self._engine.writer.run("step", lambda db: self.write_steps(db, lease, write))
+
+    def write_steps(self, db: Database, lease: Lease, write: StepWrite) -> None:
+        """Write steps inside a unit, if the lease still stands."""
+        if not self._engine.holds(db, lease):
+            raise LeaseLost(f"lane {lease.lane}: fence {lease.fence} no longer holds it")
+        end_steps(self._engine, db, write.message_id, person_id=write.person_id, steps=write.ended)
+        start_steps(
+            self._engine, db, write.message_id, person_id=write.person_id, steps=write.started
+        )
+        for claimed in write.claims:
+            db.execute(_SQL["claim"], (claimed, write.message_id))
+            if db.changes() != 1:
+                raise GuardFailed(f"message {claimed} is no longer waiting")
+        self._engine.add_events(db, write.message_id, write.events)
+
+    async def commit(self, lease: Lease, commit: Commit) -> None:
+        """End the turn and release the lane."""
+        unit = CommitUnit(self._engine, lease=lease, commit=commit)
+
+        def after(head: int) -> None:
+            self._engine.waiting -= 1 + len(commit.merged)
+            entries = tuple(entry.message for entry in commit.entries)
+            self._transcripts.extend(lease.lane, entries, epoch=commit.epoch, head=head)
+
+        await self._engine.writer.run("commit", unit.run, after=after)
+
+    async def drop_erased(self, message_id: str) -> None:
+        """End a message whose person was erased before it was answered."""
+
+        def unit(db: Database) -> int:
+            db.execute(_SQL["drop_erased"], (message_id, self._engine.clock.now()))
+            ended = db.changes()
+            db.execute(_SQL["end_hold"], (message_id,))
+            return ended
+
+        def after(ended: int) -> None:
+            self._engine.waiting -= ended
+
+        await self._engine.writer.run("drop_erased", unit, after=after)
+
+    def steering(self, lane: str) -> tuple[MessageRecord, ...]:
+        """Return waiting messages of the lane that want to join the running turn."""
+        rows = self._engine.reader.rows(_SQL["steering"], (lane,))
+        return tuple(self._engine.message(row) for row in rows)

@@ -1,0 +1,155 @@
+"""The one writer: units of work gathered into one transaction per disk flush (group commit).
+
+Statements run on the event loop's thread, where they cost microseconds and meet no lock; only the
+COMMIT, which waits for the disk, runs in a thread of its own. Units that arrive meanwhile form the
+next batch. Every unit has a savepoint, so one that fails does so alone, and a failpoint on each
+side of its commit.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Generic, TypeVar
+
+import apsw
+
+from hermes import failpoints
+from hermes.errors import HermesError, StoreError
+from hermes.store.sqlite.connection import Database, translate
+
+Result = TypeVar("Result")
+Unit = Callable[[Database], Result]
+
+
+class _Job(Generic[Result]):
+    """A unit, who waits for it, and what it gave before the commit."""
+
+    __slots__ = ("after", "error", "future", "name", "result", "unit")
+
+    def __init__(
+        self,
+        name: str,
+        unit: Unit[Result],
+        *,
+        after: Callable[[Result], None] | None,
+        future: "asyncio.Future[Result]",
+    ) -> None:
+        self.name = name
+        self.unit = unit
+        self.after = after
+        self.future = future
+        self.result: Result
+        self.error: HermesError | None = None
+
+
+class Writer:
+    """Runs units in order, many to a transaction."""
+
+    def __init__(self, db: Database, *, batch_max: int) -> None:
+        self._db = db
+        self._batch_max = batch_max
+        # Any: jobs of different result types share one queue.
+        self._queue: deque[_Job[Any]] = deque()
+        self._committer = ThreadPoolExecutor(1, thread_name_prefix="hermes-commit")
+        self._busy = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self.commits = 0
+        self.units = 0
+
+    async def run(
+        self, name: str, unit: Unit[Result], *, after: Callable[[Result], None] | None = None
+    ) -> Result:
+        """Run `unit` in the next transaction; returns when it is on disk.
+
+        Cancelling the caller does not cancel the unit. `after` runs on the loop once the unit is
+        durable, whether or not anybody still waits.
+        """
+        loop = asyncio.get_running_loop()
+        job = _Job(name, unit, after=after, future=loop.create_future())
+        self._queue.append(job)
+        if not self._busy:
+            self._busy = True
+            self._idle.clear()
+            loop.call_soon(self._start_batch)
+        result: Result = await job.future
+        return result
+
+    async def close(self) -> None:
+        """Wait for everything that was submitted, then end the thread."""
+        await self._idle.wait()
+        self._committer.shutdown()
+
+    def _start_batch(self) -> None:
+        loop = asyncio.get_running_loop()
+        batch = [self._queue.popleft() for _ in range(min(len(self._queue), self._batch_max))]
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._run_units(batch)
+        except apsw.Error as error:
+            self._abandon(batch, translate(error, "the transaction"))
+            return
+        committed = loop.run_in_executor(self._committer, self._db.execute, "COMMIT")
+        committed.add_done_callback(lambda done: self._end_batch(batch, done))
+
+    def _run_units(self, batch: list[_Job[Any]]) -> None:
+        for job in batch:
+            failpoints.hit(f"store.{job.name}.before")
+            self._run_unit(job)
+            if not self._db.in_transaction:
+                raise apsw.FullError("the transaction was rolled back")
+
+    def _run_unit(self, job: _Job[Any]) -> None:
+        self._db.execute("SAVEPOINT unit")
+        try:
+            job.result = job.unit(self._db)
+        except HermesError as error:
+            job.error = error
+        except apsw.Error as error:
+            job.error = translate(error, job.name)
+        except Exception as error:  # noqa: BLE001  unit boundary: neighbours must not fail with it
+            job.error = StoreError(f"{job.name}: {type(error).__name__}: {error}")
+            job.error.__cause__ = error
+        if not self._db.in_transaction:
+            return
+        self._db.execute("RELEASE unit" if job.error is None else "ROLLBACK TO unit; RELEASE unit")
+
+    def _end_batch(self, batch: list[_Job[Any]], done: "asyncio.Future[Any]") -> None:
+        error = done.exception()
+        if error is not None:
+            cause = translate(error, "the commit") if isinstance(error, apsw.Error) else None
+            self._abandon(batch, cause or StoreError(f"the commit failed: {error}"))
+            return
+        self.commits += 1
+        self.units += len(batch)
+        for job in batch:
+            self._settle(job)
+        self._next_batch()
+
+    def _settle(self, job: _Job[Any]) -> None:
+        failpoints.hit(f"store.{job.name}.after")
+        if job.error is None and job.after is not None:
+            job.after(job.result)
+        if job.future.done():
+            return
+        if job.error is None:
+            job.future.set_result(job.result)
+        else:
+            job.future.set_exception(job.error)
+
+    def _abandon(self, batch: list[_Job[Any]], error: HermesError) -> None:
+        """Nothing of the batch was written: tell everyone, and go on with a clean transaction."""
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+        for job in batch:
+            if not job.future.done():
+                job.future.set_exception(job.error or error)
+        self._next_batch()
+
+    def _next_batch(self) -> None:
+        if self._queue:
+            asyncio.get_running_loop().call_soon(self._start_batch)
+        else:
+            self._busy = False
+            self._idle.set()

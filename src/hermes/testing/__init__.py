@@ -1,0 +1,1 @@
+"""Stand-in platforms and models, shipped for the tests, the benchmarks and plugin authors."""

@@ -1,0 +1,143 @@
+"""Starts gateways quickly: one process imports Hermes once and forks it for every `hermes up`.
+
+Each gateway is a process of its own that can be killed, stopped and cut like any other; only the
+second that Python takes to import is saved. Orders and news are JSON lines over standard input
+and output; when the input closes, every gateway that still runs is killed.
+"""
+
+import os
+import select
+import signal
+import sys
+from pathlib import Path
+
+import msgspec
+
+from hermes import failpoints
+from hermes.cli import up
+from hermes.testing.power_cut import PowerCut, PowerCutDisk
+from hermes.testing.push import plugin
+
+_EXIT_BROKEN = 70
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """Start a gateway: its home, its whole environment, and what is to be watched or to fail.
+
+    `trace` is a file that gets a line for every failpoint that the gateway passes.
+    """
+
+    home: str
+    environ: dict[str, str]
+    trace: str | None = None
+    power_cut: PowerCut | None = None
+
+
+class News(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A gateway has started, or it has ended with this wait status."""
+
+    pid: int
+    ended: int | None = None
+
+
+class ForkServer:
+    """The loop of the process that forks."""
+
+    def __init__(self) -> None:
+        self._children: set[int] = set()
+        self._bell, self._ringer = os.pipe()
+        os.set_blocking(self._ringer, False)
+        signal.set_wakeup_fd(self._ringer, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+
+    def run(self) -> None:
+        """Serve until the standard input closes."""
+        poll = select.poll()
+        poll.register(0, select.POLLIN | select.POLLHUP)
+        poll.register(self._bell, select.POLLIN)
+        rest = b""
+        while True:
+            ready = dict(poll.poll())
+            if self._bell in ready:
+                os.read(self._bell, 4096)
+                self._reap()
+            if 0 not in ready:
+                continue
+            data = os.read(0, 65_536)
+            if not data:
+                break
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                self._start(msgspec.json.decode(line, type=Order))
+        for pid in self._children:
+            os.kill(pid, signal.SIGKILL)
+
+    def _start(self, order: Order) -> None:
+        pid = os.fork()
+        if pid == 0:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os.close(self._bell)
+            os.close(self._ringer)
+            _become(order)
+        self._children.add(pid)
+        _tell(News(pid=pid))
+
+    def _reap(self) -> None:
+        while self._children:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            self._children.discard(pid)
+            _tell(News(pid=pid, ended=status))
+
+
+def _tell(news: News) -> None:
+    os.write(1, msgspec.json.encode(news) + b"\n")
+
+
+def _become(order: Order) -> None:
+    """Turn this fork into a gateway; never returns."""
+    code = _EXIT_BROKEN
+    try:
+        _redirect(Path(order.home) / "gateway.log")
+        # The whole environment of the new process, for `hermes.config` to read.
+        environ = os.environ  # noqa: TID251
+        environ.clear()
+        environ.update(order.environ)
+        if order.trace is not None:
+            _trace_to(order.trace)
+        disk = None if order.power_cut is None else PowerCutDisk(order.power_cut, default=True)
+        code = up.main(["--home", order.home, "--port", "0", "--log-format", "json"])
+        del disk
+    finally:
+        os._exit(code)
+
+
+def _redirect(log: Path) -> None:
+    null = os.open(os.devnull, os.O_RDONLY)
+    out = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.dup2(null, 0)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+
+
+def _trace_to(path: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    failpoints.watch(lambda name: _write_line(descriptor, name))
+
+
+def _write_line(descriptor: int, name: str) -> None:
+    os.write(descriptor, f"{name}\n".encode())
+
+
+def main() -> None:
+    """Import what a gateway needs, then fork on demand."""
+    # Named so that a gateway does not import it again after every fork.
+    assert plugin.register is not None
+    ForkServer().run()
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

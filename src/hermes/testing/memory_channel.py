@@ -1,0 +1,117 @@
+"""The in-memory twin of a push channel; fits `ports.channel.PushChannel`.
+
+It keeps what was posted, deduplicates by key and answers from its history when its capabilities
+say so, and fails as it is told.
+"""
+
+import asyncio
+from collections import deque
+from typing import Literal
+
+import msgspec
+
+from hermes.errors import DeliveryError, DeliveryRejected, DeliveryUnknown, FailureClass
+from hermes.message.parts import text_of
+from hermes.ports.channel import Accept, Capabilities, Delivery, Receipt, Target
+
+Verb = Literal["send", "edit", "find"]
+
+
+class Post(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that stands in a chat."""
+
+    id: str
+    chat: str
+    text: str
+    key: str
+
+
+class MemoryChannel:
+    """A platform inside the process."""
+
+    def __init__(self, capabilities: Capabilities, *, name: str = "memory") -> None:
+        self.name = name
+        self.capabilities = capabilities
+        self.posts: dict[str, Post] = {}
+        self.calls: list[tuple[Verb, str]] = []
+        self._failures: dict[Verb, deque[DeliveryError | None]] = {}
+        self._lost: dict[Verb, int] = {}
+        self._held: dict[str, asyncio.Event] = {}
+        self._accept: Accept | None = None
+
+    async def connect(self, accept: Accept) -> None:
+        """Start receiving."""
+        self._accept = accept
+
+    async def disconnect(self) -> None:
+        """Stop receiving."""
+        self._accept = None
+
+    def texts(self, chat: str) -> list[str]:
+        """Return what stands in a chat, oldest first."""
+        return [post.text for post in self.posts.values() if post.chat == chat]
+
+    def fail(self, verb: Verb, *errors: DeliveryError | None) -> None:
+        """Let the next calls fail without effect; None lets one through."""
+        self._failures.setdefault(verb, deque()).extend(errors)
+
+    def lose_answers(self, verb: Verb, times: int) -> None:
+        """Let the next calls take effect, and lose their answers."""
+        self._lost[verb] = times
+
+    def hold(self, chat: str) -> None:
+        """Let calls to this chat hang until `let_go`."""
+        self._held[chat] = asyncio.Event()
+
+    def let_go(self, chat: str) -> None:
+        """Let the calls to this chat go on."""
+        self._held.pop(chat).set()
+
+    async def send(self, delivery: Delivery) -> Receipt:
+        """Post one message."""
+        chat = delivery.target.chat_id
+        await self._begin("send", chat)
+        post = self._known(delivery.key)
+        if post is None:
+            text = text_of(delivery.parts)
+            number = len(self.posts) + 1
+            post = Post(id=f"x{number}", chat=chat, text=text, key=delivery.key)
+            self.posts[post.id] = post
+        self._end("send")
+        return Receipt(post.id)
+
+    async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
+        """Replace the text of a message that was sent before."""
+        await self._begin("edit", target.chat_id)
+        post = self.posts.get(platform_message_id)
+        if post is None:
+            raise DeliveryRejected("no such message", FailureClass.INVALID_RECIPIENT)
+        self.posts[post.id] = msgspec.structs.replace(post, text=text)
+        self._end("edit")
+
+    async def find(self, target: Target, key: str) -> Receipt | None:
+        """Look the message up in the history."""
+        await self._begin("find", target.chat_id)
+        found = [post for post in self.posts.values() if post.key == key]
+        self._end("find")
+        return Receipt(found[0].id) if found else None
+
+    def _known(self, key: str) -> Post | None:
+        if self.capabilities.key_window_s <= 0:
+            return None
+        return next((post for post in self.posts.values() if post.key == key), None)
+
+    async def _begin(self, verb: Verb, chat: str) -> None:
+        self.calls.append((verb, chat))
+        held = self._held.get(chat)
+        if held is not None:
+            await held.wait()
+        planned = self._failures.get(verb)
+        error = planned.popleft() if planned else None
+        if error is not None:
+            raise error
+
+    def _end(self, verb: Verb) -> None:
+        if self._lost.get(verb, 0) > 0:
+            self._lost[verb] -= 1
+            raise DeliveryUnknown("the answer was lost", FailureClass.NETWORK_TIMEOUT)

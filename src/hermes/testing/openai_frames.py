@@ -1,0 +1,165 @@
+"""A scripted turn as the bytes of an OpenAI answer: HTTP heads, event-stream frames, errors; pure."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from hermes.testing.model_script import ScriptedTurn, split
+
+_encode = msgspec.json.encode
+_REASONS = {
+    200: "OK",
+    400: "Bad Request",
+    401: "Unauthorized",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    413: "Content Too Large",
+    429: "Too Many Requests",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+}
+STREAM_HEAD = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
+    b"Cache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n"
+)
+STREAM_END = b"0\r\n\r\n"
+DONE = b"e\r\ndata: [DONE]\n\n\r\n"
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """One scripted turn with what the wire needs beside it; `tools` are (id, name, arguments)."""
+
+    turn: ScriptedTurn
+    id: str
+    model: str
+    created: int
+    tokens_in: int
+    tools: tuple[tuple[str, str, str], ...] = ()
+
+    @property
+    def finish(self) -> str:
+        """Why the model stopped, in OpenAI's words."""
+        return "tool_calls" if self.tools else "stop"
+
+    # Any: JSON objects on their way to the encoder.
+    def usage(self) -> dict[str, Any]:
+        """Return the token counts."""
+        turn = self.turn
+        out = turn.tokens_out if turn.tokens_out is not None else max(1, len(turn.pieces))
+        return {
+            "prompt_tokens": self.tokens_in,
+            "completion_tokens": out,
+            "total_tokens": self.tokens_in + out,
+            "prompt_tokens_details": {"cached_tokens": turn.cached_in},
+            "completion_tokens_details": {"reasoning_tokens": turn.reasoning_out},
+        }
+
+
+def whole(status: int, body: bytes, *, headers: tuple[tuple[str, str], ...] = ()) -> bytes:
+    """Return a complete JSON answer."""
+    extra = "".join(f"{name}: {value}\r\n" for name, value in headers)
+    head = (
+        f"HTTP/1.1 {status} {_REASONS.get(status, 'Status')}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\n{extra}\r\n"
+    )
+    return head.encode() + body
+
+
+def error(status: int, message: str, *, param: str | None = None, code: str | None = None) -> bytes:
+    """Return an error in OpenAI's shape."""
+    kind = "server_error" if status >= 500 else "invalid_request_error"
+    return whole(
+        status,
+        _encode({"error": {"message": message, "type": kind, "param": param, "code": code}}),
+    )
+
+
+def scripted_error(turn: ScriptedTurn) -> bytes:
+    """Return the answer of a turn whose fault is a status."""
+    headers = (("Retry-After", f"{turn.retry_after:g}"),) if turn.retry_after is not None else ()
+    message = f"scripted failure {turn.status}"
+    body = {"error": {"message": message, "type": "scripted", "param": None, "code": None}}
+    return whole(turn.status, _encode(body), headers=headers)
+
+
+def completion(answer: Answer) -> bytes:
+    """Return the answer of a call that did not ask for a stream."""
+    message: dict[str, Any] = {"role": "assistant", "content": answer.turn.text or None}
+    if answer.tools:
+        message["tool_calls"] = [
+            {"id": id_, "type": "function", "function": {"name": name, "arguments": arguments}}
+            for id_, name, arguments in answer.tools
+        ]
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": answer.finish}
+    body = {
+        "id": answer.id,
+        "object": "chat.completion",
+        "created": answer.created,
+        "model": answer.model,
+        "choices": [choice],
+        "usage": answer.usage(),
+    }
+    return whole(200, _encode(body))
+
+
+def opening(answer: Answer, *, usage: bool) -> Iterator[bytes]:
+    """Yield the frames before the text: the role, then the reasoning."""
+    around = _Around(answer, usage=usage)
+    yield around.frame({"role": "assistant", "content": "", "refusal": None})
+    if answer.turn.reasoning:
+        yield around.frame({"reasoning_content": answer.turn.reasoning})
+
+
+def text(answer: Answer, *, usage: bool) -> Iterator[bytes]:
+    """Yield one frame for each piece of the text that the turn's fault leaves."""
+    around = _Around(answer, usage=usage)
+    turn = answer.turn
+    pieces = turn.pieces if turn.fault is None else turn.pieces[: turn.after]
+    for piece in pieces:
+        yield around.frame({"content": piece})
+
+
+def closing(answer: Answer, *, usage: bool) -> Iterator[bytes]:
+    """Yield the tool calls in pieces, the reason of the end, the usage and the end marker."""
+    around = _Around(answer, usage=usage)
+    for index, (id_, name, arguments) in enumerate(answer.tools):
+        head = {"name": name, "arguments": ""}
+        piece = {"index": index, "id": id_, "type": "function", "function": head}
+        yield around.frame({"tool_calls": [piece]})
+        for part in split(arguments, 3):
+            yield around.frame({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
+    yield around.frame({}, finish=answer.finish)
+    if usage:
+        yield around.usage_frame()
+    yield DONE
+
+
+class _Around:
+    """The part of every chunk that does not change, encoded once."""
+
+    __slots__ = ("_answer", "_head", "_tail")
+
+    def __init__(self, answer: Answer, *, usage: bool) -> None:
+        self._answer = answer
+        self._head = (
+            b'data: {"id":"%s","object":"chat.completion.chunk","created":%d,"model":%s,'
+            b'"system_fingerprint":null,'
+        ) % (answer.id.encode(), answer.created, _encode(answer.model))
+        self._tail = b',"usage":null}\n\n' if usage else b"}\n\n"
+
+    def frame(self, delta: dict[str, Any], *, finish: str | None = None) -> bytes:
+        reason = b'"%s"' % finish.encode() if finish else b"null"
+        middle = b'"choices":[{"index":0,"delta":%s,"logprobs":null,"finish_reason":%s}]' % (
+            _encode(delta),
+            reason,
+        )
+        return _chunk(self._head + middle + self._tail)
+
+    def usage_frame(self) -> bytes:
+        counts = _encode(self._answer.usage())
+        return _chunk(self._head + b'"choices":[],"usage":%s}\n\n' % counts)
+
+
+def _chunk(data: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(data), data)

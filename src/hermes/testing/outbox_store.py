@@ -1,0 +1,185 @@
+"""The in-memory twin of the store's outbox; fits `ports.store.OutboxStore`.
+
+`commit` and `recover` stand for what the turn's commit and the start of the process do to its
+rows. Nothing survives the object.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from hermes.errors import GuardFailed, LeaseLost
+from hermes.message.outcome import DeliveryState as State
+from hermes.message.parts import Part
+from hermes.ports.clock import Clock
+from hermes.ports.records import DeliveryRecord, Lease, NewDelivery
+
+_ENDED = frozenset({State.SENT, State.DEAD})
+_WAITING = frozenset({State.PENDING, State.RETRY})
+_HOLDS_BACK = frozenset({State.PENDING, State.SENDING, State.RETRY})
+
+
+class MemoryOutboxStore:
+    """Keeps deliveries in a dictionary, in the order in which they were written."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._rows: dict[str, DeliveryRecord] = {}
+        self._held: set[str] = set()
+        self._fences: dict[str, int] = {}
+
+    def lease(self, lane: str, *, owner: str = "test") -> Lease:
+        """Lease a lane; every earlier lease of it is lost."""
+        self._fences[lane] = self._fences.get(lane, 0) + 1
+        return Lease(lane, owner, self._fences[lane])
+
+    def commit(
+        self, delivery: NewDelivery, *, message_id: str, person_id: str = "p_1"
+    ) -> DeliveryRecord:
+        """Write a reply as the turn's commit does: new, or over the preview of the same id."""
+        now = self._clock.now()
+        standing = self._rows.get(delivery.id)
+        if standing is None:
+            return self._add(delivery, message_id=message_id, person_id=person_id)
+        state = delivery.state if standing.state is State.PREVIEW else standing.state
+        return self._put(standing, parts=delivery.parts, created_at=now, next_at=now, state=state)
+
+    def recover(self) -> None:
+        """Do what a start does: whatever was on the wire is unknown."""
+        for row in list(self._rows.values()):
+            is_lost_preview = row.state is State.PREVIEW and row.platform_message_id is None
+            if row.state is State.SENDING or is_lost_preview:
+                self._put(row, state=State.UNKNOWN, failure=row.failure or "network_timeout")
+
+    def get(self, delivery_id: str) -> DeliveryRecord:
+        """Return one row."""
+        return self._rows[delivery_id]
+
+    def is_held(self, delivery_id: str) -> bool:
+        """Tell whether a row is left to the operator."""
+        return delivery_id in self._held
+
+    async def open_preview(
+        self, lease: Lease, delivery: NewDelivery, *, message_id: str, person_id: str
+    ) -> DeliveryRecord:
+        """Write a preview row before its first send; returns the standing row on resume."""
+        self._guard(lease)
+        standing = self._rows.get(delivery.id)
+        if standing is not None:
+            return standing
+        return self._add(delivery, message_id=message_id, person_id=person_id)
+
+    async def preview_sent(
+        self, lease: Lease, delivery_id: str, *, platform_message_id: str
+    ) -> None:
+        """Keep the platform's id of a preview before any edit."""
+        self._guard(lease)
+        row = self._expect(delivery_id, {State.PREVIEW, State.UNKNOWN})
+        self._put(row, platform_message_id=platform_message_id, state=State.PREVIEW)
+
+    def due(self, platform: str, now: float, *, limit: int) -> tuple[DeliveryRecord, ...]:
+        """Return what may be sent now, in order, never past a chat's retrying reply."""
+        heads: dict[str, DeliveryRecord] = {}
+        for row in self._of(platform):
+            if row.state in _HOLDS_BACK:
+                heads.setdefault(row.target.chat_id, row)
+        due = [row for row in heads.values() if row.state in _WAITING and row.next_at <= now]
+        return tuple(due[:limit])
+
+    def next_due_at(self, platform: str) -> float | None:
+        """Return when the next waiting delivery of a platform becomes due."""
+        return min((r.next_at for r in self._of(platform) if r.state in _WAITING), default=None)
+
+    async def sending(self, delivery_id: str, *, chunk: int, at: float) -> None:
+        """Mark a chunk as being on the wire, before the wire call."""
+        row = self._expect(delivery_id, {*_HOLDS_BACK, State.UNKNOWN})
+        self._put(row, state=State.SENDING, chunk=chunk, sending_at=at)
+
+    async def chunk_sent(
+        self, delivery_id: str, *, chunk: int, platform_message_id: str, last: bool, at: float
+    ) -> None:
+        """Mark a chunk as delivered."""
+        row = self._expect(delivery_id, {State.SENDING})
+        self._put(
+            row,
+            state=State.SENT if last else State.PENDING,
+            chunk=chunk + 1,
+            platform_message_id=row.platform_message_id or platform_message_id,
+            failure=None,
+        )
+
+    async def retry(self, delivery_id: str, *, at: float, failure: str, counts: bool) -> None:
+        """Put a delivery back to be sent at `at`; `counts` uses up an attempt."""
+        row = self._expect(delivery_id, {*_HOLDS_BACK, State.UNKNOWN})
+        attempts = row.attempts + int(counts)
+        self._put(row, state=State.RETRY, next_at=at, failure=failure, attempts=attempts)
+
+    async def unknown(self, delivery_id: str, *, at: float) -> None:
+        """Say that nobody knows whether the delivery arrived."""
+        row = self._expect(delivery_id, {State.SENDING, State.PREVIEW})
+        failure = row.failure or "network_timeout"
+        self._put(row, state=State.UNKNOWN, failure=failure, next_at=at)
+
+    async def hold(self, delivery_id: str, *, at: float) -> None:
+        """Leave an `unknown` delivery to the operator."""
+        self._put(self._expect(delivery_id, {State.UNKNOWN}), next_at=at)
+        self._held.add(delivery_id)
+
+    async def dead(self, delivery_id: str, *, failure: str, at: float) -> None:
+        """Move a delivery to the dead letters."""
+        row = self._expect(delivery_id, set(State) - _ENDED)
+        self._put(row, state=State.DEAD, failure=failure)
+
+    def unsettled(self, platform: str) -> tuple[DeliveryRecord, ...]:
+        """Return the `unknown` deliveries that policy has not settled."""
+        return tuple(
+            row
+            for row in self._of(platform)
+            if row.state is State.UNKNOWN and row.id not in self._held and row.parts is not None
+        )
+
+    def waiting(self) -> int:
+        """Return how many deliveries are not sent, dead or settled."""
+        return sum(row.state not in {*_ENDED, State.UNKNOWN} for row in self._rows.values())
+
+    def _of(self, platform: str) -> Iterable[DeliveryRecord]:
+        return (row for row in self._rows.values() if row.target.platform == platform)
+
+    def _add(self, delivery: NewDelivery, *, message_id: str, person_id: str) -> DeliveryRecord:
+        now = self._clock.now()
+        parts: tuple[Part, ...] | None = delivery.parts
+        row = DeliveryRecord(
+            id=delivery.id,
+            seq=len(self._rows) + 1,
+            message_id=message_id,
+            person_id=person_id,
+            target=delivery.target,
+            parts=parts,
+            state=delivery.state,
+            purpose=delivery.purpose,
+            platform_message_id=None,
+            chunk=0,
+            attempts=0,
+            next_at=now,
+            created_at=now,
+        )
+        self._rows[row.id] = row
+        return row
+
+    def _put(self, row: DeliveryRecord, **changes: object) -> DeliveryRecord:
+        changed = msgspec.structs.replace(row, **changes)
+        self._rows[row.id] = changed
+        return changed
+
+    def _expect(self, delivery_id: str, states: set[State]) -> DeliveryRecord:
+        row = self._rows[delivery_id]
+        if row.state not in states:
+            raise GuardFailed(
+                f"delivery {delivery_id} is {row.state}, expected one of {sorted(states)}; "
+                "read it again"
+            )
+        return row
+
+    def _guard(self, lease: Lease) -> None:
+        if self._fences.get(lease.lane) != lease.fence:
+            raise LeaseLost(f"lane {lease.lane}: fence {lease.fence} no longer holds it")

@@ -1,0 +1,183 @@
+"""A disk that forgets what was not synced: an SQLite VFS for tests of a power cut.
+
+Writes stay in memory until SQLite syncs the file, as they stay in a real machine's cache. At a
+chosen operation the power fails: of the unsynced writes nothing survives, or a random part of
+them, torn at sectors, and the process ends at once. Shared memory and locks pass through.
+"""
+
+import os
+import random
+import threading
+from pathlib import Path
+from typing import Final
+
+import apsw
+import msgspec
+
+SECTOR: Final = 512
+EXIT_POWER_CUT: Final = 77
+_COVERED = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_MAIN_JOURNAL
+
+
+class PowerCut(msgspec.Struct, frozen=True, kw_only=True):
+    """When the power fails, counted in writes, truncations and syncs, and what it leaves behind.
+
+    `keep_seed` None loses every unsynced write; a number keeps a random part of their sectors.
+    `at` 0 never fails, and only counts.
+    """
+
+    at: int = 0
+    keep_seed: int | None = None
+
+
+class _Write(msgspec.Struct, frozen=True):
+    """One change that has not reached the disk; `data` None is a truncation to `offset`."""
+
+    offset: int
+    data: bytes | None
+
+
+class _Image:
+    """One file as the process sees it, and what of that the disk does not have yet."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.content = bytearray(Path(path).read_bytes() if Path(path).exists() else b"")
+        self.pending: list[_Write] = []
+
+    def write(self, offset: int, data: bytes) -> None:
+        _put(self.content, offset, data)
+        self.pending.append(_Write(offset, data))
+
+    def truncate(self, size: int) -> None:
+        del self.content[size:]
+        self.pending.append(_Write(size, None))
+
+    def sync(self) -> None:
+        self.reach_disk(self.pending)
+        self.pending = []
+
+    def reach_disk(self, changes: list[_Write]) -> None:
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            for change in changes:
+                if change.data is None:
+                    os.ftruncate(descriptor, change.offset)
+                else:
+                    os.pwrite(descriptor, change.data, change.offset)
+        finally:
+            os.close(descriptor)
+
+
+class PowerCutDisk(apsw.VFS):
+    """The VFS; keep a reference for as long as connections use it.
+
+    With `default` every connection of the process that names no VFS goes through it.
+    """
+
+    def __init__(
+        self, cut: PowerCut, *, name: str = "power-cut", base: str = "unix", default: bool = False
+    ) -> None:
+        super().__init__(name, base, makedefault=default)
+        self._base = base
+        self._cut = cut
+        self._images: dict[str, _Image] = {}
+        self._lock = threading.RLock()
+        self.operations = 0
+
+    def xOpen(  # noqa: N802 - SQLite's name
+        self, name: str | apsw.URIFilename | None, flags: list[int]
+    ) -> apsw.VFSFile:
+        if name is None or not flags[0] & _COVERED:
+            return super().xOpen(name, flags)
+        path = name.filename() if isinstance(name, apsw.URIFilename) else name
+        return _File(self._base, name, flags, disk=self, path=path)
+
+    def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: N802 - SQLite's name
+        super().xDelete(filename, syncdir)
+        self._images.pop(filename, None)
+
+    def image(self, path: str) -> _Image:
+        """Return the file's image, which all its connections share."""
+        with self._lock:
+            if path not in self._images:
+                self._images[path] = _Image(path)
+            return self._images[path]
+
+    def apply(self, image: _Image, change: _Write | None) -> None:
+        """Count an operation and do it: a change, or None for a sync; or fail there and then."""
+        with self._lock:
+            self.operations += 1
+            if self.operations == self._cut.at:
+                self._fail()
+            if change is None:
+                image.sync()
+            elif change.data is None:
+                image.truncate(change.offset)
+            else:
+                image.write(change.offset, change.data)
+
+    def read(self, image: _Image, amount: int, *, offset: int) -> bytes:
+        """Return what the process wrote, whether or not it is on the disk."""
+        with self._lock:
+            return bytes(image.content[offset : offset + amount])
+
+    def _fail(self) -> None:
+        if self._cut.keep_seed is not None:
+            chance = random.Random(self._cut.keep_seed)
+            for image in self._images.values():
+                image.reach_disk(_torn(image.pending, chance))
+        os._exit(EXIT_POWER_CUT)
+
+
+class _File(apsw.VFSFile):
+    """One open file; everything that is not about its content is the base's."""
+
+    def __init__(
+        self,
+        base: str,
+        name: str | apsw.URIFilename,
+        flags: list[int],
+        *,
+        disk: PowerCutDisk,
+        path: str,
+    ) -> None:
+        super().__init__(base, name, flags)
+        self._disk = disk
+        self._image = disk.image(path)
+
+    def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802 - SQLite's name
+        return self._disk.read(self._image, amount, offset=offset)
+
+    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802 - SQLite's name
+        self._disk.apply(self._image, _Write(offset, bytes(data)))
+
+    def xTruncate(self, newsize: int) -> None:  # noqa: N802 - SQLite's name
+        self._disk.apply(self._image, _Write(newsize, None))
+
+    def xSync(self, flags: int) -> None:  # noqa: N802 - SQLite's name
+        self._disk.apply(self._image, None)
+
+    def xFileSize(self) -> int:  # noqa: N802 - SQLite's name
+        return len(self._image.content)
+
+
+def _put(content: bytearray, offset: int, data: bytes) -> None:
+    if len(content) < offset:
+        content.extend(bytes(offset - len(content)))
+    content[offset : offset + len(data)] = data
+
+
+def _torn(changes: list[_Write], chance: random.Random) -> list[_Write]:
+    """Return the part of the changes that reached the disk: each sector for itself, in order."""
+    kept: list[_Write] = []
+    odds = chance.random()
+    for change in changes:
+        if change.data is None:
+            if chance.random() < odds:
+                kept.append(change)
+            continue
+        for start in range(0, len(change.data), SECTOR):
+            if chance.random() < odds:
+                kept.append(_Write(change.offset + start, change.data[start : start + SECTOR]))
+    return kept

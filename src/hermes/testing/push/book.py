@@ -1,0 +1,161 @@
+"""What the stand-in platform knows and enforces: chats, messages, keys, limits. No I/O.
+
+Strict on purpose: whatever a real platform would refuse, it refuses.
+"""
+
+import math
+from collections import deque
+
+import msgspec
+
+from hermes.ports.clock import Clock
+
+MAX_CHARS = 2000
+KEY_WINDOW_S = 3600.0
+
+
+class PigeonSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How the platform behaves; a `rate_limit` of 0 is no limit."""
+
+    token: str
+    signing_secret: str
+    keys: bool = False
+    chats: tuple[str, ...] = ("c1", "c2", "c3")
+    rate_limit: int = 0
+    rate_window_s: float = 1.0
+    webhook_url: str | None = None
+    webhook_tries: int = 60
+    webhook_delay_s: float = 0.5
+
+
+class SendBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`POST /v1/send`; `ref` is only echoed by the history, `key` deduplicates."""
+
+    chat: str
+    text: str
+    key: str | None = None
+    ref: str | None = None
+
+
+class EditBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`POST /v1/edit`."""
+
+    message_id: str
+    text: str
+
+
+class Posted(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that stands in a chat."""
+
+    message_id: str
+    chat: str
+    text: str
+    ref: str | None = None
+    edits: int = 0
+
+
+class PigeonError(Exception):
+    """The platform says no."""
+
+    def __init__(self, status: int, code: str, *, retry_after: float | None = None) -> None:
+        super().__init__(code)
+        self.status = status
+        self.code = code
+        self.retry_after = retry_after
+
+
+class Book:
+    """The platform's own record of what was posted."""
+
+    def __init__(self, settings: PigeonSettings, *, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._chats = set(settings.chats)
+        self._posted: dict[str, Posted] = {}
+        self._keys: dict[str, tuple[float, str]] = {}
+        self._recent: dict[str, deque[float]] = {}
+
+    @property
+    def posted(self) -> tuple[Posted, ...]:
+        """Everything that stands, oldest first."""
+        return tuple(self._posted.values())
+
+    def open_chat(self, chat: str) -> None:
+        """Let the bot write in this chat."""
+        self._chats.add(chat)
+
+    def chat_of(self, message_id: str) -> str | None:
+        """Return the chat in which a message stands."""
+        posted = self._posted.get(message_id)
+        return posted.chat if posted else None
+
+    def send(self, body: SendBody) -> tuple[Posted, bool]:
+        """Post a message; returns it and whether it is new."""
+        self._check_text(body.text)
+        self._check_chat(body.chat)
+        if body.key is not None and not self._settings.keys:
+            raise PigeonError(400, "keys_unsupported")
+        known = self._known(body.key)
+        if known is not None:
+            return known, False
+        self._check_rate(body.chat)
+        posted = Posted(
+            message_id=f"pm_{len(self._posted) + 1}", chat=body.chat, text=body.text, ref=body.ref
+        )
+        self._posted[posted.message_id] = posted
+        if body.key is not None:
+            self._keys[body.key] = (self._clock.now(), posted.message_id)
+        return posted, True
+
+    def edit(self, body: EditBody) -> Posted:
+        """Replace the text of a message."""
+        self._check_text(body.text)
+        posted = self._posted.get(body.message_id)
+        if posted is None:
+            raise PigeonError(404, "unknown_message")
+        self._check_rate(posted.chat)
+        changed = msgspec.structs.replace(posted, text=body.text, edits=posted.edits + 1)
+        self._posted[posted.message_id] = changed
+        return changed
+
+    def delete(self, message_id: str) -> None:
+        """Take a message away, as a person may."""
+        del self._posted[message_id]
+
+    def history(self, chat: str, *, limit: int) -> tuple[Posted, ...]:
+        """Return the newest messages of a chat, newest first."""
+        self._check_chat(chat)
+        found = [posted for posted in self._posted.values() if posted.chat == chat]
+        return tuple(reversed(found[-limit:]))
+
+    def _known(self, key: str | None) -> Posted | None:
+        if key is None or key not in self._keys:
+            return None
+        at, message_id = self._keys[key]
+        if self._clock.now() - at > KEY_WINDOW_S:
+            del self._keys[key]
+            return None
+        return self._posted.get(message_id)
+
+    def _check_text(self, text: str) -> None:
+        if not text.strip():
+            raise PigeonError(400, "empty_text")
+        if len(text) > MAX_CHARS:
+            raise PigeonError(400, "text_too_long")
+
+    def _check_chat(self, chat: str) -> None:
+        if chat not in self._chats:
+            raise PigeonError(404, "unknown_chat")
+
+    def _check_rate(self, chat: str) -> None:
+        limit, window = self._settings.rate_limit, self._settings.rate_window_s
+        if limit <= 0:
+            return
+        now = self._clock.now()
+        recent = self._recent.setdefault(chat, deque())
+        while recent and now - recent[0] >= window:
+            recent.popleft()
+        if len(recent) >= limit:
+            wait = max(1, math.ceil(recent[0] + window - now))
+            raise PigeonError(429, "rate_limited", retry_after=wait)
+        recent.append(now)

@@ -1,0 +1,73 @@
+"""Tools that leave a line in a file each time they really run, for the torture tests."""
+
+import msgspec
+
+from hermes.errors import ToolError
+from hermes.ports.provider import ToolSpec
+from hermes.ports.tool import ToolContext, ToolTraits
+from hermes.testing.push.tally import Tally
+
+_PARAMETERS = msgspec.Raw(
+    b'{"type":"object","properties":{"value":{"type":"string"}},"additionalProperties":false}'
+)
+
+
+class _Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    value: str = ""
+
+
+class CountingTool:
+    """Appends a line and says so; fits `ports.tool.Tool`."""
+
+    def __init__(self, name: str, tally: Tally, *, description: str, traits: ToolTraits) -> None:
+        self._tally = tally
+        self._spec = ToolSpec(name, description, _PARAMETERS)
+        self._traits = traits
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What the model is told."""
+        return self._spec
+
+    @property
+    def traits(self) -> ToolTraits:
+        """How it may be run."""
+        return self._traits
+
+    async def run(self, arguments: msgspec.Raw, context: ToolContext) -> str:
+        """Append one line and return what was counted."""
+        name = self._spec.name
+        try:
+            value = msgspec.json.decode(bytes(arguments) or b"{}", type=_Arguments).value
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ToolError(f"{name}: expected an object with a text 'value': {error}") from error
+        if self._tally.path is None:
+            raise ToolError(
+                f"{name}: there is no file to count in; set platforms.pigeon.tool_count_file"
+            )
+        self._tally.add(tool=name, turn=context.turn_id, ordinal=context.ordinal, value=value)
+        return f"{name} counted {value}".rstrip()
+
+
+def counting_tools(tally: Tally) -> tuple[CountingTool, ...]:
+    """Return the three tools, which write to one file."""
+    return (
+        CountingTool(
+            "count_once",
+            tally,
+            description="Counts one run; running it twice counts twice.",
+            traits=ToolTraits(idempotent=False),
+        ),
+        CountingTool(
+            "count_safe",
+            tally,
+            description="Counts one run; may be run again.",
+            traits=ToolTraits(idempotent=True),
+        ),
+        CountingTool(
+            "ask_first",
+            tally,
+            description="Counts one run, after a person has said yes.",
+            traits=ToolTraits(needs_approval=True),
+        ),
+    )

@@ -1,0 +1,41 @@
+"""Append-only JSON lines: what really happened, for tests to compare with what was promised."""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Tally:
+    """One file, one line per happening; a line is written whole, or not at all."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+
+    @property
+    def path(self) -> Path | None:
+        return self._path
+
+    def point_at(self, path: Path) -> None:
+        """Write to this file from now on."""
+        self._path = path
+
+    def add(self, **facts: object) -> None:
+        """Append one line; without a file nothing is kept."""
+        if self._path is None:
+            return
+        handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(handle, _encode(facts) + b"\n")
+        finally:
+            os.close(handle)
+
+
+def read_tally(path: Path) -> list[dict[str, object]]:
+    """Return the lines of a tally, oldest first; none when there is no file yet."""
+    if not path.exists():
+        return []
+    lines = path.read_bytes().splitlines()
+    return [msgspec.json.decode(line, type=dict[str, object]) for line in lines]

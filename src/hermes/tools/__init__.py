@@ -1,0 +1,1 @@
+"""Tools: which a model may see, and how they are run."""

@@ -1,0 +1,203 @@
+"""A whole core on a real database, with a scripted model, a push platform and a clock by hand."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+from hermes.app.core import Core
+from hermes.config import Settings, load
+from hermes.message.event import MessageEvent
+from hermes.message.ids import make_id
+from hermes.message.parts import TextPart
+from hermes.message.source import ChatType, Source
+from hermes.pipeline.watch import WatchHub
+from hermes.ports.channel import Capabilities
+from hermes.ports.clock import ManualClock
+from hermes.ports.provider import ToolSpec
+from hermes.ports.records import Timeline
+from hermes.ports.tool import ToolContext, ToolTraits
+from hermes.server.auth import StoredAccess
+from hermes.store.sqlite.seal import make_store_keys
+from hermes.store.sqlite.store import SqliteStore, StoreOptions, free_bytes
+from hermes.testing.memory_channel import MemoryChannel
+from hermes.testing.model_script import Script, answer_by_text
+from hermes.testing.scripted_model import ScriptedProvider
+
+KEYS = make_store_keys()
+PULL = Capabilities(delivery="pull", busy="queue")
+PUSH = Capabilities(delivery="push", edit=True, busy="interrupt")
+STEP_S = 5.0
+
+
+class RunTool:
+    """A tool made of a function, counting its runs; fits `ports.tool.Tool`."""
+
+    def __init__(
+        self,
+        name: str,
+        act: Callable[[ToolContext], object] | None = None,
+        *,
+        traits: ToolTraits | None = None,
+    ) -> None:
+        self.spec = ToolSpec(name, f"Runs {name}.", msgspec.Raw(b'{"type":"object"}'))
+        self.traits = traits or ToolTraits()
+        self.runs = 0
+        self._act = act
+
+    async def run(self, arguments: msgspec.Raw, context: ToolContext) -> str:
+        self.runs += 1
+        result = None if self._act is None else self._act(context)
+        if asyncio.iscoroutine(result):
+            result = await result
+        return str(result or f"{self.spec.name} ran")
+
+
+class Rig:
+    """One incarnation of the core; `crash` drops it as kill -9 would, `open_rig` starts the next."""
+
+    def __init__(
+        self,
+        core: Core,
+        *,
+        clock: ManualClock,
+        model: ScriptedProvider,
+        push: MemoryChannel,
+        watch: WatchHub,
+    ) -> None:
+        self.core = core
+        self.store = core.store
+        self.clock = clock
+        self.model = model
+        self.push = push
+        self.watch = watch
+
+    async def say(
+        self,
+        text: str,
+        *,
+        chat: str = "ann",
+        name: str | None = None,
+        platform: str = "rest",
+        user: str | None = None,
+        chat_type: ChatType = "dm",
+    ) -> str:
+        """Accept one message and return its id."""
+        event = MessageEvent(
+            account="default",
+            route="api",
+            external_id=name or make_id("x"),
+            source=Source(
+                platform=platform, chat_id=chat, user_id=user or chat, chat_type=chat_type
+            ),
+            parts=(TextPart(text),),
+            at=self.clock.now(),
+        )
+        return (await self.core.inbox.accept(event)).message_id
+
+    async def outcome(self, message_id: str) -> str:
+        """Wait until a message has ended (or is parked) and return its outcome."""
+        async with asyncio.timeout(STEP_S):
+            async for progress in self.core.door.watch(message_id):
+                if progress.kind in ("done", "parked"):
+                    return progress.outcome.value if progress.outcome else progress.kind
+        raise AssertionError(f"{message_id} has no end")
+
+    async def answer(
+        self,
+        text: str,
+        *,
+        chat: str = "ann",
+        platform: str = "rest",
+        user: str | None = None,
+        chat_type: ChatType = "dm",
+    ) -> str:
+        """Say something and return the reply's text."""
+        message_id = await self.say(
+            text, chat=chat, platform=platform, user=user, chat_type=chat_type
+        )
+        await self.outcome(message_id)
+        result = self.store.inbox.result(message_id)
+        assert result is not None
+        return result.text
+
+    async def until(self, claim: Callable[[], bool]) -> None:
+        """Let the loop run until a claim holds."""
+        async with asyncio.timeout(STEP_S):
+            while not claim():
+                await asyncio.sleep(0)
+
+    def timeline(self, message_id: str) -> Timeline:
+        """Return everything the journal knows of a message."""
+        timeline = self.store.timeline(message_id)
+        assert timeline is not None
+        return timeline
+
+    def kinds(self, message_id: str) -> list[str]:
+        """Return the kinds of a message's timeline."""
+        return [event.kind for event in self.timeline(message_id).events]
+
+    def lane(self, chat: str = "ann", platform: str = "rest") -> str:
+        """Return the lane of a direct chat."""
+        return f"agent:main:{platform}:dm:{chat}"
+
+    async def crash(self) -> None:
+        """End every task without letting any of them write, as the end of the process would."""
+        await self.core.lanes.drain(0)
+        await self.core.stop()
+
+
+@asynccontextmanager
+async def open_rig(
+    home: Path,
+    *,
+    script: Script = answer_by_text,
+    tools: tuple[RunTool, ...] = (),
+    clock: ManualClock | None = None,
+    push: MemoryChannel | None = None,
+    start: bool = True,
+    sending: bool = True,
+    measure: Callable[[Path], int] = free_bytes,
+    settings: Mapping[str, str] | None = None,
+) -> AsyncIterator[Rig]:
+    """Open a core on the database in `home`; settings are given as {"LANES__LEASE_S": "1"}."""
+    clock = clock or ManualClock()
+    model = ScriptedProvider(script)
+    push = push or MemoryChannel(PUSH, name="push")
+    watch = WatchHub()
+    store = SqliteStore(
+        home / "hermes.db",
+        key_file=KEYS,
+        clock=clock,
+        make_id=make_id,
+        options=StoreOptions(disk_reserve_mb=1),
+        measure=measure,
+    )
+    await store.recover()
+    core = Core(
+        store,
+        settings_of(home, settings or {}),
+        providers={"scripted": model},
+        tools={tool.spec.name: tool for tool in tools},
+        channels={"rest": MemoryChannel(PULL, name="rest"), "push": push},
+        access=StoredAccess(store.access, clock=clock),
+        watch=watch,
+        clock=clock,
+        make_id=make_id,
+    )
+    rig = Rig(core, clock=clock, model=model, push=push, watch=watch)
+    if start:
+        core.start()
+    if sending:
+        core.start_sending(push)
+    try:
+        yield rig
+    finally:
+        await rig.crash()
+
+
+def settings_of(home: Path, overrides: Mapping[str, str]) -> Settings:
+    """Return the defaults with a few settings changed."""
+    return load({f"HERMES_{name}": value for name, value in overrides.items()}, home).settings

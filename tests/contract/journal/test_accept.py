@@ -1,0 +1,152 @@
+"""J1 to J3: a message becomes ours once, or is refused before anything is kept."""
+
+from pathlib import Path
+
+import pytest
+
+from hermes.errors import Conflict, Overloaded, StorageFull
+from hermes.message.ids import make_id
+from hermes.ports.clock import ManualClock
+from hermes.store.sqlite.store import SqliteStore, StoreOptions
+from tests.contract.journal.rig import KEYS, open_rig
+
+
+@pytest.mark.req("J1", "A8")
+async def test_j1_the_same_id_and_body_is_answered_as_before(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        first = await rig.say("hello", name="one")
+        await rig.outcome(first)
+
+        again = await rig.say("hello", name="one")
+
+        assert again == first
+        assert len(rig.model.calls) == 1
+        assert rig.kinds(first).count("duplicate") == 1
+
+
+@pytest.mark.req("J1")
+async def test_j1_the_same_id_with_another_body_is_refused(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        first = await rig.say("hello", name="one")
+
+        with pytest.raises(Conflict, match=first):
+            await rig.say("goodbye", name="one")
+
+        assert await rig.outcome(first) == "answered"
+        assert rig.model.calls[-1].request.messages[-1].text == "hello"
+
+
+@pytest.mark.req("J1")
+async def test_j1_ids_of_other_platforms_do_not_collide(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        on_rest = await rig.say("hello", name="one")
+        on_push = await rig.say("other text", name="one", platform="push")
+
+        assert on_rest != on_push
+
+
+@pytest.mark.req("J1")
+async def test_j1_finished_rows_are_kept_for_eight_days(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        message_id = await rig.say("hello", name="one")
+        await rig.outcome(message_id)
+
+        rig.clock.advance(8 * 86_400 - 60)
+        await rig.core.upkeep.round()
+        kept = rig.store.inbox.get(message_id)
+        rig.clock.advance(120)
+        await rig.core.upkeep.round()
+
+        assert kept is not None
+        assert rig.store.inbox.get(message_id) is None
+        history = rig.store.transcripts.history(rig.lane(), epoch=0, head=2, limit=10)
+        assert [entry.text for entry in history] == ["hello", "#1 hello"]
+
+
+@pytest.mark.req("J2", "A28")
+async def test_j2_past_the_limit_of_waiting_rows_nothing_is_accepted(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, start=False, settings={"INBOX__MAX_WAITING": "2"}) as rig:
+        await rig.say("one")
+        await rig.say("two")
+
+        with pytest.raises(Overloaded, match="max_waiting") as refusal:
+            await rig.say("three")
+
+        assert refusal.value.retry_after > 0
+        assert rig.store.inbox.waiting() == 2
+
+
+@pytest.mark.req("J2")
+async def test_j2_a_touched_disk_reserve_refuses_new_and_lets_running_turns_commit(
+    tmp_path: Path,
+) -> None:
+    free = [2**30]
+    async with open_rig(tmp_path, measure=lambda _: free[0]) as rig:
+        message_id = await rig.say("[[slow:0.01]] before")
+        free[0] = 1000
+        rig.clock.advance(2)
+
+        with pytest.raises(StorageFull, match="disk_reserve_mb") as refusal:
+            await rig.say("after")
+
+        assert refusal.value.retry_after > 0
+        assert await rig.outcome(message_id) == "answered"
+        assert "disk_reserve_mb" in rig.store.status()["writable"]
+
+
+@pytest.mark.req("J2")
+async def test_j2_a_database_that_cannot_grow_keeps_nothing_and_still_serves(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path) as rig:
+        kept = await rig.say("hello", name="kept")
+        await rig.outcome(kept)
+    store = SqliteStore(
+        tmp_path / "hermes.db",
+        key_file=KEYS,
+        clock=ManualClock(),
+        make_id=make_id,
+        options=StoreOptions(disk_reserve_mb=0, max_pages=1),
+    )
+
+    with pytest.raises(StorageFull, match="disk is full"):
+        for _ in range(500):
+            await store.access.add("token", make_id("t").encode(), label="x", expires_at=None)
+
+    result = store.inbox.result(kept)
+    assert result is not None
+    assert result.text == "#1 hello"
+    await store.close()
+
+
+@pytest.mark.req("J2", "A8")
+async def test_j2_refusals_are_kept_bounded_and_explained(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings={"INBOX__REFUSALS_KEPT": "2"}) as rig:
+        ids = [
+            await rig.core.inbox.refuse("rest", Conflict(f"number {number}"), external_id="x")
+            for number in range(3)
+        ]
+
+        assert rig.store.timeline(ids[0]) is None
+        newest = rig.timeline(ids[2])
+        assert newest.refusal is not None
+        assert (newest.refusal.code, newest.refusal.text) == ("conflict", "number 2")
+
+
+@pytest.mark.req("J3")
+async def test_j3_a_message_that_waited_an_hour_expires_and_says_so_once(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with open_rig(tmp_path, clock=clock, start=False, sending=False) as rig:
+        first = await rig.say("one", platform="push")
+        second = await rig.say("two", platform="push")
+    clock.advance(3601)
+
+    async with open_rig(tmp_path, clock=clock) as rig:
+        outcomes = [await rig.outcome(first), await rig.outcome(second)]
+        fresh = await rig.answer("three", platform="push")
+        await rig.until(lambda: rig.store.outbox.waiting() == 0)
+
+        assert outcomes == ["expired", "expired"]
+        said = rig.push.texts("ann")
+        assert [text for text in said if "send it again" in text] == said[:1]
+        assert fresh == "#1 three"

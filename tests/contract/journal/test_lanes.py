@@ -1,0 +1,181 @@
+"""J4 to J6: one message at a time per session, under a lease; commands pass beside it."""
+
+from pathlib import Path
+
+import pytest
+
+from hermes.errors import LeaseLost
+from hermes.message.outcome import Outcome
+from hermes.ports.clock import ManualClock
+from hermes.ports.records import Begin, Commit, Lease, Result, StepWrite
+from tests.contract.journal.rig import Rig, open_rig
+
+
+async def begin(rig: Rig, message_id: str, *, owner: str, lease_s: float = 30.0) -> Lease:
+    view = rig.store.turns.view(rig.lane())
+    assert view.message is not None
+    return await rig.store.turns.begin(
+        Begin(
+            lane=view.lane,
+            owner=owner,
+            fence=view.fence,
+            expires=rig.clock.monotonic() + lease_s,
+            message_id=message_id,
+            person_id=view.message.person_id,
+            at=rig.clock.now(),
+        )
+    )
+
+
+def ending(rig: Rig, message_id: str) -> Commit:
+    record = rig.store.inbox.get(message_id)
+    assert record is not None
+    return Commit(
+        message_id=message_id,
+        person_id=record.person_id,
+        outcome=Outcome.ANSWERED,
+        result=Result(text=""),
+        at=rig.clock.now(),
+        epoch=0,
+    )
+
+
+@pytest.mark.req("J4", "A5")
+async def test_j4_messages_of_one_session_are_answered_in_order_one_at_a_time(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path) as rig:
+        ids = [await rig.say(f"number {number}") for number in range(5)]
+        outcomes = [await rig.outcome(message_id) for message_id in ids]
+
+        assert outcomes == ["answered"] * 5
+        asked = [call.request.messages[-1].text for call in rig.model.calls]
+        assert asked == [f"number {number}" for number in range(5)]
+        history = rig.store.transcripts.history(rig.lane(), epoch=0, head=10, limit=10)
+        assert [entry.text for entry in history][1::2] == [
+            f"#{number + 1} number {number}" for number in range(5)
+        ]
+
+
+@pytest.mark.req("J4")
+async def test_j4_sessions_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        stuck = await rig.say("[[hang]]", chat="ann")
+        quick = await rig.say("hello", chat="bob")
+
+        assert await rig.outcome(quick) == "answered"
+        record = rig.store.inbox.get(stuck)
+        assert record is not None
+        assert record.state == "running"
+
+
+@pytest.mark.req("J4")
+async def test_j4_a_lease_that_ran_out_cannot_write_anything(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, start=False) as rig:
+        message_id = await rig.say("hello")
+        frozen = await begin(rig, message_id, owner="frozen", lease_s=30)
+        rig.clock.advance(31)
+
+        write = StepWrite(message_id=message_id, person_id="p")
+        with pytest.raises(LeaseLost):
+            await rig.store.turns.step(frozen, write)
+        with pytest.raises(LeaseLost):
+            await rig.store.turns.commit(frozen, ending(rig, message_id))
+        assert await rig.store.turns.renew([frozen], expires=rig.clock.monotonic() + 30) == (
+            frozen,
+        )
+
+
+@pytest.mark.req("J4")
+async def test_j4_the_next_owner_gets_a_higher_fence_and_the_old_one_stays_out(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path, start=False) as rig:
+        message_id = await rig.say("hello")
+        old = await begin(rig, message_id, owner="old", lease_s=30)
+        rig.clock.advance(31)
+        new = await begin(rig, message_id, owner="new")
+
+        with pytest.raises(LeaseLost):
+            await rig.store.turns.commit(old, ending(rig, message_id))
+        await rig.store.turns.commit(new, ending(rig, message_id))
+
+        assert new.fence == old.fence + 1
+        record = rig.store.inbox.get(message_id)
+        assert record is not None
+        assert record.outcome is Outcome.ANSWERED
+
+
+@pytest.mark.req("J4")
+async def test_j4_two_workers_cannot_both_take_a_lane(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, start=False) as rig:
+        message_id = await rig.say("hello")
+        await begin(rig, message_id, owner="first")
+
+        with pytest.raises(LeaseLost):
+            await begin(rig, message_id, owner="second")
+
+
+@pytest.mark.req("J4")
+async def test_j4_at_boot_the_leases_of_the_dead_are_void_at_once(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, start=False) as rig:
+        message_id = await rig.say("hello")
+        await begin(rig, message_id, owner="dead", lease_s=10_000)
+
+    async with open_rig(tmp_path) as rig:
+        assert await rig.outcome(message_id) == "answered"
+
+
+@pytest.mark.req("J5")
+async def test_j5_a_reset_beside_a_running_turn_does_not_lose_it(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        await rig.answer("before")
+        running = await rig.say("[[hang:0]] during")
+        await rig.until(lambda: len(rig.model.calls) == 2)
+        await rig.answer("/new")
+
+        assert await rig.outcome(running) == "interrupted"
+        assert await rig.answer("after") == "#1 after"
+        old = rig.store.transcripts.history(rig.lane(), epoch=0, head=99, limit=99)
+        assert [entry.text for entry in old] == ["before", "#1 before", "[[hang:0]] during"]
+
+
+@pytest.mark.req("J6", "W16")
+async def test_j6_stop_passes_a_running_turn_and_leaves_queued_messages_alone(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path) as rig:
+        running = await rig.say("[[hang]]")
+        queued = await rig.say("next")
+        await rig.until(lambda: len(rig.model.calls) == 1)
+
+        stopped = await rig.answer("/stop")
+
+        assert stopped == "Stopped."
+        assert await rig.outcome(running) == "interrupted"
+        assert await rig.outcome(queued) == "answered"
+
+
+@pytest.mark.req("J6")
+async def test_j6_a_stop_that_was_committed_holds_over_a_crash(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with open_rig(tmp_path, clock=clock) as rig:
+        running = await rig.say("[[hang]]")
+        await rig.until(lambda: len(rig.model.calls) == 1)
+    async with open_rig(tmp_path, clock=clock, start=False) as rig:
+        stop = await rig.say("/stop")
+
+    async with open_rig(tmp_path, clock=clock) as rig:
+        assert await rig.outcome(stop) == "answered"
+        assert await rig.outcome(running) == "interrupted"
+
+
+@pytest.mark.req("J6")
+async def test_j6_status_answers_while_a_turn_runs(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        running = await rig.say("[[hang]]")
+        await rig.until(lambda: len(rig.model.calls) == 1)
+
+        assert running in await rig.answer("/status")
+        assert await rig.answer("/stop") == "Stopped."
+        assert "idle" in await rig.answer("/status")

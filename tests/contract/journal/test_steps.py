@@ -1,0 +1,233 @@
+"""J7 to J9: what a turn did is written before and after, and a crash goes on from there."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hermes.ports.clock import ManualClock
+from hermes.ports.tool import ToolTraits
+from hermes.testing.model_script import ScriptedTurn, Seen
+from tests.contract.journal.rig import Rig, RunTool, open_rig
+
+IDEMPOTENT = ToolTraits(idempotent=True)
+ASKING = ToolTraits(needs_approval=True)
+
+
+def steps(rig: Rig, message_id: str) -> list[tuple[str, str]]:
+    return [(step.kind, step.state) for step in rig.timeline(message_id).steps]
+
+
+@pytest.mark.req("J7")
+async def test_j7_resuming_uses_what_was_prepared_and_not_what_is_configured_now(
+    tmp_path: Path,
+) -> None:
+    clock = ManualClock()
+    first = {"AGENTS__MAIN__SYSTEM_PROMPT": "The first prompt."}
+    second = {"AGENTS__MAIN__SYSTEM_PROMPT": "The second prompt."}
+    async with open_rig(tmp_path, clock=clock, settings=first) as rig:
+        await rig.answer("hello")
+        message_id = await rig.say("[[hang]] again")
+        await rig.until(lambda: len(rig.model.calls) == 2)
+        frozen = rig.model.calls[-1].request
+
+    async with open_rig(tmp_path, clock=clock, script=_plain, settings=second) as rig:
+        await rig.outcome(message_id)
+        assert rig.model.calls[0].request == frozen
+        await rig.answer("later")
+        assert rig.model.calls[1].request.system == ("The second prompt.",)
+
+
+@pytest.mark.req("J8", "A8")
+async def test_j8_a_model_call_that_was_cut_off_is_repeated_at_the_platforms_cost(
+    tmp_path: Path,
+) -> None:
+    clock = ManualClock()
+    async with open_rig(tmp_path, clock=clock) as rig:
+        message_id = await rig.say("[[hang]] hello")
+        await rig.until(lambda: len(rig.model.calls) == 1)
+
+    async with open_rig(tmp_path, clock=clock, script=_plain) as rig:
+        assert await rig.outcome(message_id) == "answered"
+        story = rig.timeline(message_id)
+
+        assert steps(rig, message_id) == [
+            ("prepared", "done"),
+            ("model", "lost"),
+            ("model", "done"),
+        ]
+        assert [step.payer for step in story.steps] == ["person", "platform", "person"]
+        assert story.interaction is not None
+        assert story.interaction["platform_tokens"] > 0
+        assert [(line["kind"], line["amount"]) for line in story.ledger] == [("capture", -1)]
+        assert "resumed" in rig.kinds(message_id)
+
+
+@pytest.mark.req("J8")
+async def test_j8_a_tool_that_is_not_idempotent_is_never_run_twice(tmp_path: Path) -> None:
+    clock = ManualClock()
+    hanging = RunTool("pay", lambda _: asyncio.Event().wait())
+    async with open_rig(tmp_path, clock=clock, tools=(hanging,)) as rig:
+        message_id = await rig.say("[[tool:pay]] once")
+        await rig.until(lambda: hanging.runs == 1)
+
+    after = RunTool("pay")
+    async with open_rig(tmp_path, clock=clock, tools=(after,)) as rig:
+        assert await rig.outcome(message_id) == "answered"
+
+        assert after.runs == 0
+        assert ("tool", "unknown") in steps(rig, message_id)
+        told = rig.model.calls[0].request.messages[-1]
+        assert told.role == "tool"
+        assert "outcome unknown" in msgspec.json.encode(told).decode()
+
+
+@pytest.mark.req("J8")
+async def test_j8_an_idempotent_tool_is_run_again(tmp_path: Path) -> None:
+    clock = ManualClock()
+    hanging = RunTool("look", lambda _: asyncio.Event().wait(), traits=IDEMPOTENT)
+    async with open_rig(tmp_path, clock=clock, tools=(hanging,)) as rig:
+        message_id = await rig.say("[[tool:look]] again")
+        await rig.until(lambda: hanging.runs == 1)
+
+    after = RunTool("look", traits=IDEMPOTENT)
+    async with open_rig(tmp_path, clock=clock, tools=(after,)) as rig:
+        assert await rig.outcome(message_id) == "answered"
+
+        assert after.runs == 1
+        assert [state for kind, state in steps(rig, message_id) if kind == "tool"] == [
+            "lost",
+            "done",
+        ]
+
+
+@pytest.mark.req("J8")
+async def test_j8_what_ended_before_the_crash_is_not_done_again(tmp_path: Path) -> None:
+    clock = ManualClock()
+    tool = RunTool("look")
+    slow = RunTool("wait", lambda _: asyncio.Event().wait(), traits=IDEMPOTENT)
+    async with open_rig(tmp_path, clock=clock, tools=(tool, slow)) as rig:
+        message_id = await rig.say("[[tool:look]] [[tool:wait]] both")
+        await rig.until(lambda: slow.runs == 1)
+
+    again = RunTool("look"), RunTool("wait", traits=IDEMPOTENT)
+    async with open_rig(tmp_path, clock=clock, tools=again) as rig:
+        assert await rig.outcome(message_id) == "answered"
+
+        assert (tool.runs, again[0].runs, again[1].runs) == (1, 0, 1)
+        assert len(rig.model.calls) == 1
+        result = rig.store.inbox.result(message_id)
+        assert result is not None
+        assert [use.name for use in result.tool_calls] == ["look", "wait"]
+
+
+@pytest.mark.req("J9")
+async def test_j9_an_approval_parks_the_turn_over_a_restart_and_any_time(tmp_path: Path) -> None:
+    clock = ManualClock()
+    tool = RunTool("pay", traits=ASKING)
+    settings = {"APPROVALS__EXPIRE_AFTER_S": "99999"}
+    async with open_rig(tmp_path, clock=clock, tools=(tool,), settings=settings) as rig:
+        message_id = await rig.say('[[tool:pay {"to":"bob"}]] please')
+        assert await rig.outcome(message_id) == "parked"
+        view = rig.store.turns.view(rig.lane())
+        assert view.waiting_on is not None
+        assert [line["kind"] for line in rig.timeline(message_id).ledger] == ["hold"]
+    clock.advance(7200)
+
+    async with open_rig(tmp_path, clock=clock, tools=(tool,), settings=settings) as rig:
+        assert await rig.answer("/approve") == "Approved."
+        assert await rig.outcome(message_id) == "answered"
+
+        assert tool.runs == 1
+        ledger = rig.timeline(message_id).ledger
+        assert [(line["kind"], line["amount"]) for line in ledger] == [("capture", -1)]
+
+
+@pytest.mark.req("J9")
+async def test_j9_a_denied_tool_is_not_run_and_the_model_is_told(tmp_path: Path) -> None:
+    tool = RunTool("pay", traits=ASKING)
+    async with open_rig(tmp_path, tools=(tool,)) as rig:
+        message_id = await rig.say("[[tool:pay]] please")
+        await rig.outcome(message_id)
+
+        assert await rig.answer("/deny") == "Denied."
+        assert await rig.outcome(message_id) == "answered"
+        assert tool.runs == 0
+        result = rig.store.inbox.result(message_id)
+        assert result is not None
+        assert "was not run" in result.text
+
+
+@pytest.mark.req("J9")
+async def test_j9_an_approval_expires(tmp_path: Path) -> None:
+    tool = RunTool("pay", traits=ASKING)
+    async with open_rig(tmp_path, tools=(tool,)) as rig:
+        message_id = await rig.say("[[tool:pay]] please")
+        await rig.outcome(message_id)
+
+        rig.clock.advance(3601)
+        await rig.core.upkeep.round()
+
+        assert await rig.outcome(message_id) == "answered"
+        assert tool.runs == 0
+
+
+@pytest.mark.req("J9")
+async def test_j9_a_new_message_under_the_interrupt_policy_denies(tmp_path: Path) -> None:
+    tool = RunTool("pay", traits=ASKING)
+    async with open_rig(tmp_path, tools=(tool,)) as rig:
+        message_id = await rig.say("[[tool:pay]] please", platform="push")
+        await rig.outcome(message_id)
+
+        answer = await rig.answer("never mind", platform="push")
+
+        assert await rig.outcome(message_id) == "interrupted"
+        assert tool.runs == 0
+        assert answer.endswith("never mind")
+
+
+@pytest.mark.req("J9")
+async def test_j9_in_groups_only_admins_approve(tmp_path: Path) -> None:
+    tool = RunTool("pay", traits=ASKING)
+    admins = {"APPROVALS__ADMINS": '["rest:boss"]'}
+    async with open_rig(tmp_path, tools=(tool,), settings=admins) as rig:
+        message_id = await rig.say(
+            "[[tool:pay]] please", user="ann", chat="room", chat_type="group"
+        )
+        await rig.outcome(message_id)
+        lane = "agent:main:rest:group:room:ann"
+        approval = rig.store.approvals.waiting(lane)
+        assert approval is not None
+
+        by_ann = await rig.answer(
+            f"/approve {approval.id}", user="ann", chat="room", chat_type="group"
+        )
+        by_boss = await rig.answer(
+            f"/approve {approval.id}", user="boss", chat="room", chat_type="group"
+        )
+
+        assert "only admins" in by_ann
+        assert by_boss == "Approved."
+        assert await rig.outcome(message_id) == "answered"
+        assert tool.runs == 1
+
+
+@pytest.mark.req("J9")
+async def test_j9_nobody_approves_their_own_where_the_policy_says_so(tmp_path: Path) -> None:
+    tool = RunTool("pay", traits=ASKING)
+    policy = {"APPROVALS__ALLOW_SELF": "false", "APPROVALS__ADMINS": '["rest:boss"]'}
+    async with open_rig(tmp_path, tools=(tool,), settings=policy) as rig:
+        message_id = await rig.say("[[tool:pay]] please")
+        await rig.outcome(message_id)
+        approval = rig.store.approvals.waiting(rig.lane())
+        assert approval is not None
+
+        assert "somebody else" in await rig.answer("/approve")
+        assert await rig.answer(f"/approve {approval.id}", chat="boss") == "Approved."
+        assert await rig.outcome(message_id) == "answered"
+
+
+def _plain(_seen: Seen, number: int) -> ScriptedTurn:
+    """Answer whatever is asked; the directives in the text were for the process that died."""
+    return ScriptedTurn(text=f"call {number}")

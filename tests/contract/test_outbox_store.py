@@ -1,0 +1,338 @@
+"""One suite over the outbox store and its in-memory twin: what the sender relies on."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from hermes.errors import GuardFailed, LeaseLost
+from hermes.message.event import MessageEvent
+from hermes.message.ids import make_id
+from hermes.message.outcome import DeliveryState, Outcome
+from hermes.message.parts import TextPart
+from hermes.message.source import Source
+from hermes.ports.channel import Target
+from hermes.ports.clock import ManualClock
+from hermes.ports.records import (
+    Begin,
+    Commit,
+    DeliveryRecord,
+    Lease,
+    NewDelivery,
+    NewMessage,
+    Result,
+)
+from hermes.ports.store import OutboxStore
+from hermes.store.sqlite.seal import make_store_keys
+from hermes.store.sqlite.store import SqliteStore, StoreOptions
+from hermes.testing.outbox_store import MemoryOutboxStore
+
+Purpose = Literal["reply", "tool", "notice"]
+
+
+def new_delivery(name: str, *, chat: str, purpose: Purpose, preview: bool = False) -> NewDelivery:
+    return NewDelivery(
+        id=name,
+        target=Target(platform="memory", account="a", chat_id=chat),
+        parts=None if preview else (TextPart(name),),
+        state=DeliveryState.PREVIEW if preview else DeliveryState.PENDING,
+        purpose=purpose,
+    )
+
+
+class MemoryRig:
+    """The twin."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.store = MemoryOutboxStore(self.clock)
+        self.outbox: OutboxStore = self.store
+        self.leases: dict[str, Lease] = {}
+
+    async def begin(self, name: str) -> Lease:
+        self.leases[name] = self.store.lease(name)
+        return self.leases[name]
+
+    async def commit(self, name: str, *, chat: str = "c1", purpose: Purpose = "reply") -> None:
+        self.store.commit(new_delivery(name, chat=chat, purpose=purpose), message_id=name)
+
+    async def recover(self) -> None:
+        self.store.recover()
+
+    async def lose(self, name: str) -> None:
+        self.store.lease(name)
+
+    def row(self, name: str) -> DeliveryRecord:
+        return self.store.get(name)
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+class SqliteRig:
+    """The real one; each delivery has a message and a turn of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.clock = ManualClock()
+        self.store = SqliteStore(
+            folder / "hermes.db",
+            key_file=make_store_keys(),
+            clock=self.clock,
+            make_id=make_id,
+            options=StoreOptions(synchronous="NORMAL"),
+        )
+        self.outbox: OutboxStore = self.store.outbox
+        self.leases: dict[str, Lease] = {}
+        self.people: dict[str, str] = {}
+
+    async def begin(self, name: str) -> Lease:
+        source = Source(platform="memory", chat_id=name, user_id="u1")
+        event = MessageEvent(
+            account="a",
+            route="r",
+            external_id=name,
+            source=source,
+            parts=(TextPart("hi"),),
+            at=self.clock.now(),
+        )
+        await self.store.inbox.accept(
+            NewMessage(
+                id=f"m_{name}",
+                lane=name,
+                event=event,
+                identity=b"i",
+                received_at=self.clock.now(),
+            )
+        )
+        return await self._take(name)
+
+    async def _take(self, name: str) -> Lease:
+        view = self.store.turns.view(name)
+        assert view.message is not None
+        self.people[name] = view.message.person_id
+        self.leases[name] = await self.store.turns.begin(
+            Begin(
+                lane=name,
+                owner="w",
+                fence=view.fence,
+                expires=self.clock.monotonic() + 99999.0,
+                message_id=view.message.id,
+                person_id=view.message.person_id,
+                at=self.clock.now(),
+            )
+        )
+        return self.leases[name]
+
+    async def commit(self, name: str, *, chat: str = "c1", purpose: Purpose = "reply") -> None:
+        lease = self.leases.get(name) or await self.begin(name)
+        view = self.store.turns.view(name)
+        await self.store.turns.commit(
+            lease,
+            Commit(
+                message_id=f"m_{name}",
+                person_id=self.people[name],
+                outcome=Outcome.ANSWERED,
+                result=Result(text=""),
+                at=self.clock.now(),
+                epoch=view.epoch,
+                deliveries=(new_delivery(name, chat=chat, purpose=purpose),),
+            ),
+        )
+
+    async def recover(self) -> None:
+        await self.store.recover()
+        for name in self.leases:
+            if self.store.turns.view(name).message is not None:
+                await self._take(name)
+
+    async def lose(self, name: str) -> None:
+        await self.store.recover()
+        await self._take(name)
+
+    def row(self, name: str) -> DeliveryRecord:
+        return self.store.outbox.of_message(f"m_{name}")[0]
+
+    async def close(self) -> None:
+        await self.store.close()
+
+
+Rig = MemoryRig | SqliteRig
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def rig(request, tmp_path: Path) -> AsyncIterator[Rig]:
+    made: Rig = MemoryRig() if request.param == "memory" else SqliteRig(tmp_path)
+    yield made
+    await made.close()
+
+
+def due(rig: Rig) -> list[str]:
+    return [row.id for row in rig.outbox.due("memory", rig.clock.now(), limit=99)]
+
+
+async def preview(rig: Rig, name: str) -> Lease:
+    lease = await rig.begin(name)
+    await rig.outbox.open_preview(
+        lease,
+        new_delivery(name, chat="c1", purpose="reply", preview=True),
+        message_id=f"m_{name}",
+        person_id="p",
+    )
+    return lease
+
+
+@pytest.mark.req("J18")
+async def test_each_chat_offers_its_oldest_open_reply(rig) -> None:
+    await rig.commit("a1")
+    await rig.commit("a2")
+    await rig.commit("b1", chat="c2")
+
+    assert due(rig) == ["a1", "b1"]
+
+
+@pytest.mark.req("J18")
+async def test_a_retrying_reply_holds_back_its_chat_and_unknown_and_dead_do_not(rig) -> None:
+    now = rig.clock.now()
+    for chat in ("retry", "unknown", "dead"):
+        await rig.commit(f"{chat}1", chat=chat)
+        await rig.commit(f"{chat}2", chat=chat)
+        await rig.outbox.sending(f"{chat}1", chunk=0, at=now)
+    await rig.outbox.retry("retry1", at=now + 60.0, failure="rate_limited", counts=True)
+    await rig.outbox.unknown("unknown1", at=now)
+    await rig.outbox.dead("dead1", failure="rejected", at=now)
+
+    assert due(rig) == ["unknown2", "dead2"]
+
+
+@pytest.mark.req("J18")
+async def test_a_reply_on_the_wire_holds_back_its_chat(rig) -> None:
+    await rig.commit("a1")
+    await rig.commit("a2")
+
+    await rig.outbox.sending("a1", chunk=0, at=rig.clock.now())
+
+    assert due(rig) == []
+
+
+@pytest.mark.req("A28")
+async def test_only_a_retry_that_counts_uses_up_an_attempt(rig) -> None:
+    await rig.commit("a1")
+    now = rig.clock.now()
+
+    await rig.outbox.retry("a1", at=now, failure="rate_limited", counts=False)
+    await rig.outbox.retry("a1", at=now, failure="rate_limited", counts=True)
+
+    assert (rig.row("a1").attempts, rig.row("a1").failure) == (1, "rate_limited")
+
+
+@pytest.mark.req("J18")
+async def test_after_a_chunk_the_row_waits_with_the_next_and_is_not_on_the_wire(rig) -> None:
+    await rig.commit("a1")
+    now = rig.clock.now()
+    await rig.outbox.sending("a1", chunk=0, at=now)
+
+    await rig.outbox.chunk_sent("a1", chunk=0, platform_message_id="x1", last=False, at=now)
+    await rig.recover()
+
+    row = rig.row("a1")
+    assert (row.state, row.chunk, row.platform_message_id) == ("pending", 1, "x1")
+
+
+@pytest.mark.req("J16", "J17")
+async def test_what_was_on_the_wire_is_unknown_after_a_crash(rig) -> None:
+    await rig.commit("a1")
+    await rig.outbox.sending("a1", chunk=0, at=rig.clock.now())
+
+    await rig.recover()
+
+    assert [row.id for row in rig.outbox.unsettled("memory")] == ["a1"]
+    assert rig.row("a1").failure == "network_timeout"
+
+
+@pytest.mark.req("J17")
+@pytest.mark.parametrize("mark", ["possible_repeat", "edit_rejected"])
+async def test_a_mark_survives_a_crash_and_a_lost_answer(rig, mark) -> None:
+    now = rig.clock.now()
+    await rig.commit("crashed")
+    await rig.commit("lost", chat="c2")
+    for name in ("crashed", "lost"):
+        await rig.outbox.retry(name, at=now, failure=mark, counts=False)
+        await rig.outbox.sending(name, chunk=0, at=now)
+
+    await rig.outbox.unknown("lost", at=now)
+    await rig.recover()
+
+    assert [rig.row(name).failure for name in ("crashed", "lost")] == [mark, mark]
+
+
+@pytest.mark.req("J17")
+async def test_a_held_reply_is_unknown_but_no_longer_unsettled(rig) -> None:
+    await rig.commit("a1")
+    await rig.outbox.sending("a1", chunk=0, at=rig.clock.now())
+    await rig.outbox.unknown("a1", at=rig.clock.now())
+
+    await rig.outbox.hold("a1", at=rig.clock.now())
+
+    assert (rig.row("a1").state, rig.outbox.unsettled("memory")) == ("unknown", ())
+
+
+@pytest.mark.req("J16")
+async def test_the_commit_gives_a_preview_its_parts_and_its_age(rig) -> None:
+    lease = await preview(rig, "a1")
+    await rig.outbox.preview_sent(lease, "a1", platform_message_id="x1")
+    assert due(rig) == []
+    rig.clock.advance(50.0)
+
+    await rig.commit("a1")
+
+    row = rig.row("a1")
+    assert (row.state, row.platform_message_id, row.parts) == ("pending", "x1", (TextPart("a1"),))
+    assert row.created_at == rig.clock.now()
+
+
+@pytest.mark.req("J16")
+async def test_a_preview_without_an_id_is_unknown_after_a_crash_and_unsettled_once_committed(
+    rig,
+) -> None:
+    await preview(rig, "a1")
+    await rig.recover()
+    assert (rig.row("a1").state, rig.outbox.unsettled("memory")) == ("unknown", ())
+
+    await rig.commit("a1")
+
+    assert [row.id for row in rig.outbox.unsettled("memory")] == ["a1"]
+    assert rig.row("a1").sending_at is None
+
+
+@pytest.mark.req("J16")
+async def test_a_preview_that_was_found_again_is_a_preview(rig) -> None:
+    await preview(rig, "a1")
+    await rig.recover()
+    lease = rig.leases["a1"]
+
+    await rig.outbox.preview_sent(lease, "a1", platform_message_id="x1")
+
+    assert (rig.row("a1").state, rig.row("a1").platform_message_id) == ("preview", "x1")
+
+
+@pytest.mark.req("J4", "J16")
+async def test_a_lost_lease_writes_no_preview(rig) -> None:
+    lease = await preview(rig, "a1")
+    await rig.lose("a1")
+
+    with pytest.raises(LeaseLost):
+        await rig.outbox.preview_sent(lease, "a1", platform_message_id="x1")
+
+
+@pytest.mark.req("J19")
+async def test_what_is_sent_cannot_become_anything_else(rig) -> None:
+    await rig.commit("a1")
+    now = rig.clock.now()
+    await rig.outbox.sending("a1", chunk=0, at=now)
+    await rig.outbox.chunk_sent("a1", chunk=0, platform_message_id="x1", last=True, at=now)
+
+    with pytest.raises(GuardFailed):
+        await rig.outbox.retry("a1", at=now, failure="rate_limited", counts=False)
+
+    assert (rig.row("a1").state, rig.outbox.waiting()) == ("sent", 0)

@@ -1,0 +1,162 @@
+"""A gateway on a loopback port: the real server and channels over the in-memory door.
+
+`Gateway` is all that the HTTP and browser tests know. Another fixture can hand out the same
+value over the whole gateway; then only `script` has to be played by its model.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from starlette.types import ASGIApp
+
+from hermes.channels.rest.channel import RestChannel, RestSettings
+from hermes.channels.web.channel import WebChannel, WebSettings
+from hermes.errors import Unauthenticated
+from hermes.message.ids import make_id
+from hermes.net.same_origin import Origins
+from hermes.plugins.manifest import load_capabilities
+from hermes.ports.channel import Accept, Capabilities, HttpRequest, HttpResponse
+from hermes.ports.clock import SystemClock
+from hermes.server.app import build_app
+from hermes.server.auth import StoredAccess
+from hermes.server.control_routes import Control
+from hermes.server.listen import HttpServer, ServeSettings, address_of, bind
+from hermes.server.webhooks import WebhookLimits
+from hermes.testing.access import MemoryAccessStore
+from hermes.testing.door import MemoryDoor
+from hermes.testing.door_script import Script
+
+LOCAL_TOKEN = "local-secret"
+
+
+@dataclass
+class Options:
+    """What a test may set before the gateway starts."""
+
+    rest: RestSettings = field(default_factory=RestSettings)
+    web: WebSettings = field(default_factory=WebSettings)
+    public_url: str | None = None
+    demo: bool = True
+
+
+@dataclass
+class Gateway:
+    """A running gateway and what its tests hold in their hands."""
+
+    url: str
+    token: str
+    access: StoredAccess
+    door: MemoryDoor
+    script: Script
+    reasons: list[str]
+    local_token: str = LOCAL_TOKEN
+
+    @property
+    def bearer(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.token}"}
+
+    @property
+    def local(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.local_token}"}
+
+    async def link(self) -> str:
+        return f"{self.url}/signin?code={await self.access.make_signin_code()}"
+
+    async def cookie(self) -> dict[str, str]:
+        session = await self.access.sign_in(await self.access.make_signin_code())
+        return {"cookie": f"hermes_session={session}", "origin": self.url}
+
+
+class EchoWebhook:
+    """A webhook channel that authenticates by a header and says what it was given."""
+
+    name = "echo"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(delivery="push")
+
+    async def connect(self, accept: Accept) -> None:
+        pass
+
+    async def disconnect(self) -> None:
+        pass
+
+    async def webhook(self, request: HttpRequest) -> HttpResponse:
+        if request.headers.get("x-signature") != "good":
+            raise Unauthenticated("The signature does not fit the body.")
+        if request.body == b"break":
+            raise RuntimeError("a secret from inside")
+        text = f"{request.method} {request.path} {request.query} ".encode() + request.body
+        return HttpResponse(status=201, body=text, content_type="text/plain", headers={"x-a": "b"})
+
+
+@asynccontextmanager
+async def running_gateway(options: Options) -> AsyncIterator[Gateway]:
+    """Start a gateway on a free loopback port; ends it and every turn afterwards."""
+    access = StoredAccess(MemoryAccessStore(), clock=SystemClock(), local_token=LOCAL_TOKEN)
+    script = Script()
+    door = MemoryDoor(script, access=access, clock=SystemClock(), make_id=make_id)
+    listener = bind("127.0.0.1", 0)
+    gateway = Gateway(
+        url=address_of(listener),
+        token=await access.make_token("test"),
+        access=access,
+        door=door,
+        script=script,
+        reasons=[],
+    )
+    server = HttpServer(_app(gateway, options), listener, settings=ServeSettings(stop_s=1))
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.serve())
+        await server.wait_started()
+        try:
+            yield gateway
+        finally:
+            await door.close()
+            server.stop()
+
+
+def _app(gateway: Gateway, options: Options) -> ASGIApp:
+    origins = Origins(bound_host="127.0.0.1", public_url=options.public_url)
+    rest = RestChannel(
+        options.rest,
+        capabilities=load_capabilities("hermes.channels.rest"),
+        origins=origins,
+        clock=SystemClock(),
+        make_id=make_id,
+    )
+    web = WebChannel(
+        options.web,
+        capabilities=load_capabilities("hermes.channels.web"),
+        access=gateway.access,
+        info=lambda: {"model": "scripted", "demo": options.demo},
+        origins=origins,
+        clock=SystemClock(),
+        make_id=make_id,
+    )
+    return build_app(
+        gateway.door,
+        channels=[rest, web],
+        webhooks={"echo": EchoWebhook()},
+        control=_control(gateway),
+        ready=lambda: gateway.reasons,
+        origins=origins,
+        make_id=make_id,
+        limits=WebhookLimits(body_bytes=1000),
+    )
+
+
+def _control(gateway: Gateway) -> Control:
+    async def status() -> object:
+        return {"state": "connected"}
+
+    async def why(name: str, _include_text: bool) -> object | None:
+        return {"id": name} if name == "m/1" else None
+
+    async def link() -> object:
+        return {"url": await gateway.link()}
+
+    return Control(status=status, why=why, link=link)

@@ -1,0 +1,50 @@
+"""The REST body becomes the one event shape."""
+
+import pytest
+
+from hermes.channels.rest.inbound import RestMessage, read_message, to_event
+from hermes.message.event import MessageEvent
+from hermes.message.parts import TextPart
+from hermes.message.source import Source
+
+
+def made_id(prefix: str) -> str:
+    return f"{prefix}_made"
+
+
+@pytest.mark.req("A2", "W11")
+def test_a_whole_body_becomes_an_event() -> None:
+    raw = b'{"sender":"ann","text":"hi","conversation":"c","id":"7","agent":"main"}'
+    event = to_event(read_message(raw), now=5.0, make_id=made_id)
+    assert event == MessageEvent(
+        account="default",
+        route="api",
+        external_id="7",
+        source=Source(platform="rest", chat_id="c", chat_type="dm", user_id="ann"),
+        parts=(TextPart("hi"),),
+        at=5.0,
+        agent="main",
+    )
+
+
+@pytest.mark.req("A2")
+def test_without_conversation_and_id_the_sender_and_a_new_id_stand_in() -> None:
+    event = to_event(RestMessage("ann", "hi"), now=5.0, make_id=made_id)
+    assert (event.source.chat_id, event.external_id, event.agent) == ("ann", "x_made", None)
+
+
+@pytest.mark.req("W18")
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("/stop", "command"),
+        ("/model gpt", "command"),
+        ("/reload-mcp", "command"),
+        ("/etc/passwd is a file", "text"),
+        ("/", "text"),
+        ("// note", "text"),
+        (" /stop", "text"),
+    ],
+)
+def test_only_a_slash_word_is_a_command(text: str, kind: str) -> None:
+    assert to_event(RestMessage("ann", text), now=0.0, make_id=made_id).type == kind

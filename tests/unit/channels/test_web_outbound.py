@@ -1,0 +1,87 @@
+"""Conversations as the page reads them."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from hermes.channels.web.inbound import StopRequest, WebMessage, to_event, to_stop_event
+from hermes.channels.web.outbound import conversation_json, conversations_json
+from hermes.message.event import MessageEvent
+from hermes.message.outcome import BusyPolicy, MessageState, Outcome
+from hermes.message.reply import Usage
+from hermes.ports.door import MessageStatus
+from hermes.ports.records import MessageRecord, Result
+
+
+def status(event: MessageEvent | None, result: Result | None) -> MessageStatus:
+    record = MessageRecord(
+        id="m_1",
+        seq=1,
+        lane="l",
+        person_id="p",
+        event=event,
+        state=MessageState.DONE if result else MessageState.RUNNING,
+        busy=BusyPolicy.QUEUE,
+        control=False,
+        received_at=3.0,
+        attempts=0,
+        external_id="1",
+        platform="web",
+        outcome=Outcome.ANSWERED if result else None,
+    )
+    return MessageStatus(record, result)
+
+
+def as_json(value: object) -> dict[str, Any]:
+    return msgspec.json.decode(msgspec.json.encode(value), type=dict[str, Any])
+
+
+@pytest.mark.req("W9", "J6")
+def test_a_conversation_shows_messages_and_not_the_pages_own_stops() -> None:
+    asked = to_event(WebMessage("c", "hi", "1"), now=0.0)
+    stop = to_stop_event(StopRequest("c"), now=0.0, make_id=lambda prefix: prefix)
+    answer = Result(text="day", usage=Usage(1, 2, cost_usd=0.5), model="m")
+    shown = conversation_json("c", [status(asked, answer), status(stop, None)])
+    assert as_json(shown) == {
+        "id": "c",
+        "messages": [
+            {
+                "text": "hi",
+                "at": 3.0,
+                "turn": {
+                    "id": "m_1",
+                    "state": "done",
+                    "outcome": "answered",
+                    "conversation": "c",
+                    "reply": "day",
+                    "tokens_in": 1,
+                    "tokens_out": 2,
+                    "cost_usd": 0.5,
+                    "model": "m",
+                    "tool_calls": [],
+                    "duplicate": False,
+                },
+            }
+        ],
+    }
+
+
+@pytest.mark.req("J24")
+def test_an_erased_message_has_no_text() -> None:
+    (message,) = as_json(conversation_json("c", [status(None, None)]))["messages"]
+    assert (message["text"], message["turn"]["conversation"]) == (None, None)
+
+
+@pytest.mark.req("W9")
+def test_the_list_of_conversations_keeps_its_order() -> None:
+    rows: list[dict[str, Any]] = [
+        {"chat_id": "b", "title": "About b", "used_at": 2.0},
+        {"chat_id": "a"},
+    ]
+    assert as_json(conversations_json(rows)) == {
+        "conversations": [
+            {"id": "b", "title": "About b", "at": 2.0},
+            {"id": "a", "title": "", "at": 0.0},
+        ]
+    }

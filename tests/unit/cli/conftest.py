@@ -1,0 +1,68 @@
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+Hermes = Callable[..., "subprocess.CompletedProcess[str]"]
+STAND_IN = Path(__file__).with_name("stand_in_gateway.py")
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    return {"HERMES_HOME": str(home), "HOME": str(home), "PATH": "/usr/bin:/bin", **more}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+@pytest.fixture
+def hermes(home: Path) -> Hermes:
+    """Runs the real command in its own process."""
+
+    def run(*arguments: str, text: str = "", **environ: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-m", "hermes", *arguments],
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env=environment(home, **environ),
+        )
+
+    return run
+
+
+@pytest.fixture
+def model() -> Iterator[dict[str, str]]:
+    """A model server that echoes; its value is the environment that configures it."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hermes.testing.model_server", "--port", "0"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    port = json.loads(process.stdout.readline())["port"]
+    yield {"OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1", "OPENAI_API_KEY": "stand-in-key"}
+    process.communicate()
+
+
+@pytest.fixture
+def gateway(home: Path) -> Iterator["subprocess.Popen[str]"]:
+    """A gateway that runs in the home."""
+    process = subprocess.Popen(
+        [sys.executable, str(STAND_IN), str(home)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    yield process
+    process.kill()
+    process.wait()
+    process.stdout.close()

@@ -1,0 +1,137 @@
+"""A gateway process for tests of the command line: the real server, instance and REST channel in
+front of the in-memory door. Run it with a home folder; it prints `ready` once it answers.
+
+What is said decides: `slow` stands still after a first piece until it is stopped, `loud` answers
+in Markdown, `fail` fails, `odd` holds terminal control codes, everything else is echoed.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+from hermes import __version__
+from hermes.channels.rest.channel import RestChannel, RestSettings
+from hermes.control.status import ChannelStatus, ProviderStatus, StatusReport, StoreStatus
+from hermes.control.why import WhyReport, WhyText
+from hermes.errors import NotFound, ProviderUnavailable
+from hermes.message.ids import make_id
+from hermes.net.same_origin import Origins
+from hermes.ops.instance import Address, acquire
+from hermes.ports.channel import Capabilities
+from hermes.ports.clock import SystemClock
+from hermes.server.app import build_app
+from hermes.server.auth import StoredAccess
+from hermes.server.control_routes import Control
+from hermes.server.listen import HttpServer, ServeSettings, address_of, bind
+from hermes.testing.access import MemoryAccessStore
+from hermes.testing.door import MemoryDoor
+from hermes.testing.door_script import Hold, Note, Script
+
+TOKEN = "local-token-of-the-stand-in-gateway"
+
+
+def a_script() -> Script:
+    script = Script()
+    script.on("slow", "one moment", Hold(), "never reached")
+    script.on("loud", Note("status", "loading the model"), "# Title\n\n", "some **bold** text")
+    script.on("fail", ProviderUnavailable("no model is there"))
+    script.on("odd", "before \x1b]0;taken over\x07 after")
+    script.on("tool", Note("tool", "search"), "found it")
+    return script
+
+
+def a_status(home: Path, address: str) -> StatusReport:
+    return StatusReport(
+        running=True,
+        state="connected",
+        home=str(home),
+        version=__version__,
+        pid=os.getpid(),
+        address=address,
+        uptime_s=61.0,
+        waiting_messages=2,
+        running_turns=1,
+        store=StoreStatus(
+            writable=False, problem="the disk is full", details={"bytes": 12_345, "messages": {}}
+        ),
+        providers=(
+            ProviderStatus(name="local", model="smollm2", available=True, demonstration=True),
+        ),
+        channels=(ChannelStatus(name="rest", state="connected"),),
+    )
+
+
+def a_story(name: str, *, include_text: bool) -> WhyReport:
+    if name == "m_unknown":
+        raise NotFound("No message is known as 'm_unknown'.")
+    return WhyReport(
+        asked=name,
+        kind="message",
+        id="m_1",
+        answer="Answered after 1.2 s by local:smollm2; 1 credit captured; delivered to rest.",
+        platform="rest",
+        external_id="x\x1b[2J",
+        text=WhyText(message="hello", reply="world") if include_text else None,
+    )
+
+
+async def main(home: Path) -> int:
+    clock = SystemClock()
+    instance = acquire(home)
+    listener = bind("127.0.0.1", 0)
+    address = address_of(listener)
+    access = StoredAccess(MemoryAccessStore(), clock=clock, local_token=TOKEN)
+    door = MemoryDoor(a_script(), access=access, clock=clock, make_id=make_id, model="stand-in")
+    origins = Origins(bound_host="127.0.0.1")
+
+    async def status() -> object:
+        return a_status(home, address)
+
+    async def why(name: str, include_text: bool) -> object:
+        return a_story(name, include_text=include_text)
+
+    async def link() -> object:
+        return {"link": f"{address}/signin?code={await access.make_signin_code()}"}
+
+    rest = RestChannel(
+        RestSettings(),
+        capabilities=Capabilities(delivery="pull"),
+        origins=origins,
+        clock=clock,
+        make_id=make_id,
+    )
+    app = build_app(
+        door,
+        channels=[rest],
+        webhooks={},
+        control=Control(status=status, why=why, link=link),
+        ready=lambda: (),
+        origins=origins,
+        make_id=make_id,
+    )
+    server = HttpServer(app, listener, settings=ServeSettings(stop_s=1.0))
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, server.stop)
+    serving = asyncio.create_task(server.serve())
+    await server.wait_started()
+    instance.publish(
+        Address(
+            host="127.0.0.1",
+            port=listener.getsockname()[1],
+            token=TOKEN,
+            version=__version__,
+            started_at=clock.now(),
+        )
+    )
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    await serving
+    await door.close()
+    code = 0 if instance.take_planned_stop(clock.now()) else 75
+    instance.release()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main(Path(sys.argv[1]))))

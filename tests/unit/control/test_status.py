@@ -1,0 +1,118 @@
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from hermes.control.status import (
+    ChannelStatus,
+    Live,
+    ProviderStatus,
+    StatusReport,
+    StoreStatus,
+    live_status,
+    offline_status,
+)
+from hermes.errors import StoreError
+from hermes.ports.store import Store
+
+LIVE = Live(
+    pid=4711,
+    version="0.1.0",
+    address="http://127.0.0.1:8080",
+    started_at=1000.0,
+    running_turns=2,
+    providers=(ProviderStatus(name="local", model="smollm2", available=True, demonstration=True),),
+    channels=(ChannelStatus(name="rest", state="connected"),),
+)
+DETAILS = {"messages": {"new": 3}, "bytes": 4096}
+
+
+class _Waiting:
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def waiting(self) -> int:
+        return self._count
+
+
+class CountingStore:
+    """The part of the store that `status` reads."""
+
+    def __init__(self, problem: str | None = None, *, broken: bool = False) -> None:
+        self.inbox = _Waiting(3)
+        self.outbox = _Waiting(1)
+        self._problem = problem
+        self._broken = broken
+
+    def writable(self) -> str | None:
+        return self._problem
+
+    def status(self) -> dict[str, Any]:
+        if self._broken:
+            raise StoreError("the database file is damaged")
+        return DETAILS
+
+
+def a_store(problem: str | None = None, *, broken: bool = False) -> Store:
+    return cast("Store", CountingStore(problem, broken=broken))
+
+
+@pytest.mark.req("W7")
+def test_a_running_gateway_tells_everything_at_once():
+    report = live_status(a_store(), LIVE, home="/h", now=1060.04)
+
+    assert report == StatusReport(
+        running=True,
+        state="connected",
+        home="/h",
+        version="0.1.0",
+        pid=4711,
+        address="http://127.0.0.1:8080",
+        uptime_s=60.0,
+        draining=False,
+        waiting_messages=3,
+        waiting_deliveries=1,
+        running_turns=2,
+        store=StoreStatus(writable=True, details=DETAILS),
+        providers=LIVE.providers,
+        channels=LIVE.channels,
+    )
+
+
+@pytest.mark.req("W7", "W3")
+def test_a_draining_gateway_says_so():
+    live = msgspec.structs.replace(LIVE, state="draining")
+
+    assert live_status(a_store(), live, home="/h", now=1000.0).draining
+
+
+@pytest.mark.req("W7", "J2")
+def test_a_full_disk_is_named_as_the_reason():
+    problem = "the disk has 3 MiB left, less than the reserve of 64 MiB"
+
+    report = live_status(a_store(problem), LIVE, home="/h", now=1000.0)
+
+    assert report.store == StoreStatus(writable=False, problem=problem, details=DETAILS)
+
+
+@pytest.mark.req("W7")
+def test_a_broken_store_is_a_line_of_the_report_not_an_error():
+    report = live_status(a_store(broken=True), LIVE, home="/h", now=1000.0)
+
+    assert report.store == StoreStatus(writable=False, problem="the database file is damaged")
+
+
+@pytest.mark.req("W7")
+def test_without_a_gateway_the_files_speak():
+    report = offline_status(a_store(), home="/h", version="0.1.0")
+
+    assert (report.running, report.state, report.waiting_messages) == (False, "stopped", 3)
+    assert report.store == StoreStatus(writable=True, details=DETAILS)
+
+
+@pytest.mark.req("W7")
+def test_a_home_without_files_is_told_as_empty():
+    report = offline_status(None, home="/h", version="0.1.0")
+
+    assert report.store is None
+    assert report.waiting_messages == 0

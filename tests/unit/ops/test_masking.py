@@ -1,0 +1,105 @@
+import json
+
+import pytest
+
+from hermes.ops.masking import MASK, Masker, names_a_secret
+
+SECRETS = ("sk-live-abcdefgh", 'quo"ted\\secret', "pässwörd-123", "tiny")
+
+
+@pytest.mark.req("W35")
+@pytest.mark.parametrize("secret", SECRETS[:3])
+def test_a_known_secret_is_hidden_in_text_and_in_json(secret):
+    masker = Masker(SECRETS)
+
+    assert secret not in masker.line(f"before {secret} after")
+    line = json.dumps({"text": f"a {secret} b"}, ensure_ascii=False)
+    assert json.loads(masker.line(line)) == {"text": f"a {MASK} b"}
+
+
+@pytest.mark.req("W35")
+def test_a_short_secret_is_hidden_as_a_whole_value_and_leaves_words_alone():
+    masker = Masker(SECRETS)
+
+    assert masker.fields({"a": "tiny", "b": ["tiny"]}) == {"a": MASK, "b": [MASK]}
+    assert masker.line("a tiny model") == "a tiny model"
+
+
+@pytest.mark.req("W35")
+def test_a_secret_made_at_run_time_can_be_added():
+    masker = Masker(())
+    masker.add(["made-just-now"])
+
+    assert masker.line("x made-just-now y") == f"x {MASK} y"
+
+
+@pytest.mark.req("W35")
+@pytest.mark.parametrize(
+    ("line", "hidden"),
+    [
+        ("key sk-proj-AbC123_xyz987", "AbC123_xyz987"),
+        ("Authorization: Bearer abc.def-123456", "abc.def-123456"),
+        ("authorization: basic dXNlcjpwYXNzd29yZA==", "dXNlcjpwYXNzd29yZA"),
+        ("jwt eyJhbGciOiJIUzI1.eyJzdWIiOiIx.c2ln", "eyJzdWIiOiIx"),
+        ("slack xoxb-123456789-abcdef", "123456789-abcdef"),
+        ("slack xapp-1-A0000-99999", "A0000-99999"),
+        ("google AIzaSyA1234567890abcdefghijk", "SyA1234567890abcdefghijk"),
+        ("bot123456789:AAFakeFakeFakeFakeFakeFakeFake12345", "FakeFakeFake"),
+        ("GET /x?api_key=verysecretvalue&b=1", "verysecretvalue"),
+        ("GET /x?access_token=verysecretvalue", "verysecretvalue"),
+        ("proxy http://user:passw0rd@proxy:3128/", "passw0rd"),
+    ],
+)
+def test_what_looks_like_a_secret_is_hidden(line, hidden):
+    assert hidden in line
+    masked = Masker(()).line(line)
+
+    assert hidden not in masked
+    assert MASK in masked
+
+
+@pytest.mark.req("W35")
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"tokens_in":12,"model":"local:smollm2","lane":"agent:main:rest:dm:1"}',
+        "task-list risk-free desk-top a=b c@d.example bearer of news 12:AA",
+        "http://127.0.0.1:8080/healthz?x=1",
+    ],
+)
+def test_ordinary_lines_stay_as_they_are(line):
+    assert Masker(SECRETS).line(line) == line
+
+
+@pytest.mark.req("W35")
+def test_a_key_that_names_a_secret_hides_its_value_at_any_depth():
+    fields = {
+        "headers": [{"X-Api-Key": "v", "n": 1}],
+        "bot_token": "v",
+        "tokens": 3,
+        "cookie": None,
+    }
+
+    assert Masker(()).fields(fields) == {
+        "headers": [{"X-Api-Key": MASK, "n": 1}],
+        "bot_token": MASK,
+        "tokens": 3,
+        "cookie": None,
+    }
+
+
+@pytest.mark.req("W35")
+def test_which_keys_name_a_secret():
+    secret = (
+        "token",
+        "api_key",
+        "apikey",
+        "Authorization",
+        "set-cookie",
+        "password",
+        "client_secret",
+    )
+    harmless = ("tokens", "tokens_in", "max_tokens", "key", "event", "message_id", "secretary")
+
+    assert [name for name in secret if not names_a_secret(name)] == []
+    assert [name for name in harmless if names_a_secret(name)] == []

@@ -1,0 +1,147 @@
+"""Who may speak over HTTP, and for how long."""
+
+import pytest
+
+from hermes.errors import Unauthenticated
+from hermes.ports.clock import ManualClock
+from hermes.ports.door import Caller
+from hermes.server.auth import AccessTimes, StoredAccess, session_in
+from hermes.testing.access import MemoryAccessStore
+
+
+class CountingBytes:
+    """Different bytes on every call, the same in every run."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def __call__(self, size: int) -> bytes:
+        self._count += 1
+        return self._count.to_bytes(size, "big")
+
+
+class SeenStore(MemoryAccessStore):
+    """Remembers the digests that were kept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, bytes]] = []
+
+    async def add(self, kind: str, digest: bytes, *, label: str, expires_at: float | None) -> None:
+        self.seen.append((kind, digest))
+        await super().add(kind, digest, label=label, expires_at=expires_at)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def store() -> SeenStore:
+    return SeenStore()
+
+
+@pytest.fixture
+def access(clock: ManualClock, store: SeenStore) -> StoredAccess:
+    return StoredAccess(
+        store,
+        clock=clock,
+        times=AccessTimes(code_s=60.0, session_s=1000.0),
+        local_token="local",
+        random_bytes=CountingBytes(),
+    )
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"}
+
+
+@pytest.mark.req("W35")
+async def test_a_token_is_known_and_only_its_hash_is_kept(
+    access: StoredAccess, store: SeenStore
+) -> None:
+    token = await access.make_token("ci")
+    assert await access.authenticate(bearer(token)) == Caller("token", "api")
+    assert [(kind, len(digest)) for kind, digest in store.seen] == [("token", 32)]
+    assert token.encode() not in store.seen[0][1]
+
+
+@pytest.mark.req("W35")
+async def test_the_command_line_is_the_local_caller(access: StoredAccess) -> None:
+    assert await access.authenticate(bearer("local")) == Caller("local", "cli")
+
+
+@pytest.mark.req("W35")
+async def test_a_code_works_once_and_for_a_while(access: StoredAccess, clock: ManualClock) -> None:
+    code = await access.make_signin_code()
+    session = await access.sign_in(code)
+    cookie = {"cookie": f"other=1; hermes_session={session}"}
+    assert await access.authenticate(cookie) == Caller("browser", "owner")
+    with pytest.raises(Unauthenticated, match="hermes link"):
+        await access.sign_in(code)
+    late = await access.make_signin_code()
+    clock.advance(60.0)
+    with pytest.raises(Unauthenticated, match="hermes link"):
+        await access.sign_in(late)
+
+
+@pytest.mark.req("W35")
+async def test_a_session_ends(access: StoredAccess, clock: ManualClock) -> None:
+    session = await access.sign_in_with_token(await access.make_token("ci"))
+    headers = {"cookie": f"hermes_session={session}"}
+    clock.advance(999.0)
+    await access.authenticate(headers)
+    clock.advance(1.0)
+    with pytest.raises(Unauthenticated, match="expired"):
+        await access.authenticate(headers)
+
+
+@pytest.mark.req("W35")
+async def test_one_kind_of_secret_does_not_pass_for_another(access: StoredAccess) -> None:
+    token = await access.make_token("ci")
+    code = await access.make_signin_code()
+    session = await access.sign_in(await access.make_signin_code())
+    wrong = [
+        bearer(code),
+        bearer(session),
+        bearer(""),
+        {"authorization": token},
+        {"authorization": f"Basic {token}"},
+        {"cookie": f"hermes_session={token}"},
+        {"cookie": f"hermes_session={code}"},
+        {},
+        {"cookie": "hermes_session"},
+        # A bad header is not rescued by a good cookie.
+        {**bearer("wrong"), "cookie": f"hermes_session={session}"},
+    ]
+    for headers in wrong:
+        with pytest.raises(Unauthenticated):
+            await access.authenticate(headers)
+    with pytest.raises(Unauthenticated):
+        await access.sign_in(token)
+    with pytest.raises(Unauthenticated):
+        await access.sign_in_with_token(code)
+
+
+@pytest.mark.req("W35")
+def test_the_cookie_keeps_scripts_and_other_sites_away(access: StoredAccess) -> None:
+    assert access.cookie("s", secure=True) == (
+        "hermes_session=s; Path=/; Max-Age=1000; HttpOnly; SameSite=Strict; Secure"
+    )
+    assert access.cookie("s", secure=False).endswith("SameSite=Strict")
+
+
+@pytest.mark.req("W35")
+@pytest.mark.parametrize(
+    ("cookies", "session"),
+    [
+        ("hermes_session=a", "a"),
+        ('weird="x; y"; hermes_session=a; z={"j":1}', "a"),
+        ("hermes_session=a=b", "a=b"),
+        ("xhermes_session=a", None),
+        ("", None),
+    ],
+)
+def test_the_session_is_found_among_other_cookies(cookies: str, session: str | None) -> None:
+    assert session_in(cookies) == session
