@@ -195,6 +195,7 @@ class Gateway:
         """Drain: accept nothing, let turns and replies end, then close everything."""
         self._draining = True
         self.cut_off = await self._core.drain(self._settings.server.drain_s)
+        self._watch.close()
         if self._server is not None and self._serving is not None:
             self._server.stop()
             await self._serving

@@ -187,7 +187,7 @@ class Lanes:
         lease_s = self._settings.lease_s
         while True:
             await asyncio.sleep(lease_s / 3)
-            leases = self._leases()
+            leases = self.leases()
             if not leases:
                 continue
             expires = self._services.clock.monotonic() + lease_s
@@ -199,7 +199,8 @@ class Lanes:
             for lease in lost:
                 _log.warning("lease_expired", lane=lease.lane, fence=lease.fence)
 
-    def _leases(self) -> tuple[Lease, ...]:
+    def leases(self) -> tuple[Lease, ...]:
+        """Return the leases of the turns that run now."""
         contexts = [running.ctx for running in self._running.values()]
         leases = [ctx.journal.lease for ctx in contexts if ctx is not None]
         return tuple(lease for lease in leases if lease is not None)

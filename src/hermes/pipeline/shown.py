@@ -29,7 +29,7 @@ class Shown:
         first = not self._pieces
         self._pieces.append(text)
         watch = self._ctx.services.watch
-        if first:
+        if first and watch.text(self._turn.id):
             watch.publish(self._turn.id, Progress(kind="restart"))
         watch.publish(self._turn.id, Progress(kind="delta", text=text))
         if self._previews:

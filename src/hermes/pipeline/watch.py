@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 
 from hermes.ports.upward import Progress
 
-_LAST = ("done", "parked")
+_LAST = ("done", "parked", "stopping")
 _MAX_BEHIND = 10_000
 
 
@@ -54,16 +54,16 @@ class WatchHub:
             for watcher in watchers:
                 watcher.tell(progress)
 
+    def close(self) -> None:
+        """Tell every watcher that this process tells nothing more; the messages go on later."""
+        self.broadcast(Progress(kind="stopping"))
+
     def text(self, message_id: str) -> str:
         """Return the text that a running turn has shown so far."""
         return "".join(self._texts.get(message_id, ()))
 
-    def watched(self, message_id: str) -> bool:
-        """Tell whether anybody watches."""
-        return message_id in self._watchers
-
     async def subscribe(self, message_id: str) -> AsyncGenerator[Progress, None]:
-        """Yield a snapshot, then everything until `done` or `parked`."""
+        """Yield a snapshot, then everything until `done`, `parked` or `stopping`."""
         watcher = _Watcher()
         self._watchers.setdefault(message_id, []).append(watcher)
         try:

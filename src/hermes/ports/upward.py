@@ -14,7 +14,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that happened in a running turn, for whoever watches it.
 
     `kind` is one of: snapshot (text so far), restart (a new answer begins, forget the text so
-    far), delta, tool, status, parked, done.
+    far), delta, tool, status, parked, done, stopping (this process ends; ask again later).
     """
 
     kind: str
@@ -30,8 +30,8 @@ class Watch(Protocol):
         """Tell everyone who watches this message."""
         ...
 
-    def watched(self, message_id: str) -> bool:
-        """Tell whether anybody watches."""
+    def text(self, message_id: str) -> str:
+        """Return the text that a running turn has shown so far."""
         ...
 
     def subscribe(self, message_id: str) -> AsyncIterator[Progress]:

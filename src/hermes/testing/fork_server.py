@@ -9,12 +9,14 @@ import os
 import select
 import signal
 import sys
+import traceback
 from pathlib import Path
 
 import msgspec
 
 from hermes import failpoints
 from hermes.cli import up
+from hermes.cli.failure import run_guarded
 from hermes.testing.power_cut import PowerCut, PowerCutDisk
 from hermes.testing.push import plugin
 
@@ -108,8 +110,13 @@ def _become(order: Order) -> None:
         if order.trace is not None:
             _trace_to(order.trace)
         disk = None if order.power_cut is None else PowerCutDisk(order.power_cut, default=True)
-        code = up.main(["--home", order.home, "--port", "0", "--log-format", "json"])
-        del disk
+        arguments = ["--home", order.home, "--port", "0", "--log-format", "json"]
+        code = run_guarded(lambda: up.main(arguments), order.environ)
+        if disk is not None:
+            sys.stderr.write(f"{disk.operations} operations\n")
+            sys.stderr.flush()
+    except Exception:  # noqa: BLE001  process boundary: the trace goes to the gateway's log
+        traceback.print_exc()
     finally:
         os._exit(code)
 

@@ -129,6 +129,15 @@ class Rig:
             while not claim():
                 await asyncio.sleep(0)
 
+    async def as_time_passes(self, claim: Callable[[], bool]) -> None:
+        """Let seconds go by until a claim holds, waking the senders as their timers would."""
+        async with asyncio.timeout(STEP_S):
+            while not claim():
+                self.clock.advance(1)
+                for sender in self.core.senders.values():
+                    sender.wake()
+                await asyncio.sleep(0.01)
+
     def timeline(self, message_id: str) -> Timeline:
         """Return everything the journal knows of a message."""
         timeline = self.store.timeline(message_id)

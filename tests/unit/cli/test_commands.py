@@ -1,4 +1,5 @@
 import json
+import socket
 import subprocess
 import sys
 
@@ -152,12 +153,16 @@ def test_link_without_a_gateway_says_how_to_start_one(hermes):
 @pytest.mark.req("W4")
 def test_a_gateway_that_does_not_answer_is_named_with_its_address(hermes, home, gateway):
     address = json.loads((home / "run" / "gateway.json").read_text())
-    (home / "run" / "gateway.json").write_text(json.dumps(address | {"port": 1}))
+    with socket.socket() as silent:
+        # Bound and not listening: the port is ours, and every call to it is refused.
+        silent.bind(("127.0.0.1", 0))
+        port = silent.getsockname()[1]
+        (home / "run" / "gateway.json").write_text(json.dumps(address | {"port": port}))
 
-    done = hermes("status")
+        done = hermes("status")
 
     assert done.returncode == 1
-    assert "http://127.0.0.1:1 does not answer" in done.stderr
+    assert f"http://127.0.0.1:{port} does not answer" in done.stderr
 
 
 @pytest.mark.req("W35", "W1")

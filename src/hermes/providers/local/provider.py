@@ -5,7 +5,7 @@ behind the provider port like any service; that a child process does the work, i
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any, Protocol
 
@@ -121,7 +121,7 @@ class LocalProvider:
         """Tell whether the model is enabled and its two packages are installed."""
         return self._settings.enabled and not self._closed and is_installed()
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Run one call after those before it; closing the iterator stops the generation."""
         async with self._busy:
             self._disarm()

@@ -39,9 +39,17 @@ class Sealer:
         if not keys:
             raise StoreError("the store's key file is empty; restore it from a backup")
         self._wrap = MultiFernet([Fernet(key) for key in keys])
-        oldest = keys[-1]
-        self._digest_key = hashlib.blake2b(oldest, digest_size=32, person=b"hermes-digest").digest()
+        self._digest_key = b""
         self._ciphers: OrderedDict[str, AESGCM] = OrderedDict()
+
+    def load_digest_key(self, db: Database) -> None:
+        """Take the database's digest key, making it on the first start."""
+        row = db.row(_SQL["digest_key"])
+        if row is None:
+            self._digest_key = os.urandom(32)
+            db.execute(_SQL["set_digest_key"], (self._wrap.encrypt(self._digest_key),))
+        else:
+            self._digest_key = self._unwrap(row[0])
 
     def digest(self, content: bytes) -> bytes:
         """Return a keyed digest of `content`."""
@@ -90,6 +98,7 @@ class Sealer:
         rows = db.rows(_SQL["keys"])
         for person_id, wrapped in rows:
             db.execute(_SQL["rewrap"], (person_id, self._wrap.rotate(wrapped)))
+        db.execute(_SQL["set_digest_key"], (self._wrap.encrypt(self._digest_key),))
         return len(rows)
 
     def _cipher(self, db: Database, person_id: str) -> AESGCM | None:
@@ -99,14 +108,17 @@ class Sealer:
         row = db.row(_SQL["key"], (person_id,))
         if row is None:
             return None
-        try:
-            cipher = AESGCM(self._wrap.decrypt(row[0]))
-        except InvalidToken as error:
-            raise StoreError(
-                "the key file does not open this database's data keys; "
-                "restore the key file that was made with it"
-            ) from error
+        cipher = AESGCM(self._unwrap(row[0]))
         self._ciphers[person_id] = cipher
         if len(self._ciphers) > _CACHED_KEYS:
             self._ciphers.popitem(last=False)
         return cipher
+
+    def _unwrap(self, wrapped: bytes) -> bytes:
+        try:
+            return self._wrap.decrypt(wrapped)
+        except InvalidToken as error:
+            raise StoreError(
+                "the key file does not open this database's keys; "
+                "restore the key file that was made with it"
+            ) from error

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from hermes import failpoints
 from hermes.message.ids import MakeId
 from hermes.ports.clock import Clock
 from hermes.ports.records import Event, MessageRecord, Refusal, Timeline
@@ -85,13 +86,17 @@ class SqliteStore:
         self._clock = clock
         self._options = options
         self._db = open_database(path, synchronous=options.synchronous, vfs=options.vfs)
+        failpoints.hit("store.open.before")
         migrate(self._db)
         if options.max_pages is not None:
             self._db.pragma("max_page_count", options.max_pages)
+        sealer = Sealer(key_file)
+        sealer.load_digest_key(self._db)
+        failpoints.hit("store.open.after")
         self._engine = Engine(
             open_reader(path, vfs=options.vfs),
             writer=Writer(self._db, batch_max=options.group_commit_max),
-            sealer=Sealer(key_file),
+            sealer=sealer,
             clock=clock,
         )
         self.transcripts = SqliteTranscripts(self._engine)

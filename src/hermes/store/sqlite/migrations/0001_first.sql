@@ -3,7 +3,7 @@
 -- Facts about this database itself.
 CREATE TABLE meta (
     key TEXT PRIMARY KEY,
-    value TEXT NOT NULL
+    value BLOB NOT NULL
 ) WITHOUT ROWID;
 
 -- One row per person, over all their channels.

@@ -58,3 +58,12 @@ UPDATE bodies SET kept = 1 WHERE id = ?1;
 -- name: body
 -- One sealed body.
 SELECT person_id, sealed FROM bodies WHERE id = ?1;
+
+-- name: digest_key
+-- The wrapped key of every digest in this database.
+SELECT value FROM meta WHERE key = 'digest_key';
+
+-- name: set_digest_key
+-- Keep the wrapped digest key.
+INSERT INTO meta (key, value) VALUES ('digest_key', ?1)
+ON CONFLICT (key) DO UPDATE SET value = excluded.value;

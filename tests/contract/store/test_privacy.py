@@ -1,0 +1,126 @@
+"""J24: bodies at rest are sealed per person; erasing a person destroys their key."""
+
+from pathlib import Path
+
+import pytest
+
+from hermes.errors import StoreError
+from hermes.message.ids import make_id
+from hermes.ports.clock import ManualClock
+from hermes.store.sqlite.seal import add_store_key, make_store_keys
+from hermes.store.sqlite.store import SqliteStore, StoreOptions
+from tests.contract.journal.rig import KEYS, open_rig
+
+SECRET = "the word is xylophone"
+
+
+def open_store(folder: Path, key_file: bytes) -> SqliteStore:
+    return SqliteStore(
+        folder / "hermes.db",
+        key_file=key_file,
+        clock=ManualClock(),
+        make_id=make_id,
+        options=StoreOptions(),
+    )
+
+
+def raw(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.glob("hermes.db*"))
+
+
+@pytest.mark.req("J24", "A15")
+async def test_j24_no_body_is_readable_in_the_files(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        message_id = await rig.say(SECRET)
+        await rig.outcome(message_id)
+        result = rig.store.inbox.result(message_id)
+
+    assert result is not None
+    assert SECRET in result.text
+    assert b"xylophone" not in raw(tmp_path)
+
+
+@pytest.mark.req("J24")
+async def test_j24_erasing_a_person_makes_every_body_of_theirs_unreadable(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        message_id = await rig.say(SECRET)
+        await rig.outcome(message_id)
+        other = await rig.say("kept", chat="bob")
+        await rig.outcome(other)
+        record = rig.store.inbox.get(message_id)
+        assert record is not None
+
+        await rig.store.people.erase(record.person_id, at=rig.clock.now())
+
+        gone = rig.store.inbox.get(message_id)
+        assert gone is not None
+        assert gone.event is None
+        assert rig.store.inbox.result(message_id) is None
+        assert rig.store.people.erased(record.person_id)
+        assert rig.store.transcripts.history(rig.lane(), epoch=0, head=9, limit=9) == ()
+        kept = rig.store.inbox.result(other)
+        assert kept is not None
+        assert kept.text == "#1 kept"
+
+
+@pytest.mark.req("J24")
+async def test_j24_a_waiting_message_of_an_erased_person_ends_refused(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, start=False) as rig:
+        message_id = await rig.say(SECRET)
+        record = rig.store.inbox.get(message_id)
+        assert record is not None
+        await rig.store.people.erase(record.person_id, at=rig.clock.now())
+
+    async with open_rig(tmp_path) as rig:
+        await rig.until(lambda: rig.store.inbox.waiting() == 0)
+        ended = rig.store.inbox.get(message_id)
+        assert ended is not None
+        assert ended.outcome == "refused"
+
+
+@pytest.mark.req("J24")
+async def test_j24_an_erased_person_who_writes_again_is_somebody_new(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        first = await rig.say("hello")
+        await rig.outcome(first)
+        before = rig.store.inbox.get(first)
+        assert before is not None
+        await rig.store.people.erase(before.person_id, at=rig.clock.now())
+
+        second = await rig.say("hello again")
+
+        assert await rig.outcome(second) == "answered"
+        after = rig.store.inbox.get(second)
+        assert after is not None
+        assert after.person_id != before.person_id
+
+
+@pytest.mark.req("J24", "A15")
+async def test_j24_the_store_key_rotates_without_touching_bodies(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        message_id = await rig.say(SECRET)
+        await rig.outcome(message_id)
+        before = rig.store.digest(b"same")
+    both = add_store_key(KEYS)
+    store = open_store(tmp_path, both)
+    assert await store.rotate_keys() == 1
+    await store.close()
+
+    only_new = both.split()[0] + b"\n"
+    store = open_store(tmp_path, only_new)
+    result = store.inbox.result(message_id)
+    digest = store.digest(b"same")
+    await store.close()
+
+    assert result is not None
+    assert SECRET in result.text
+    assert digest == before
+
+
+@pytest.mark.req("J24")
+async def test_j24_another_key_file_is_a_clear_error(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        await rig.answer(SECRET)
+
+    with pytest.raises(StoreError, match="restore the key file"):
+        open_store(tmp_path, make_store_keys())

@@ -1,0 +1,60 @@
+"""The schema file and the migrations build the same database; every named query is used."""
+
+import re
+from importlib import resources
+from pathlib import Path
+
+import apsw
+import pytest
+
+from hermes.errors import StoreError
+from hermes.store.sqlite.connection import migrate, open_database
+from hermes.store.sqlite.queries import load
+
+PACKAGE = resources.files("hermes.store.sqlite")
+TOPICS = ("access", "approvals", "inbox", "outbox", "people", "transcripts", "turns", "upkeep")
+
+
+def shape(db: apsw.Connection) -> list[tuple[object, ...]]:
+    sql = "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' ORDER BY name"
+    return [tuple(row) for row in db.execute(sql)]
+
+
+def test_the_schema_and_the_migrations_build_the_same_database(tmp_path: Path) -> None:
+    migrated = open_database(tmp_path / "migrated.db", synchronous="FULL", vfs=None)
+    migrate(migrated)
+    direct = apsw.Connection(":memory:")
+    direct.execute(PACKAGE.joinpath("schema.sql").read_text())
+
+    assert shape(migrated) == shape(direct)
+
+
+def test_migrating_twice_changes_nothing(tmp_path: Path) -> None:
+    db = open_database(tmp_path / "twice.db", synchronous="FULL", vfs=None)
+    migrate(db)
+    before = shape(db)
+    migrate(db)
+
+    assert shape(db) == before
+
+
+def test_a_newer_database_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    db = open_database(tmp_path / "newer.db", synchronous="FULL", vfs=None)
+    migrate(db)
+    db.execute("PRAGMA user_version = 99")
+
+    with pytest.raises(StoreError, match="run the newer Hermes"):
+        migrate(db)
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_every_query_has_a_sentence_compiles_and_is_used(topic: str) -> None:
+    text = PACKAGE.joinpath("queries", f"{topic}.sql").read_text()
+    code = "".join(item.read_text() for item in PACKAGE.iterdir() if item.name.endswith(".py"))
+    db = apsw.Connection(":memory:")
+    db.execute(PACKAGE.joinpath("schema.sql").read_text())
+
+    for name, sql in load(topic).items():
+        assert re.search(rf"-- name: {name}\n-- [A-Z].*\.\n", text), name
+        assert re.search(rf'"{name}"', code), f"{topic}.{name} is used nowhere"
+        db.execute(f"EXPLAIN {sql}", tuple([None] * len(set(re.findall(r"\?(\d+)", sql)))))

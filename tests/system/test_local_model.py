@@ -1,0 +1,240 @@
+"""The built-in model in its real process: loading, cancelling, unloading, and the loop's freedom."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from hermes.errors import StreamTruncated
+from hermes.message.chat import user_text
+from hermes.ports.provider import CallEnd, ModelRequest
+from hermes.providers.local.provider import LocalProvider
+from hermes.providers.local.settings import LocalSettings, is_installed
+
+# The engine itself stalls for 0.2 to 1.0 s while it loads; the loop of the gateway must not.
+LONGEST_STALL_S = 0.15
+STORY = ModelRequest(model="m", messages=(user_text("Tell me a long story about the sea."),))
+
+
+class HandTimer:
+    """A timer that fires when the test says so."""
+
+    def __init__(self) -> None:
+        self.pending: list[tuple[float, Callable[[], None]]] = []
+
+    def call_later(self, delay: float, action: Callable[[], None]) -> "HandTimer":
+        self.pending.append((delay, action))
+        return self
+
+    def cancel(self) -> None:
+        self.pending.clear()
+
+    def fire(self) -> None:
+        self.pending.pop()[1]()
+
+
+@pytest.fixture
+def timer() -> HandTimer:
+    return HandTimer()
+
+
+@pytest.fixture
+def statuses() -> list[str]:
+    return []
+
+
+@pytest.fixture
+async def model(timer, statuses) -> AsyncIterator[LocalProvider]:
+    made = LocalProvider(
+        LocalSettings(threads=1, idle_unload_s=33),
+        on_status=statuses.append,
+        call_later=timer.call_later,
+    )
+    yield made
+    await made.close()
+
+
+def asking(text: str, *, tokens: int = 6) -> ModelRequest:
+    return ModelRequest(model="m", messages=(user_text(text),), max_output_tokens=tokens)
+
+
+async def answer(model: LocalProvider, request: ModelRequest) -> CallEnd:
+    events = [event async for event in model.stream(request)]
+    assert isinstance(events[-1], CallEnd)
+    return events[-1]
+
+
+def alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+@pytest.mark.req("M7", "P6")
+async def test_it_loads_on_the_first_call_only_and_says_so(model, statuses):
+    before = model.engine_pid
+
+    await answer(model, asking("hello"))
+    loaded = model.engine_pid
+    await answer(model, asking("hello again"))
+
+    assert is_installed()
+    assert (before, model.engine_pid) == (None, loaded)
+    assert statuses == ["loading the demonstration model", "the demonstration model is ready"]
+    assert model.info.demonstration
+    assert not model.info.tools
+
+
+@pytest.mark.req("P6")
+async def test_neither_loading_nor_generating_holds_up_the_loop(model):
+    gaps: list[float] = []
+
+    async def tick() -> None:
+        last = time.perf_counter()
+        while True:
+            await asyncio.sleep(0.002)
+            now = time.perf_counter()
+            gaps.append(now - last)
+            last = now
+
+    ticking = asyncio.create_task(tick())
+    await answer(model, asking("Tell me about the sea.", tokens=40))
+    ticking.cancel()
+
+    assert len(gaps) > 20
+    assert max(gaps) < LONGEST_STALL_S
+
+
+@pytest.mark.req("P6")
+async def test_an_idle_model_leaves_memory_and_comes_back(model, timer, statuses):
+    await answer(model, asking("hello"))
+    pid = model.engine_pid
+    delay = timer.pending[-1][0]
+
+    timer.fire()
+    await model.unload()
+    gone = (model.engine_pid, alive(pid))
+    again = await answer(model, asking("hello"))
+
+    assert delay == 33
+    assert gone == (None, False)
+    assert again.usage.tokens_out > 0
+    assert statuses[2:4] == [
+        "the demonstration model has left memory",
+        "loading the demonstration model",
+    ]
+
+
+@pytest.mark.req("A9")
+async def test_closing_a_call_stops_the_generation_and_keeps_the_model(model):
+    async with aclosing(model.stream(STORY)) as events:
+        await anext(events)
+        pid = model.engine_pid
+
+    end = await answer(model, asking("hello"))
+
+    assert model.engine_pid == pid
+    assert end.usage.tokens_out <= 6
+
+
+@pytest.mark.req("A9")
+async def test_a_call_cancelled_while_it_reads_a_long_prompt_does_not_block_the_next(model):
+    await answer(model, asking("hello"))
+    call = asyncio.create_task(answer(model, asking("many words " * 2000)))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+    call.cancel()
+    await asyncio.gather(call, return_exceptions=True)
+    end = await asyncio.wait_for(answer(model, asking("hello")), 60)
+
+    assert call.cancelled()
+    assert end.usage.tokens_out > 0
+
+
+@pytest.mark.req("P5", "J8")
+async def test_a_killed_engine_is_a_truncated_answer_and_the_next_call_starts_it_again(model):
+    async with aclosing(model.stream(STORY)) as events:
+        await anext(events)
+        os.kill(model.engine_pid, signal.SIGKILL)
+        with pytest.raises(StreamTruncated):
+            _ = [event async for event in events]
+
+    assert (await answer(model, asking("hello"))).usage.tokens_out > 0
+
+
+@pytest.mark.req("P6")
+async def test_a_conversation_too_long_for_the_context_is_cut_not_refused():
+    small = LocalProvider(LocalSettings(threads=1, context_tokens=512, max_output_tokens=16))
+    turns = tuple(user_text(f"第{n}章 の話、とても長い話です。" * 40) for n in range(8))
+
+    end = await answer(small, ModelRequest(model="m", messages=turns))
+    await small.close()
+
+    assert 0 < end.usage.tokens_in <= 512 - 16
+
+
+@pytest.mark.req("P6")
+async def test_closing_the_provider_ends_the_engine(model):
+    await answer(model, asking("hello"))
+    pid = model.engine_pid
+
+    await model.close()
+
+    assert not alive(pid)
+    assert not await model.available()
+
+
+GATEWAY = """
+import asyncio
+from hermes.message.chat import user_text
+from hermes.ports.provider import ModelRequest
+from hermes.providers.local.provider import LocalProvider
+from hermes.providers.local.settings import LocalSettings
+
+async def main():
+    model = LocalProvider(LocalSettings(threads=1))
+    request = ModelRequest(model="m", messages=(user_text("Tell me a long story."),))
+    async for _ in model.stream(request):
+        print(model.engine_pid, flush=True)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.req("J4", "P6")
+async def test_the_engine_is_gone_when_the_gateway_is_killed_in_the_middle_of_a_call():
+    gateway = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", GATEWAY, stdout=asyncio.subprocess.PIPE
+    )
+    assert gateway.stdout is not None
+    engine = os.pidfd_open(int(await gateway.stdout.readline()))
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_reader(engine, ended.set)
+
+    gateway.kill()
+    await gateway.communicate()
+
+    await asyncio.wait_for(ended.wait(), 10)
+    asyncio.get_running_loop().remove_reader(engine)
+    os.close(engine)
+
+
+@pytest.mark.req("W34")
+async def test_the_engine_listens_on_no_network_address(model):
+    await answer(model, asking("hello"))
+
+    assert listening(model.engine_pid) == []
+
+
+def listening(pid: int) -> list[str]:
+    process = Path(f"/proc/{pid}")
+    links = [str(link.readlink()) for link in (process / "fd").iterdir()]
+    inodes = {link.removeprefix("socket:[").rstrip("]") for link in links}
+    tables = [(process / "net" / name).read_text() for name in ("tcp", "tcp6", "udp", "udp6")]
+    rows = [line.split() for table in tables for line in table.splitlines()[1:]]
+    return [row[1] for row in rows if row[9] in inodes]

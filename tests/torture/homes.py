@@ -1,0 +1,103 @@
+"""The home of a gateway under torture: its configuration, and what it was made for."""
+
+import os
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from hermes.ops.instance import Address
+
+TOKEN = "pigeon-token"
+SIGNING_SECRET = "pigeon-signing"
+
+
+class Mode(msgspec.Struct, frozen=True, kw_only=True):
+    """What the push platform can do, and what a message does that finds its session busy."""
+
+    keys: bool = False
+    history: bool = False
+    busy: str = "interrupt"
+
+    @property
+    def platform(self) -> str:
+        """The platform's abilities in one word."""
+        if self.keys:
+            return "keys"
+        return "history" if self.history else "plain"
+
+
+class Home:
+    """A folder with a config.yaml, run against the given stand-ins."""
+
+    def __init__(self, folder: Path, mode: Mode) -> None:
+        self.folder = folder
+        self.mode = mode
+
+    @property
+    def database(self) -> Path:
+        return self.folder / "hermes.db"
+
+    @property
+    def tool_counts(self) -> Path:
+        return self.folder / "tools.jsonl"
+
+    @property
+    def trace(self) -> Path:
+        return self.folder / "failpoints.txt"
+
+    def address(self) -> Address | None:
+        """Return where the gateway listens, once it says so."""
+        try:
+            return msgspec.json.decode(
+                (self.folder / "run" / "gateway.json").read_bytes(), type=Address
+            )
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def log(self) -> str:
+        """Return the end of what the gateway said, for a failed test."""
+        path = self.folder / "gateway.log"
+        return path.read_text(encoding="utf-8", errors="replace")[-6000:] if path.exists() else ""
+
+    def write(
+        self,
+        *,
+        model_url: str,
+        pigeon_url: str,
+        synchronous: str = "FULL",
+        lease_s: float = 1.0,
+    ) -> None:
+        """Write the configuration; short times, so that recovery is quick."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        config = {
+            "store": {"synchronous": synchronous},
+            "lanes": {"lease_s": lease_s},
+            "server": {"drain_s": 5},
+            "outbox": {
+                "quick_delays_s": [0, 0.05, 0.05, 0.1],
+                "later_delays_s": [0.2, 0.2, 0.2],
+                "breaker_failures": 100_000,
+            },
+            "streaming": {"interval_s": 0.02, "min_chars": 4},
+            "busy": {"platforms": {"rest": "queue", "pigeon": self.mode.busy}},
+            "providers": {"openai": {"base_url": model_url, "api_key": "test"}},
+            "plugins": ["hermes.testing.push.plugin"],
+            "platforms": {
+                "pigeon": {
+                    "enabled": True,
+                    "extra": {
+                        "base_url": pigeon_url,
+                        "token": TOKEN,
+                        "signing_secret": SIGNING_SECRET,
+                        "keys": self.mode.keys,
+                        "history": self.mode.history,
+                        "tool_count_file": str(self.tool_counts),
+                    },
+                }
+            },
+        }
+        path = self.folder / "config.yaml"
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            yaml.safe_dump(config, file)

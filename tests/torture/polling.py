@@ -1,0 +1,27 @@
+"""The one place where the torture tests wait: bounded polling of something in another process."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+Found = TypeVar("Found")
+
+PAUSE_S = 0.005
+
+
+async def until(look: Callable[[], Found | None], what: str, *, within_s: float = 60.0) -> Found:
+    """Return the first thing that `look` finds; fail after `within_s`, naming what was missing."""
+    try:
+        async with asyncio.timeout(within_s):
+            while True:
+                found = look()
+                if found is not None and found is not False:
+                    return found
+                await pause()
+    except TimeoutError:
+        raise AssertionError(f"{what} did not happen within {within_s:g} s") from None
+
+
+async def pause(seconds: float = PAUSE_S) -> None:
+    """Let another process do something before it is asked again."""
+    await asyncio.sleep(seconds)

@@ -1,0 +1,59 @@
+"""The model and the platforms that outlive every kill: they count what really reached them."""
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+
+from hermes.testing.model_script import ScriptedTurn, Seen, answer_by_text
+from hermes.testing.model_server import ModelServer
+from hermes.testing.push.book import Posted, PigeonSettings
+from hermes.testing.push.platform import Pigeon
+from tests.torture.homes import SIGNING_SECRET, TOKEN, Mode
+
+GAP_S = 0.01
+
+
+def streamed(seen: Seen, number: int) -> ScriptedTurn:
+    """Answer by the directives in the text; what comes in pieces comes piece by piece."""
+    turn = answer_by_text(seen, number)
+    return msgspec.structs.replace(turn, gap_s=GAP_S) if turn.deltas > 1 else turn
+
+
+class StandIns:
+    """One model and two platforms, one of which takes keys."""
+
+    def __init__(self) -> None:
+        self.model = ModelServer(streamed)
+        settings = PigeonSettings(token=TOKEN, signing_secret=SIGNING_SECRET, chats=())
+        self.plain = Pigeon(settings)
+        self.keyed = Pigeon(msgspec.structs.replace(settings, keys=True))
+
+    def pigeon(self, mode: Mode) -> Pigeon:
+        """Return the platform for a mode."""
+        return self.keyed if mode.keys else self.plain
+
+    def calls(self, tag: str) -> Counter[str]:
+        """Return how often the model was really asked, by the first word of the message."""
+        words = (made.text.partition(" ")[0] for made in self.model.invocations)
+        return Counter(word for word in words if word.startswith(tag))
+
+    def posted(self, mode: Mode, chats: set[str]) -> tuple[Posted, ...]:
+        """Return what really stands in these chats, oldest first."""
+        return tuple(post for post in self.pigeon(mode).book.posted if post.chat in chats)
+
+
+@asynccontextmanager
+async def stand_ins() -> AsyncIterator[StandIns]:
+    """Run the stand-ins in this process, which nobody kills."""
+    made = StandIns()
+    await made.model.start()
+    await made.plain.start()
+    await made.keyed.start()
+    try:
+        yield made
+    finally:
+        await made.model.close()
+        await made.plain.stop()
+        await made.keyed.stop()

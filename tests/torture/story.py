@@ -1,0 +1,205 @@
+"""One story: a gateway that is killed again and again while people talk to it, and its end.
+
+Afterwards nothing is left open: every message has its outcome and every reply its fate, so that
+the books can be checked.
+"""
+
+import asyncio
+import random
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+import aiohttp
+import apsw
+import msgspec
+
+from hermes.testing.power_cut import EXIT_POWER_CUT, PowerCut
+from tests.torture.driver import Driver
+from tests.torture.homes import Home, Mode
+from tests.torture.polling import until
+from tests.torture.processes import Forks, GatewayProcess
+from tests.torture.stand_ins import StandIns
+from tests.torture.workload import Script
+
+SETTLE_S = 60.0
+
+
+class Kill(msgspec.Struct, frozen=True, kw_only=True):
+    """How one gateway ends: at a failpoint, at a moment after its start, or by a power cut."""
+
+    failpoint: str | None = None
+    nth: int = 1
+    after_s: float | None = None
+    power_cut: PowerCut | None = None
+
+    @property
+    def armed(self) -> str:
+        """What HERMES_FAILPOINTS says."""
+        return "" if self.failpoint is None else f"{self.failpoint}:{self.nth}"
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """A story that has ended: which kills happened, and what the books need to be checked."""
+
+    tag: str
+    home: Home
+    driver: Driver
+    fired: tuple[Kill, ...]
+    missed: tuple[Kill, ...]
+    starts: int
+    rounds: int
+
+
+class Story:
+    """Tells one story."""
+
+    def __init__(
+        self,
+        folder: Path,
+        mode: Mode,
+        *,
+        tag: str,
+        seed: int,
+        kills: Sequence[Kill],
+        forks: Forks,
+        stand_ins: StandIns,
+        synchronous: str = "FULL",
+    ) -> None:
+        self._home = Home(folder, mode)
+        self._script = Script(tag, mode, seed=seed)
+        self._chance = random.Random(seed)
+        self._kills = list(kills)
+        self._forks = forks
+        self._stand_ins = stand_ins
+        self._synchronous = synchronous
+        self._fired: list[Kill] = []
+        self._starts = 0
+        self._rounds = 0
+        self._talked = asyncio.Event()
+
+    async def tell(self) -> Told:
+        """Run it to its end."""
+        pigeon = self._stand_ins.pigeon(self._home.mode)
+        for chat in self._script.chats():
+            pigeon.book.open_chat(chat)
+        self._home.write(
+            model_url=self._stand_ins.model.base_url,
+            pigeon_url=pigeon.base_url,
+            synchronous=self._synchronous,
+        )
+        connector = aiohttp.TCPConnector(limit=0, force_close=True)
+        async with aiohttp.ClientSession(connector=connector) as session:
+            driver = Driver(self._home, pigeon, session=session)
+            try:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(self._talk(driver))
+                    last = await self._run_gateways()
+            except* AssertionError as group_error:
+                raise AssertionError(
+                    f"{self._script.tag}: {group_error.exceptions[0]}\n{self._home.log()}"
+                ) from group_error
+            await self._settle(driver)
+            last.send(signal.SIGKILL)
+            await last.wait()
+        return Told(
+            tag=self._script.tag,
+            home=self._home,
+            driver=driver,
+            fired=tuple(self._fired),
+            missed=tuple(kill for kill in self._kills if kill not in self._fired),
+            starts=self._starts,
+            rounds=self._rounds,
+        )
+
+    async def _talk(self, driver: Driver) -> None:
+        """Say round after round until every kill has happened, or there is no hope for it."""
+        most = max(1, len(self._kills) + 1)
+        while self._rounds < most and (self._rounds == 0 or len(self._fired) < len(self._kills)):
+            self._rounds += 1
+            async with asyncio.TaskGroup() as group:
+                for conversation in self._script.round():
+                    group.create_task(driver.talk(conversation))
+        self._talked.set()
+
+    async def _run_gateways(self) -> GatewayProcess:
+        """Start a gateway for every kill, and a last one that lives."""
+        for kill in self._kills:
+            process = await self._start(kill)
+            if await self._ends(process, kill):
+                self._fired.append(kill)
+            else:
+                process.send(signal.SIGKILL)
+                await process.wait()
+                if self._talked.is_set():
+                    break
+        last = await self._start(Kill())
+        await self._race(last.ended.wait(), self._talked.wait())
+        self._check_alive(last)
+        return last
+
+    async def _start(self, kill: Kill) -> GatewayProcess:
+        self._starts += 1
+        (self._home.folder / "run" / "gateway.json").unlink(missing_ok=True)
+        return await self._forks.start(
+            self._home, failpoints=kill.armed, power_cut=kill.power_cut
+        )
+
+    async def _ends(self, process: GatewayProcess, kill: Kill) -> bool:
+        """Wait for the kill; false when everything was said and it had not happened."""
+        if kill.after_s is not None:
+            await self._race(process.ended.wait(), asyncio.sleep(kill.after_s))
+            self._check_alive(process)
+            process.send(signal.SIGKILL)
+            await process.wait()
+            return True
+        await self._race(process.ended.wait(), self._talked.wait())
+        if not process.ended.is_set():
+            return False
+        expected = EXIT_POWER_CUT << 8 if kill.power_cut is not None else signal.SIGKILL
+        assert process.status == expected, f"the gateway ended with {process.status} by itself"
+        return True
+
+    def _check_alive(self, process: GatewayProcess) -> None:
+        assert not process.ended.is_set(), f"the gateway ended with {process.status} by itself"
+
+    async def _race(self, *waits: object) -> None:
+        tasks = [asyncio.ensure_future(wait) for wait in waits]  # type: ignore[call-overload]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _settle(self, driver: Driver) -> None:
+        """Wait until nothing is open any more; what waits for a person is approved."""
+        for _ in range(20):
+            await until(
+                lambda: open_work(self._home.database) <= {"parked"} or None,
+                f"{self._script.tag}: settling {open_work(self._home.database)}"
+                f"\n{self._home.log()}",
+                within_s=SETTLE_S,
+            )
+            if not open_work(self._home.database):
+                return
+            for way, chat in (("webhook", "p3"), ("later", "r4")):
+                await driver.say(self._script.approval(way, f"{self._script.tag}-{chat}"))  # type: ignore[arg-type]
+        raise AssertionError(f"{self._script.tag}: a turn waits for an approval for ever")
+
+
+_OPEN = """
+SELECT state FROM inbox WHERE state <> 'done'
+UNION SELECT 'delivery ' || state FROM outbox
+    WHERE state NOT IN ('sent', 'dead') AND NOT (state = 'unknown' AND held = 1)
+"""
+
+
+def open_work(database: Path) -> set[str]:
+    """Return the states of everything that has not come to its end."""
+    db = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        db.set_busy_timeout(5_000)
+        return {str(row[0]) for row in db.execute(_OPEN)}
+    finally:
+        db.close()

@@ -1,0 +1,141 @@
+"""What people say to a gateway under torture: rounds of messages, all of them fixed by a seed.
+
+A round passes every failpoint that its platform's abilities allow. Every message begins with a
+word of its own, by which the model's calls, the transcripts and the platform's posts are told
+apart.
+"""
+
+import random
+from typing import Literal
+
+import msgspec
+
+from hermes.testing.push.faults import FaultKind
+from tests.torture.homes import Mode
+
+Way = Literal["wait", "later", "events", "webhook"]
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """One message: who says what where, how it is sent, and how often.
+
+    `clashes` sends it under an id that another text has; `faults` are committed on the way out.
+    """
+
+    way: Way
+    chat: str
+    id: str
+    text: str
+    copies: int = 1
+    clashes: bool = False
+    faults: tuple[FaultKind, ...] = ()
+
+    @property
+    def platform(self) -> str:
+        return "pigeon" if self.way == "webhook" else "rest"
+
+
+Conversation = tuple[Said, ...]
+
+
+class Script:
+    """The rounds of one story; `tag` begins every id and chat of it."""
+
+    def __init__(self, tag: str, mode: Mode, *, seed: int) -> None:
+        self.tag = tag
+        self.mode = mode
+        self._chance = random.Random(seed)
+        self._count = 0
+
+    @property
+    def closed_chat(self) -> str:
+        """The chat in which the bot may not write."""
+        return f"{self.tag}-closed"
+
+    def chats(self) -> set[str]:
+        """Return every pigeon chat of the story."""
+        return {f"{self.tag}-{name}" for name in ("p1", "p2", "p3", "lost", "held", "slow")}
+
+    def round(self) -> tuple[Conversation, ...]:
+        """Return what is said next, as conversations that go on side by side."""
+        talks = [
+            self._rest_talk(),
+            self._slow_talk(),
+            self._push_talk("p1"),
+            self._approval_talk(),
+            self._faulty_talk("lost", ("reset_after",)),
+            self._faulty_talk("held", ("reset_after", "reset_after")),
+            self._faulty_talk("slow", ("server_error",)),
+            (self._said("webhook", "closed", "nobody hears this"),),
+        ]
+        self._chance.shuffle(talks)
+        return tuple(talks)
+
+    def approval(self, way: Way, chat: str) -> Said:
+        """Return the word that lets a waiting turn go on."""
+        return self._command(way, chat.removeprefix(f"{self.tag}-"), "/approve")
+
+    def _said(self, way: Way, chat: str, text: str, **more: object) -> Said:
+        self._count += 1
+        word = f"{self.tag}-m{self._count}"
+        fields: dict[str, object] = {
+            "way": way,
+            "chat": f"{self.tag}-{chat}",
+            "id": word,
+            "text": f"{word} {text}",
+            **more,
+        }
+        return msgspec.convert(fields, Said)
+
+    def _command(self, way: Way, chat: str, text: str) -> Said:
+        return msgspec.structs.replace(self._said(way, chat, ""), text=text)
+
+    def _tool(self, name: str) -> str:
+        return f'[[tool:{name} {{"value":"{self.tag}-v{self._count}"}}]]'
+
+    def _rest_talk(self) -> Conversation:
+        chat = self._chance.choice(("r1", "r2"))
+        first = self._said("wait", chat, "hello", copies=self._chance.choice((1, 2)))
+        said = [
+            first,
+            self._said("events", chat, f"[[deltas:{self._chance.randint(2, 6)}]]"),
+            self._said("later", chat, self._tool("count_once")),
+            msgspec.structs.replace(first, way="later", text="another text", clashes=True),
+            self._said("later", chat, self._chance.choice(("[[fail:503]]", "[[truncate:1]]"))),
+            msgspec.structs.replace(first, way="later"),
+        ]
+        if self._chance.random() < 0.3:
+            said.append(self._command("wait", chat, "/new"))
+        return tuple(said)
+
+    def _slow_talk(self) -> Conversation:
+        """A turn that outlives a third of its lease, and what comes meanwhile."""
+        slow = self._said("later", "r3", "[[slow:0.4]][[deltas:3]]")
+        if self._chance.random() < 0.5:
+            return slow, self._command("wait", "r3", self._chance.choice(("/stop", "/status")))
+        tool = self._tool("count_safe")
+        return slow, self._said("wait", "r3", f"[[slow:0.05]]{tool}")
+
+    def _push_talk(self, chat: str) -> Conversation:
+        said = [
+            self._said("webhook", chat, f"[[deltas:{self._chance.randint(4, 10)}]]", copies=2),
+            self._said("webhook", chat, f"[[slow:0.05]]{self._tool('count_once')}[[deltas:4]]"),
+            self._said("webhook", chat, f"{self._tool('count_safe')}{self._tool('count_once')}"),
+        ]
+        if self._chance.random() < 0.4:
+            said.append(self._command("webhook", chat, "/stop"))
+        if self._chance.random() < 0.3:
+            said.append(self._said("webhook", "p2", "long " * 500))
+        return tuple(said)
+
+    def _approval_talk(self) -> Conversation:
+        way: Way = self._chance.choice(("webhook", "later"))
+        chat = "p3" if way == "webhook" else "r4"
+        return (
+            self._said(way, chat, self._tool("ask_first")),
+            self._command(way, chat, self._chance.choice(("/approve", "/approve", "/deny"))),
+        )
+
+    def _faulty_talk(self, chat: str, faults: tuple[FaultKind, ...]) -> Conversation:
+        text = self._chance.choice(("short", "[[deltas:6]]"))
+        return (self._said("webhook", chat, text, faults=faults),)
