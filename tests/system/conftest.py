@@ -4,7 +4,9 @@ from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
+from playwright.async_api import Browser, async_playwright
 
+from tests.system.chromium import CHROMIUM, FLAGS
 from tests.system.twin_gateway import Gateway, Options, running_gateway
 
 
@@ -23,3 +25,11 @@ async def gateway(options: Options) -> AsyncIterator[Gateway]:
 async def http(gateway: Gateway) -> AsyncIterator[aiohttp.ClientSession]:
     async with aiohttp.ClientSession(gateway.url, cookie_jar=aiohttp.DummyCookieJar()) as session:
         yield session
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        await browser.close()

@@ -1,45 +1,23 @@
 """The web chat in a real browser, through the page's own buttons and keys."""
 
 import re
-import shutil
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.async_api import Browser, Page, Route, ViewportSize, async_playwright, expect
+from playwright.async_api import Browser, Page, Route, ViewportSize, expect
 
 from hermes.errors import ProviderTimeout
 from hermes.testing.door_script import Ask, Hold, Note
+from tests.system.chromium import CHROMIUM
 from tests.system.twin_gateway import Gateway
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium here: apt-get install chromium"),
     pytest.mark.req("W9"),
 ]
 WIDE: ViewportSize = {"width": 1200, "height": 800}
 PHONE: ViewportSize = {"width": 320, "height": 600}
-
-
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        await browser.close()
 
 
 async def open_page(

@@ -74,6 +74,11 @@ def alive(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @pytest.mark.req("M7", "P6")
 async def test_it_loads_on_the_first_call_only_and_says_so(model, statuses):
     before = model.engine_pid
@@ -134,11 +139,14 @@ async def test_closing_a_call_stops_the_generation_and_keeps_the_model(model):
     async with aclosing(model.stream(STORY)) as events:
         await anext(events)
         pid = model.engine_pid
+    worked = cpu_seconds(pid)
 
     end = await answer(model, asking("hello"))
 
     assert model.engine_pid == pid
     assert end.usage.tokens_out <= 6
+    # The rest of the story would have taken it several seconds more.
+    assert cpu_seconds(pid) - worked < 1.0
 
 
 @pytest.mark.req("A9")

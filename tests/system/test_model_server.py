@@ -123,8 +123,8 @@ async def test_a_script_file_is_played_before_the_texts_decide(client, tmp_path)
     assert answers[2][1]["choices"][0]["message"]["content"] == "#1 x"
 
 
-async def test_options_set_one_answer_for_all_and_directives_still_work(client):
-    async with model_server("--text", "fixed", "--deltas", "3", "--key", "k") as server:
+async def test_a_key_can_be_demanded(client):
+    async with model_server("--key", "k") as server:
         refused = await ask(client, server.url, messages=said("x"))
 
     assert refused[0] == 401

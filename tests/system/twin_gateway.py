@@ -159,4 +159,7 @@ def _control(gateway: Gateway) -> Control:
     async def link() -> object:
         return {"url": await gateway.link()}
 
-    return Control(status=status, why=why, link=link)
+    async def token() -> object:
+        return {"token": await gateway.access.make_token("test")}
+
+    return Control(status=status, why=why, link=link, token=token)

@@ -7,7 +7,7 @@ the books can be checked.
 import asyncio
 import random
 import signal
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 
 import aiohttp
@@ -107,7 +107,7 @@ class Story:
             home=self._home,
             driver=driver,
             fired=tuple(self._fired),
-            missed=tuple(kill for kill in self._kills if kill not in self._fired),
+            missed=tuple(self._kills[len(self._fired) :]),
             starts=self._starts,
             rounds=self._rounds,
         )
@@ -126,13 +126,11 @@ class Story:
         """Start a gateway for every kill, and a last one that lives."""
         for kill in self._kills:
             process = await self._start(kill)
-            if await self._ends(process, kill):
-                self._fired.append(kill)
-            else:
+            if not await self._ends(process, kill):
                 process.send(signal.SIGKILL)
                 await process.wait()
-                if self._talked.is_set():
-                    break
+                break
+            self._fired.append(kill)
         last = await self._start(Kill())
         await self._race(last.ended.wait(), self._talked.wait())
         self._check_alive(last)
@@ -163,8 +161,8 @@ class Story:
     def _check_alive(self, process: GatewayProcess) -> None:
         assert not process.ended.is_set(), f"the gateway ended with {process.status} by itself"
 
-    async def _race(self, *waits: object) -> None:
-        tasks = [asyncio.ensure_future(wait) for wait in waits]  # type: ignore[call-overload]
+    async def _race(self, *waits: Coroutine[None, None, object]) -> None:
+        tasks = [asyncio.ensure_future(wait) for wait in waits]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -172,19 +170,24 @@ class Story:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
+    def _is_settled(self) -> bool:
+        """Tell whether nothing is open but turns that wait for a person, and what joined them."""
+        work = open_work(self._home.database)
+        return not work or {"parked"} <= work <= {"parked", "merging"}
+
     async def _settle(self, driver: Driver) -> None:
         """Wait until nothing is open any more; what waits for a person is approved."""
         for _ in range(20):
-            await until(
-                lambda: open_work(self._home.database) <= {"parked"} or None,
-                f"{self._script.tag}: settling {open_work(self._home.database)}"
-                f"\n{self._home.log()}",
-                within_s=SETTLE_S,
-            )
+            try:
+                await until(self._is_settled, "settling", within_s=SETTLE_S)
+            except AssertionError as error:
+                raise AssertionError(
+                    f"{self._script.tag}: {open_work(self._home.database)}: {error}\n{self._home.log()}"
+                ) from error
             if not open_work(self._home.database):
                 return
-            for way, chat in (("webhook", "p3"), ("later", "r4")):
-                await driver.say(self._script.approval(way, f"{self._script.tag}-{chat}"))  # type: ignore[arg-type]
+            for said in self._script.approvals():
+                await driver.say(said)
         raise AssertionError(f"{self._script.tag}: a turn waits for an approval for ever")
 
 

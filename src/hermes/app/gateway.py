@@ -168,7 +168,7 @@ class Gateway:
             webhooks={
                 name: item for name, item in pushed.items() if isinstance(item, WebhookChannel)
             },
-            control=Control(status=self.status, why=self.why, link=self.link),
+            control=Control(status=self.status, why=self.why, link=self.link, token=self.token),
             ready=self._reasons_not_ready,
             origins=origins,
             make_id=make_id,
@@ -250,6 +250,10 @@ class Gateway:
         public = self._settings.server.public_url
         base = self._address if public is None else str(public).rstrip("/")
         return {"link": f"{base}/signin?code={await self._access.make_signin_code()}"}
+
+    async def token(self) -> dict[str, str]:
+        """Return a new API token."""
+        return {"token": await self._access.make_token("hermes token")}
 
     async def why(self, name: str, include_text: bool) -> WhyReport:
         """Return the story of a message, with its words only when they are asked for."""

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from hermes import __version__
-from hermes.cli import chat, config, link, status, stop, why
+from hermes.cli import chat, config, link, status, stop, token, why
 from hermes.cli.loading import load_named
 from hermes.cli.terminal import Home, examples
 
@@ -90,5 +90,6 @@ app.command("status", epilog=status.EPILOG)(status.command)
 app.command("chat", epilog=chat.EPILOG)(chat.command)
 app.command("why", epilog=why.EPILOG)(why.command)
 app.command("link", epilog=link.EPILOG)(link.command)
+app.command("token", epilog=token.EPILOG)(token.command)
 settings_app.command("show", epilog=config.EPILOG)(config.command)
 app.add_typer(settings_app, name="config")

@@ -13,7 +13,7 @@ from hermes.ports.store import Store
 ChannelState = Literal["starting", "connected", "disconnected", "fatal", "draining", "stopped"]
 
 
-class ProviderStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ProviderStatus(msgspec.Struct, frozen=True, kw_only=True):
     """One model service and whether a call may be tried now."""
 
     name: str
@@ -23,7 +23,7 @@ class ProviderStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     note: str | None = None
 
 
-class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):
     """One platform and how its connection stands."""
 
     name: str
@@ -44,7 +44,7 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
     channels: tuple[ChannelStatus, ...] = ()
 
 
-class StoreStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class StoreStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The database: counts and sizes, and why it takes no new messages, if it does not."""
 
     writable: bool
@@ -53,7 +53,7 @@ class StoreStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     details: dict[str, Any] = {}
 
 
-class StatusReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
     """How the gateway stands; `state` is one word for it."""
 
     running: bool

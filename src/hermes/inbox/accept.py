@@ -8,7 +8,7 @@ import structlog
 from hermes.agents.roster import Roster
 from hermes.config import BusySettings, InboxSettings
 from hermes.errors import HermesError, Overloaded, StorageFull, StoreError
-from hermes.message.event import MessageEvent
+from hermes.message.event import NO_RAW, MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.outcome import BusyPolicy
 from hermes.message.session_key import control_lane
@@ -92,7 +92,7 @@ class Inbox:
             text=str(error)[:500],
             external_id=external_id,
         )
-        if self._notes < _NOTES_IN_FLIGHT:
+        if self._notes < _NOTES_IN_FLIGHT and self._store.writable() is None:
             self._notes += 1
             try:
                 await self._store.inbox.refuse(refusal, keep=self._settings.refusals_kept)
@@ -140,4 +140,4 @@ class Inbox:
 
 def _identity(event: MessageEvent) -> bytes:
     """Return what makes two bodies under one id the same: all but the time and the raw event."""
-    return _encode(msgspec.structs.replace(event, at=0.0, raw=None))
+    return _encode(msgspec.structs.replace(event, at=0.0, raw=NO_RAW))

@@ -1,6 +1,6 @@
 """`MessageEvent`: the one shape in which every platform's input enters Hermes."""
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -8,6 +8,8 @@ from hermes.message.parts import Part, text_of
 from hermes.message.source import Source
 
 EventType = Literal["text", "image", "audio", "video", "file", "command", "location", "reaction"]
+# The decoder takes no `Raw | None`: "no raw event" is this one value.
+NO_RAW: Final = msgspec.Raw()
 
 
 class ReplyContext(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -39,7 +41,7 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     channel_prompt: str | None = None
     channel_context: str | None = None
     internal: bool = False
-    raw: msgspec.Raw | None = None
+    raw: msgspec.Raw = NO_RAW
 
     @property
     def text(self) -> str:

@@ -30,6 +30,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a turn as the person sees it; `silent` replies are kept but not delivered.
 
     `earned` says that it holds model text or tool output, which is what a credit pays for.
+    `usage` and `model` are those of a call that was cut off, as far as they can be told.
     """
 
     parts: tuple[Part, ...]
@@ -37,6 +38,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
     silent: bool = False
     earned: bool = False
+    usage: Usage = Usage()
+    model: str | None = None
 
     @property
     def text(self) -> str:

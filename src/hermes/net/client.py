@@ -143,14 +143,15 @@ class _Call:
 
     async def __aenter__(self) -> Response:
         failpoints.hit(f"wire.{self._name}.before")
+        answer: aiohttp.ClientResponse | None = None
         try:
             if self._trusted:
                 answer = await self._send(self._method, URL(self._url), headers=self._headers)
             else:
                 answer = await self._follow()
-        except BaseException:
-            failpoints.hit(f"wire.{self._name}.after")
-            raise
+        finally:
+            if answer is None:
+                failpoints.hit(f"wire.{self._name}.after")
         self._response = answer
         return Response(self._name, answer)
 
@@ -161,7 +162,8 @@ class _Call:
         trace: TracebackType | None,
     ) -> None:
         if self._response is not None:
-            _let_go(self._response)
+            # A connection whose answer was read whole is back in the pool already.
+            self._response.close()
         failpoints.hit(f"wire.{self._name}.after")
 
     async def _send(
@@ -191,7 +193,7 @@ class _Call:
             target = answer.headers.get("Location")
             if answer.status not in _REDIRECTS or target is None:
                 return answer
-            _let_go(answer)
+            answer.close()
             following = _join(url, target)
             self._client.guard.check_url(following)
             if following.origin() != url.origin():
@@ -292,14 +294,6 @@ def _timeout(total_s: float, connect_s: float) -> aiohttp.ClientTimeout:
     if total_s == NO_LIMIT:
         return aiohttp.ClientTimeout(total=None, connect=connect_s)
     return aiohttp.ClientTimeout(total=total_s, connect=min(connect_s, total_s * 0.9))
-
-
-def _let_go(answer: aiohttp.ClientResponse) -> None:
-    """Give the connection back if its answer is read, otherwise close it."""
-    if answer.content.at_eof():
-        answer.release()
-    else:
-        answer.close()
 
 
 def _join(url: URL, target: str) -> URL:

@@ -14,6 +14,8 @@ from hermes.errors import (
     DeliveryError,
     DeliveryRejected,
     DeliveryUnknown,
+    GuardFailed,
+    NotDelivered,
     StoreError,
     TryLater,
 )
@@ -25,7 +27,7 @@ from hermes.outbox.outgoing import preview_key
 from hermes.outbox.pace import Pace, after_show, after_strike, wait_for
 from hermes.outbox.timing import PreviewTiming
 from hermes.outbox.wire import Wire
-from hermes.ports.channel import Delivery, PushChannel, Target
+from hermes.ports.channel import Delivery, PushChannel, Receipt, Target
 from hermes.ports.clock import Clock
 from hermes.ports.records import DeliveryRecord, Lease, NewDelivery
 from hermes.ports.store import OutboxStore
@@ -64,11 +66,13 @@ class EditPreview:
         self._store = store
         self._timing = timing
         self._clock = clock
+        self._sleep = sleep
         self._alarm = Alarm(sleep)
         self._pace = Pace(interval_s=timing.interval_s)
         self._standing = record.platform_message_id
         # After a crash, or a lost answer, the first send may have arrived.
-        self._in_doubt = record.state is DeliveryState.UNKNOWN
+        self._is_unknown = record.state is DeliveryState.UNKNOWN
+        self._in_doubt = self._is_unknown
         self._wanted = ""
         self._shown = ""
         self._done = False
@@ -91,6 +95,20 @@ class EditPreview:
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         self._task = None
+        while self._in_doubt and self._standing is None and not self._is_unknown:
+            await self._admit_doubt()
+
+    async def _admit_doubt(self) -> None:
+        """Write that a message may stand that nobody has the id of, before the commit moves on."""
+        try:
+            await self._store.unknown(self._record.id, at=self._clock.now())
+        except GuardFailed:
+            log.warning("preview.row_moved", **self._names())
+        except (StoreError, TryLater) as error:
+            log.warning("preview.store_busy", error=error.code, **self._names())
+            await self._sleep(self._timing.store_pause_s)
+            return
+        self._is_unknown = True
 
     async def _run(self) -> None:
         try:
@@ -147,20 +165,26 @@ class EditPreview:
         if self._in_doubt and not takes_key:
             receipt = await self._wire.find(target, key)
         if receipt is None:
-            parts = (TextPart(text),)
-            receipt = await self._wire.send(
-                Delivery(id=self._record.id, target=target, parts=parts, key=key)
-            )
+            delivery = Delivery(id=self._record.id, target=target, parts=(TextPart(text),), key=key)
+            receipt = await self._send(delivery)
         standing = receipt.platform_message_id
         await self._store.preview_sent(self._lease, self._record.id, platform_message_id=standing)
         self._standing = standing
 
+    async def _send(self, delivery: Delivery) -> Receipt:
+        """Send, in doubt from the first byte until the platform has said yes or no."""
+        before, self._in_doubt = self._in_doubt, True
+        try:
+            return await self._wire.send(delivery)
+        except (NotDelivered, DeliveryRejected):
+            self._in_doubt = before
+            raise
+
     def _strike(self, error: DeliveryError) -> None:
-        if isinstance(error, DeliveryUnknown) and self._standing is None:
-            self._in_doubt = True
-            if not can_find_again(self._wire):
-                self._give_up(error.failure)
-                return
+        is_lost = isinstance(error, DeliveryUnknown) and self._standing is None
+        if is_lost and not can_find_again(self._wire):
+            self._give_up(error.failure)
+            return
         self._pace = after_strike(self._pace, self._clock.now(), retry_after=error.retry_after)
         if self._pace.strikes >= self._timing.max_strikes:
             self._give_up(error.failure)

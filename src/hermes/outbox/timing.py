@@ -37,3 +37,4 @@ class PreviewTiming(msgspec.Struct, frozen=True, kw_only=True):
     send_timeout_s: float = 10.0
     close_wait_s: float = 10.0
     idle_poll_s: float = 5.0
+    store_pause_s: float = 2.0

@@ -5,7 +5,7 @@ from hermes.message.parts import TextPart, ToolCallPart
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.targets import target_of
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import Approval, NewApproval, NewDelivery, Step
+from hermes.ports.records import Approval, NewApproval, NewDelivery, Result, Step
 from hermes.ports.upward import Progress
 
 _SHOWN_ARGUMENTS = 500
@@ -68,5 +68,6 @@ async def park(turn: Turn, ctx: TurnContext, call: ToolCallPart) -> None:
     await ctx.journal.park(turn, approval, question=delivery)
     if delivery.state is DeliveryState.PENDING:
         services.wake_outbox(source.platform)
-    services.watch.publish(turn.id, Progress(kind="parked", text=question))
+    asked = Result(text=question, approval=approval_id)
+    services.watch.publish(turn.id, Progress(kind="parked", text=question, result=asked))
     raise Parked(approval_id)

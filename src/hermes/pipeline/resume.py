@@ -4,10 +4,9 @@ import msgspec
 
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import ToolCallPart
-from hermes.message.reply import Usage
 from hermes.pipeline.exchange import pending_call
 from hermes.pipeline.services import TurnContext
-from hermes.pipeline.turn import Prepared, Turn
+from hermes.pipeline.turn import Prepared, Turn, estimate
 from hermes.ports.records import Step, ToolUse
 from hermes.tools.executor import outcome_unknown
 from hermes.tools.gate import gate_tools
@@ -15,7 +14,6 @@ from hermes.tools.gate import gate_tools
 _decode_prepared = msgspec.json.Decoder(Prepared).decode
 _decode_chat = msgspec.json.Decoder(ChatMessage).decode
 _encode = msgspec.json.Encoder().encode
-_CHARS_PER_TOKEN = 4
 
 
 def restore(turn: Turn, steps: tuple[Step, ...], ctx: TurnContext) -> Turn | None:
@@ -70,7 +68,7 @@ def _replay_model(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
         turn = msgspec.structs.replace(turn, usage=turn.usage.plus(step.usage), model=step.name)
         return turn.plus(_decode_chat(step.body), ordinal=step.ordinal)
     if step.state == "started":
-        lost = msgspec.structs.replace(step, state="lost", usage=_estimate(turn), payer="platform")
+        lost = msgspec.structs.replace(step, state="lost", usage=estimate(turn), payer="platform")
         ctx.journal.lose(step.ordinal, lost)
         step = lost
     if step.payer == "platform":
@@ -102,10 +100,3 @@ def _lost_tool(turn: Turn, step: Step, *, call: ToolCallPart, ctx: TurnContext) 
     use = ToolUse(step.name, call.arguments, failed=True)
     turn = msgspec.structs.replace(turn, tool_uses=(*turn.tool_uses, use))
     return turn.plus(result, ordinal=step.ordinal)
-
-
-def _estimate(turn: Turn) -> Usage:
-    """Return what a lost call took in; what it wrote is not known."""
-    chars = sum(len(block) for block in turn.system)
-    chars += sum(len(message.text) for message in turn.context())
-    return Usage(tokens_in=chars // _CHARS_PER_TOKEN)

@@ -54,6 +54,13 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
         return (*self.history, *said, *(entry.message for entry in self.exchanged))
 
 
+def estimate(turn: Turn, written: str = "") -> Usage:
+    """Return what a call that did not end has used: about four characters to a token."""
+    read = sum(len(block) for block in turn.system)
+    read += sum(len(message.text) for message in turn.context())
+    return Usage(tokens_in=read // 4, tokens_out=len(written) // 4)
+
+
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     """What the first step freezes; resuming never recomputes it.
 

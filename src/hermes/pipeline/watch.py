@@ -38,10 +38,12 @@ class WatchHub:
     def __init__(self) -> None:
         self._texts: dict[str, list[str]] = {}
         self._watchers: dict[str, list[_Watcher]] = {}
+        self._status: Progress | None = None
 
     def publish(self, message_id: str, progress: Progress) -> None:
         """Tell everyone who watches this message."""
         if progress.kind == "delta":
+            self._status = None
             self._texts.setdefault(message_id, []).append(progress.text)
         elif progress.kind in ("restart", *_LAST):
             self._texts.pop(message_id, None)
@@ -49,7 +51,8 @@ class WatchHub:
             watcher.tell(progress)
 
     def broadcast(self, progress: Progress) -> None:
-        """Tell everyone who watches any message."""
+        """Tell everyone who watches any message; whoever comes later is told the last status."""
+        self._status = progress if progress.kind == "status" else self._status
         for watchers in self._watchers.values():
             for watcher in watchers:
                 watcher.tell(progress)
@@ -68,6 +71,8 @@ class WatchHub:
         self._watchers.setdefault(message_id, []).append(watcher)
         try:
             yield Progress(kind="snapshot", text=self.text(message_id))
+            if self._status is not None:
+                yield self._status
             while True:
                 progress = await watcher.next()
                 yield progress

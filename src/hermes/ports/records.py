@@ -69,6 +69,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
     payer: Payer = "person"
     at: float = 0.0
+    ended_at: float | None = None
 
 
 class Hold(msgspec.Struct, frozen=True):

@@ -24,6 +24,7 @@ class Control(msgspec.Struct, frozen=True, kw_only=True):
     status: Callable[[], Awaitable[object]]
     why: Callable[[str, bool], Awaitable[object | None]]
     link: Callable[[], Awaitable[object]]
+    token: Callable[[], Awaitable[object]]
 
 
 def control_routes(door: Door, control: Control, *, origins: Origins) -> tuple[Route, ...]:
@@ -55,8 +56,13 @@ def control_routes(door: Door, control: Control, *, origins: Origins) -> tuple[R
         await enter(exchange)
         return json_response(await control.link())
 
+    async def token(exchange: Exchange) -> Answer:
+        await enter(exchange)
+        return json_response(await control.token())
+
     return (
         Route("/control/status", Endpoint({"GET": status})),
         Route("/control/why/{id:path}", Endpoint({"GET": why})),
         Route("/control/link", Endpoint({"POST": link})),
+        Route("/control/token", Endpoint({"POST": token})),
     )

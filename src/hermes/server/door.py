@@ -13,6 +13,7 @@ from hermes.message.session_key import SessionKey
 from hermes.pipeline.watch import WatchHub
 from hermes.ports.channel import Accepted
 from hermes.ports.door import Caller, MessageStatus
+from hermes.ports.records import Result
 from hermes.ports.store import Store
 from hermes.ports.upward import Progress
 from hermes.server.auth import Access
@@ -72,7 +73,9 @@ class GatewayDoor:
             return None
         if status.record.state is MessageState.PARKED:
             waiting = self._store.approvals.waiting(status.record.lane)
-            return None if waiting is None else Progress(kind="parked")
+            if waiting is None:
+                return None
+            return Progress(kind="parked", result=Result(text="", approval=waiting.id))
         if status.record.state is not MessageState.DONE:
             return None
         return Progress(kind="done", outcome=status.record.outcome, result=status.result)

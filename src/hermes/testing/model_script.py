@@ -2,8 +2,9 @@
 
 Shared by the in-process twin and the loopback server, so both answer alike. Directives stand in
 the last user message: `[[tool:NAME {json}]]` (several make parallel calls), `[[slow:SECONDS]]`,
-`[[deltas:N]]`, `[[reason:TEXT]]`, `[[fail:STATUS]]`, `[[truncate]]`, `[[cut]]`, `[[hang]]` (these three: `:N` after N deltas).
-Without any the answer is `#N TEXT`: how many user messages the model saw, and the last one.
+`[[gap:SECONDS]]` (after every delta), `[[deltas:N]]`, `[[reason:TEXT]]`, `[[fail:STATUS]]`,
+`[[truncate]]`, `[[cut]]`, `[[hang]]` (these three: `:N` after N deltas). Without any the answer is
+`#N TEXT`: how many user messages the model saw, and the last one.
 """
 
 import re
@@ -14,7 +15,7 @@ import msgspec
 
 Fault = Literal["status", "truncate", "cut", "hang"]
 
-_DIRECTIVE = re.compile(r"\[\[(slow|deltas|reason|fail|truncate|cut|hang)(?::([^\]]*))?\]\]")
+_DIRECTIVE = re.compile(r"\[\[(slow|gap|deltas|reason|fail|truncate|cut|hang)(?::([^\]]*))?\]\]")
 _TOOL = re.compile(r"\[\[tool:([A-Za-z0-9_-]+)\s*(\{.*?\})?\]\]", re.DOTALL)
 
 
@@ -93,6 +94,7 @@ def answer_by_text(seen: Seen, _number: int = 0) -> ScriptedTurn:
         reasoning=told.get("reason", ""),
         tools=tools if calling else (),
         delay_s=float(told.get("slow") or 0),
+        gap_s=float(told.get("gap") or 0),
         fault=_fault(told),
         status=int(told.get("fail") or 503),
         after=int(told.get("truncate") or told.get("cut") or told.get("hang") or 0),

@@ -92,6 +92,9 @@ async def main(home: Path) -> int:
     async def why(name: str, include_text: bool) -> object:
         return a_story(name, include_text=include_text)
 
+    async def token() -> object:
+        return {"token": await access.make_token("test")}
+
     async def link() -> object:
         return {"link": f"{address}/signin?code={await access.make_signin_code()}"}
 
@@ -106,7 +109,7 @@ async def main(home: Path) -> int:
         door,
         channels=[rest],
         webhooks={},
-        control=Control(status=status, why=why, link=link),
+        control=Control(status=status, why=why, link=link, token=token),
         ready=lambda: (),
         origins=origins,
         make_id=make_id,

@@ -8,7 +8,16 @@ import pytest
 from hermes.cli.failure import run_guarded
 from hermes.errors import ConfigurationError
 
-COMMANDS = (("up",), ("stop",), ("status",), ("chat",), ("why",), ("link",), ("config", "show"))
+COMMANDS = (
+    ("up",),
+    ("stop",),
+    ("status",),
+    ("chat",),
+    ("why",),
+    ("link",),
+    ("token",),
+    ("config", "show"),
+)
 
 
 @pytest.mark.req("W7")
@@ -143,6 +152,13 @@ def test_link_prints_only_the_link(hermes, gateway):
 
 
 @pytest.mark.req("W7")
+def test_token_prints_a_token_that_opens_the_api(hermes, gateway):
+    first = hermes("token").stdout.strip()
+
+    assert first.startswith("hermes_")
+    assert json.loads(hermes("token", "--json").stdout)["token"] != first
+
+
 def test_link_without_a_gateway_says_how_to_start_one(hermes):
     done = hermes("link")
 

@@ -279,6 +279,43 @@ async def test_a_lost_preview_that_cannot_be_found_makes_the_reply_a_possible_re
     assert stage.texts == ["Hel ▉", "(possibly a repeat) Hello."]
 
 
+@pytest.mark.req("J16", "J17")
+@pytest.mark.parametrize(
+    ("ability", "standing"),
+    [
+        ({"key_window_s": HOUR}, ["Hello."]),
+        ({"history": True}, ["Hello."]),
+        ({}, ["Hel ▉", "(possibly a repeat) Hello."]),
+    ],
+)
+async def test_a_first_send_without_an_answer_is_unknown_without_a_crash_too(
+    bench, ability, standing
+) -> None:
+    channel = bench.platform(edit=True, **ability)
+    stage = Stage(bench)
+    preview = await stage.open()
+    channel.lose_answers("send", 1)
+    await stage.show(preview, "Hel")
+    await preview.close()
+    assert bench.states("d_m1") == ["unknown"]
+
+    stage.commit("Hello.")
+    await bench.start()
+    await bench.time.pass_by(10.0)
+
+    assert (stage.texts, bench.states("d_m1")) == (standing, ["sent"])
+
+
+@pytest.mark.req("J16")
+async def test_a_first_send_that_was_refused_leaves_no_doubt(stage) -> None:
+    preview = await stage.open()
+    stage.bench.channel.fail("send", FLOOD, FLOOD, FLOOD)
+    await stage.show(preview, "Hel")
+    await preview.close()
+
+    assert stage.bench.states("d_m1") == ["preview"]
+
+
 @pytest.mark.req("J16")
 async def test_a_crash_during_the_final_edit_edits_again(stage) -> None:
     preview = await stage.open()

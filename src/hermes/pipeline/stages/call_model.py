@@ -19,7 +19,7 @@ from hermes.pipeline.exchange import rounds_used
 from hermes.pipeline.replies import cut_off, interrupted, model_failed
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.shown import Shown
-from hermes.pipeline.turn import Turn
+from hermes.pipeline.turn import Turn, estimate
 from hermes.ports.provider import CallEnd, ModelRequest, Provider, TextDelta
 from hermes.ports.records import Step
 from hermes.routing.plan import Candidate
@@ -41,7 +41,8 @@ async def call_model(turn: Turn, ctx: TurnContext) -> Turn | Reply:
         try:
             return await _call(turn, ctx, candidate=candidate, shown=shown)
         except TurnInterrupted:
-            return interrupted(shown.text, ctx.interrupt.by or "")
+            reply = interrupted(shown.text, ctx.interrupt.by or "")
+            return _so_far(turn, reply, candidate=candidate, text=shown.text)
         except ProviderError as error:
             problem = error
             _log.warning(
@@ -49,10 +50,22 @@ async def call_model(turn: Turn, ctx: TurnContext) -> Turn | Reply:
             )
             ctx.journal.note("model_failed", model=candidate.provider, problem=error.code)
             if shown.text:
-                return cut_off(shown.text, str(error))
+                reply = cut_off(shown.text, str(error))
+                return _so_far(turn, reply, candidate=candidate, text=shown.text)
         finally:
             await shown.close()
     return model_failed(turn, str(problem))
+
+
+def _so_far(turn: Turn, reply: Reply, *, candidate: Candidate, text: str) -> Reply:
+    """Return the reply with what a call that was cut off has used, as far as it can be told."""
+    if not text:
+        return reply
+    return msgspec.structs.replace(
+        reply,
+        usage=estimate(turn, text),
+        model=f"{candidate.provider}:{candidate.model}",
+    )
 
 
 async def _call(turn: Turn, ctx: TurnContext, *, candidate: Candidate, shown: Shown) -> Turn:

@@ -62,6 +62,9 @@ async def commit_patiently(ctx: TurnContext, lease: Lease, commit: Commit) -> No
 
 def build_commit(turn: Turn, reply: Reply, ctx: TurnContext) -> Commit:
     """Return everything that becomes true with the end of the turn."""
+    turn = msgspec.structs.replace(
+        turn, usage=turn.usage.plus(reply.usage), model=reply.model or turn.model
+    )
     entries, reply_entry = _entries(turn, reply)
     result = Result(
         text=reply.text,
@@ -95,7 +98,7 @@ def _entries(turn: Turn, reply: Reply) -> tuple[tuple[Entry, ...], int | None]:
     """Return the transcript's new entries, and which of them is the reply."""
     if turn.user is None or reply.outcome in (Outcome.EXPIRED, Outcome.REFUSED):
         return (), None
-    entries = (Entry(turn.user), *turn.exchanged)
+    entries = (Entry(turn.user), *_used(turn.exchanged))
     last = entries[-1].message
     if reply.outcome is Outcome.ANSWERED and last.role == "assistant" and last.parts == reply.parts:
         return entries, len(entries) - 1
@@ -103,6 +106,14 @@ def _entries(turn: Turn, reply: Reply) -> tuple[tuple[Entry, ...], int | None]:
         partial = ChatMessage("assistant", reply.parts, sampled=False)
         return (*entries, Entry(partial)), len(entries)
     return entries, None
+
+
+def _used(exchanged: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """Return what was exchanged without a steered-in message that no answer followed.
+
+    It becomes new again, and has its place in the transcript by its own turn.
+    """
+    return exchanged[:-1] if exchanged and exchanged[-1].message.role == "user" else exchanged
 
 
 def _deliveries(turn: Turn, reply: Reply, ctx: TurnContext) -> tuple[NewDelivery, ...]:

@@ -59,12 +59,14 @@ class EngineProcess:
                 " free some memory, or configure a model of your own"
             ) from error
         engine = cls(process, settings)
+        loaded = False
         try:
             await engine._wait_until_loaded()
-        except BaseException:
-            engine._kill()
-            await process.wait()
-            raise
+            loaded = True
+        finally:
+            if not loaded:
+                engine._kill()
+                await process.wait()
         return engine
 
     @property

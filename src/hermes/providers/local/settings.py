@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -36,8 +37,12 @@ class LocalSettings(msgspec.Struct, frozen=True, kw_only=True):
         return self.threads or max(1, (os.cpu_count() or 1) - 1)
 
 
+@cache
 def is_installed() -> bool:
-    """Tell whether engine and weights can be imported, without importing them."""
+    """Tell whether engine and weights can be imported, without importing them.
+
+    Asked by every turn, so the disk is searched once; what is installed later needs a new start.
+    """
     return all(importlib.util.find_spec(name) for name in (ENGINE_PACKAGE, WEIGHTS_PACKAGE))
 
 

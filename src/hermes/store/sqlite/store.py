@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from hermes import failpoints
+from hermes.errors import StorageFull
 from hermes.message.ids import MakeId
 from hermes.ports.clock import Clock
 from hermes.ports.records import Event, MessageRecord, Refusal, Timeline
@@ -95,7 +96,7 @@ class SqliteStore:
         failpoints.hit("store.open.after")
         self._engine = Engine(
             open_reader(path, vfs=options.vfs),
-            writer=Writer(self._db, batch_max=options.group_commit_max),
+            writer=Writer(self._db, batch_max=options.group_commit_max, on_full=self._found_full),
             sealer=sealer,
             clock=clock,
         )
@@ -212,6 +213,11 @@ class SqliteStore:
             self._space_checked_at = now
             self._space_problem = self._check_space()
         return self._space_problem
+
+    def _found_full(self, error: StorageFull) -> None:
+        """Refuse new messages from now on, until the next look at the disk says otherwise."""
+        self._space_checked_at = self._clock.monotonic()
+        self._space_problem = str(error)
 
     def _check_space(self) -> str | None:
         free, reserve = self._free(), self._options.disk_reserve_mb * _MIB

@@ -76,6 +76,7 @@ class SqliteTurns:
                 usage=Usage(row[6], row[7], row[8], row[9], row[10]),
                 payer=row[11],
                 at=row[12],
+                ended_at=row[14],
             )
             for row in rows
         )

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 import apsw
 
 from hermes import failpoints
-from hermes.errors import HermesError, StoreError
+from hermes.errors import HermesError, StorageFull, StoreError
 from hermes.store.sqlite.connection import Database, translate
 
 Result = TypeVar("Result")
@@ -46,8 +46,11 @@ class _Job(Generic[Result]):
 class Writer:
     """Runs units in order, many to a transaction."""
 
-    def __init__(self, db: Database, *, batch_max: int) -> None:
+    def __init__(
+        self, db: Database, *, batch_max: int, on_full: Callable[[StorageFull], None]
+    ) -> None:
         self._db = db
+        self._on_full = on_full
         self._batch_max = batch_max
         # Any: jobs of different result types share one queue.
         self._queue: deque[_Job[Any]] = deque()
@@ -111,6 +114,8 @@ class Writer:
         except Exception as error:  # noqa: BLE001  unit boundary: neighbours must not fail with it
             job.error = StoreError(f"{job.name}: {type(error).__name__}: {error}")
             job.error.__cause__ = error
+        if isinstance(job.error, StorageFull):
+            self._on_full(job.error)
         if not self._db.in_transaction:
             return
         self._db.execute("RELEASE unit" if job.error is None else "ROLLBACK TO unit; RELEASE unit")
@@ -140,6 +145,8 @@ class Writer:
 
     def _abandon(self, batch: list[_Job[Any]], error: HermesError) -> None:
         """Nothing of the batch was written: tell everyone, and go on with a clean transaction."""
+        if isinstance(error, StorageFull):
+            self._on_full(error)
         if self._db.in_transaction:
             self._db.execute("ROLLBACK")
         for job in batch:

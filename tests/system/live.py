@@ -1,0 +1,108 @@
+"""The real thing: `hermes up` as its own process, with a scripted model behind a loopback port."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+
+START_S = 30.0
+
+
+@dataclass
+class Live:
+    """A running gateway."""
+
+    process: Process
+    home: Path
+    url: str
+    token: str
+    output: Path
+
+    @property
+    def bearer(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.token}"}
+
+    def said(self) -> str:
+        """Return what it has printed so far."""
+        return self.output.read_text()
+
+    async def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Send a signal and return the exit code."""
+        self.process.send_signal(number)
+        async with asyncio.timeout(START_S):
+            return await self.process.wait()
+
+    async def post(self, session: aiohttp.ClientSession, **message: object) -> dict[str, object]:
+        """Send a message through REST and return the reply's JSON."""
+        async with session.post(
+            f"{self.url}/api/messages", json=message, headers=self.bearer
+        ) as answer:
+            body: dict[str, object] = await answer.json()
+            return body
+
+
+def environment(home: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment of a gateway on `home`, without this machine's own keys."""
+    machine = os.environ  # noqa: TID251  a test hands its own environment on
+    kept = {name: machine[name] for name in ("PATH", "LANG") if name in machine}
+    return {**kept, "HERMES_HOME": str(home), "HERMES_SERVER__PORT": "0", **(more or {})}
+
+
+@asynccontextmanager
+async def model_server(*options: str) -> AsyncIterator[str]:
+    """Run the scripted model server; gives its base URL."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "hermes.testing.model_server", "--port", "0", *options,
+        stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdin is not None
+    try:
+        line = await asyncio.wait_for(process.stdout.readline(), START_S)
+        yield str(json.loads(line)["base_url"])
+    finally:
+        process.stdin.close()
+        await asyncio.wait_for(process.wait(), START_S)
+
+
+@asynccontextmanager
+async def live_gateway(home: Path, more: Mapping[str, str] | None = None) -> AsyncIterator[Live]:
+    """Run `hermes up` on `home` until it is ready; ends it if the test did not."""
+    output = home.parent / f"{home.name}.out"
+    with output.open("wb") as file:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "hermes", "up",
+            env=environment(home, more), stdin=DEVNULL, stdout=file, stderr=file,
+        )  # fmt: skip
+    try:
+        url, token = await _address(process, home, output=output)
+        yield Live(process, home, url, token, output)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def _address(process: Process, home: Path, *, output: Path) -> tuple[str, str]:
+    """Wait for the file that tells this machine's commands where the gateway answers."""
+    path = home / "run" / "gateway.json"
+    async with asyncio.timeout(START_S):
+        while not path.exists():
+            if process.returncode is not None:
+                raise AssertionError(f"hermes up ended: {output.read_text()}")  # noqa: ASYNC240
+            await asyncio.sleep(0.02)
+    address = json.loads(path.read_text())
+    return f"http://{address['host']}:{address['port']}", address["token"]
+
+
+def with_model(base_url: str) -> dict[str, str]:
+    """Return the variables that put a model behind a gateway."""
+    return {"OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "sk-test-not-a-real-key"}

@@ -1,0 +1,181 @@
+"""The books of a home, read from its files while no gateway runs, opened with its own key."""
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import apsw
+import msgspec
+
+from hermes.message.chat import ChatMessage
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.seal import Sealer
+from hermes.testing.push.tally import read_tally
+from tests.torture.homes import Home
+
+_decode = msgspec.json.Decoder(ChatMessage).decode
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the inbox with what it answered."""
+
+    seq: int
+    id: str
+    external_id: str
+    platform: str
+    lane: str
+    control: bool
+    state: str
+    outcome: str | None
+    attempts: int
+    epoch: int
+    merged_into: str | None
+    reply: str | None
+
+
+class StepRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the steps."""
+
+    ordinal: int
+    kind: str
+    state: str
+    name: str
+    payer: str
+
+
+class EntryRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the transcript, opened."""
+
+    lane: str
+    epoch: int
+    position: int
+    message_id: str
+    message: ChatMessage
+
+
+class DeliveryRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the outbox, opened."""
+
+    seq: int
+    id: str
+    message_id: str
+    platform: str
+    chat: str
+    state: str
+    held: bool
+    purpose: str
+    text: str
+
+
+class Lane(msgspec.Struct, frozen=True):
+    """A row of the lanes."""
+
+    key: str
+    owner: str | None
+    fence: int
+    head: int
+
+
+class Books:
+    """Everything the journal says, as plain values."""
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+        db = Database(str(home.database), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            self._db = db
+            self._sealer = Sealer((home.folder / "keys" / "store.keys").read_bytes())
+            self.integrity = [str(row[0]) for row in db.rows("PRAGMA integrity_check")]
+            self.messages = self._read_messages()
+            self.steps = self._read_steps()
+            self.entries = self._read_entries()
+            self.deliveries = self._read_deliveries()
+            self.lanes = [Lane(*row) for row in db.rows("SELECT key, owner, fence, head FROM lanes")]
+            self.holds = db.rows("SELECT message_id, amount FROM holds")
+            self.ledger = db.rows("SELECT person_id, kind, amount, message_id FROM ledger")
+            self.interactions = [str(r[0]) for r in db.rows("SELECT message_id FROM interactions")]
+            self.endings = [
+                str(row[0]) for row in db.rows("SELECT message_id FROM events WHERE kind = 'ended'")
+            ]
+        finally:
+            db.close()
+        self.runs = read_tally(home.tool_counts)
+
+    def message(self, message_id: str) -> Message | None:
+        """Return one message."""
+        return self._by_id.get(message_id)
+
+    def _read_messages(self) -> list[Message]:
+        rows = self._db.rows(
+            "SELECT seq, id, external_id, platform, lane, control, state, outcome, attempts, epoch,"
+            " merged_into, reply_body FROM inbox ORDER BY seq"
+        )
+        messages = [
+            msgspec.convert(
+                dict(zip(Message.__struct_fields__, (*row[:-1], self._text(row[-1])), strict=True)),
+                Message,
+                strict=False,
+            )
+            for row in rows
+        ]
+        self._by_id = {message.id: message for message in messages}
+        return messages
+
+    def _read_steps(self) -> dict[str, list[StepRow]]:
+        steps: dict[str, list[StepRow]] = defaultdict(list)
+        for row in self._db.rows(
+            "SELECT message_id, ordinal, kind, state, name, payer FROM steps ORDER BY 1, 2"
+        ):
+            steps[row[0]].append(
+                StepRow(ordinal=row[1], kind=row[2], state=row[3], name=row[4], payer=row[5])
+            )
+        return steps
+
+    def _read_entries(self) -> list[EntryRow]:
+        rows = self._db.rows(
+            "SELECT lane, epoch, position, message_id, body FROM transcript ORDER BY lane, position"
+        )
+        return [
+            EntryRow(
+                lane=row[0],
+                epoch=row[1],
+                position=row[2],
+                message_id=row[3],
+                message=_decode(self._content(row[4])),
+            )
+            for row in rows
+        ]
+
+    def _read_deliveries(self) -> list[DeliveryRow]:
+        rows = self._db.rows(
+            "SELECT seq, id, message_id, platform, chat_id, state, held, purpose, body"
+            " FROM outbox ORDER BY seq"
+        )
+        return [
+            DeliveryRow(
+                seq=row[0],
+                id=row[1],
+                message_id=row[2],
+                platform=row[3],
+                chat=row[4],
+                state=row[5],
+                held=bool(row[6]),
+                purpose=row[7],
+                text=self._text(row[8]) or "",
+            )
+            for row in rows
+        ]
+
+    def _text(self, body: int | None) -> str | None:
+        return None if body is None else _decode(self._content(body)).text
+
+    # Any: apsw's value; the column holds a body's id.
+    def _content(self, body: Any) -> bytes:
+        content = self._sealer.get(self._db, body)
+        assert content is not None, f"body {body} is gone"
+        return content
+
+
+def database_files(home: Home) -> tuple[Path, ...]:
+    """Return the files that make up the database."""
+    return tuple(home.folder.glob("hermes.db*"))
