@@ -90,7 +90,9 @@ class Books:
             self.steps = self._read_steps()
             self.entries = self._read_entries()
             self.deliveries = self._read_deliveries()
-            self.lanes = [Lane(*row) for row in db.rows("SELECT key, owner, fence, head FROM lanes")]
+            self.lanes = [
+                Lane(*row) for row in db.rows("SELECT key, owner, fence, head FROM lanes")
+            ]
             self.holds = db.rows("SELECT message_id, amount FROM holds")
             self.ledger = db.rows("SELECT person_id, kind, amount, message_id FROM ledger")
             self.interactions = [str(r[0]) for r in db.rows("SELECT message_id FROM interactions")]

@@ -8,7 +8,7 @@ import msgspec
 
 from hermes.testing.model_script import ScriptedTurn, Seen, answer_by_text
 from hermes.testing.model_server import ModelServer
-from hermes.testing.push.book import Posted, PigeonSettings
+from hermes.testing.push.book import PigeonSettings, Posted
 from hermes.testing.push.platform import Pigeon
 from tests.torture.homes import SIGNING_SECRET, TOKEN, Mode
 

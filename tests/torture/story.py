@@ -139,9 +139,7 @@ class Story:
     async def _start(self, kill: Kill) -> GatewayProcess:
         self._starts += 1
         (self._home.folder / "run" / "gateway.json").unlink(missing_ok=True)
-        return await self._forks.start(
-            self._home, failpoints=kill.armed, power_cut=kill.power_cut
-        )
+        return await self._forks.start(self._home, failpoints=kill.armed, power_cut=kill.power_cut)
 
     async def _ends(self, process: GatewayProcess, kill: Kill) -> bool:
         """Wait for the kill; false when everything was said and it had not happened."""

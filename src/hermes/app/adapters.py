@@ -14,7 +14,7 @@ from hermes.ports.provider import Provider
 from hermes.providers.local.provider import LocalProvider
 from hermes.providers.local.settings import LocalSettings
 from hermes.providers.openai.provider import OpenAIProvider
-from hermes.providers.openai.settings import OpenAISettings
+from hermes.providers.openai.settings import OFFICIAL_URL, OpenAISettings
 
 Tell = Callable[[str], None]
 
@@ -82,7 +82,7 @@ def _openai(name: str, table: ProviderSettings, client: Any) -> Provider:
         OpenAISettings(
             name=name,
             model=table.model or "",
-            base_url=str(table.base_url),
+            base_url=OFFICIAL_URL if table.base_url is None else str(table.base_url),
             api_key=None if table.api_key is None else table.api_key.get_secret_value(),
             headers=headers,
             context_tokens=table.context_tokens,

@@ -99,10 +99,10 @@ class ProviderSettings(Section):
         default=128_000, description="How many tokens the model can read."
     )
     threads: Whole = Field(
-        default=0, description="Threads of a model that runs in this process; 0 takes what fits."
+        default=0, description="Threads of the built-in model; 0 leaves one core to the gateway."
     )
     idle_unload_s: Seconds = Field(
-        default=600, description="A model in this process leaves memory after this long unused."
+        default=600, description="The built-in model leaves memory after this long unused."
     )
 
 

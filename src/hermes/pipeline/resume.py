@@ -24,8 +24,6 @@ def restore(turn: Turn, steps: tuple[Step, ...], ctx: TurnContext) -> Turn | Non
     turn = _thaw(turn, _decode_prepared(first.body), ctx)
     for step in steps:
         turn = _replay(turn, step, ctx)
-    if turn.claimed and turn.exchanged and turn.exchanged[-1].message.role == "assistant":
-        turn = msgspec.structs.replace(turn, merged=turn.claimed)
     ctx.journal.note("resumed", steps=len(steps))
     return turn
 
@@ -65,7 +63,9 @@ def _replay(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
 
 def _replay_model(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
     if step.state == "done" and step.body is not None:
-        turn = msgspec.structs.replace(turn, usage=turn.usage.plus(step.usage), model=step.name)
+        turn = msgspec.structs.replace(
+            turn, usage=turn.usage.plus(step.usage), model=step.name, merged=turn.claimed
+        )
         return turn.plus(_decode_chat(step.body), ordinal=step.ordinal)
     if step.state == "started":
         lost = msgspec.structs.replace(step, state="lost", usage=estimate(turn), payer="platform")

@@ -18,7 +18,7 @@ from hermes.store.sqlite.queries import load
 
 _SQL = load("people")
 _NONCE = 12
-_CACHED_KEYS = 20_000
+_CACHED_KEYS = 5_000
 
 
 def make_store_keys() -> bytes:

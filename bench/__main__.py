@@ -1,0 +1,81 @@
+"""`python -m bench`: run the groups, print the tables, write `bench/out/latest.json`.
+
+The exit code is 0 also when a number misses its target, because a busy machine must not look like
+a broken program; `--check` makes it 1. Something that did not run at all is always an error.
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from bench.process import load_average
+from bench.registry import Group, Target, choose
+from bench.report import Progress, machine_lines, result_rows, table, write
+
+_NUMBERS = frozenset({1, 2})
+_EXAMPLES = """examples:
+  make bench                     every group
+  make bench ONLY=turns          one group
+  make bench ARGS=--check        exit code 1 when a number misses its target
+"""
+
+
+def main() -> int:
+    """Run what the command line asks for; returns the exit code."""
+    options = _options()
+    try:
+        groups = choose(options.only)
+    except LookupError as problem:
+        print(f"bench: {problem}", file=sys.stderr)
+        return 2
+    load_before = load_average()
+    numbers: dict[str, float] = {}
+    for group in groups:
+        numbers |= _run(group)
+    targets = {name: target for group in groups for name, target in group.targets.items()}
+    _print(groups, numbers, targets=targets, load_before=load_before)
+    missed = [name for name, target in targets.items() if not target.is_met(numbers[name])]
+    if missed:
+        print(f"over target: {', '.join(missed)}")
+    return 1 if missed and options.check else 0
+
+
+def _run(group: Group) -> dict[str, float]:
+    progress = Progress()
+    try:
+        return group.run(lambda text: progress(f"{group.name}: {text}"))
+    finally:
+        progress.done()
+
+
+def _print(
+    groups: list[Group],
+    numbers: dict[str, float],
+    *,
+    targets: dict[str, Target],
+    load_before: float,
+) -> None:
+    print("\n".join(machine_lines(load_before, load_average(), cores=os.cpu_count() or 1)))
+    for group in groups:
+        print(f"\n{group.name}: {group.about}")
+        print(table(list(group.settings().items())))
+    print()
+    print(table(result_rows(numbers, targets), right=_NUMBERS))
+    print(f"\nwritten to {write(numbers, folder=Path.cwd())}")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench",
+        description="Measure Hermes and print the numbers beside their targets.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--only", action="append", default=[], help="a group; may be repeated")
+    parser.add_argument("--check", action="store_true", help="fail when a target is missed")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,209 @@
+"""Turns: what one message costs from the REST channel to its committed answer, and what waiting
+and standing still cost; a scripted model with zero delay, the shipped defaults otherwise.
+"""
+
+import statistics
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from time import sleep
+
+from bench.gateway import Model, Running, environment, gateway, model_server
+from bench.load import Outcome, Plan, run
+from bench.process import rss_mb
+from bench.registry import Group, Say, Settings, Target
+from hermes.config import load, show
+
+_STARTS = 5
+_IDLE_S = 2.0
+_ROUNDS = 3
+_TURNS = {1: 300, 10: 1_000, 50: 2_500}
+_CONVERSATION_TURNS = 10
+_WARM_UP = 500
+_GROWTH_WARM_UP, _GROWTH_TURNS = 2_000, 10_000
+_FEW, _MANY = 100, 5_000
+_RATIO_ROUNDS, _RATIO_TURNS = 6, 600
+_LONG_TURNS = 110
+_BURST, _BURST_DELAY_MS, _BURST_LIMIT = 40, 3_000, 64
+_SHOWN = (
+    "store.synchronous",
+    "store.group_commit_max",
+    "turns.max_concurrent_calls",
+    "turns.history_messages",
+    "lanes.max_running",
+    "inbox.max_waiting",
+    "busy.platforms.rest",
+    "logs.level",
+    "logs.format",
+)
+
+
+def measure(say: Say) -> dict[str, float]:
+    """Run the whole group."""
+    numbers: dict[str, float] = {}
+    with model_server() as model:
+        numbers |= _measure_starts(model, say)
+        numbers |= _measure_levels(model, say)
+        numbers |= _measure_growth(model, say)
+        numbers |= _measure_sessions(model, say)
+    with model_server(delay_ms=_BURST_DELAY_MS) as slow_model:
+        numbers |= _measure_burst(slow_model, say)
+    return numbers
+
+
+def _send(running: Running, name: str, *, workers: int, turns: int, conversation: int) -> Outcome:
+    plan = Plan(
+        port=running.port,
+        token=running.token,
+        pid=running.pid,
+        name=name,
+        workers=workers,
+        turns=turns,
+        conversation_turns=conversation,
+    )
+    return run(plan)
+
+
+def _measure_starts(model: Model, say: Say) -> dict[str, float]:
+    """Start on fresh homes; the first start only compiles, as installing a package does."""
+    cpu, wall, idle = [], [], []
+    for number in range(_STARTS + 1):
+        say(f"cold start {number} of {_STARTS}" if number else "compiling")
+        with gateway(model) as running:
+            if number:
+                cpu.append(running.start_cpu_s)
+                wall.append(running.start_wall_s)
+                sleep(_IDLE_S)
+                idle.append(rss_mb(running.pid))
+    return {
+        "cold_start_cpu_s": statistics.median(cpu),
+        "cold_start_wall_s": statistics.median(wall),
+        "idle_rss_mb": statistics.median(idle),
+    }
+
+
+def _measure_levels(model: Model, say: Say) -> dict[str, float]:
+    """Rates and CPU at 1, 10 and 50 at a time: the median of some rounds."""
+    numbers: dict[str, float] = {}
+    with gateway(model) as running:
+        say("warming up")
+        _send(running, "warm", workers=50, turns=_WARM_UP, conversation=_CONVERSATION_TURNS)
+        for level, turns in _TURNS.items():
+            outcomes = []
+            for number in range(1, _ROUNDS + 1):
+                say(f"{turns} turns, {level} at a time, round {number} of {_ROUNDS}")
+                name = f"level-{level}-{number}"
+                outcomes.append(
+                    _send(
+                        running,
+                        name,
+                        workers=level,
+                        turns=turns,
+                        conversation=_CONVERSATION_TURNS,
+                    )
+                )
+            numbers |= _level_numbers(level, outcomes)
+        say("long conversations")
+        numbers |= _measure_long(running)
+    return numbers
+
+
+def _level_numbers(level: int, outcomes: list[Outcome]) -> dict[str, float]:
+    median = statistics.median
+    return {
+        f"turns_per_s_{level}": median(one.turns_per_s for one in outcomes),
+        f"cpu_ms_per_turn_{level}": median(one.cpu_ms_per_turn for one in outcomes),
+        f"p50_ms_{level}": median(one.p50_ms for one in outcomes),
+        f"p99_ms_{level}": median(one.p99_ms for one in outcomes),
+    }
+
+
+def _measure_long(running: Running) -> dict[str, float]:
+    """What a turn costs in conversations that fill the history which a model is sent."""
+    workers = 10
+    _send(running, "long", workers=workers, turns=workers * _LONG_TURNS, conversation=0)
+    outcome = _send(running, "long", workers=workers, turns=1_000, conversation=0)
+    return {"cpu_ms_per_turn_10_long": outcome.cpu_ms_per_turn}
+
+
+def _measure_growth(model: Model, say: Say) -> dict[str, float]:
+    """Memory before and after many turns, over a thousand conversations."""
+    with gateway(model) as running:
+        say(f"{_GROWTH_WARM_UP} turns to warm up")
+        _send(running, "warm", workers=50, turns=_GROWTH_WARM_UP, conversation=_CONVERSATION_TURNS)
+        say(f"{_GROWTH_TURNS} turns for the growth of memory")
+        outcome = _send(
+            running, "grow", workers=50, turns=_GROWTH_TURNS, conversation=_CONVERSATION_TURNS
+        )
+    grown = outcome.rss_after_mb - outcome.rss_before_mb
+    return {
+        "rss_growth_mb_per_10k_turns": grown * 10_000 / outcome.turns,
+        "rss_after_12k_turns_mb": outcome.rss_after_mb,
+    }
+
+
+def _measure_sessions(model: Model, say: Say) -> dict[str, float]:
+    """The same turns in front of a store with few and one with many sessions, in alternation."""
+    with ExitStack() as stack:
+        few, many = (stack.enter_context(gateway(model)) for _ in range(2))
+        for running, count in ((few, _FEW), (many, _MANY)):
+            say(f"making {count} sessions")
+            _send(running, "session", workers=50, turns=count, conversation=1)
+        cpu: dict[int, list[float]] = {few.pid: [], many.pid: []}
+        for number in range(1, _RATIO_ROUNDS + 1):
+            say(f"save cost, round {number} of {_RATIO_ROUNDS}")
+            for running in (few, many):
+                outcome = _send(
+                    running,
+                    f"round-{number}",
+                    workers=50,
+                    turns=_RATIO_TURNS,
+                    conversation=_CONVERSATION_TURNS,
+                )
+                cpu[running.pid].append(outcome.cpu_ms_per_turn)
+    ratio = statistics.median(cpu[many.pid]) / statistics.median(cpu[few.pid])
+    return {f"save_cost_ratio_{_MANY}_to_{_FEW}_sessions": ratio}
+
+
+def _measure_burst(model: Model, say: Say) -> dict[str, float]:
+    """How long forty people wait who all ask a slow model at once."""
+    say(f"{_BURST} turns at once on a {_BURST_DELAY_MS / 1000:g} s model")
+    limit = {"HERMES_TURNS__MAX_CONCURRENT_CALLS": str(_BURST_LIMIT)}
+    with gateway(model, settings=limit) as running:
+        outcome = _send(running, "burst", workers=_BURST, turns=_BURST, conversation=1)
+    return {"burst_40_turns_on_3s_model_s": outcome.wall_s}
+
+
+def effective_settings() -> Settings:
+    """Return the settings that the gateways of this group run with."""
+    with tempfile.TemporaryDirectory() as home:
+        given = environment(Model("http://127.0.0.1:9/v1"), Path(home))
+        loaded = load({n: v for n, v in given.items() if n.startswith(("HERMES", "OPENAI"))}, None)
+    rows = {row.key: str(row.value) for row in show(loaded, origin=False)}
+    return {
+        **{key: rows[key] for key in _SHOWN if key in rows},
+        "encryption of bodies": "on (always)",
+        "events and interactions": "on (always)",
+        "logs": "info lines as JSON, to a file",
+        "conversations": f"a new one every {_CONVERSATION_TURNS} turns of a worker",
+        "bytecode": "compiled before the first measured start, as in an installed package",
+        "burst only": f"turns.max_concurrent_calls = {_BURST_LIMIT}",
+    }
+
+
+_HERMES_AGENT = "hermes-agent 0.19: "
+GROUP = Group(
+    name="turns",
+    about="the whole durable pipeline through the REST channel, zero-delay model on loopback",
+    targets={
+        "cpu_ms_per_turn_50": Target(at_most=1.5, peer=_HERMES_AGENT + "157 to 258"),
+        "turns_per_s_50": Target(at_least=500, peer=_HERMES_AGENT + "7.3 to 10.3"),
+        "cold_start_cpu_s": Target(at_most=1.0, peer=_HERMES_AGENT + "3.0"),
+        "idle_rss_mb": Target(at_most=90, peer=_HERMES_AGENT + "150"),
+        "rss_growth_mb_per_10k_turns": Target(at_most=5, peer=_HERMES_AGENT + "150 in 240 turns"),
+        "save_cost_ratio_5000_to_100_sessions": Target(at_most=1.2, peer=_HERMES_AGENT + "43"),
+        "burst_40_turns_on_3s_model_s": Target(at_most=3.3, peer=_HERMES_AGENT + "14.5"),
+    },
+    settings=effective_settings,
+    run=measure,
+)

@@ -1,0 +1,68 @@
+"""The groups of measurements: every module in `bench/groups` that has a `GROUP` is one.
+
+A later group is a new file there; nothing else has to know of it.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+import bench.groups
+
+Say = Callable[[str], None]
+Settings = Mapping[str, str]
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """What a number must reach, and what the peer reached; one of the bounds is given."""
+
+    at_most: float | None = None
+    at_least: float | None = None
+    peer: str = ""
+
+    @property
+    def text(self) -> str:
+        """The target as people read it."""
+        return f"<= {self.at_most:g}" if self.at_most is not None else f">= {self.at_least:g}"
+
+    def is_met(self, value: float) -> bool:
+        """Tell whether `value` is good enough."""
+        if self.at_most is not None:
+            return value <= self.at_most
+        return self.at_least is None or value >= self.at_least
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """One group: what it measures, with which settings, and what it must reach.
+
+    `settings` are told in the report beside the shipped defaults; `run` tells its steps to the
+    callable that it is given and returns flat numbers.
+    """
+
+    name: str
+    about: str
+    targets: Mapping[str, Target]
+    settings: Callable[[], Settings]
+    run: Callable[[Say], dict[str, float]]
+
+
+def find_groups() -> dict[str, Group]:
+    """Return every group by name."""
+    names = sorted(module.name for module in pkgutil.iter_modules(bench.groups.__path__))
+    modules = [importlib.import_module(f"bench.groups.{name}") for name in names]
+    groups = [module.GROUP for module in modules if hasattr(module, "GROUP")]
+    return {group.name: group for group in groups}
+
+
+def choose(only: Sequence[str]) -> list[Group]:
+    """Return the groups that were asked for, or all; raises `LookupError` with the known names."""
+    known = find_groups()
+    unknown = [name for name in only if name not in known]
+    if unknown:
+        raise LookupError(
+            f"there is no group {unknown[0]!r}; known groups: {', '.join(known)}. "
+            "A group is a module in bench/groups"
+        )
+    return [group for name, group in known.items() if not only or name in only]

@@ -1,0 +1,61 @@
+"""The stop switch: it cancels only inside a scope, and never somebody else's cancellation."""
+
+import asyncio
+
+import pytest
+
+from hermes.errors import ProviderUnavailable, TurnInterrupted
+from hermes.pipeline.capacity import CallLimit
+from hermes.pipeline.interrupts import Interrupt
+
+
+@pytest.mark.req("J12")
+async def test_pressing_the_switch_ends_what_waits_in_a_scope() -> None:
+    interrupt = Interrupt()
+    asyncio.get_running_loop().call_soon(interrupt.press, "m_2")
+
+    with pytest.raises(TurnInterrupted, match="m_2"):
+        async with interrupt.scope():
+            await asyncio.Event().wait()
+
+
+@pytest.mark.req("J12")
+async def test_outside_a_scope_nothing_is_cancelled() -> None:
+    interrupt = Interrupt()
+    interrupt.press("m_2")
+    await asyncio.sleep(0)
+
+    with pytest.raises(TurnInterrupted):
+        interrupt.check()
+    with pytest.raises(TurnInterrupted):
+        async with interrupt.scope():
+            raise AssertionError("a pressed switch lets nobody in")
+
+
+@pytest.mark.req("J12")
+async def test_a_cancellation_from_elsewhere_stays_a_cancellation() -> None:
+    interrupt = Interrupt()
+    entered = asyncio.Event()
+
+    async def wait() -> None:
+        async with interrupt.scope():
+            entered.set()
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(wait())
+    await entered.wait()
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.req("A21")
+async def test_a_call_that_finds_no_place_in_time_is_told_so() -> None:
+    limit = CallLimit(1, wait_s=0.01)
+    await limit.take()
+
+    with pytest.raises(ProviderUnavailable, match="max_concurrent_calls"):
+        await limit.take()
+    limit.release()
+    await limit.take()

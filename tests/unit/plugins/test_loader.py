@@ -1,0 +1,49 @@
+"""Plugins: a module or a folder with `register(registry)`, and clear words when it is not."""
+
+from pathlib import Path
+
+import pytest
+
+from hermes.errors import ConfigurationError
+from hermes.plugins.loader import load_plugin
+from hermes.plugins.registry import Registry
+
+GOOD = "def register(registry):\n    registry.channel('post', lambda settings, client: settings)\n"
+
+
+@pytest.mark.req("W12")
+def test_a_folder_registers_what_it_brings(tmp_path: Path) -> None:
+    (tmp_path / "__init__.py").write_text(GOOD)
+    registry = Registry()
+    load_plugin(str(tmp_path), registry)
+
+    made = registry.make_channel("post", {"a": 1}, client=None)
+
+    assert made == {"a": 1}
+
+
+@pytest.mark.req("W12")
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [("x = 1\n", "no function register"), ("def (", "does not load"), (None, "holds no")],
+)
+def test_a_folder_that_is_no_plugin_is_a_clear_error(
+    tmp_path: Path, content: str | None, problem: str
+) -> None:
+    if content is not None:
+        (tmp_path / "__init__.py").write_text(content)
+
+    with pytest.raises(ConfigurationError, match=problem):
+        load_plugin(str(tmp_path), Registry())
+
+
+@pytest.mark.req("W12", "M2")
+def test_unknown_names_are_errors_that_say_what_is_known() -> None:
+    registry = Registry()
+
+    with pytest.raises(ConfigurationError, match="cannot be imported"):
+        load_plugin("hermes_no_such_plugin", registry)
+    with pytest.raises(ConfigurationError, match="no channel of that name"):
+        registry.make_channel("fax", {}, client=None)
+    with pytest.raises(ConfigurationError, match="is not known"):
+        registry.make_provider("p", "wire", settings=None, client=None)

@@ -1,0 +1,92 @@
+"""Session keys name a conversation, and no two conversations share one."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hermes.message.event import MessageEvent
+from hermes.message.parts import TextPart
+from hermes.message.session_key import (
+    SessionKey,
+    base_lane,
+    child_lane,
+    control_lane,
+    depth_of,
+    escape,
+    is_below,
+    unescape,
+)
+from hermes.message.source import ChatType, Source
+from hermes.sessions.commands import Command, parse_control
+from hermes.sessions.keys import session_key
+
+
+def key(chat_type: ChatType, *, chat: str = "c", user: str = "u", thread: str | None = None) -> str:
+    source = Source(
+        platform="tg", chat_id=chat, chat_type=chat_type, user_id=user, thread_id=thread
+    )
+    event = MessageEvent(
+        account="a", route="r", external_id="1", source=source, parts=(TextPart("x"),), at=0
+    )
+    return str(session_key(event, "main"))
+
+
+@pytest.mark.req("W22", "A15")
+def test_keys_read_as_the_format_says() -> None:
+    assert key("dm") == "agent:main:tg:dm:c"
+    assert key("group") == "agent:main:tg:group:c:u"
+    assert key("group", thread="7") == "agent:main:tg:thread:c:7"
+
+
+@pytest.mark.req("W22")
+def test_a_thread_and_a_person_of_the_same_id_do_not_share_a_session() -> None:
+    assert key("group", user="7") != key("group", thread="7")
+
+
+@pytest.mark.req("W22")
+@given(st.text(), st.text(), st.text(), st.text())
+def test_ids_with_separators_cannot_collide(one: str, two: str, three: str, four: str) -> None:
+    left = SessionKey(agent="main", platform=one, chat_type="group", chat_id=two, user="u")
+    right = SessionKey(agent="main", platform=three, chat_type="group", chat_id=four, user="u")
+
+    assert (str(left) == str(right)) == ((one, two) == (three, four))
+    assert unescape(escape(one)) == one
+
+
+@pytest.mark.req("J14")
+def test_lanes_of_subagents_lie_below_their_parents() -> None:
+    parent = key("dm")
+    child = child_lane(parent, "m_1", number=2)
+
+    assert child == f"{parent}/m_1.2"
+    assert (depth_of(parent), depth_of(child)) == (0, 1)
+    assert is_below(child, ancestor=parent)
+    assert not is_below(key("dm", chat="c/m_1.2"), ancestor=parent)
+
+
+@pytest.mark.req("J6")
+def test_a_control_lane_stands_beside_its_session() -> None:
+    assert base_lane(control_lane("x")) == base_lane("x") == "x"
+    assert key("dm", chat="c#control") != control_lane(key("dm", chat="c"))
+
+
+@pytest.mark.req("J6", "W18")
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("/stop", Command("stop")),
+        ("/STOP", Command("stop")),
+        ("/new", Command("new")),
+        ("/reset", Command("new")),
+        ("/approve a_1", Command("approve", "a_1")),
+        ("/deny@hermes_bot a_1", Command("deny", "a_1")),
+        ("/status", Command("status")),
+        ("/help", None),
+        ("stop", None),
+        ("please /stop", None),
+        ("/", None),
+        ("", None),
+    ],
+)
+def test_only_control_commands_pass_beside_the_lane(text: str, command: Command | None) -> None:
+    assert parse_control(text) == command
