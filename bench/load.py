@@ -2,10 +2,11 @@
 
 `python -m bench.load` reads one `Plan` as JSON from standard input, runs it and prints one
 `Outcome`. A plan is bounded in messages and in seconds. Every message has an id of its own and
-every worker a conversation of its own; an answer that is no finished turn is an error.
+every worker a conversation of its own; an answer that is no fresh, finished turn is an error.
 """
 
 import asyncio
+import os
 import subprocess
 import sys
 from time import monotonic
@@ -17,12 +18,14 @@ from bench.http import Connection, connect
 from bench.process import cpu_s, rss_mb
 
 _ANSWERED = b'"outcome":"answered"'
+_FRESH = b'"duplicate":false'
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What to send: `turns` messages, `workers` at a time, for at most `seconds`.
 
-    After `conversation_turns` messages a worker starts a new conversation; 0 means never.
+    After `conversation_turns` messages a worker starts a new conversation; 0 means never. A plan
+    of the same `name` as an earlier one goes on with its conversations.
     """
 
     port: int
@@ -85,6 +88,7 @@ class _Load:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
+        self._run = os.urandom(8).hex()
         self._left = plan.turns
         self._deadline = monotonic() + plan.seconds
         self.took: list[float] = []
@@ -97,7 +101,7 @@ class _Load:
             self._left -= 1
             started = monotonic()
             status, body = await connection.ask(self._request(number, sent))
-            if status == 200 and _ANSWERED in body:
+            if status == 200 and _ANSWERED in body and _FRESH in body:
                 self.took.append(monotonic() - started)
             else:
                 self.failures.append(f"{status} {body[:300]!r}")
@@ -107,7 +111,9 @@ class _Load:
         plan = self._plan
         round_ = sent // plan.conversation_turns if plan.conversation_turns else 0
         who = f"{plan.name}-{number}-{round_}"
-        body = msgspec.json.encode({"sender": who, "text": plan.text, "id": f"{who}-{sent}"})
+        body = msgspec.json.encode(
+            {"sender": who, "text": plan.text, "id": f"{self._run}-{number}-{sent}"}
+        )
         head = (
             f"POST /api/messages HTTP/1.1\r\nhost: 127.0.0.1:{plan.port}\r\n"
             f"authorization: Bearer {plan.token}\r\ncontent-type: application/json\r\n"

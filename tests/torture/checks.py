@@ -30,6 +30,7 @@ def check_books(
 ) -> None:
     """Raise `BooksDoNotBalance` with everything that does not fit."""
     found = [
+        *driver.findings,
         *storage(books),
         *promises(books, driver),
         *outcomes(books),

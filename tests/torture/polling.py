@@ -9,7 +9,13 @@ Found = TypeVar("Found")
 PAUSE_S = 0.005
 
 
-async def until(look: Callable[[], Found | None], what: str, *, within_s: float = 60.0) -> Found:
+async def until(
+    look: Callable[[], Found | None],
+    what: str,
+    *,
+    within_s: float = 60.0,
+    every_s: float = PAUSE_S,
+) -> Found:
     """Return the first thing that `look` finds; fail after `within_s`, naming what was missing."""
     try:
         async with asyncio.timeout(within_s):
@@ -17,7 +23,7 @@ async def until(look: Callable[[], Found | None], what: str, *, within_s: float 
                 found = look()
                 if found is not None and found is not False:
                     return found
-                await pause()
+                await pause(every_s)
     except TimeoutError:
         raise AssertionError(f"{what} did not happen within {within_s:g} s") from None
 

@@ -42,7 +42,7 @@ def test_a_demonstration_model_is_called_one_with_the_way_to_a_better_one():
     )
 
     assert "local:smollm2, a small demonstration model" in text
-    assert "export ANTHROPIC_API_KEY=" in text
+    assert "export OPENAI_API_KEY=" in text
 
 
 @pytest.mark.req("M2")
@@ -50,7 +50,7 @@ def test_without_any_model_the_banner_says_how_to_add_one():
     text = banner(msgspec.structs.replace(WELCOME, model="none"), bold=False)
 
     assert "none can answer yet" in text
-    assert "export ANTHROPIC_API_KEY=" in text
+    assert "export OPENAI_API_KEY=" in text
 
 
 @pytest.mark.req("W7")

@@ -69,7 +69,11 @@ class SqliteTranscripts:
 
     def sessions(self, *, platform: str | None, limit: int) -> tuple[dict[str, Any], ...]:
         """Return sessions, the most recently used first."""
-        rows = self._engine.reader.rows(_SQL["sessions"], (platform, limit))
+        reader = self._engine.reader
+        if platform is None:
+            rows = reader.rows(_SQL["sessions"], (limit,))
+        else:
+            rows = reader.rows(_SQL["sessions_of_platform"], (platform, limit))
         return tuple(
             {
                 "lane": row[0],

@@ -11,7 +11,8 @@ WHERE id = ?1 AND state = 'waiting';
 
 -- name: unblock_lane
 -- The lane no longer waits.
-UPDATE lanes SET waiting_on = NULL WHERE waiting_on = ?1;
+UPDATE lanes SET waiting_on = NULL
+WHERE key = (SELECT lane FROM approvals WHERE id = ?1) AND waiting_on = ?1;
 
 -- name: get
 -- One approval.

@@ -4,12 +4,21 @@ SELECT bodies.person_id, bodies.sealed FROM transcript JOIN bodies ON bodies.id 
 WHERE lane = ?1 AND epoch = ?2 AND position < ?3 ORDER BY position DESC LIMIT ?4;
 
 -- name: sessions
--- Sessions, the most recently used first.
+-- Sessions of every platform, the most recently used first.
 SELECT key, platform, chat_id, person_id, epoch, head, used_at,
     (SELECT body FROM inbox WHERE inbox.lane = lanes.key AND inbox.epoch = lanes.epoch
         AND inbox.control = 0 ORDER BY seq LIMIT 1)
 FROM lanes
-WHERE (?1 IS NULL OR platform = ?1) AND head > 0
+WHERE head > 0
+ORDER BY used_at DESC LIMIT ?1;
+
+-- name: sessions_of_platform
+-- Sessions of one platform, the most recently used first, read along its index.
+SELECT key, platform, chat_id, person_id, epoch, head, used_at,
+    (SELECT body FROM inbox WHERE inbox.lane = lanes.key AND inbox.epoch = lanes.epoch
+        AND inbox.control = 0 ORDER BY seq LIMIT 1)
+FROM lanes
+WHERE platform = ?1 AND head > 0
 ORDER BY used_at DESC LIMIT ?2;
 
 -- name: messages

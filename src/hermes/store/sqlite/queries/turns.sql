@@ -10,13 +10,14 @@ SELECT fence, epoch, head, waiting_on FROM lanes WHERE key = ?1;
 -- The oldest message of a lane that has no outcome and is not part of another turn.
 SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attempts, external_id,
     platform, outcome, done_at, merged_into
-FROM inbox WHERE lane = ?1 AND state <> 'done' AND state <> 'merging' ORDER BY seq LIMIT 1;
+FROM inbox INDEXED BY inbox_open
+WHERE lane = ?1 AND state <> 'done' AND state <> 'merging' ORDER BY seq LIMIT 1;
 
 -- name: interrupter
 -- Who asked for a running turn to end: a command, or the first message waiting behind it.
 SELECT coalesce(
     (SELECT interrupted_by FROM inbox WHERE id = ?3),
-    (SELECT id FROM inbox
+    (SELECT id FROM inbox INDEXED BY inbox_open
         WHERE lane = ?1 AND state <> 'done' AND state = 'new' AND busy = 'interrupt' AND seq > ?2
         ORDER BY seq LIMIT 1)
 );
@@ -30,7 +31,7 @@ WHERE id = ?1 AND state IN ('running', 'parked') AND interrupted_by IS NULL;
 -- Waiting messages that want to join the running turn.
 SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attempts, external_id,
     platform, outcome, done_at, merged_into
-FROM inbox
+FROM inbox INDEXED BY inbox_open
 WHERE lane = ?1 AND state <> 'done' AND state = 'new' AND busy = 'steer'
 ORDER BY seq;
 

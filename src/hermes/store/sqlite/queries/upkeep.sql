@@ -3,9 +3,11 @@
 UPDATE lanes SET owner = NULL, expires = NULL WHERE owner IS NOT NULL;
 
 -- name: old_messages
--- Finished messages whose time is over.
+-- Finished messages whose time is over; nothing behind the first young one is looked at.
 SELECT id, body, reply_body, result_body FROM inbox
-WHERE state = 'done' AND done_at < ?1 ORDER BY seq LIMIT ?2;
+WHERE state = 'done' AND done_at < ?1
+    AND seq <= coalesce((SELECT seq FROM inbox WHERE received_at >= ?1 ORDER BY seq LIMIT 1), 1e18)
+ORDER BY seq LIMIT ?2;
 
 -- name: drop_message
 -- Forget a message.

@@ -1,0 +1,119 @@
+"""Where stories are told: one fork server and one set of stand-ins, for many stories at a time."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+from tests.torture.books import Books
+from tests.torture.checks import BooksDoNotBalance, check_books
+from tests.torture.homes import Mode
+from tests.torture.processes import Forks
+from tests.torture.stand_ins import StandIns, stand_ins
+from tests.torture.story import Kill, Story, Told
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """A story to be told: all of it follows from these values and the machine's timing."""
+
+    number: int
+    seed: int
+    mode: Mode
+    kills: tuple[Kill, ...]
+    synchronous: str = "FULL"
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """How a story ended; `problem` is empty when its books balance."""
+
+    job: Job
+    fired: tuple[Kill, ...] = ()
+    missed: tuple[Kill, ...] = ()
+    messages: int = 0
+    starts: int = 0
+    posts: int = 0
+    calls: int = 0
+    passed: tuple[str, ...] = ()
+    problem: str = ""
+
+
+class Bench:
+    """Tells stories side by side, in folders below `folder`."""
+
+    def __init__(self, folder: Path, forks: Forks, stand_ins: StandIns) -> None:
+        self._folder = folder
+        self._forks = forks
+        self._stand_ins = stand_ins
+
+    async def run(self, job: Job) -> Result:
+        """Tell one story and check its books; the folder of one that failed is kept."""
+        folder = self._folder / f"story-{job.number}"
+        try:
+            told = await self.tell(job, folder)
+            result = self.check(job, told)
+        except AssertionError as error:
+            where = f"story {job.number} (seed {job.seed}, {job.mode}) in {folder}"
+            return Result(job=job, missed=job.kills, problem=f"{where}:\n{error}")
+        shutil.rmtree(folder)
+        return result
+
+    async def tell(self, job: Job, folder: Path) -> Told:
+        """Tell one story."""
+        story = Story(
+            folder,
+            job.mode,
+            tag=f"s{job.number}",
+            seed=job.seed,
+            kills=job.kills,
+            forks=self._forks,
+            stand_ins=self._stand_ins,
+            synchronous=job.synchronous,
+        )
+        return await story.tell()
+
+    def check(self, job: Job, told: Told) -> Result:
+        """Check the books of a story; raises `BooksDoNotBalance`."""
+        books = Books(told.home)
+        calls = self._stand_ins.calls(f"{told.tag}-")
+        chats = {delivery.chat for delivery in books.deliveries}
+        posted = self._stand_ins.posted(job.mode, chats)
+        try:
+            check_books(books, told.driver, calls=calls, posted=posted)
+        except BooksDoNotBalance as error:
+            happened = [kill.armed or str(kill.after_s or kill.power_cut) for kill in told.fired]
+            raise BooksDoNotBalance(f"after {happened}:\n{error}") from None
+        return Result(
+            job=job,
+            fired=told.fired,
+            missed=told.missed,
+            messages=len(books.messages),
+            starts=told.starts,
+            posts=len(posted),
+            calls=calls.total(),
+            passed=tuple(told.home.trace.read_text().split()),
+        )
+
+    async def run_all(self, jobs: list[Job], *, at_once: int) -> list[Result]:
+        """Tell stories, at most `at_once` at a time."""
+        places = asyncio.Semaphore(at_once)
+
+        async def one(job: Job) -> Result:
+            async with places:
+                return await self.run(job)
+
+        return list(await asyncio.gather(*(one(job) for job in jobs)))
+
+
+@asynccontextmanager
+async def open_bench(folder: Path) -> AsyncIterator[Bench]:
+    """Run the fork server and the stand-ins for as long as stories are told."""
+    forks = Forks()
+    await forks.open()
+    try:
+        async with stand_ins() as made:
+            yield Bench(folder, forks, made)
+    finally:
+        await forks.close()

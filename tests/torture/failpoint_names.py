@@ -1,0 +1,263 @@
+"""Reads from the source that nothing is written and nothing called without a failpoint.
+
+It knows Python's syntax trees and how Hermes is laid out, and imports nothing of it. From the
+same trees it derives the name of every failpoint there is.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+SIDES = ("before", "after")
+NETWORK = frozenset(
+    {"aiohttp", "socket", "ssl", "http.client", "urllib.request", "httpx", "requests", "websockets"}
+)
+# Who may touch sockets: the one client, the listening side, the command line, the stand-ins.
+MAY_USE_NETWORK = ("net/", "server/listen.py", "app/gateway.py", "cli/", "testing/")
+# Where turns run and replies leave: every call of a port's outside effect is checked here.
+EFFECTFUL = ("pipeline/", "outbox/", "tools/", "inbox/", "schedule/", "app/", "control/")
+_WRITES = re.compile(r"\b(INSERT|UPDATE|DELETE|REPLACE|CREATE|DROP|ALTER)\b", re.IGNORECASE)
+
+
+class Source(msgspec.Struct, frozen=True):
+    """One module: its path below the package, and its tree with parents."""
+
+    path: str
+    tree: ast.Module
+    parents: dict[ast.AST, ast.AST]
+
+    def above(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Yield what encloses a node, from the inside out."""
+        while node in self.parents:
+            node = self.parents[node]
+            yield node
+
+    def at(self, node: ast.AST) -> str:
+        """Return where a node stands."""
+        return f"{self.path}:{getattr(node, 'lineno', 0)}"
+
+
+class Findings(msgspec.Struct, frozen=True):
+    """The names of all failpoints without their sides, and every place that lacks one."""
+
+    names: frozenset[str]
+    problems: tuple[str, ...]
+
+    def points(self, providers: tuple[str, ...] = ("openai",)) -> frozenset[str]:
+        """Return every failpoint, with the wire calls of these configured providers."""
+        wires = {f"wire.provider.{name}" for name in providers}
+        names = {name for name in self.names if name != "wire.provider.*"} | wires
+        return frozenset(f"{name}.{side}" for name in names for side in SIDES)
+
+
+def read_package(package: Path) -> list[Source]:
+    """Return every module of the package, without the stand-ins for names but with their paths."""
+    return [
+        read_source(path.read_text(encoding="utf-8"), path.relative_to(package).as_posix())
+        for path in sorted(package.rglob("*.py"))
+    ]
+
+
+def read_source(text: str, path: str) -> Source:
+    """Return one module."""
+    tree = ast.parse(text, filename=path)
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    return Source(path, tree, parents)
+
+
+def examine(sources: list[Source]) -> Findings:
+    """Return the failpoints of the sources and what is wrong with them."""
+    names: set[str] = set()
+    problems: list[str] = []
+    for source in sources:
+        for found in (*_units(source), *_effects(source), *_wires(source), *_direct(source)):
+            if found.startswith("!"):
+                problems.append(found[1:])
+            else:
+                names.add(found)
+        problems += [problem for check in _CHECKS for problem in check(source)]
+    return Findings(frozenset(names), tuple(problems))
+
+
+def _calls(source: Source) -> Iterator[tuple[ast.Call, str]]:
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call):
+            yield node, ast.unparse(node.func)
+
+
+def _units(source: Source) -> Iterator[str]:
+    """Yield the name of every unit that is handed to the writer, or `!` and a problem."""
+    for call, name in _calls(source):
+        if not name.endswith("writer.run"):
+            continue
+        first = call.args[0]
+        if isinstance(first, ast.Constant):
+            yield f"store.{first.value}"
+        elif isinstance(first, ast.JoinedStr):
+            yield from _forwarded(source, call, first)
+        else:
+            yield f"!{source.at(call)}: the unit's name is not a literal"
+
+
+def _forwarded(source: Source, call: ast.Call, text: ast.JoinedStr) -> Iterator[str]:
+    """Resolve a name such as f"delivery_{name}" by the literals its function is called with."""
+    function = next(
+        node for node in source.above(call) if isinstance(node, ast.AsyncFunctionDef)
+    )
+    prefix = "".join(str(part.value) for part in text.values if isinstance(part, ast.Constant))
+    for other, name in _calls(source):
+        if name != f"self.{function.name}":
+            continue
+        first = other.args[0]
+        if isinstance(first, ast.Constant):
+            yield f"store.{prefix}{first.value}"
+        else:
+            yield f"!{source.at(other)}: the unit's name is not a literal"
+
+
+def _effects(source: Source) -> Iterator[str]:
+    for call, name in _calls(source):
+        if name != "failpoints.outside":
+            continue
+        first = call.args[0]
+        if isinstance(first, ast.Constant):
+            yield str(first.value)
+        else:
+            yield f"!{source.at(call)}: the effect's name is not a literal"
+
+
+def _wires(source: Source) -> Iterator[str]:
+    """Yield the names of wire calls over the one client."""
+    for call, name in _calls(source):
+        if not name.endswith("client.request") or source.path.startswith("cli/"):
+            continue
+        first = call.args[0]
+        if isinstance(first, ast.Constant):
+            yield f"wire.{first.value}"
+        elif ast.unparse(first) == "self._name" and 'f"provider.{' in _assigned(source):
+            yield "wire.provider.*"
+        else:
+            yield f"!{source.at(call)}: the wire call's name cannot be derived"
+
+
+def _assigned(source: Source) -> str:
+    return "".join(
+        ast.get_source_segment(ast.unparse(source.tree), node.value) or ast.unparse(node.value)
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "self._name"
+    ).replace("f'", 'f"')
+
+
+def _direct(source: Source) -> Iterator[str]:
+    """Yield failpoints that are passed by hand, such as around the opening of the store."""
+    for call, name in _calls(source):
+        if name == "failpoints.hit" and isinstance(call.args[0], ast.Constant):
+            yield str(call.args[0].value).rpartition(".")[0]
+
+
+def _unwrapped_effects(source: Source) -> Iterator[str]:
+    """Yield calls of a provider, tool or channel that no `failpoints.outside` encloses."""
+    if not source.path.startswith(EFFECTFUL):
+        return
+    for call, name in _calls(source):
+        receiver, _, verb = name.rpartition(".")
+        if _is_effect(receiver, verb) and not _is_wrapped(source, call):
+            yield f"{source.at(call)}: {name}(...) is not inside failpoints.outside(...)"
+
+
+def _is_effect(receiver: str, verb: str) -> bool:
+    last = receiver.rpartition(".")[2].strip("_")
+    if verb == "stream":
+        return True
+    if verb == "run":
+        return last in {"tool", "tools"}
+    return verb in {"send", "edit", "find"} and not last.endswith(("wire", "people"))
+
+
+def _is_wrapped(source: Source, call: ast.Call) -> bool:
+    return any(
+        isinstance(item.context_expr, ast.Call)
+        and ast.unparse(item.context_expr.func) == "failpoints.outside"
+        for node in source.above(call)
+        if isinstance(node, ast.AsyncWith)
+        for item in node.items
+    )
+
+
+def _network(source: Source) -> Iterator[str]:
+    """Yield imports of anything that opens sockets where only the one client may."""
+    if source.path.startswith(MAY_USE_NETWORK):
+        return
+    for node in ast.walk(source.tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        for name in names:
+            if name in NETWORK or name.partition(".")[0] in NETWORK:
+                yield f"{source.at(node)}: imports {name}; only net/ makes wire calls"
+
+
+def _one_wire(source: Source) -> Iterator[str]:
+    """Yield requests inside net/ that do not go through the call with the failpoints."""
+    if not source.path.startswith("net/"):
+        return
+    for call, name in _calls(source):
+        if re.search(r"session\.(request|get|post|put|delete|ws_connect)$", name) is None:
+            continue
+        owner = next((n for n in source.above(call) if isinstance(n, ast.ClassDef)), None)
+        body = "" if owner is None else ast.unparse(owner)
+        if body.count("failpoints.hit(") < 3:
+            yield f"{source.at(call)}: a request outside the class that passes the failpoints"
+
+
+def _direct_writes(source: Source) -> Iterator[str]:
+    """Yield uses of the writable connection outside the writer and the guarded opening."""
+    if not source.path.startswith("store/") or source.path.endswith("writer.py"):
+        return
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Attribute) and node.attr == "_db" and not _is_safe(source, node):
+            yield f"{source.at(node)}: uses the writable connection outside a unit"
+
+
+def _is_safe(source: Source, node: ast.Attribute) -> bool:
+    parent = source.parents[node]
+    statement = next(n for n in (node, *source.above(node)) if isinstance(n, ast.stmt))
+    text = ast.unparse(statement)
+    if text.startswith("self._db = open_database(") or text == "self._db.close()":
+        return True
+    if isinstance(parent, ast.Call) and ast.unparse(parent.func) == "Writer":
+        return True
+    body = next(n for n in source.above(node) if isinstance(n, ast.FunctionDef)).body
+    return _between_hits(body, statement.lineno)
+
+
+def _between_hits(body: list[ast.stmt], line: int) -> bool:
+    hits = {
+        ast.unparse(statement): statement.lineno
+        for statement in body
+        if ast.unparse(statement).startswith("failpoints.hit(")
+    }
+    before = [at for text, at in hits.items() if ".before" in text]
+    after = [at for text, at in hits.items() if ".after" in text]
+    return bool(before and after) and min(before) < line < max(after)
+
+
+def _sql_in_code(source: Source) -> Iterator[str]:
+    """Yield SQL that writes and stands in code, where no unit's query file lists it."""
+    if source.path.startswith("testing/"):
+        return
+    for call, name in _calls(source):
+        if not name.endswith((".execute", ".executemany")) or not call.args:
+            continue
+        text = "".join(
+            str(part.value) for part in ast.walk(call.args[0]) if isinstance(part, ast.Constant)
+        )
+        looked_up = isinstance(call.args[0], ast.Subscript)
+        if not looked_up and _WRITES.search(text) and not source.path.endswith("connection.py"):
+            yield f"{source.at(call)}: writes by SQL in code"
+
+
+_CHECKS = (_unwrapped_effects, _network, _one_wire, _direct_writes, _sql_in_code)

@@ -1,0 +1,180 @@
+"""Kills inside the units that no conversation reaches: erasing, rotating, purging, signing in.
+
+A program of its own, so that it can fork: `python -m tests.torture.store_kills FOLDER SEEDS`
+kills a fresh process at each failpoint with each seed, opens the file again, and compares it with
+what it was before the unit and what it is after it. It prints how many kills there were.
+"""
+
+import asyncio
+import hashlib
+import os
+import random
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import apsw
+from cryptography.fernet import Fernet, InvalidToken
+
+from hermes import failpoints
+from hermes.ports.clock import ManualClock
+from hermes.store.sqlite.seal import add_store_key
+from hermes.store.sqlite.store import SqliteStore
+from tests.torture.store_rig import Ids, answer, new_message, open_store
+
+OLD_KEY = Fernet.generate_key() + b"\n"
+NEW_KEY = add_store_key(OLD_KEY)
+WEEK_S = 7 * 86_400.0
+_TABLES = {
+    "people": "id, tier, erased_at",
+    "person_keys": "person_id",
+    "user_channels": "platform, user_id, person_id",
+    "bodies": "id, person_id, kept",
+    "inbox": "id, state, outcome, done_at",
+    "steps": "message_id, ordinal, state",
+    "transcript": "lane, position, message_id",
+    "holds": "message_id",
+    "ledger": "message_id, kind, amount",
+    "outbox": "id, state",
+    "events": "message_id, kind",
+    "credentials": "kind, label, used_at",
+}
+
+Act = Callable[[SqliteStore, ManualClock], Awaitable[object]]
+
+
+async def _erase(store: SqliteStore, clock: ManualClock) -> None:
+    person = store.people.find("rest", "ann")
+    if person is not None:
+        await store.people.erase(person.id, at=clock.now())
+
+
+async def _drop(store: SqliteStore, clock: ManualClock) -> None:
+    await store.turns.drop_erased("m_waiting")
+
+
+async def _rotate(store: SqliteStore, clock: ManualClock) -> None:
+    await store.rotate_keys()
+
+
+async def _purge(store: SqliteStore, clock: ManualClock) -> None:
+    await store.purge(clock.now() + WEEK_S, limit=2)
+
+
+async def _use(store: SqliteStore, clock: ManualClock) -> None:
+    await store.access.use_once("code", hashlib.sha256(b"code").digest(), now=clock.now())
+
+
+UNITS: dict[str, Act] = {
+    "store.erase": _erase,
+    "store.drop_erased": _drop,
+    "store.rotate": _rotate,
+    "store.purge": _purge,
+    "store.use_credential": _use,
+}
+POINTS = tuple(f"{name}.{side}" for name in UNITS for side in ("before", "after"))
+
+
+async def _fill(path: Path, seed: int) -> None:
+    """Make the file as it is before the unit."""
+    clock = ManualClock()
+    store = open_store(path, key_file=OLD_KEY, clock=clock)
+    chance = random.Random(seed)
+    for number in range(chance.randint(1, 4)):
+        await answer(store, f"old{number}", user=chance.choice(("ann", "bob")), clock=clock)
+    await store.inbox.accept(new_message("waiting", user="ann", clock=clock))
+    digest = hashlib.sha256(b"code").digest()
+    await store.access.add("code", digest, label="link", expires_at=clock.now() + WEEK_S)
+    await store.close()
+
+
+async def _act(path: Path, unit: str, *, seed: int, armed: str = "") -> None:
+    """Do the unit, with neighbours in the same commit, dying where it is armed."""
+    clock = ManualClock()
+    store = open_store(path, key_file=NEW_KEY, clock=clock, ids=_later_ids())
+    failpoints.arm_from(armed)
+    neighbours = [
+        store.inbox.accept(new_message(f"near{number}", user="cy", clock=clock))
+        for number in range(seed % 3)
+    ]
+    await asyncio.gather(UNITS[unit](store, clock), *neighbours)
+    await store.close()
+
+
+def _later_ids() -> Ids:
+    ids = Ids()
+    for _ in range(100):
+        ids("skipped")
+    return ids
+
+
+def _picture(path: Path) -> dict[str, list[object]]:
+    """Return what the file says, without what is random; and which key wraps the data keys."""
+    db = apsw.Connection(str(path))
+    try:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        seen: dict[str, list[object]] = {
+            table: sorted(map(repr, db.execute(f"SELECT {columns} FROM {table}").fetchall()))
+            for table, columns in _TABLES.items()
+        }
+        wraps = [row[0] for row in db.execute("SELECT wrapped FROM person_keys")]
+        seen["wrapped anew"] = [_opens(NEW_KEY.split()[0], wrap) for wrap in wraps]
+        return seen
+    finally:
+        db.close()
+
+
+def _opens(key: bytes, wrapped: object) -> bool:
+    assert isinstance(wrapped, bytes)
+    try:
+        Fernet(key).decrypt(wrapped)
+    except InvalidToken:
+        return False
+    return True
+
+
+def _in_fork(work: Callable[[], None]) -> int:
+    """Do the work in a process of its own; returns its wait status."""
+    pid = os.fork()
+    if pid:
+        return os.waitpid(pid, 0)[1]
+    try:
+        work()
+    finally:
+        os._exit(0)
+
+
+def kill_at(point: str, seed: int, *, folder: Path) -> None:
+    """Kill a process at one failpoint and compare the file with what it may be."""
+    unit, _, side = point.rpartition(".")
+    folder.mkdir(parents=True)
+    killed, whole = folder / "killed.db", folder / "whole.db"
+    asyncio.run(_fill(killed, seed))
+    asyncio.run(_fill(whole, seed))
+    before = _picture(killed)
+    asyncio.run(_act(whole, unit, seed=seed))
+    after = _picture(whole)
+    assert before != after, f"{unit} changed nothing, so a kill in it proves nothing"
+    status = _in_fork(lambda: asyncio.run(_act(killed, unit, seed=seed, armed=f"{point}:1")))
+    assert status == signal.SIGKILL, f"{point} was not reached (status {status})"
+    found = _picture(killed)
+    expected = after if side == "after" else before
+    assert found == expected, f"{point}, seed {seed}: {found} instead of {expected}"
+    asyncio.run(_act(killed, unit, seed=seed))
+    assert _picture(killed)["inbox"] == after["inbox"], f"{point}: doing it again differs"
+
+
+def main(arguments: list[str]) -> None:
+    """Kill at every point with every seed."""
+    folder, seeds = Path(arguments[0]), int(arguments[1])
+    kills = 0
+    for seed in range(seeds):
+        for point in POINTS:
+            kill_at(point, seed, folder=folder / f"{point}-{seed}")
+            kills += 1
+    sys.stdout.write(f"{kills}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

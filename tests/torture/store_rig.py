@@ -1,0 +1,117 @@
+"""A store with a few messages in it, for tests that go to the store directly."""
+
+from pathlib import Path
+
+from hermes.message.chat import user_text
+from hermes.message.event import MessageEvent
+from hermes.message.outcome import DeliveryState, Outcome
+from hermes.message.parts import TextPart
+from hermes.message.source import Source
+from hermes.ports.channel import Target
+from hermes.ports.clock import ManualClock
+from hermes.ports.records import (
+    Begin,
+    Charge,
+    Commit,
+    Entry,
+    Hold,
+    Lease,
+    MessageRecord,
+    NewDelivery,
+    NewMessage,
+    Result,
+    Step,
+)
+from hermes.store.sqlite.store import SqliteStore, StoreOptions
+
+LEASE_S = 30.0
+
+
+class Ids:
+    """Ids that are the same in every run."""
+
+    def __init__(self) -> None:
+        self._next = 0
+
+    def __call__(self, prefix: str) -> str:
+        self._next += 1
+        return f"{prefix}_{self._next:04}"
+
+
+def open_store(
+    path: Path, *, key_file: bytes, clock: ManualClock, ids: Ids | None = None, **options: object
+) -> SqliteStore:
+    """Open the store; inside a running loop."""
+    # Any option of the store; the struct checks the names.
+    made = StoreOptions(**options)  # type: ignore[arg-type]
+    return SqliteStore(path, key_file=key_file, clock=clock, make_id=ids or Ids(), options=made)
+
+
+def new_message(name: str, *, user: str = "ann", clock: ManualClock) -> NewMessage:
+    """Return a message to accept; its lane is its user's."""
+    event = MessageEvent(
+        account="a",
+        route="r",
+        external_id=name,
+        source=Source(platform="rest", chat_id=user, user_id=user),
+        parts=(TextPart(f"text of {name}"),),
+        at=clock.now(),
+    )
+    return NewMessage(
+        id=f"m_{name}", lane=user, event=event, identity=name.encode(), received_at=clock.now()
+    )
+
+
+async def begin(
+    store: SqliteStore, lane: str, *, clock: ManualClock, owner: str = "w"
+) -> tuple[Lease, MessageRecord]:
+    """Lease a lane and start its next message's turn."""
+    view = store.turns.view(lane)
+    assert view.message is not None
+    message = view.message
+    lease = await store.turns.begin(
+        Begin(
+            lane=lane,
+            owner=owner,
+            fence=view.fence,
+            expires=clock.monotonic() + LEASE_S,
+            message_id=message.id,
+            person_id=message.person_id,
+            at=clock.now(),
+            steps=(Step(ordinal=len(view.steps), kind="prepared", state="done", body=b"{}"),),
+            hold=Hold(message.person_id, 1),
+        )
+    )
+    return lease, message
+
+
+def ending(message: MessageRecord, *, clock: ManualClock, text: str = "done") -> Commit:
+    """Return the end of a turn: an entry, a charge and a reply."""
+    reply = user_text(text)
+    return Commit(
+        message_id=message.id,
+        person_id=message.person_id,
+        outcome=Outcome.ANSWERED,
+        result=Result(text=""),
+        at=clock.now(),
+        epoch=0,
+        entries=(Entry(reply),),
+        reply=reply,
+        reply_entry=0,
+        charge=Charge(person_id=message.person_id, amount=1, captured=True),
+        deliveries=(
+            NewDelivery(
+                id="o" + message.id[1:],
+                target=Target(platform="rest", account="a", chat_id=message.lane),
+                parts=None,
+                state=DeliveryState.SENT,
+            ),
+        ),
+    )
+
+
+async def answer(store: SqliteStore, name: str, *, user: str, clock: ManualClock) -> None:
+    """Accept a message and bring it to its end."""
+    await store.inbox.accept(new_message(name, user=user, clock=clock))
+    lease, message = await begin(store, user, clock=clock)
+    await store.turns.commit(lease, ending(message, clock=clock))
