@@ -10,6 +10,11 @@ PYTHON_DIRS := $(wildcard src tools tests bench)
 ONLY ?=
 ARGS ?=
 WORKERS ?= 2
+SEEDS ?= 200
+KILLS ?= 2000
+CUTS ?= 600
+MINUTES ?= 120
+RESUME ?=
 COMPILE := $(BIN)/uv pip compile --quiet --no-config --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-annotate --upgrade
 
@@ -56,8 +61,10 @@ format: setup-dev ## format the code and sort the imports
 	$(BIN)/ruff check --select I --fix
 	$(BIN)/ruff format
 
-torture: setup-dev ## the long runs with kills and faults
-	@$(BIN)/pytest $(or $(ONLY),tests/torture) --timeout 1800 $(ARGS)
+torture: setup-dev ## kill -9 at every failpoint (SEEDS, KILLS, CUTS scale it; RESUME=1 goes on)
+	@$(BIN)/pytest -q tests/torture -n $(WORKERS)
+	@$(BIN)/python -m tests.torture --seeds $(SEEDS) --kills $(KILLS) --cuts $(CUTS) \
+		--workers $(WORKERS) --minutes $(MINUTES) $(if $(RESUME),--resume) $(ARGS)
 
 bench: setup-dev ## measure beside the peers (ONLY=group runs one group)
 	@$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY)) $(ARGS)

@@ -99,7 +99,7 @@ async def gateway(home: Path, *, model_url: str) -> AsyncIterator[None]:
 
 async def _wait_for(file: Path, process: asyncio.subprocess.Process) -> None:
     async with asyncio.timeout(START_S):
-        while not file.exists():
+        while not await asyncio.to_thread(file.exists):
             if process.returncode is not None:
                 sys.exit(f"hermes up ended with exit code {process.returncode}: run it by hand")
             await asyncio.sleep(0.05)
@@ -172,8 +172,8 @@ async def take(out: Path, browser_path: str) -> None:
 async def save(page: Page, file: Path) -> None:
     """Save what the browser shows, without a blinking cursor."""
     await page.evaluate("document.activeElement.blur()")
-    await page.screenshot(path=file, animations="disabled", caret="hide")
-    print(f"{file}: {file.stat().st_size // 1000} kB")
+    picture = await page.screenshot(path=file, animations="disabled", caret="hide")
+    print(f"{file}: {len(picture) // 1000} kB")
 
 
 def main() -> None:

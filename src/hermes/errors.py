@@ -14,6 +14,8 @@ HermesError
 ├── ConfigurationError      the operator has to change a setting
 ├── AlreadyRunning          another process owns this home
 ├── StoreError              the database failed; nothing of the unit was written
+│   ├── StoreRejected       the database will never take this unit
+│   │   └── PersonErased    the person's data key was destroyed
 │   └── GuardFailed         a guarded write found another state
 │       └── LeaseLost       the lane belongs to somebody else now
 ├── ProviderError           a model call failed
@@ -118,6 +120,18 @@ class StoreError(HermesError):
     """The database failed; nothing of the unit was written."""
 
     code = "store"
+
+
+class StoreRejected(StoreError):
+    """The unit itself is at fault: trying it again cannot help."""
+
+    code = "store_rejected"
+
+
+class PersonErased(StoreRejected):
+    """Nothing more can be kept for a person whose data key was destroyed."""
+
+    code = "person_erased"
 
 
 class GuardFailed(StoreError):

@@ -6,8 +6,7 @@ Disarmed (always, outside tests) a failpoint is one dictionary look-up. The stor
 
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 
 Action = Callable[[str], None]
 
@@ -26,14 +25,19 @@ def hit(name: str) -> None:
             action_here(name)
 
 
-@asynccontextmanager
-async def outside(name: str) -> AsyncIterator[None]:
+class outside:  # noqa: N801  used as a function: async with outside("model.call")
     """Wrap one outside effect: a failpoint before it and one after it, also when it fails."""
-    hit(f"{name}.before")
-    try:
-        yield
-    finally:
-        hit(f"{name}.after")
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    async def __aenter__(self) -> None:
+        hit(f"{self._name}.before")
+
+    async def __aexit__(self, *_error: object) -> None:
+        hit(f"{self._name}.after")
 
 
 def arm(name: str, action: Action) -> None:

@@ -103,7 +103,8 @@ class SqliteRig:
                 event=event,
                 identity=b"i",
                 received_at=self.clock.now(),
-            )
+            ),
+            kept=lambda _: None,
         )
         return await self._take(name)
 

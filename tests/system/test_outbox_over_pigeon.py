@@ -93,7 +93,8 @@ class Gateway:
             at=now,
         )
         await self.store.inbox.accept(
-            NewMessage(id=f"m_{name}", lane=name, event=event, identity=b"i", received_at=now)
+            NewMessage(id=f"m_{name}", lane=name, event=event, identity=b"i", received_at=now),
+            kept=lambda _: None,
         )
         view = self.store.turns.view(name)
         assert view.message is not None

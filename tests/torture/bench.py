@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -54,9 +55,10 @@ class Bench:
         try:
             told = await self.tell(job, folder)
             result = self.check(job, told)
-        except AssertionError as error:
+        except Exception as error:  # noqa: BLE001  story boundary: the others go on
             where = f"story {job.number} (seed {job.seed}, {job.mode}) in {folder}"
-            return Result(job=job, missed=job.kills, problem=f"{where}:\n{error}")
+            what = str(error) if isinstance(error, AssertionError) else traceback.format_exc()
+            return Result(job=job, missed=job.kills, problem=f"{where}:\n{what}")
         shutil.rmtree(folder)
         return result
 

@@ -19,6 +19,8 @@ NETWORK = frozenset(
 MAY_USE_NETWORK = ("net/", "server/listen.py", "app/gateway.py", "cli/", "testing/")
 # Where turns run and replies leave: every call of a port's outside effect is checked here.
 EFFECTFUL = ("pipeline/", "outbox/", "tools/", "inbox/", "schedule/", "app/", "control/")
+# What has a `find` or `send` of its own that is no wire call.
+_NO_CHANNELS = frozenset({"wire", "people", "roster"})
 _WRITES = re.compile(r"\b(INSERT|UPDATE|DELETE|REPLACE|CREATE|DROP|ALTER)\b", re.IGNORECASE)
 
 
@@ -95,7 +97,7 @@ def _units(source: Source) -> Iterator[str]:
             continue
         first = call.args[0]
         if isinstance(first, ast.Constant):
-            yield f"store.{first.value}"
+            yield f"store.{first.value!s}"
         elif isinstance(first, ast.JoinedStr):
             yield from _forwarded(source, call, first)
         else:
@@ -104,16 +106,14 @@ def _units(source: Source) -> Iterator[str]:
 
 def _forwarded(source: Source, call: ast.Call, text: ast.JoinedStr) -> Iterator[str]:
     """Resolve a name such as f"delivery_{name}" by the literals its function is called with."""
-    function = next(
-        node for node in source.above(call) if isinstance(node, ast.AsyncFunctionDef)
-    )
+    function = next(node for node in source.above(call) if isinstance(node, ast.AsyncFunctionDef))
     prefix = "".join(str(part.value) for part in text.values if isinstance(part, ast.Constant))
     for other, name in _calls(source):
         if name != f"self.{function.name}":
             continue
         first = other.args[0]
         if isinstance(first, ast.Constant):
-            yield f"store.{prefix}{first.value}"
+            yield f"store.{prefix}{first.value!s}"
         else:
             yield f"!{source.at(other)}: the unit's name is not a literal"
 
@@ -136,7 +136,7 @@ def _wires(source: Source) -> Iterator[str]:
             continue
         first = call.args[0]
         if isinstance(first, ast.Constant):
-            yield f"wire.{first.value}"
+            yield f"wire.{first.value!s}"
         elif ast.unparse(first) == "self._name" and 'f"provider.{' in _assigned(source):
             yield "wire.provider.*"
         else:
@@ -174,7 +174,7 @@ def _is_effect(receiver: str, verb: str) -> bool:
         return True
     if verb == "run":
         return last in {"tool", "tools"}
-    return verb in {"send", "edit", "find"} and not last.endswith(("wire", "people"))
+    return verb in {"send", "edit", "find"} and last not in _NO_CHANNELS
 
 
 def _is_wrapped(source: Source, call: ast.Call) -> bool:

@@ -27,6 +27,7 @@ class GatewayProcess:
         self.pid = pid
         self.ended = asyncio.Event()
         self.status: int | None = None
+        self.watcher: asyncio.Task[None] | None = None
 
     def end(self, status: int) -> None:
         """Note how it ended."""

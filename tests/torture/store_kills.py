@@ -18,10 +18,11 @@ import apsw
 from cryptography.fernet import Fernet, InvalidToken
 
 from hermes import failpoints
+from hermes.message.outcome import Outcome
 from hermes.ports.clock import ManualClock
 from hermes.store.sqlite.seal import add_store_key
 from hermes.store.sqlite.store import SqliteStore
-from tests.torture.store_rig import Ids, answer, new_message, open_store
+from tests.torture.store_rig import Ids, accept, answer, open_store
 
 OLD_KEY = Fernet.generate_key() + b"\n"
 NEW_KEY = add_store_key(OLD_KEY)
@@ -50,8 +51,8 @@ async def _erase(store: SqliteStore, clock: ManualClock) -> None:
         await store.people.erase(person.id, at=clock.now())
 
 
-async def _drop(store: SqliteStore, clock: ManualClock) -> None:
-    await store.turns.drop_erased("m_waiting")
+async def _abandon(store: SqliteStore, clock: ManualClock) -> None:
+    await store.turns.abandon("m_waiting", Outcome.REFUSED)
 
 
 async def _rotate(store: SqliteStore, clock: ManualClock) -> None:
@@ -59,7 +60,7 @@ async def _rotate(store: SqliteStore, clock: ManualClock) -> None:
 
 
 async def _purge(store: SqliteStore, clock: ManualClock) -> None:
-    await store.purge(clock.now() + WEEK_S, limit=2)
+    await store.purge(clock.now() + WEEK_S, limit=100)
 
 
 async def _use(store: SqliteStore, clock: ManualClock) -> None:
@@ -68,7 +69,7 @@ async def _use(store: SqliteStore, clock: ManualClock) -> None:
 
 UNITS: dict[str, Act] = {
     "store.erase": _erase,
-    "store.drop_erased": _drop,
+    "store.abandon": _abandon,
     "store.rotate": _rotate,
     "store.purge": _purge,
     "store.use_credential": _use,
@@ -83,7 +84,7 @@ async def _fill(path: Path, seed: int) -> None:
     chance = random.Random(seed)
     for number in range(chance.randint(1, 4)):
         await answer(store, f"old{number}", user=chance.choice(("ann", "bob")), clock=clock)
-    await store.inbox.accept(new_message("waiting", user="ann", clock=clock))
+    await accept(store, "waiting", user="ann", clock=clock)
     digest = hashlib.sha256(b"code").digest()
     await store.access.add("code", digest, label="link", expires_at=clock.now() + WEEK_S)
     await store.close()
@@ -95,8 +96,7 @@ async def _act(path: Path, unit: str, *, seed: int, armed: str = "") -> None:
     store = open_store(path, key_file=NEW_KEY, clock=clock, ids=_later_ids())
     failpoints.arm_from(armed)
     neighbours = [
-        store.inbox.accept(new_message(f"near{number}", user="cy", clock=clock))
-        for number in range(seed % 3)
+        accept(store, f"near{number}", user="cy", clock=clock) for number in range(seed % 3)
     ]
     await asyncio.gather(UNITS[unit](store, clock), *neighbours)
     await store.close()
@@ -115,7 +115,7 @@ def _picture(path: Path) -> dict[str, list[object]]:
     try:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         seen: dict[str, list[object]] = {
-            table: sorted(map(repr, db.execute(f"SELECT {columns} FROM {table}").fetchall()))
+            table: [*sorted(map(repr, db.execute(f"SELECT {columns} FROM {table}").fetchall()))]
             for table, columns in _TABLES.items()
         }
         wraps = [row[0] for row in db.execute("SELECT wrapped FROM person_keys")]

@@ -62,6 +62,12 @@ def new_message(name: str, *, user: str = "ann", clock: ManualClock) -> NewMessa
     )
 
 
+async def accept(store: SqliteStore, name: str, *, user: str = "ann", clock: ManualClock) -> None:
+    """Keep a message."""
+    message = new_message(name, user=user, clock=clock)
+    await store.inbox.accept(message, kept=lambda _result: None)
+
+
 async def begin(
     store: SqliteStore, lane: str, *, clock: ManualClock, owner: str = "w"
 ) -> tuple[Lease, MessageRecord]:
@@ -112,6 +118,6 @@ def ending(message: MessageRecord, *, clock: ManualClock, text: str = "done") ->
 
 async def answer(store: SqliteStore, name: str, *, user: str, clock: ManualClock) -> None:
     """Accept a message and bring it to its end."""
-    await store.inbox.accept(new_message(name, user=user, clock=clock))
+    await accept(store, name, user=user, clock=clock)
     lease, message = await begin(store, user, clock=clock)
     await store.turns.commit(lease, ending(message, clock=clock))

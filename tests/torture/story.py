@@ -178,9 +178,7 @@ class Story:
         """Wait until nothing is open any more; what waits for a person is approved."""
         for _ in range(20):
             try:
-                await until(
-                    self._is_settled, "settling", within_s=SETTLE_S, every_s=LOOK_EVERY_S
-                )
+                await until(self._is_settled, "settling", within_s=SETTLE_S, every_s=LOOK_EVERY_S)
             except AssertionError as error:
                 raise AssertionError(
                     f"{self._script.tag}: {open_work(self._home.database)}: {error}\n{self._home.log()}"

@@ -32,6 +32,10 @@ class Roster:
         """Return the agent that the event names, or the default one."""
         return self.get(event.agent or self._default)
 
+    def find(self, key: str) -> Agent | None:
+        """Return one agent, if it is configured."""
+        return self._agents.get(key)
+
     def get(self, key: str) -> Agent:
         """Return one agent; an unknown name raises `NotFound` with the known ones."""
         agent = self._agents.get(key)

@@ -105,10 +105,17 @@ class Core:
             settings=settings.inbox,
             busy=settings.busy,
             manifests={name: BusyPolicy(item.capabilities.busy) for name, item in channels.items()},
+            pushed=[name for name, item in channels.items() if _is_push(item)],
             outbox_limit=settings.outbox.max_waiting,
         )
         self.door = GatewayDoor(store, inbox=self.inbox, watch=watch, access=access, roster=roster)
-        self.upkeep = Upkeep(store, wake=self.lanes.wake, clock=clock, settings=settings.store)
+        self.upkeep = Upkeep(
+            store,
+            wake=self.lanes.wake,
+            served=lambda: tuple(self.senders),
+            clock=clock,
+            settings=settings,
+        )
 
     def start(self) -> None:
         """Take up what earlier processes left, and look after the store."""
@@ -150,9 +157,13 @@ class Core:
 
     def _first_state(self, platform: str) -> DeliveryState:
         channel = self._channels.get(platform)
-        if channel is not None and channel.capabilities.delivery == "pull":
+        if channel is not None and not _is_push(channel):
             return DeliveryState.SENT
         return DeliveryState.PENDING
+
+
+def _is_push(channel: Channel) -> bool:
+    return channel.capabilities.delivery == "push"
 
 
 def _outbox_timing(settings: Settings) -> OutboxTiming:

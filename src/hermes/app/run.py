@@ -1,6 +1,7 @@
 """`hermes up` without the command line: logs, signals, the loop and the exit code."""
 
 import asyncio
+import gc
 import signal
 from collections.abc import Callable
 
@@ -37,12 +38,19 @@ async def _run(loaded: Loaded, on_ready: Callable[[Welcome], None]) -> int:
     _listen_for_signals(stop)
     async with Gateway(loaded) as gateway:
         on_ready(await gateway.welcome())
+        _set_aside_what_stays()
         received = await stop
         _log.info("stopping", signal=received.name)
         is_planned = received is signal.SIGINT or gateway.planned_stop()
     if gateway.cut_off:
         _log.warning("turns_cut_off", count=gateway.cut_off)
     return EXIT_PLANNED if is_planned else EXIT_RESTART
+
+
+def _set_aside_what_stays() -> None:
+    """Spare the modules and the wiring from every later search for cycles."""
+    gc.collect()
+    gc.freeze()
 
 
 def _listen_for_signals(stop: "asyncio.Future[signal.Signals]") -> None:

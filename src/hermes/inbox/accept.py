@@ -1,20 +1,27 @@
 """Accepting: which lane and policy a message has, whether there is room, and the durable row."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 import structlog
 
 from hermes.agents.roster import Roster
 from hermes.config import BusySettings, InboxSettings
-from hermes.errors import HermesError, Overloaded, StorageFull, StoreError
+from hermes.errors import (
+    BadRequest,
+    HermesError,
+    Overloaded,
+    StorageFull,
+    StoreError,
+    StoreRejected,
+)
 from hermes.message.event import NO_RAW, MessageEvent
 from hermes.message.ids import MakeId
-from hermes.message.outcome import BusyPolicy
+from hermes.message.outcome import BusyPolicy, MessageState
 from hermes.message.session_key import control_lane
 from hermes.ports.channel import Accepted
 from hermes.ports.clock import Clock
-from hermes.ports.records import Event, NewMessage, Refusal
+from hermes.ports.records import AcceptResult, Event, NewMessage, Refusal
 from hermes.ports.store import Store
 from hermes.ports.upward import Wake
 from hermes.sessions.commands import parse_control
@@ -40,6 +47,7 @@ class Inbox:
         settings: InboxSettings,
         busy: BusySettings,
         manifests: Mapping[str, BusyPolicy],
+        pushed: Collection[str],
         outbox_limit: int,
     ) -> None:
         self._store = store
@@ -50,6 +58,7 @@ class Inbox:
         self._settings = settings
         self._busy = busy
         self._manifests = manifests
+        self._pushed = pushed
         self._outbox_limit = outbox_limit
         self._notes = 0
         self.draining = False
@@ -57,7 +66,7 @@ class Inbox:
     async def accept(self, event: MessageEvent) -> Accepted:
         """Keep an event; raises `Refused` or `TryLater`, and then nothing was kept."""
         agent = self._roster.for_event(event)
-        self._check_room()
+        self._check_room(event)
         lane = str(session_key(event, agent.key))
         control = parse_control(event.text) is not None
         return await self.put(event, lane=control_lane(lane) if control else lane, control=control)
@@ -73,12 +82,23 @@ class Inbox:
             control=control,
             busy=BusyPolicy.QUEUE if event.internal else self._policy(event.source.platform),
         )
-        result = await self._store.inbox.accept(message)
+
+        def kept(result: AcceptResult) -> None:
+            if result.state is not MessageState.DONE:
+                self._wake.arrived(lane, message_id=result.message_id, busy=message.busy)
+
+        result = await self._accept(message, kept)
         if result.duplicate:
             await self._note_duplicate(result.message_id)
-        else:
-            self._wake.arrived(lane, message_id=result.message_id, busy=message.busy)
         return Accepted(message_id=result.message_id, duplicate=result.duplicate)
+
+    async def _accept(
+        self, message: NewMessage, kept: Callable[[AcceptResult], None]
+    ) -> AcceptResult:
+        try:
+            return await self._store.inbox.accept(message, kept=kept)
+        except StoreRejected as error:
+            raise BadRequest(f"the message cannot be stored: {error}") from error
 
     async def refuse(
         self, platform: str, error: HermesError, *, external_id: str | None = None
@@ -102,7 +122,7 @@ class Inbox:
                 self._notes -= 1
         return refusal.id
 
-    def _check_room(self) -> None:
+    def _check_room(self, event: MessageEvent) -> None:
         if self.draining:
             raise Overloaded("Hermes is stopping; send this again in a moment", _FULL_RETRY_S)
         problem = self._store.writable()
@@ -115,7 +135,10 @@ class Inbox:
                 "send this again later",
                 _FULL_RETRY_S,
             )
-        if self._store.outbox.waiting() >= self._outbox_limit:
+        if (
+            event.source.platform in self._pushed
+            and self._store.outbox.waiting(event.source.platform) >= self._outbox_limit
+        ):
             raise Overloaded(
                 "too many replies are waiting to be delivered (outbox.max_waiting)", _FULL_RETRY_S
             )
@@ -140,4 +163,7 @@ class Inbox:
 
 def _identity(event: MessageEvent) -> bytes:
     """Return what makes two bodies under one id the same: all but the time and the raw event."""
-    return _encode(msgspec.structs.replace(event, at=0.0, raw=NO_RAW))
+    try:
+        return _encode(msgspec.structs.replace(event, at=0.0, raw=NO_RAW))
+    except UnicodeEncodeError as error:
+        raise BadRequest("the message holds a lone surrogate, which is not text") from error

@@ -52,8 +52,8 @@ class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
         return ":".join(pieces)
 
 
-def child_lane(parent_lane: str, turn_id: str, *, number: int) -> str:
-    """Return the lane of the subagent that a turn starts with its tool call `number`."""
+def child_lane(parent_lane: str, turn_id: str, *, number: str) -> str:
+    """Return the lane of the subagent that a turn starts with its child `number`."""
     return f"{parent_lane}/{turn_id}.{number}"
 
 

@@ -4,6 +4,7 @@ import asyncio
 
 import msgspec
 
+from hermes.errors import ProviderError
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Prepared, Turn
 from hermes.ports.provider import Provider
@@ -36,7 +37,7 @@ async def _ask(provider: Provider) -> Offer:
     try:
         async with asyncio.timeout(_PROBE_S):
             return Offer(provider.info, await provider.available())
-    except TimeoutError:
+    except (TimeoutError, ProviderError):
         return Offer(provider.info, available=False)
 
 

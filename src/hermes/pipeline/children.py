@@ -10,13 +10,18 @@ from hermes.pipeline.turn import Turn
 MAX_DEPTH = 3
 
 
+def parent_of(event: MessageEvent) -> str:
+    """Return the message whose turn started this subagent's."""
+    return event.external_id.partition(".")[0]
+
+
 async def run_child(turn: Turn, ctx: TurnContext, *, text: str, agent: str) -> str:
     """Run a subagent's turn to its end and return its reply.
 
-    The message's id is made of the parent's turn and the number of the tool call in it, so that a
+    The message's id is made of the parent's turn and the number of the child in it, so that a
     parent which is resumed finds the child that it had started instead of starting another.
     """
-    number = len(turn.tool_uses) + 1
+    number = ctx.journal.next_child(turn)
     services = ctx.services
     if depth_of(turn.lane) >= MAX_DEPTH:
         raise ToolError(f"subagents may be nested {MAX_DEPTH} deep at most")

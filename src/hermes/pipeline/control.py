@@ -1,6 +1,7 @@
 """Control commands: rows on a lane beside the session's, so that they pass a running turn."""
 
 from collections.abc import Callable
+from typing import Protocol
 
 import msgspec
 
@@ -17,10 +18,18 @@ from hermes.sessions.commands import Command, parse_control
 from hermes.tools.approvers import check_approver
 
 
+class Interrupt(Protocol):
+    """Stops a turn if it still runs."""
+
+    def __call__(self, lane: str, by: str, *, message_id: str | None) -> None:
+        """Stop the turn of `message_id` on a lane, for the sake of the message `by`."""
+        ...
+
+
 class ControlPlane(msgspec.Struct, frozen=True):
     """What commands may do to other lanes of this process."""
 
-    interrupt: Callable[[str, str], bool]
+    interrupt: Interrupt
     wake: Callable[[str], None]
 
 
@@ -52,7 +61,7 @@ async def run_command(turn: Turn, ctx: TurnContext, plane: ControlPlane) -> tupl
     assert ctx.journal.lease is not None
     await commit_patiently(ctx, ctx.journal.lease, commit)
     if effect.interrupts is not None:
-        plane.interrupt(lane, turn.id)
+        plane.interrupt(lane, turn.id, message_id=effect.interrupts)
     plane.wake(effect.wakes or lane)
     return reply, commit
 

@@ -5,7 +5,12 @@ from hermes.pipeline.turn import Turn
 
 
 def pending_call(turn: Turn) -> ToolCallPart | None:
-    """Return the first tool call of the last answer that has no result yet.
+    """Return the first tool call of the last answer that has no result yet."""
+    return next(iter(pending_calls(turn)), None)
+
+
+def pending_calls(turn: Turn) -> tuple[ToolCallPart, ...]:
+    """Return the tool calls of the last answer that have no result yet.
 
     Only results behind that answer count, since models reuse call ids from round to round.
     """
@@ -15,8 +20,8 @@ def pending_call(turn: Turn) -> ToolCallPart | None:
         answered.update(part.call_id for part in parts if isinstance(part, ToolResultPart))
         calls = tool_calls_of(parts)
         if calls:
-            return next((call for call in calls if call.id not in answered), None)
-    return None
+            return tuple(call for call in calls if call.id not in answered)
+    return ()
 
 
 def is_answered(turn: Turn) -> bool:

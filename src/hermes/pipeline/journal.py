@@ -44,6 +44,8 @@ class Journal:
         self._ended: list[Step] = []
         self._events: list[Event] = []
         self.lease: Lease | None = None
+        self.spent: set[str] = set()
+        self._children: dict[int, int] = {}
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -88,11 +90,11 @@ class Journal:
         self._open[step.ordinal] = step
         return step.ordinal
 
-    async def claim(self, turn: Turn, claims: tuple[str, ...], *, body: bytes) -> int:
-        """Record that waiting messages joined this turn."""
-        step = self._step("steer", ",".join(claims))
-        step = msgspec.structs.replace(step, state="done", body=body)
-        await self._write(turn, started=(step,), claims=claims)
+    async def claim(self, turn: Turn, message_id: str, *, body: bytes, person_id: str) -> int:
+        """Record that a waiting message, of whomever, joined this turn."""
+        step = self._step("steer", message_id)
+        step = msgspec.structs.replace(step, state="done", body=body, person_id=person_id)
+        await self._write(turn, started=(step,), claims=(message_id,))
         return step.ordinal
 
     def end(
@@ -116,6 +118,13 @@ class Journal:
         """Say that the result of an effect was lost with an earlier process."""
         del self._open[ordinal]
         self._ended.append(msgspec.structs.replace(step, at=self._clock.now()))
+
+    def next_child(self, turn: Turn) -> str:
+        """Return the number of the next subagent: the tool call's, and its own within it."""
+        call = len(turn.tool_uses) + 1
+        self._children[call] = self._children.get(call, 0) + 1
+        own = self._children[call]
+        return str(call) if own == 1 else f"{call}.{own}"
 
     async def park(
         self, turn: Turn, approval: NewApproval, *, question: NewDelivery | None

@@ -5,9 +5,17 @@ import asyncio
 import structlog
 
 from hermes.config import LaneSettings
-from hermes.errors import GuardFailed, HermesError, LeaseLost, StorageFull, StoreError
+from hermes.errors import (
+    GuardFailed,
+    HermesError,
+    LeaseLost,
+    PersonErased,
+    StorageFull,
+    StoreError,
+    StoreRejected,
+)
 from hermes.message.outcome import BusyPolicy, Outcome
-from hermes.message.session_key import is_below
+from hermes.message.session_key import base_lane, depth_of, is_below
 from hermes.pipeline.control import ControlPlane
 from hermes.pipeline.parked import Parked
 from hermes.pipeline.runner import TurnRunner
@@ -58,7 +66,7 @@ class Lanes:
             and running is not None
             and running.message_id not in (None, message_id)
         ):
-            self.interrupt(lane, message_id)
+            self.interrupt(lane, message_id, message_id=running.message_id)
         self.wake(lane)
 
     def wake(self, lane: str) -> None:
@@ -67,20 +75,21 @@ class Lanes:
             return
         if lane in self._tasks:
             self._again.add(lane)
-        elif len(self._tasks) >= self._settings.max_running:
+        elif len(self._tasks) >= self._settings.max_running and not _goes_first(lane):
             self._waiting[lane] = None
         else:
             self._running[lane] = _Running()
             self._tasks[lane] = asyncio.create_task(self._run(lane), name=f"lane {lane}")
 
-    def interrupt(self, lane: str, by: str) -> bool:
-        """Stop what runs on a lane and on the lanes of its subagents."""
-        found = False
-        for name, running in self._running.items():
-            if running.ctx is not None and (name == lane or is_below(name, ancestor=lane)):
-                running.ctx.interrupt.press(by)
-                found = True
-        return found
+    def interrupt(self, lane: str, by: str, *, message_id: str | None) -> None:
+        """Stop the turn of `message_id`, if it still runs on the lane, and its subagents."""
+        running = self._running.get(lane)
+        if running is None or running.ctx is None or running.message_id != message_id:
+            return
+        running.ctx.interrupt.press(by)
+        for name, below in self._running.items():
+            if below.ctx is not None and is_below(name, ancestor=lane):
+                below.ctx.interrupt.press(by)
 
     def running(self) -> int:
         """Return how many turns run now."""
@@ -109,8 +118,10 @@ class Lanes:
             await self._work(lane)
         except asyncio.CancelledError:
             raise
-        except Exception:  # noqa: BLE001  lane boundary: what failed is logged, its row stays for the next start
+        except Exception:  # noqa: BLE001  lane boundary: it is looked at again
             _log.exception("lane_failed", lane=lane)
+            await self._services.sleep(_RETRY_S)
+            self._again.add(lane)
         finally:
             del self._tasks[lane], self._running[lane]
             self._next_waiting(lane)
@@ -156,6 +167,7 @@ class Lanes:
         running = self._running[view.lane]
         running.message_id = view.message.id
         running.ctx = ctx = self._runner.context(view)
+        self._inherit_stop(view.lane, ctx)
         try:
             return await self._runner.run(view, ctx, tell_expired=tell_expired)
         except Parked:
@@ -163,12 +175,16 @@ class Lanes:
         except LeaseLost as error:
             _log.warning("lease_lost", message_id=view.message.id, problem=str(error))
             await self._services.sleep(_RETRY_S)
+        except PersonErased:
+            await self._runner.abandon(view, Outcome.REFUSED)
+        except StoreRejected as error:
+            await self._fail(view, ctx, error)
         except (StoreError, StorageFull) as error:
             _log.error("turn_waits", message_id=view.message.id, problem=str(error))
             await self._services.sleep(_RETRY_S)
         except HermesError as error:
             await self._fail(view, ctx, error)
-        except Exception as error:  # noqa: BLE001  turn boundary: a defect ends one turn, with an outcome
+        except Exception as error:  # noqa: BLE001  turn boundary: a defect ends one turn
             _log.exception("turn_failed", message_id=view.message.id)
             await self._fail(view, ctx, error)
         finally:
@@ -176,11 +192,22 @@ class Lanes:
         return None
 
     async def _fail(self, view: LaneView, ctx: TurnContext, error: Exception) -> None:
+        assert view.message is not None
+        message_id = view.message.id
         try:
             await self._runner.fail(view, ctx, cause=f"{type(error).__name__}: {error}")
+        except StoreRejected as problem:
+            _log.error("message_abandoned", message_id=message_id, problem=str(problem))
+            await self._runner.abandon(view, Outcome.FAILED)
         except (StoreError, StorageFull) as problem:
-            _log.error("failure_not_saved", lane=view.lane, problem=str(problem))
+            _log.error("failure_not_saved", message_id=message_id, problem=str(problem))
             await self._services.sleep(_RETRY_S)
+
+    def _inherit_stop(self, lane: str, ctx: TurnContext) -> None:
+        """Stop a subagent whose parent was stopped while it was on its way."""
+        for name, above in self._running.items():
+            if above.ctx is not None and above.ctx.interrupt.by and is_below(lane, ancestor=name):
+                ctx.interrupt.press(above.ctx.interrupt.by)
 
     async def _renew(self) -> None:
         """Extend the leases of long turns; one that ran out is not revived."""
@@ -193,8 +220,8 @@ class Lanes:
             expires = self._services.clock.monotonic() + lease_s
             try:
                 lost = await self._services.store.turns.renew(leases, expires=expires)
-            except (StoreError, StorageFull) as error:
-                _log.error("leases_not_renewed", problem=str(error))
+            except Exception:  # noqa: BLE001  renewer boundary: leases that run out are taken anew
+                _log.exception("leases_not_renewed")
                 continue
             for lease in lost:
                 _log.warning("lease_expired", lane=lease.lane, fence=lease.fence)
@@ -204,3 +231,8 @@ class Lanes:
         contexts = [running.ctx for running in self._running.values()]
         leases = [ctx.journal.lease for ctx in contexts if ctx is not None]
         return tuple(lease for lease in leases if lease is not None)
+
+
+def _goes_first(lane: str) -> bool:
+    """Tell whether a lane needs no place: commands, and subagents whose parents hold one."""
+    return base_lane(lane) != lane or depth_of(lane) > 0

@@ -25,10 +25,14 @@ def binding(call: ToolCallPart) -> bytes:
 
 
 def find_decision(steps: tuple[Step, ...], call: ToolCallPart, ctx: TurnContext) -> Approval | None:
-    """Return the approval that was asked for exactly this call, if there is one."""
+    """Return the approval that was asked for exactly this call and has not been used."""
     wanted = ctx.services.store.digest(binding(call))
     for step in reversed(steps):
-        if step.kind == "approval" and step.arguments_hash == wanted:
+        if step.arguments_hash != wanted:
+            continue
+        if step.kind == "tool" and step.state != "lost":
+            return None
+        if step.kind == "approval" and step.name not in ctx.journal.spent:
             approval = ctx.services.store.approvals.get(step.name)
             if approval is not None and approval.arguments_hash == wanted:
                 return approval

@@ -35,7 +35,7 @@ def _thaw(turn: Turn, frozen: Prepared, ctx: TurnContext) -> Turn:
     )
     return msgspec.structs.replace(
         turn,
-        agent=services.roster.get(frozen.agent),
+        agent=services.roster.find(frozen.agent) or turn.agent,
         epoch=frozen.epoch,
         head=frozen.head,
         person=frozen.person,
@@ -55,8 +55,7 @@ def _replay(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
     if step.kind == "tool":
         return _replay_tool(turn, step, ctx)
     if step.kind == "steer" and step.body is not None:
-        claimed = tuple(filter(None, step.name.split(",")))
-        turn = msgspec.structs.replace(turn, claimed=(*turn.claimed, *claimed))
+        turn = msgspec.structs.replace(turn, claimed=(*turn.claimed, step.name))
         return turn.plus(_decode_chat(step.body), ordinal=step.ordinal)
     return turn
 

@@ -6,6 +6,7 @@ import structlog
 from hermes.message.outcome import MessageState, Outcome
 from hermes.message.reply import Reply
 from hermes.pipeline import replies
+from hermes.pipeline.children import parent_of
 from hermes.pipeline.control import ControlPlane, run_command
 from hermes.pipeline.interrupts import Interrupt
 from hermes.pipeline.journal import Journal
@@ -14,7 +15,7 @@ from hermes.pipeline.resume import restore
 from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.stages.save import save
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import LaneView, MessageRecord
+from hermes.ports.records import LaneView, MessageRecord, Result
 from hermes.ports.upward import Progress
 
 _log = structlog.get_logger(__name__)
@@ -44,11 +45,11 @@ class TurnRunner:
         assert view.message is not None
         message = view.message
         if message.event is None:
-            return await self._bury(view, ctx)
+            return await self.abandon(view, Outcome.REFUSED)
         turn = self._turn(view, message)
-        if message.control:
-            return await self._run_command(turn, ctx)
         ending = self._early_end(view, message, tell=tell_expired)
+        if message.control and ending is None:
+            return await self._run_command(turn, ctx)
         restored = restore(turn, view.steps, ctx) if view.steps else None
         if restored is not None:
             turn = restored
@@ -63,6 +64,7 @@ class TurnRunner:
 
     def _turn(self, view: LaneView, message: MessageRecord) -> Turn:
         assert message.event is not None
+        roster = self._services.roster
         return Turn(
             id=message.id,
             lane=view.lane,
@@ -71,20 +73,45 @@ class TurnRunner:
             received_at=message.received_at,
             epoch=view.epoch,
             head=view.head,
-            agent=self._services.roster.for_event(message.event),
+            agent=roster.find(message.event.agent or "") or roster.default,
         )
 
     def _early_end(self, view: LaneView, message: MessageRecord, *, tell: bool) -> Reply | None:
         """Return the reply of a message that must not be worked on (any more)."""
         settings = self._services.settings
-        age = self._services.clock.now() - message.received_at
-        if message.state is not MessageState.PARKED and age > settings.inbox.expire_after_s:
+        if self._is_too_old(view, message):
             return replies.expired(tell=tell)
-        if view.interrupted_by is not None:
-            return replies.interrupted("", view.interrupted_by)
+        stopped_by = view.interrupted_by or self._stopped_parent(message)
+        if stopped_by is not None:
+            return replies.interrupted("", stopped_by)
+        wanted = message.event.agent if message.event is not None else None
+        if wanted is not None and self._services.roster.find(wanted) is None:
+            return replies.failed(
+                "The agent that you asked for is no longer here.", f"agent {wanted!r} was removed"
+            )
         if message.attempts >= settings.lanes.max_attempts:
             return replies.gave_up(message.attempts)
         return None
+
+    def _is_too_old(self, view: LaneView, message: MessageRecord) -> bool:
+        """Tell whether nobody wants the answer any more; waiting for a person does not count."""
+        if message.state is MessageState.PARKED:
+            return False
+        if any(step.kind == "approval" for step in view.steps):
+            return False
+        last = max((step.ended_at or step.at for step in view.steps), default=message.received_at)
+        age = self._services.clock.now() - last
+        return age > self._services.settings.inbox.expire_after_s
+
+    def _stopped_parent(self, message: MessageRecord) -> str | None:
+        """Return who stopped the parent of a subagent's message, or the parent that has ended."""
+        if message.event is None or not message.event.internal:
+            return None
+        parent_id = parent_of(message.event)
+        parent = self._services.store.inbox.get(parent_id)
+        if parent is None or parent.state is MessageState.DONE:
+            return parent_id
+        return parent.interrupted_by
 
     async def _prepare(self, turn: Turn, ctx: TurnContext) -> tuple[Turn, Reply | None]:
         for stage in PREPARE:
@@ -123,9 +150,11 @@ class TurnRunner:
         reply = replies.failed("Something broke on my side. Please try again.", cause)
         await save(turn, reply, ctx)
 
-    async def _bury(self, view: LaneView, ctx: TurnContext) -> Outcome:
-        """End a message whose person was erased before it was answered."""
+    async def abandon(self, view: LaneView, outcome: Outcome) -> Outcome:
+        """End a message without words: its person was erased, or it cannot be committed."""
         assert view.message is not None
-        _log.warning("message_of_erased_person", message_id=view.message.id)
-        await self._services.store.turns.drop_erased(view.message.id)
-        return Outcome.REFUSED
+        _log.warning("abandoned", message_id=view.message.id, outcome=outcome.value)
+        await self._services.store.turns.abandon(view.message.id, outcome)
+        ended = Progress(kind="done", outcome=outcome, result=Result(text=""))
+        self._services.watch.publish(view.message.id, ended)
+        return outcome

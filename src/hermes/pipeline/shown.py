@@ -1,9 +1,14 @@
 """What the person has been shown of a call so far: watchers and the platform's preview."""
 
+import structlog
+
+from hermes.errors import StorageFull, StoreError
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.targets import target_of
 from hermes.pipeline.turn import Turn
 from hermes.ports.upward import Preview, Progress
+
+_log = structlog.get_logger(__name__)
 
 
 class Shown:
@@ -38,12 +43,17 @@ class Shown:
     async def _update_preview(self) -> None:
         lease = self._ctx.journal.lease
         if self._preview is None and lease is not None:
-            self._preview = await self._ctx.services.previewer.open(
-                lease,
-                target=self._target,
-                message_id=self._turn.id,
-                person_id=self._turn.person_id,
-            )
+            try:
+                self._preview = await self._ctx.services.previewer.open(
+                    lease,
+                    target=self._target,
+                    message_id=self._turn.id,
+                    person_id=self._turn.person_id,
+                )
+            except (StorageFull, StoreError) as error:
+                # The answer is worth more than its preview; the commit will say what is wrong.
+                self._previews = False
+                _log.warning("no_preview", message_id=self._turn.id, problem=str(error))
         if self._preview is not None:
             await self._preview.update(self.text)
 

@@ -58,7 +58,10 @@ class Lease(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """One recorded effect of a turn; `body` is its frozen input or its result, as JSON."""
+    """One recorded effect of a turn; `body` is its frozen input or its result, as JSON.
+
+    `person_id` is whose body it is, where that is not the turn's own person.
+    """
 
     ordinal: int
     kind: StepKind
@@ -70,6 +73,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     payer: Payer = "person"
     at: float = 0.0
     ended_at: float | None = None
+    person_id: str | None = None
 
 
 class Hold(msgspec.Struct, frozen=True):
@@ -97,6 +101,7 @@ class MessageRecord(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Outcome | None = None
     done_at: float | None = None
     merged_into: str | None = None
+    interrupted_by: str | None = None
 
 
 class LaneView(msgspec.Struct, frozen=True, kw_only=True):
@@ -254,7 +259,7 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a turn, whole: either all of this becomes true, or none of it.
 
     `reply` is what the person gets; `reply_entry` is its index in `entries` when it is one of
-    them. `merged` are the steered-in messages that the turn used; with `had_claims`, others that it had
+    them. `merged` are the steered-in messages that the turn used; others that it had
     claimed become new again. `reset_lane` starts a fresh epoch on that lane (`/new`);
     `interrupts` names a running message that has to end (`/stop`).
     """
@@ -273,7 +278,6 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     deliveries: tuple[NewDelivery, ...] = ()
     interaction: Interaction | None = None
     merged: tuple[str, ...] = ()
-    had_claims: bool = False
     reset_lane: str | None = None
     interrupts: str | None = None
     events: tuple[Event, ...] = ()

@@ -5,10 +5,11 @@ raise `LeaseLost` and write nothing when the lane has moved on. Callers never se
 ciphertext; a second backend adds a folder and passes the same contract suite.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from hermes.message.chat import ChatMessage
+from hermes.message.outcome import MessageState, Outcome
 from hermes.ports.records import (
     AcceptResult,
     Approval,
@@ -34,8 +35,13 @@ from hermes.ports.records import (
 class InboxStore(Protocol):
     """Messages becoming ours, once each."""
 
-    async def accept(self, message: NewMessage) -> AcceptResult:
-        """Keep the message; the same id with another body raises `Conflict`."""
+    async def accept(
+        self, message: NewMessage, *, kept: Callable[[AcceptResult], None]
+    ) -> AcceptResult:
+        """Keep the message; the same id with another body raises `Conflict`.
+
+        `kept` is called once the message is on disk, whether or not the caller still waits.
+        """
         ...
 
     def waiting(self) -> int:
@@ -44,6 +50,10 @@ class InboxStore(Protocol):
 
     def get(self, message_id: str) -> MessageRecord | None:
         """Return one message."""
+        ...
+
+    def state(self, message_id: str) -> MessageState | None:
+        """Return where one message stands, without opening it."""
         ...
 
     def result(self, message_id: str) -> Result | None:
@@ -86,8 +96,8 @@ class TurnStore(Protocol):
         """End the turn and release the lane."""
         ...
 
-    async def drop_erased(self, message_id: str) -> None:
-        """End a message whose person was erased before it was answered."""
+    async def abandon(self, message_id: str, outcome: Outcome) -> None:
+        """End a message that cannot be committed like any other, without words or charge."""
         ...
 
     def steering(self, lane: str) -> tuple[MessageRecord, ...]:
@@ -181,7 +191,11 @@ class OutboxStore(Protocol):
         """Return the `unknown` deliveries that policy has not settled."""
         ...
 
-    def waiting(self) -> int:
+    async def expire(self, before: float, *, served: Sequence[str], at: float) -> int:
+        """Let replies older than `before` die on platforms that no sender serves."""
+        ...
+
+    def waiting(self, platform: str | None = None) -> int:
         """Return how many deliveries are not sent, dead or settled."""
         ...
 

@@ -1,12 +1,12 @@
-"""Upkeep: approvals that nobody decided expire, and finished messages are forgotten in time."""
+"""Upkeep: what nobody decided or served in time expires, and finished messages are forgotten."""
 
 import asyncio
 from collections.abc import Callable
 
 import structlog
 
-from hermes.config import StoreSettings
-from hermes.errors import GuardFailed, HermesError
+from hermes.config import Settings
+from hermes.errors import GuardFailed
 from hermes.ports.clock import Clock
 from hermes.ports.store import Store
 
@@ -16,19 +16,24 @@ _log = structlog.get_logger(__name__)
 
 
 class Upkeep:
-    """One task that looks after the store every `every_s` seconds."""
+    """One task that looks after the store at the start and every `every_s` seconds.
+
+    `served` names the platforms whose replies a sender looks after itself.
+    """
 
     def __init__(
         self,
         store: Store,
         *,
         wake: Callable[[str], None],
+        served: Callable[[], tuple[str, ...]],
         clock: Clock,
-        settings: StoreSettings,
+        settings: Settings,
         every_s: float = 30.0,
     ) -> None:
         self._store = store
         self._wake = wake
+        self._served = served
         self._clock = clock
         self._settings = settings
         self._every_s = every_s
@@ -46,19 +51,19 @@ class Upkeep:
 
     async def _rounds(self) -> None:
         while True:
-            await asyncio.sleep(self._every_s)
             try:
                 await self.round()
-            except HermesError as error:
-                _log.error("upkeep_failed", problem=str(error))
+            except Exception:  # noqa: BLE001  upkeep boundary: the next round tries again
+                _log.exception("upkeep_failed")
+            await asyncio.sleep(self._every_s)
 
     async def round(self) -> None:
         """Do what is due."""
         await self._expire_approvals()
-        before = self._clock.now() - self._settings.retention_days * _DAY_S
-        purged = await self._store.purge(before, limit=_PURGE_AT_ONCE)
-        if purged:
-            _log.info("purged", messages=purged)
+        await self._expire_deliveries()
+        before = self._clock.now() - self._settings.store.retention_days * _DAY_S
+        while await self._store.purge(before, limit=_PURGE_AT_ONCE) == _PURGE_AT_ONCE:
+            _log.info("purged", messages=_PURGE_AT_ONCE)
 
     async def _expire_approvals(self) -> None:
         now = self._clock.now()
@@ -70,3 +75,11 @@ class Upkeep:
             except GuardFailed:
                 continue
             self._wake(approval.lane)
+
+    async def _expire_deliveries(self) -> None:
+        """Let replies die of age on platforms that are gone or never connected."""
+        now = self._clock.now()
+        before = now - self._settings.outbox.max_age_s
+        dead = await self._store.outbox.expire(before, served=self._served(), at=now)
+        if dead:
+            _log.warning("replies_too_old", count=dead)

@@ -18,6 +18,8 @@ from hermes.ports.store import Store
 from hermes.ports.upward import Progress
 from hermes.server.auth import Access
 
+_GOES_ON = frozenset({MessageState.NEW, MessageState.RUNNING})
+
 
 class GatewayDoor:
     """Fits `ports.door.Door`."""
@@ -68,6 +70,8 @@ class GatewayDoor:
 
     def _ended(self, message_id: str) -> Progress | None:
         """Return the end of a message that nobody will tell about any more."""
+        if self._store.inbox.state(message_id) in _GOES_ON:
+            return None
         status = self.message(message_id)
         if status is None:
             return None

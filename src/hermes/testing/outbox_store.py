@@ -4,7 +4,7 @@
 rows. Nothing survives the object.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -138,9 +138,23 @@ class MemoryOutboxStore:
             if row.state is State.UNKNOWN and row.id not in self._held and row.parts is not None
         )
 
-    def waiting(self) -> int:
+    async def expire(self, before: float, *, served: Sequence[str], at: float) -> int:
+        """Let replies older than `before` die on platforms that no sender serves."""
+        old = [
+            row.id
+            for row in self._rows.values()
+            if row.state not in {*_ENDED, State.PREVIEW, State.SENDING}
+            and row.created_at < before
+            and row.target.platform not in served
+        ]
+        for delivery_id in old:
+            await self.dead(delivery_id, failure="too_old", at=at)
+        return len(old)
+
+    def waiting(self, platform: str | None = None) -> int:
         """Return how many deliveries are not sent, dead or settled."""
-        return sum(row.state not in {*_ENDED, State.UNKNOWN} for row in self._rows.values())
+        rows = self._rows.values() if platform is None else self._of(platform)
+        return sum(row.state not in {*_ENDED, State.UNKNOWN} for row in rows)
 
     def _of(self, platform: str) -> Iterable[DeliveryRecord]:
         return (row for row in self._rows.values() if row.target.platform == platform)

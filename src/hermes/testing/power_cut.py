@@ -170,14 +170,16 @@ def _put(content: bytearray, offset: int, data: bytes) -> None:
 
 def _torn(changes: list[_Write], chance: random.Random) -> list[_Write]:
     """Return the part of the changes that reached the disk: each sector for itself, in order."""
-    kept: list[_Write] = []
     odds = chance.random()
-    for change in changes:
-        if change.data is None:
-            if chance.random() < odds:
-                kept.append(change)
-            continue
-        for start in range(0, len(change.data), SECTOR):
-            if chance.random() < odds:
-                kept.append(_Write(change.offset + start, change.data[start : start + SECTOR]))
-    return kept
+    sectors = (sector for change in changes for sector in _sectors(change))
+    return [sector for sector in sectors if chance.random() < odds]
+
+
+def _sectors(change: _Write) -> list[_Write]:
+    data = change.data
+    if data is None:
+        return [change]
+    return [
+        _Write(change.offset + start, data[start : start + SECTOR])
+        for start in range(0, len(data), SECTOR)
+    ]

@@ -83,6 +83,8 @@ class Rig:
         platform: str = "rest",
         user: str | None = None,
         chat_type: ChatType = "dm",
+        thread: str | None = None,
+        agent: str | None = None,
     ) -> str:
         """Accept one message and return its id."""
         event = MessageEvent(
@@ -90,12 +92,21 @@ class Rig:
             route="api",
             external_id=name or make_id("x"),
             source=Source(
-                platform=platform, chat_id=chat, user_id=user or chat, chat_type=chat_type
+                platform=platform,
+                chat_id=chat,
+                user_id=user or chat,
+                chat_type=chat_type,
+                thread_id=thread,
             ),
             parts=(TextPart(text),),
             at=self.clock.now(),
+            agent=agent,
         )
         return (await self.core.inbox.accept(event)).message_id
+
+    async def say_in_thread(self, text: str, *, user: str) -> str:
+        """Accept a message in a thread that several people share."""
+        return await self.say(text, chat="room", user=user, chat_type="group", thread="7")
 
     async def outcome(self, message_id: str) -> str:
         """Wait until a message has ended (or is parked) and return its outcome."""

@@ -56,7 +56,7 @@ def test_ids_with_separators_cannot_collide(one: str, two: str, three: str, four
 @pytest.mark.req("J14")
 def test_lanes_of_subagents_lie_below_their_parents() -> None:
     parent = key("dm")
-    child = child_lane(parent, "m_1", number=2)
+    child = child_lane(parent, "m_1", number="2")
 
     assert child == f"{parent}/m_1.2"
     assert (depth_of(parent), depth_of(child)) == (0, 1)

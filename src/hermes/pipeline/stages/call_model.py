@@ -3,7 +3,6 @@
 Failover is free before the first output; after it, the partial answer is kept and said to be one.
 """
 
-import asyncio
 from contextlib import aclosing
 
 import msgspec
@@ -16,6 +15,7 @@ from hermes.message.parts import Part, ToolCallPart
 from hermes.message.reply import Reply
 from hermes.pipeline.candidates import choose_model, freeze
 from hermes.pipeline.exchange import rounds_used
+from hermes.pipeline.patience import Patience
 from hermes.pipeline.replies import cut_off, interrupted, model_failed
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.shown import Shown
@@ -117,19 +117,17 @@ async def _stream(
     provider: Provider, request: ModelRequest, *, ctx: TurnContext, shown: Shown
 ) -> CallEnd:
     limits = ctx.services.settings.turns
-    loop = asyncio.get_running_loop()
     try:
         async with (
             ctx.interrupt.scope(),
             failpoints.outside("model.call"),
-            asyncio.timeout(limits.call_limit_s),
-            asyncio.timeout(limits.output_timeout_s) as patience,
+            Patience(limits.output_timeout_s, limit_s=limits.call_limit_s) as patience,
             aclosing(provider.stream(request)) as events,
         ):
             async for event in events:
                 if isinstance(event, CallEnd):
                     return event
-                patience.reschedule(loop.time() + limits.output_timeout_s)
+                patience.heard()
                 if isinstance(event, TextDelta) and event.text:
                     await shown.add(event.text)
     except TimeoutError:

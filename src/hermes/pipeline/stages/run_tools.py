@@ -8,7 +8,7 @@ from hermes.message.parts import ToolCallPart, ToolResultPart
 from hermes.message.reply import Reply
 from hermes.pipeline.children import run_child
 from hermes.pipeline.exchange import pending_call
-from hermes.pipeline.parked import find_decision, park
+from hermes.pipeline.parked import binding, find_decision, park
 from hermes.pipeline.replies import interrupted
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
@@ -55,6 +55,7 @@ async def _decision(turn: Turn, ctx: TurnContext, call: ToolCallPart) -> ToolRes
     assert approval is not None
     if approval.ordinal in ctx.journal.open_ordinals:
         ctx.journal.end(approval.ordinal, None)
+    ctx.journal.spent.add(approval.id)
     if approval.state == "approved":
         return None
     return denied(call, f"approval {approval.id} was {approval.state}")
@@ -68,9 +69,7 @@ async def _refuse(turn: Turn, ctx: TurnContext, result: ToolResultPart) -> Turn:
 
 async def _run(turn: Turn, ctx: TurnContext, *, tool: Tool, call: ToolCallPart) -> Turn:
     services = ctx.services
-    ordinal = await ctx.journal.start(
-        turn, "tool", name=call.name, arguments=call.arguments.encode()
-    )
+    ordinal = await ctx.journal.start(turn, "tool", name=call.name, arguments=binding(call))
     services.watch.publish(turn.id, Progress(kind="tool", text=call.name))
     context = ToolContext(
         turn_id=turn.id,
@@ -105,14 +104,14 @@ def _ended(
 
 
 async def _steer(turn: Turn, ctx: TurnContext) -> Turn:
-    """Let messages that wait with the policy `steer` join the turn, as one user message."""
-    waiting = ctx.services.store.turns.steering(turn.lane)
-    joining = tuple(message for message in waiting if message.event is not None)
-    if not joining:
-        return turn
-    parts = tuple(part for message in joining if message.event for part in message.event.parts)
-    joined = ChatMessage("user", parts)
-    ids = tuple(message.id for message in joining)
-    ordinal = await ctx.journal.claim(turn, ids, body=_encode(joined))
-    turn = msgspec.structs.replace(turn, claimed=(*turn.claimed, *ids))
-    return turn.plus(joined, ordinal=ordinal)
+    """Let messages that wait with the policy `steer` join the turn."""
+    for waiting in ctx.services.store.turns.steering(turn.lane):
+        if waiting.event is None:
+            continue
+        joined = ChatMessage("user", waiting.event.parts)
+        ordinal = await ctx.journal.claim(
+            turn, waiting.id, body=_encode(joined), person_id=waiting.person_id
+        )
+        turn = msgspec.structs.replace(turn, claimed=(*turn.claimed, waiting.id))
+        turn = turn.plus(joined, ordinal=ordinal)
+    return turn

@@ -3,20 +3,22 @@
 import msgspec
 import structlog
 
-from hermes.errors import GuardFailed, StorageFull, StoreError
+from hermes.errors import GuardFailed, StorageFull, StoreError, StoreRejected
 from hermes.message.chat import ChatMessage
 from hermes.message.outcome import DeliveryState, Outcome
 from hermes.message.parts import Part, TextPart
 from hermes.message.reply import Reply
 from hermes.people.credits import charge_for
+from hermes.pipeline.exchange import pending_calls
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.targets import reply_id, target_of
 from hermes.pipeline.turn import Turn
 from hermes.ports.records import Commit, Entry, Interaction, Lease, NewDelivery, Result
 from hermes.ports.upward import Progress
+from hermes.tools.executor import denied
 
 _RETRY_S = 0.5
-_STOPPED = "\n\n(stopped)"
+_STOPPED = "(stopped)"
 _log = structlog.get_logger(__name__)
 
 
@@ -50,7 +52,7 @@ async def commit_patiently(ctx: TurnContext, lease: Lease, commit: Commit) -> No
     while True:
         try:
             await ctx.services.store.turns.commit(lease, commit)
-        except GuardFailed:
+        except (GuardFailed, StoreRejected):
             raise
         except (StoreError, StorageFull) as error:
             _log.error("commit_waits", message_id=commit.message_id, problem=str(error))
@@ -85,11 +87,10 @@ def build_commit(turn: Turn, reply: Reply, ctx: TurnContext) -> Commit:
         entries=entries,
         reply=ChatMessage("assistant", reply.parts),
         reply_entry=reply_entry,
-        charge=charge_for(turn.hold, delivered=reply.earned),
+        charge=charge_for(turn.hold, delivered=_earned(turn, reply)),
         deliveries=_deliveries(turn, reply, ctx),
         interaction=_interaction(turn),
         merged=turn.merged,
-        had_claims=bool(turn.claimed),
         events=ctx.journal.take_events(),
     )
 
@@ -98,7 +99,7 @@ def _entries(turn: Turn, reply: Reply) -> tuple[tuple[Entry, ...], int | None]:
     """Return the transcript's new entries, and which of them is the reply."""
     if turn.user is None or reply.outcome in (Outcome.EXPIRED, Outcome.REFUSED):
         return (), None
-    entries = (Entry(turn.user), *_used(turn.exchanged))
+    entries = (Entry(turn.user), *_used(turn.exchanged), *_unanswered(turn))
     last = entries[-1].message
     if reply.outcome is Outcome.ANSWERED and last.role == "assistant" and last.parts == reply.parts:
         return entries, len(entries) - 1
@@ -116,6 +117,29 @@ def _used(exchanged: tuple[Entry, ...]) -> tuple[Entry, ...]:
     return exchanged[:-1] if exchanged and exchanged[-1].message.role == "user" else exchanged
 
 
+def _unanswered(turn: Turn) -> tuple[Entry, ...]:
+    """Return a result for every tool call that was not run: models insist on one."""
+    return tuple(
+        Entry(ChatMessage("tool", (denied(call, "the turn was stopped"),)))
+        for call in pending_calls(turn)
+    )
+
+
+def _earned(turn: Turn, reply: Reply) -> bool:
+    """Tell whether the person got model text or tool output for their credit."""
+    said = any(entry.message.role == "assistant" and entry.message.text for entry in turn.exchanged)
+    return reply.earned or (said and reply.outcome is Outcome.INTERRUPTED)
+
+
+def _stopped(turn: Turn, reply: Reply) -> tuple[Part, ...]:
+    """Return what a stopped turn leaves standing: the last that was shown, and a word on it."""
+    shown = reply.text or next(
+        (entry.message.text for entry in reversed(turn.exchanged) if entry.message.role != "tool"),
+        "",
+    )
+    return (TextPart(f"{shown}\n\n{_STOPPED}" if shown else _STOPPED),)
+
+
 def _deliveries(turn: Turn, reply: Reply, ctx: TurnContext) -> tuple[NewDelivery, ...]:
     if turn.event.internal or reply.silent:
         return ()
@@ -123,7 +147,7 @@ def _deliveries(turn: Turn, reply: Reply, ctx: TurnContext) -> tuple[NewDelivery
     state = ctx.services.first_state(platform)
     parts: tuple[Part, ...] | None = None
     if reply.outcome is Outcome.INTERRUPTED and state is DeliveryState.PENDING:
-        parts = (*reply.parts, TextPart(_STOPPED if reply.parts else _STOPPED.strip()))
+        parts = _stopped(turn, reply)
     delivery = NewDelivery(
         id=reply_id(turn.id), target=target_of(turn.event), parts=parts, state=state
     )

@@ -24,6 +24,9 @@ _STOP_REASONS: dict[str, StopReason] = {
     "content_filter": "refusal",
 }
 
+_MOST_TOKENS = 1_000_000_000
+_COST_DIGITS = 9
+
 
 class _Function(msgspec.Struct):
     name: str | None = None
@@ -209,10 +212,10 @@ class Assembly:
             )
         details_in, details_out = usage.prompt_tokens_details, usage.completion_tokens_details
         return self._priced(
-            tokens_in=usage.prompt_tokens or 0,
-            tokens_out=usage.completion_tokens or 0,
-            cached_in=(details_in.cached_tokens if details_in else None) or 0,
-            reasoning_out=(details_out.reasoning_tokens if details_out else None) or 0,
+            tokens_in=_count(usage.prompt_tokens),
+            tokens_out=_count(usage.completion_tokens),
+            cached_in=_count(details_in.cached_tokens if details_in else None),
+            reasoning_out=_count(details_out.reasoning_tokens if details_out else None),
         )
 
     def _priced(
@@ -227,11 +230,16 @@ class Assembly:
             + cached_in * cached_rate
             + tokens_out * rates.price_out_per_million
         ) / 1_000_000
-        return Usage(tokens_in, tokens_out, cached_in, reasoning_out, cost)
+        return Usage(tokens_in, tokens_out, cached_in, reasoning_out, round(cost, _COST_DIGITS))
 
     def _broken(self, what: str) -> ProviderError:
         text = f"{self._settings.name}: the service {what}; the answer is not whole"
         return StreamTruncated(text) if self.started else ProviderUnavailable(text)
+
+
+def _count(told: int | None) -> int:
+    """Return a service's count within reason: what it tells ends up in ledgers."""
+    return max(0, min(told or 0, _MOST_TOKENS))
 
 
 def _estimate(chars: int) -> int:

@@ -55,7 +55,12 @@ def build_messages(request: ModelRequest, *, images: Images, vision: bool) -> li
     """Return the stacked system blocks and the conversation as wire messages."""
     built: list[Json] = [{"role": "system", "content": block} for block in request.system if block]
     for message in request.messages:
-        built.extend(_wire_messages(message, images=images, vision=vision))
+        parts = message.parts
+        if len(parts) == 1 and isinstance(parts[0], TextPart) and message.role != "tool":
+            # Nearly all of a long history: plain words look the same in every role.
+            built.append({"role": message.role, "content": parts[0].text})
+        else:
+            built.extend(_wire_messages(message, images=images, vision=vision))
     return built
 
 

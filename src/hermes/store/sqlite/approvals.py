@@ -103,8 +103,9 @@ class SqliteApprovals:
             if approval is None:
                 raise NotFound(f"there is no approval {approval_id!r}; check the id")
             if changed != 1:
-                raise GuardFailed(f"approval {approval_id} is already {approval.state}")
-            db.execute(_SQL["unblock_lane"], (approval_id,))
+                state_now = "overdue" if approval.state == "waiting" else approval.state
+                raise GuardFailed(f"approval {approval_id} is already {state_now}")
+            db.execute(_SQL["unblock_lane"], (approval_id, approval.lane))
             return approval
 
         return await self._engine.writer.run("decide", unit)

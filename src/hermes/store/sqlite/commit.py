@@ -149,8 +149,7 @@ class CommitUnit:
             db.execute(_SQL["finish_merged"], (merged, commit.message_id, commit.at))
             if db.changes() != 1:
                 raise GuardFailed(f"message {merged} is not part of {commit.message_id}")
-        if commit.had_claims:
-            db.execute(_SQL["unclaim"], (commit.message_id,))
+        db.execute(_SQL["unclaim"], (commit.message_id,))
 
     def _charge(self, db: Database) -> None:
         commit = self._commit

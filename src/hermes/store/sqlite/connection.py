@@ -6,9 +6,23 @@ from typing import Any, Literal
 
 import apsw
 
-from hermes.errors import HermesError, StorageFull, StoreError
+from hermes.errors import HermesError, StorageFull, StoreError, StoreRejected
 
 Synchronous = Literal["FULL", "NORMAL"]
+
+# Per connection; what falls out of it is still in the system's own cache of the file.
+_CACHE_KIB = 4_000
+
+# What may go away by itself; anything else is the unit's own fault.
+_PASSING = (
+    apsw.BusyError,
+    apsw.LockedError,
+    apsw.IOError,
+    apsw.CantOpenError,
+    apsw.InterruptError,
+    apsw.NoMemError,
+    apsw.ProtocolError,
+)
 
 
 class Database(apsw.Connection):
@@ -17,15 +31,21 @@ class Database(apsw.Connection):
     # Any: SQLite's values; the named query decides the columns and their types.
     def rows(self, sql: str, bindings: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """Return every row of a query."""
-        return self.execute(sql, bindings).fetchall()
+        try:
+            return self.execute(sql, bindings).fetchall()
+        except apsw.Error as error:
+            raise translate(error, "a query") from error
 
     def row(self, sql: str, bindings: tuple[Any, ...] = ()) -> tuple[Any, ...] | None:
         """Return the first row of a query, if there is one."""
-        return self.execute(sql, bindings).fetchone()
+        try:
+            return self.execute(sql, bindings).fetchone()
+        except apsw.Error as error:
+            raise translate(error, "a query") from error
 
     def one(self, sql: str, bindings: tuple[Any, ...] = ()) -> Any:
         """Return the single value of a query that always has one row."""
-        return self.execute(sql, bindings).fetchall()[0][0]
+        return self.rows(sql, bindings)[0][0]
 
 
 def open_database(path: Path | str, *, synchronous: Synchronous, vfs: str | None) -> Database:
@@ -35,7 +55,7 @@ def open_database(path: Path | str, *, synchronous: Synchronous, vfs: str | None
         db.set_busy_timeout(5_000)
         db.pragma("journal_mode", "wal")
         db.pragma("synchronous", synchronous)
-        db.pragma("cache_size", -16_000)
+        db.pragma("cache_size", -_CACHE_KIB)
         db.pragma("temp_store", "memory")
         db.pragma("wal_autocheckpoint", 2_000)
     except apsw.Error as error:
@@ -49,7 +69,7 @@ def open_reader(path: Path | str, *, vfs: str | None) -> Database:
         db = Database(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs, statementcachesize=256)
         db.set_busy_timeout(5_000)
         db.pragma("query_only", True)
-        db.pragma("cache_size", -16_000)
+        db.pragma("cache_size", -_CACHE_KIB)
     except apsw.Error as error:
         raise translate(error, f"open {path}") from error
     return db
@@ -76,4 +96,6 @@ def translate(error: apsw.Error, doing: str) -> HermesError:
     """Return the Hermes error for what SQLite said while `doing` something."""
     if isinstance(error, apsw.FullError):
         return StorageFull(f"the disk is full: {doing} was not written; free some space", 30.0)
-    return StoreError(f"{doing}: {error}")
+    if isinstance(error, _PASSING):
+        return StoreError(f"{doing}: {error}")
+    return StoreRejected(f"{doing}: {type(error).__name__}: {error}")

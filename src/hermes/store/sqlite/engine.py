@@ -9,6 +9,7 @@ from hermes.message.outcome import BusyPolicy, MessageState, Outcome
 from hermes.ports.clock import Clock
 from hermes.ports.records import Event, Lease, MessageRecord
 from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.fresh import FreshViews
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.seal import Sealer
 from hermes.store.sqlite.writer import Writer
@@ -17,7 +18,7 @@ _INBOX = load("inbox")
 _TURNS = load("turns")
 
 encode = msgspec.json.Encoder().encode
-_decode_event = msgspec.json.Decoder(MessageEvent).decode
+decode_event = msgspec.json.Decoder(MessageEvent).decode
 
 
 class Engine:
@@ -35,6 +36,7 @@ class Engine:
         self.writer = writer
         self.sealer = sealer
         self.clock = clock
+        self.fresh = FreshViews()
         self.waiting = int(reader.one(_INBOX["count_waiting"]))
 
     def add_events(self, db: Database, message_id: str, events: tuple[Event, ...]) -> None:
@@ -59,7 +61,7 @@ class Engine:
             id=row[1],
             lane=row[2],
             person_id=row[3],
-            event=None if content is None else _decode_event(content),
+            event=None if content is None else decode_event(content),
             state=MessageState(row[5]),
             busy=BusyPolicy(row[6]),
             control=bool(row[7]),
@@ -70,4 +72,5 @@ class Engine:
             outcome=None if row[12] is None else Outcome(row[12]),
             done_at=row[13],
             merged_into=row[14],
+            interrupted_by=row[15],
         )

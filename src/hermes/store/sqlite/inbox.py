@@ -1,5 +1,8 @@
 """Accepting messages: the unique row, its person, its sealed body, and refusals."""
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import msgspec
 
 from hermes.errors import Conflict
@@ -9,19 +12,29 @@ from hermes.message.outcome import MessageState
 from hermes.ports.records import (
     AcceptResult,
     Event,
+    LaneView,
     MessageRecord,
     NewMessage,
     Refusal,
     Result,
 )
 from hermes.store.sqlite.connection import Database
-from hermes.store.sqlite.engine import Engine, encode
+from hermes.store.sqlite.engine import Engine, decode_event, encode
 from hermes.store.sqlite.queries import load
 
 _SQL = load("inbox")
 _PEOPLE = load("people")
+_MAX_NOTES = 20
+_TURNS = load("turns")
 _decode_result = msgspec.json.Decoder(Result).decode
 _decode_chat = msgspec.json.Decoder(ChatMessage).decode
+
+
+class _Kept(NamedTuple):
+    """What an accept wrote, and the view of its lane if nothing else is open there."""
+
+    result: AcceptResult
+    view: LaneView | None = None
 
 
 class SqliteInbox:
@@ -31,13 +44,24 @@ class SqliteInbox:
         self._engine = engine
         self._make_id = make_id
 
-    async def accept(self, message: NewMessage) -> AcceptResult:
-        """Keep the message; the same id with another body raises `Conflict`."""
-        return await self._engine.writer.run(
-            "accept", lambda db: self._accept(db, message), after=self._count
-        )
+    async def accept(
+        self, message: NewMessage, *, kept: Callable[[AcceptResult], None]
+    ) -> AcceptResult:
+        """Keep the message; the same id with another body raises `Conflict`.
 
-    def _accept(self, db: Database, message: NewMessage) -> AcceptResult:
+        `kept` is called once the message is on disk, whether or not the caller still waits.
+        """
+
+        def after(written: _Kept) -> None:
+            self._count(written)
+            kept(written.result)
+
+        written = await self._engine.writer.run(
+            "accept", lambda db: self._accept(db, message), after=after
+        )
+        return written.result
+
+    def _accept(self, db: Database, message: NewMessage) -> _Kept:
         event = message.event
         source = event.source
         digest = self._engine.sealer.digest(message.identity)
@@ -45,12 +69,13 @@ class SqliteInbox:
         name = (event.account, source.platform, event.route, event.external_id)
         known = db.row(_SQL["find_external"], name)
         if known is not None:
-            return _answer_again(known, digest, external_id=event.external_id)
-        db.execute(
-            _SQL["ensure_lane"],
-            (message.lane, person_id, source.platform, source.chat_id, message.received_at),
-        )
-        body = self._engine.sealer.put(db, person_id, encode(event))
+            return _Kept(_answer_again(known, digest, external_id=event.external_id))
+        lane = db.row(_TURNS["lane"], (message.lane,))
+        if lane is None:
+            lane = _add_lane(db, message, person_id)
+        is_busy = db.row(_SQL["lane_is_busy"], (message.lane,)) is not None
+        content = encode(event)
+        body = self._engine.sealer.put(db, person_id, content)
         db.execute(
             _SQL["accept"],
             (
@@ -63,9 +88,14 @@ class SqliteInbox:
                 person_id,
                 body,
                 message.received_at,
+                lane[1],
             ),
         )
-        return AcceptResult(message_id=message.id, duplicate=False, state=MessageState.NEW)
+        result = AcceptResult(message_id=message.id, duplicate=False, state=MessageState.NEW)
+        if is_busy:
+            return _Kept(result)
+        seq = db.last_insert_rowid()
+        return _Kept(result, _view(message, lane, person_id=person_id, seq=seq, content=content))
 
     def _person(self, db: Database, platform: str, user_id: str, *, at: float) -> str:
         row = db.row(_PEOPLE["find"], (platform, user_id))
@@ -77,9 +107,11 @@ class SqliteInbox:
         self._engine.sealer.make_key(db, person_id)
         return person_id
 
-    def _count(self, result: AcceptResult) -> None:
-        if not result.duplicate:
+    def _count(self, kept: _Kept) -> None:
+        if not kept.result.duplicate:
             self._engine.waiting += 1
+        if kept.view is not None:
+            self._engine.fresh.put(kept.view, commits=self._engine.writer.commits)
 
     def waiting(self) -> int:
         """Return how many accepted messages have no outcome yet."""
@@ -89,6 +121,11 @@ class SqliteInbox:
         """Return one message."""
         row = self._engine.reader.row(_SQL["get"], (message_id,))
         return None if row is None else self._engine.message(row)
+
+    def state(self, message_id: str) -> MessageState | None:
+        """Return where one message stands, without opening it."""
+        row = self._engine.reader.row(_SQL["state"], (message_id,))
+        return None if row is None else MessageState(row[0])
 
     def result(self, message_id: str) -> Result | None:
         """Return what a finished message answered."""
@@ -113,10 +150,56 @@ class SqliteInbox:
         await self._engine.writer.run("refuse", unit)
 
     async def note(self, message_id: str, event: Event) -> None:
-        """Add a line to a message's timeline."""
-        await self._engine.writer.run(
-            "note", lambda db: self._engine.add_events(db, message_id, (event,))
-        )
+        """Add a line to a message's timeline; only the first of a kind are kept."""
+        known = (message_id, event.kind)
+
+        def unit(db: Database) -> None:
+            if db.one(_SQL["count_events"], known) < _MAX_NOTES:
+                self._engine.add_events(db, message_id, (event,))
+
+        await self._engine.writer.run("note", unit)
+
+
+# A lane's row: fence, epoch, head, and the approval that it waits on.
+_Lane = tuple[int, int, int, str | None]
+
+
+def _add_lane(db: Database, message: NewMessage, person_id: str) -> _Lane:
+    source = message.event.source
+    db.execute(
+        _SQL["add_lane"],
+        (message.lane, person_id, source.platform, source.chat_id, message.received_at),
+    )
+    return 0, 0, 0, None
+
+
+def _view(
+    message: NewMessage, lane: _Lane, *, person_id: str, seq: int, content: bytes
+) -> LaneView:
+    """Return what a read of the lane would find, with the event as its body decodes."""
+    fence, epoch, head, waiting_on = lane
+    record = MessageRecord(
+        id=message.id,
+        seq=seq,
+        lane=message.lane,
+        person_id=person_id,
+        event=decode_event(content),
+        state=MessageState.NEW,
+        busy=message.busy,
+        control=message.control,
+        received_at=message.received_at,
+        attempts=0,
+        external_id=message.event.external_id,
+        platform=message.event.source.platform,
+    )
+    return LaneView(
+        lane=message.lane,
+        fence=fence,
+        epoch=epoch,
+        head=head,
+        message=record,
+        waiting_on=waiting_on,
+    )
 
 
 def _answer_again(

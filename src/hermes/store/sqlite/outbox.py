@@ -1,10 +1,12 @@
 """Replies on their way out: rows and their states; what to do about them is the outbox's."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+import structlog
 
-from hermes.errors import GuardFailed, LeaseLost
+from hermes.errors import GuardFailed, LeaseLost, StoreError
 from hermes.message.chat import ChatMessage
 from hermes.message.outcome import DeliveryState
 from hermes.ports.channel import Target
@@ -14,6 +16,7 @@ from hermes.store.sqlite.engine import Engine, encode
 from hermes.store.sqlite.queries import load
 
 _SQL = load("outbox")
+_log = structlog.get_logger(__name__)
 _decode = msgspec.json.Decoder(ChatMessage).decode
 _decode_target = msgspec.json.Decoder(Target).decode
 
@@ -23,6 +26,9 @@ class SqliteOutbox:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        # Every accept asks how many wait; the answer changes only with a commit.
+        self._counted_at = -1
+        self._counted = 0
 
     async def open_preview(
         self, lease: Lease, delivery: NewDelivery, *, message_id: str, person_id: str
@@ -101,9 +107,26 @@ class SqliteOutbox:
         rows = self._engine.reader.rows(_SQL["unsettled"], (platform,))
         return tuple(self._record(row) for row in rows)
 
-    def waiting(self) -> int:
+    async def expire(self, before: float, *, served: Sequence[str], at: float) -> int:
+        """Let replies older than `before` die on platforms that no sender serves."""
+
+        def unit(db: Database) -> int:
+            db.execute(_SQL["expire"], (before, at, encode(served).decode()))
+            return db.changes()
+
+        return await self._engine.writer.run("expire_deliveries", unit)
+
+    def waiting(self, platform: str | None = None) -> int:
         """Return how many deliveries are not sent, dead or settled."""
-        return int(self._engine.reader.one(_SQL["count_waiting"]))
+        if platform is not None:
+            return self._count_waiting(platform)
+        commits = self._engine.writer.commits
+        if commits != self._counted_at:
+            self._counted_at, self._counted = commits, self._count_waiting(None)
+        return self._counted
+
+    def _count_waiting(self, platform: str | None) -> int:
+        return int(self._engine.reader.one(_SQL["count_waiting"], (platform,)))
 
     def of_message(self, message_id: str) -> tuple[DeliveryRecord, ...]:
         """Return the deliveries of a message."""
@@ -125,10 +148,18 @@ class SqliteOutbox:
         if not self._engine.holds(db, lease):
             raise LeaseLost(f"lane {lease.lane}: fence {lease.fence} no longer holds it")
 
+    def _content(self, body: int | None) -> bytes | None:
+        """Return a body; one that does not open must not hold up its whole platform."""
+        if body is None:
+            return None
+        try:
+            return self._engine.sealer.get(self._engine.reader, body)
+        except StoreError as error:
+            _log.error("body_does_not_open", body=body, problem=str(error))
+            return None
+
     def _record(self, row: tuple[Any, ...]) -> DeliveryRecord:
-        content = None
-        if row[5] is not None:
-            content = self._engine.sealer.get(self._engine.reader, row[5])
+        content = self._content(row[5])
         return DeliveryRecord(
             id=row[0],
             seq=row[1],

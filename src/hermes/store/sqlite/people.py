@@ -8,6 +8,7 @@ from hermes.store.sqlite.transcripts import SqliteTranscripts
 
 _SQL = load("people")
 _ACCESS = load("access")
+_CHECKED_KEPT = 1_000
 
 
 class SqlitePeople:
@@ -47,6 +48,7 @@ class SqlitePeople:
 
         def after(_: None) -> None:
             self._engine.sealer.forget(person_id)
+            self._engine.fresh.clear()
             self._transcripts.forget()
 
         await self._engine.writer.run("erase", unit, after=after)
@@ -57,6 +59,9 @@ class SqliteAccess:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        # What `check` found, with its expiry. Only this class writes credentials, and every write
+        # clears it.
+        self._known: dict[tuple[str, bytes], float | None] = {}
 
     async def add(self, kind: str, digest: bytes, *, label: str, expires_at: float | None) -> None:
         """Keep a credential's hash."""
@@ -66,12 +71,19 @@ class SqliteAccess:
             db.execute(_ACCESS["trim"], (now,))
             db.execute(_ACCESS["add"], (kind, digest, label, now, expires_at))
 
-        await self._engine.writer.run("add_credential", unit)
+        await self._engine.writer.run("add_credential", unit, after=self._forget)
 
     def check(self, kind: str, digest: bytes, *, now: float) -> bool:
         """Tell whether a credential is known and not expired."""
-        row = self._engine.reader.row(_ACCESS["check"], (kind, digest, now))
-        return row is not None
+        if (kind, digest) not in self._known:
+            row = self._engine.reader.row(_ACCESS["check"], (kind, digest, now))
+            if row is None:
+                return False
+            if len(self._known) >= _CHECKED_KEPT:
+                self._known.clear()
+            self._known[kind, digest] = row[0]
+        expires_at = self._known[kind, digest]
+        return expires_at is None or expires_at > now
 
     async def use_once(self, kind: str, digest: bytes, *, now: float) -> bool:
         """Use up a one-time credential; true for exactly one caller."""
@@ -80,7 +92,10 @@ class SqliteAccess:
             db.execute(_ACCESS["use_once"], (kind, digest, now))
             return db.changes() == 1
 
-        return await self._engine.writer.run("use_credential", unit)
+        return await self._engine.writer.run("use_credential", unit, after=self._forget)
+
+    def _forget(self, _result: object) -> None:
+        self._known.clear()
 
     def any(self, kind: str) -> bool:
         """Tell whether a credential of this kind exists."""

@@ -19,7 +19,8 @@ def start_steps(
 ) -> None:
     """Insert steps; one that is born `done` (prepared, steer) has its end at its start."""
     for step in steps:
-        body = None if step.body is None else engine.sealer.put(db, person_id, step.body)
+        owner = step.person_id or person_id
+        body = None if step.body is None else engine.sealer.put(db, owner, step.body)
         db.execute(
             _SQL["start_step"],
             (
@@ -29,7 +30,7 @@ def start_steps(
                 step.state,
                 step.name,
                 step.arguments_hash,
-                person_id,
+                owner,
                 body,
                 step.payer,
                 step.at,

@@ -33,6 +33,7 @@ from hermes.store.sqlite.writer import Writer
 _SQL = load("upkeep")
 _INBOX = load("inbox")
 _OUTBOX = load("outbox")
+_TURNS = load("turns")
 _SPACE_CHECK_S = 1.0
 _MIB = 1024 * 1024
 _INTERACTION = (
@@ -115,6 +116,7 @@ class SqliteStore:
 
         def unit(db: Database) -> None:
             db.execute(_SQL["void_leases"])
+            db.execute(_TURNS["unclaim_orphans"])
             db.execute(_OUTBOX["recover"])
 
         await self._engine.writer.run("recover", unit)
@@ -240,11 +242,10 @@ class SqliteStore:
 
 def _purge_message(db: Database, row: tuple[Any, ...]) -> int:
     message_id = row[0]
-    if db.row(_SQL["open_deliveries"], (message_id,)) is not None:
-        return 0
     bodies = [body for body in row[1:] if body is not None]
-    bodies += [found[0] for found in db.execute(_SQL["step_bodies"], (message_id,))]
-    for name in ("drop_steps", "drop_events", "drop_outbox", "drop_message"):
+    for name in ("step_bodies", "outbox_bodies"):
+        bodies += [found[0] for found in db.rows(_SQL[name], (message_id,))]
+    for name in ("drop_steps", "drop_events", "drop_outbox", "drop_approvals", "drop_message"):
         db.execute(_SQL[name], (message_id,))
     for body in bodies:
         db.execute(_SQL["drop_body"], (body,))

@@ -1,21 +1,22 @@
 """What was said in a session, behind the store port, with the latest sessions kept decoded."""
 
-from collections import OrderedDict
 from typing import Any
 
 import msgspec
+import structlog
 
+from hermes.errors import StoreError
 from hermes.message.chat import ChatMessage
 from hermes.message.event import MessageEvent
 from hermes.ports.records import MessageRecord
 from hermes.store.sqlite.engine import Engine
 from hermes.store.sqlite.queries import load
+from hermes.store.sqlite.recent import RecentTranscripts
 
 _SQL = load("transcripts")
+_log = structlog.get_logger(__name__)
 _decode = msgspec.json.Decoder(ChatMessage).decode
 _decode_event = msgspec.json.Decoder(MessageEvent).decode
-_CACHED_SESSIONS = 256
-_CACHED_ENTRIES = 64
 _TITLE_CHARS = 80
 
 
@@ -24,48 +25,42 @@ class SqliteTranscripts:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._cache: OrderedDict[str, tuple[int, int, int, tuple[ChatMessage, ...]]] = OrderedDict()
+        self._recent = RecentTranscripts()
 
     def history(self, lane: str, *, epoch: int, head: int, limit: int) -> tuple[ChatMessage, ...]:
         """Return the newest `limit` entries of an epoch before `head`, oldest first."""
-        if head == 0:
-            return ()
-        cached = self._cache.get(lane)
-        if cached is not None and cached[:3] == (epoch, head, limit):
-            self._cache.move_to_end(lane)
-            return cached[3]
-        messages = self._read(lane, epoch, head=head, limit=limit)
-        self._keep(lane, (epoch, head, limit, messages))
+        known = self._recent.get(lane, epoch=epoch, head=head, limit=limit)
+        if known is not None:
+            return known
+        messages = self._read(lane, epoch, head=head, limit=limit) if head else ()
+        self._recent.put(lane, messages, epoch=epoch, head=head, limit=limit)
         return messages
 
     def _read(self, lane: str, epoch: int, *, head: int, limit: int) -> tuple[ChatMessage, ...]:
         reader = self._engine.reader
         rows = reader.rows(_SQL["history"], (lane, epoch, head, limit))
-        opened = (self._engine.sealer.open(reader, row[0], row[1]) for row in reversed(rows))
-        return tuple(_decode(content) for content in opened if content is not None)
+        opened = (self._open(lane, row[0], sealed=row[1]) for row in reversed(rows))
+        messages = [_decode(content) for content in opened if content is not None]
+        while messages and messages[0].role == "tool":
+            # The call that this result answers lies before the cut.
+            del messages[0]
+        return tuple(messages)
 
-    def _keep(self, lane: str, value: tuple[int, int, int, tuple[ChatMessage, ...]]) -> None:
-        self._cache.pop(lane, None)
-        if len(value[3]) > _CACHED_ENTRIES:
-            return
-        self._cache[lane] = value
-        if len(self._cache) > _CACHED_SESSIONS:
-            self._cache.popitem(last=False)
+    def _open(self, lane: str, person_id: str, *, sealed: bytes) -> bytes | None:
+        """Return an entry; one that does not open must not end the whole conversation."""
+        try:
+            return self._engine.sealer.open(self._engine.reader, person_id, sealed)
+        except StoreError as error:
+            _log.error("entry_does_not_open", lane=lane, problem=str(error))
+            return None
 
     def extend(self, lane: str, entries: tuple[ChatMessage, ...], *, epoch: int, head: int) -> None:
         """Add what a commit wrote to the cached session, if that is where it belongs."""
-        cached = self._cache.get(lane)
-        if cached is None:
-            return
-        known_epoch, known_head, limit, messages = cached
-        if (known_epoch, known_head + len(entries)) != (epoch, head):
-            del self._cache[lane]
-            return
-        self._keep(lane, (epoch, head, limit, (messages + entries)[-limit:]))
+        self._recent.extend(lane, entries, epoch=epoch, head=head)
 
     def forget(self) -> None:
         """Drop everything decoded; used when a person is erased."""
-        self._cache.clear()
+        self._recent.clear()
 
     def sessions(self, *, platform: str | None, limit: int) -> tuple[dict[str, Any], ...]:
         """Return sessions, the most recently used first."""

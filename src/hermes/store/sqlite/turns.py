@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from hermes.errors import GuardFailed, LeaseLost
+from hermes.message.outcome import Outcome
 from hermes.message.reply import Usage
 from hermes.ports.records import (
     Begin,
@@ -21,6 +22,7 @@ from hermes.store.sqlite.steps import end_steps, start_steps
 from hermes.store.sqlite.transcripts import SqliteTranscripts
 
 _SQL = load("turns")
+_OUTBOX = load("outbox")
 
 
 class SqliteTurns:
@@ -37,6 +39,10 @@ class SqliteTurns:
 
     def view(self, lane: str) -> LaneView:
         """Return the next message of a lane, and its steps if it had begun."""
+        fresh = self._engine.fresh.take(lane, commits=self._engine.writer.commits)
+        return fresh if fresh is not None else self._read_view(lane)
+
+    def _read_view(self, lane: str) -> LaneView:
         reader = self._engine.reader
         state = reader.row(_SQL["lane"], (lane,))
         fence, epoch, head, waiting_on = state or (0, 0, 0, None)
@@ -143,22 +149,28 @@ class SqliteTurns:
             self._engine.waiting -= 1 + len(commit.merged)
             entries = tuple(entry.message for entry in commit.entries)
             self._transcripts.extend(lease.lane, entries, epoch=commit.epoch, head=head)
+            if commit.reset_lane is not None:
+                self._engine.fresh.clear()
 
         await self._engine.writer.run("commit", unit.run, after=after)
 
-    async def drop_erased(self, message_id: str) -> None:
-        """End a message whose person was erased before it was answered."""
+    async def abandon(self, message_id: str, outcome: Outcome) -> None:
+        """End a message that cannot be committed like any other, without words or charge."""
+        now = self._engine.clock.now()
 
         def unit(db: Database) -> int:
-            db.execute(_SQL["drop_erased"], (message_id, self._engine.clock.now()))
+            db.execute(_SQL["abandon"], (message_id, outcome.value, now))
             ended = db.changes()
             db.execute(_SQL["end_hold"], (message_id,))
+            db.execute(_SQL["unclaim"], (message_id,))
+            db.execute(_SQL["free_lane"], (message_id,))
+            db.execute(_OUTBOX["close_preview"], (message_id, now))
             return ended
 
         def after(ended: int) -> None:
             self._engine.waiting -= ended
 
-        await self._engine.writer.run("drop_erased", unit, after=after)
+        await self._engine.writer.run("abandon", unit, after=after)
 
     def steering(self, lane: str) -> tuple[MessageRecord, ...]:
         """Return waiting messages of the lane that want to join the running turn."""

@@ -13,10 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
 
 import apsw
+import structlog
 
 from hermes import failpoints
-from hermes.errors import HermesError, StorageFull, StoreError
+from hermes.errors import HermesError, StorageFull, StoreError, StoreRejected
 from hermes.store.sqlite.connection import Database, translate
+
+_log = structlog.get_logger(__name__)
 
 Result = TypeVar("Result")
 Unit = Callable[[Database], Result]
@@ -112,7 +115,7 @@ class Writer:
         except apsw.Error as error:
             job.error = translate(error, job.name)
         except Exception as error:  # noqa: BLE001  unit boundary: neighbours must not fail with it
-            job.error = StoreError(f"{job.name}: {type(error).__name__}: {error}")
+            job.error = StoreRejected(f"{job.name}: {type(error).__name__}")
             job.error.__cause__ = error
         if isinstance(job.error, StorageFull):
             self._on_full(job.error)
@@ -135,7 +138,10 @@ class Writer:
     def _settle(self, job: _Job[Any]) -> None:
         failpoints.hit(f"store.{job.name}.after")
         if job.error is None and job.after is not None:
-            job.after(job.result)
+            try:
+                job.after(job.result)
+            except Exception:  # noqa: BLE001  writer boundary: the unit is durable all the same
+                _log.exception("after_commit_failed", unit=job.name)
         if job.future.done():
             return
         if job.error is None:
@@ -145,14 +151,18 @@ class Writer:
 
     def _abandon(self, batch: list[_Job[Any]], error: HermesError) -> None:
         """Nothing of the batch was written: tell everyone, and go on with a clean transaction."""
-        if isinstance(error, StorageFull):
-            self._on_full(error)
-        if self._db.in_transaction:
-            self._db.execute("ROLLBACK")
-        for job in batch:
-            if not job.future.done():
-                job.future.set_exception(job.error or error)
-        self._next_batch()
+        try:
+            if isinstance(error, StorageFull):
+                self._on_full(error)
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+        except apsw.Error:
+            _log.exception("rollback_failed")
+        finally:
+            for job in batch:
+                if not job.future.done():
+                    job.future.set_exception(job.error or error)
+            self._next_batch()
 
     def _next_batch(self) -> None:
         if self._queue:

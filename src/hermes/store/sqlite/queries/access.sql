@@ -3,8 +3,8 @@
 INSERT INTO credentials (kind, digest, label, created_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5);
 
 -- name: check
--- A credential that is known, unused and not expired.
-SELECT 1 FROM credentials
+-- When a credential that is known, unused and not expired will expire.
+SELECT expires_at FROM credentials
 WHERE kind = ?1 AND digest = ?2 AND used_at IS NULL AND (expires_at IS NULL OR expires_at > ?3);
 
 -- name: use_once

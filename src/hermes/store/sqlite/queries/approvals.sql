@@ -7,12 +7,11 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'waiting');
 -- name: decide
 -- Settle a waiting approval.
 UPDATE approvals SET state = ?2, decided_by = ?3, decided_at = ?4
-WHERE id = ?1 AND state = 'waiting';
+WHERE id = ?1 AND state = 'waiting' AND (?2 = 'expired' OR expires_at > ?4);
 
 -- name: unblock_lane
 -- The lane no longer waits.
-UPDATE lanes SET waiting_on = NULL
-WHERE key = (SELECT lane FROM approvals WHERE id = ?1) AND waiting_on = ?1;
+UPDATE lanes SET waiting_on = NULL WHERE key = ?2 AND waiting_on = ?1;
 
 -- name: get
 -- One approval.

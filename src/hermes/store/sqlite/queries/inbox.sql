@@ -2,24 +2,30 @@
 -- Keep a message; its unique name was looked up before, in the same transaction.
 INSERT INTO inbox (id, account, platform, route, external_id, digest, lane, control, busy,
     person_id, body, state, received_at, epoch)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'new', ?12,
-    coalesce((SELECT epoch FROM lanes WHERE key = ?7), 0));
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'new', ?12, ?13);
 
 -- name: find_external
 -- Find the message that already has this id.
 SELECT id, digest, state FROM inbox
 WHERE account = ?1 AND platform = ?2 AND route = ?3 AND external_id = ?4;
 
--- name: ensure_lane
--- Make sure the session has a lane.
-INSERT INTO lanes (key, person_id, platform, chat_id, used_at) VALUES (?1, ?2, ?3, ?4, ?5)
-ON CONFLICT (key) DO NOTHING;
+-- name: add_lane
+-- The lane of a new session.
+INSERT INTO lanes (key, person_id, platform, chat_id, used_at) VALUES (?1, ?2, ?3, ?4, ?5);
+
+-- name: lane_is_busy
+-- Whether a lane has a message without an outcome.
+SELECT 1 FROM inbox INDEXED BY inbox_open WHERE lane = ?1 AND state <> 'done' LIMIT 1;
 
 -- name: get
 -- One message by its id.
 SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attempts, external_id,
-    platform, outcome, done_at, merged_into
+    platform, outcome, done_at, merged_into, interrupted_by
 FROM inbox WHERE id = ?1;
+
+-- name: state
+-- Where one message stands.
+SELECT state FROM inbox WHERE id = ?1;
 
 -- name: by_external
 -- The newest message that a caller named so.
@@ -50,6 +56,10 @@ WHERE id = ?1 OR external_id = ?1 ORDER BY seq DESC LIMIT 1;
 -- name: add_event
 -- One line of a timeline.
 INSERT INTO events (message_id, at, kind, data) VALUES (?1, ?2, ?3, ?4);
+
+-- name: count_events
+-- How many lines of a kind a timeline has.
+SELECT count(*) FROM events WHERE message_id = ?1 AND kind = ?2;
 
 -- name: events
 -- The timeline of a message.

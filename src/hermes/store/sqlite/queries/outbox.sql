@@ -58,7 +58,7 @@ SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_me
 FROM outbox
 WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND state = 'unknown' AND held = 0
     AND body IS NOT NULL
-ORDER BY seq;
+ORDER BY seq LIMIT 100;
 
 -- name: sending
 -- A chunk is on the wire from now on.
@@ -91,9 +91,21 @@ UPDATE outbox SET held = 1, next_at = ?2 WHERE id = ?1 AND state = 'unknown';
 UPDATE outbox SET state = 'dead', failure = ?2, ended_at = ?3
 WHERE id = ?1 AND state NOT IN ('sent', 'dead');
 
+-- name: close_preview
+-- What a message that is abandoned had shown is not followed by a reply.
+UPDATE outbox SET state = 'dead', failure = 'rejected', ended_at = ?2
+WHERE message_id = ?1 AND state NOT IN ('sent', 'dead') AND body IS NULL;
+
+-- name: expire
+-- Replies of platforms that nobody serves die of age too.
+UPDATE outbox SET state = 'dead', failure = 'too_old', ended_at = ?2
+WHERE state NOT IN ('sent', 'dead') AND state IN ('pending', 'retry', 'unknown') AND held = 0
+    AND created_at < ?1 AND platform NOT IN (SELECT value FROM json_each(?3));
+
 -- name: count_waiting
 -- How many replies are still on their way.
-SELECT count(*) FROM outbox WHERE state NOT IN ('sent', 'dead') AND state <> 'unknown';
+SELECT count(*) FROM outbox
+WHERE state NOT IN ('sent', 'dead') AND state <> 'unknown' AND (?1 IS NULL OR platform = ?1);
 
 -- name: recover
 -- What a dead process had on the wire is unknown.

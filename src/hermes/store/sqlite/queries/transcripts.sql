@@ -24,7 +24,7 @@ ORDER BY used_at DESC LIMIT ?2;
 -- name: messages
 -- The newest messages of a session's current epoch, newest first.
 SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attempts, external_id,
-    platform, outcome, done_at, merged_into
+    platform, outcome, done_at, merged_into, interrupted_by
 FROM inbox
 WHERE lane = ?1 AND control = 0 AND epoch = (SELECT epoch FROM lanes WHERE key = ?1)
 ORDER BY seq DESC LIMIT ?2;

@@ -9,7 +9,7 @@ SELECT fence, epoch, head, waiting_on FROM lanes WHERE key = ?1;
 -- name: next_message
 -- The oldest message of a lane that has no outcome and is not part of another turn.
 SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attempts, external_id,
-    platform, outcome, done_at, merged_into
+    platform, outcome, done_at, merged_into, interrupted_by
 FROM inbox INDEXED BY inbox_open
 WHERE lane = ?1 AND state <> 'done' AND state <> 'merging' ORDER BY seq LIMIT 1;
 
@@ -30,15 +30,15 @@ WHERE id = ?1 AND state IN ('running', 'parked') AND interrupted_by IS NULL;
 -- name: steering
 -- Waiting messages that want to join the running turn.
 SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attempts, external_id,
-    platform, outcome, done_at, merged_into
+    platform, outcome, done_at, merged_into, interrupted_by
 FROM inbox INDEXED BY inbox_open
 WHERE lane = ?1 AND state <> 'done' AND state = 'new' AND busy = 'steer'
-ORDER BY seq;
+ORDER BY seq LIMIT 20;
 
 -- name: lease
--- Take a lane that is free or whose lease ran out, if nobody took it since it was read.
+-- Take a lane that is free, ours or whose lease ran out, if nobody took it since it was read.
 UPDATE lanes SET owner = ?2, fence = fence + 1, expires = ?4, waiting_on = NULL
-WHERE key = ?1 AND fence = ?3 AND (owner IS NULL OR expires <= ?5);
+WHERE key = ?1 AND fence = ?3 AND (owner IS NULL OR owner = ?2 OR expires <= ?5);
 
 -- name: holds_lease
 -- Tell whether a lease still stands.
@@ -64,9 +64,14 @@ WHERE id = ?1 AND state IN ('new', 'running', 'parked');
 UPDATE inbox SET state = 'done', outcome = ?2, done_at = ?3, result_body = ?4, reply_body = ?5
 WHERE id = ?1 AND state = 'running';
 
--- name: drop_erased
--- The outcome of a message whose person was erased before it was answered.
-UPDATE inbox SET state = 'done', outcome = 'refused', done_at = ?2 WHERE id = ?1 AND state <> 'done';
+-- name: abandon
+-- The outcome of a message that cannot be committed like any other.
+UPDATE inbox SET state = 'done', outcome = ?2, done_at = ?3 WHERE id = ?1 AND state <> 'done';
+
+-- name: free_lane
+-- Nobody works on a lane any more.
+UPDATE lanes SET owner = NULL, expires = NULL, waiting_on = NULL
+WHERE key = (SELECT lane FROM inbox WHERE id = ?1);
 
 -- name: park_message
 -- The message waits for a person.
@@ -80,6 +85,13 @@ UPDATE inbox SET state = 'merging', merged_into = ?2 WHERE id = ?1 AND state = '
 -- A message ends inside another's turn.
 UPDATE inbox SET state = 'done', outcome = 'merged', done_at = ?3
 WHERE id = ?1 AND merged_into = ?2 AND state = 'merging';
+
+-- name: unclaim_orphans
+-- Messages whose host has ended without them become new again.
+UPDATE inbox SET state = 'new', merged_into = NULL
+WHERE state = 'merging' AND NOT EXISTS (
+    SELECT 1 FROM inbox AS host WHERE host.id = inbox.merged_into AND host.state <> 'done'
+);
 
 -- name: unclaim
 -- Messages that a turn claimed and did not use become new again.

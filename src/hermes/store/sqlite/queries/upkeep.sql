@@ -3,10 +3,14 @@
 UPDATE lanes SET owner = NULL, expires = NULL WHERE owner IS NOT NULL;
 
 -- name: old_messages
--- Finished messages whose time is over; nothing behind the first young one is looked at.
+-- Finished messages whose time is over and whose replies have ended; nothing behind the first young one is looked at.
 SELECT id, body, reply_body, result_body FROM inbox
 WHERE state = 'done' AND done_at < ?1
     AND seq <= coalesce((SELECT seq FROM inbox WHERE received_at >= ?1 ORDER BY seq LIMIT 1), 1e18)
+    AND NOT EXISTS (
+        SELECT 1 FROM outbox
+        WHERE outbox.message_id = inbox.id AND outbox.state NOT IN ('sent', 'dead')
+    )
 ORDER BY seq LIMIT ?2;
 
 -- name: drop_message
@@ -21,6 +25,10 @@ DELETE FROM steps WHERE message_id = ?1;
 -- The bodies that only steps refer to.
 SELECT body FROM steps WHERE message_id = ?1 AND body IS NOT NULL;
 
+-- name: outbox_bodies
+-- The bodies that deliveries refer to.
+SELECT body FROM outbox WHERE message_id = ?1 AND body IS NOT NULL;
+
 -- name: drop_events
 -- Forget the timeline of a message.
 DELETE FROM events WHERE message_id = ?1;
@@ -29,9 +37,9 @@ DELETE FROM events WHERE message_id = ?1;
 -- Forget deliveries of a message that have ended.
 DELETE FROM outbox WHERE message_id = ?1 AND state IN ('sent', 'dead');
 
--- name: open_deliveries
--- Whether a message still has a delivery that has not ended.
-SELECT 1 FROM outbox WHERE message_id = ?1 AND state NOT IN ('sent', 'dead') LIMIT 1;
+-- name: drop_approvals
+-- Forget the questions that a message asked.
+DELETE FROM approvals WHERE message_id = ?1 AND state <> 'waiting';
 
 -- name: drop_body
 -- Forget a body that is part of no transcript.

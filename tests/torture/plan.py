@@ -1,0 +1,181 @@
+"""Which kills there are to do, and in which stories: every failpoint with every seed, and chance.
+
+Pure, apart from counting; the campaign asks it for jobs and tells it what became of them.
+"""
+
+import random
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from itertools import count
+
+from hermes.testing.power_cut import PowerCut
+from tests.torture.bench import Job, Result
+from tests.torture.homes import Mode
+from tests.torture.story import Kill
+
+PLATFORMS = ("plain", "keys", "history")
+BUSY = ("interrupt", "queue", "steer")
+# Where a failpoint is passed at all: a reply is held only where nothing can be found out, and
+# looked for only where there is a history.
+ONLY_ON: Mapping[str, tuple[str, ...]] = {
+    "store.delivery_hold": ("plain",),
+    "channel.find": ("history",),
+}
+# Passed by no conversation; `store_kills` kills a process inside each of them.
+WITHOUT_CONVERSATION = frozenset(
+    {"store.erase", "store.abandon", "store.rotate", "store.use_credential"}
+)
+KILLS_PER_STORY = 8
+MOST_TRIES = 12
+LONGEST_LIFE_S = 0.8
+CUT_OPERATIONS = 300
+_GROUPS = ("failpoint", "random", "power cut")
+
+
+class Wanted:
+    """One kill that is to happen, and how often it was tried in vain."""
+
+    def __init__(self, kill: Kill, platform: str) -> None:
+        self.kill = kill
+        self.platform = platform
+        self.tries = 0
+
+
+def mode_of(platform: str, busy: str) -> Mode:
+    """Return the mode of a platform by its word."""
+    return Mode(keys=platform == "keys", history=platform == "history", busy=busy)
+
+
+def platforms_of(point: str) -> tuple[str, ...]:
+    """Return the platforms on which a failpoint can be passed."""
+    return ONLY_ON.get(point.rpartition(".")[0], PLATFORMS)
+
+
+def group_of(kill: Kill) -> str:
+    """Return what kind of kill it is."""
+    if kill.failpoint is not None:
+        return "failpoint"
+    return "random" if kill.power_cut is None else "power cut"
+
+
+class Plan:
+    """The kills still to do, in pools by platform, and the counts of those done."""
+
+    def __init__(self, *, seed: int = 0) -> None:
+        self._chance = random.Random(seed)
+        self._pools: dict[str, deque[Wanted]] = {name: deque() for name in PLATFORMS}
+        self._numbers = count(1)
+        self._running: dict[int, list[Wanted]] = {}
+        self.wanted: Counter[str] = Counter()
+        self.done: Counter[str] = Counter()
+        self.by_point: Counter[str] = Counter()
+        self.unreached: list[Kill] = []
+        self.problems: list[str] = []
+        self.stories = self.messages = self.calls = self.posts = 0
+
+    def add_failpoints(
+        self, points: Iterable[str], *, seeds: int, passed: Mapping[str, int]
+    ) -> None:
+        """Want a kill at every failpoint with every seed; `passed` is how often a round does."""
+        for point in sorted(points):
+            places = platforms_of(point)
+            most = max(1, passed.get(point, 1) * 2 // 3)
+            for seed in range(seeds):
+                kill = Kill(failpoint=point, nth=1 + seed % most)
+                self._want(kill, places[seed % len(places)])
+
+    def add_random(self, kills: int) -> None:
+        """Want kills at random moments of a gateway's life, also while it starts."""
+        for number in range(kills):
+            after_s = self._chance.random() * LONGEST_LIFE_S
+            self._want(Kill(after_s=after_s), PLATFORMS[number % 3])
+
+    def add_power_cuts(self, cuts: int) -> None:
+        """Want power cuts: two thirds tear what was unsynced, one third loses all of it."""
+        for number in range(cuts):
+            keep = None if number % 3 == 0 else number
+            cut = PowerCut(at=self._chance.randint(1, CUT_OPERATIONS), keep_seed=keep)
+            self._want(Kill(power_cut=cut), PLATFORMS[number % 2])
+
+    def forget(self, done: Mapping[str, int]) -> None:
+        """Leave out kills that an earlier run has done, by `group` or `failpoint` name."""
+        left = Counter(done)
+        for name, pool in self._pools.items():
+            kept = deque(wanted for wanted in pool if not self._was_done(wanted.kill, left))
+            self._pools[name] = kept
+
+    def _was_done(self, kill: Kill, left: Counter[str]) -> bool:
+        key = kill.failpoint or group_of(kill)
+        if left[key] <= 0:
+            return False
+        left[key] -= 1
+        self._count(kill)
+        return True
+
+    def mix(self) -> None:
+        """Put the kills into a random order, so that each story has many kinds."""
+        for pool in self._pools.values():
+            self._chance.shuffle(pool)
+
+    def _want(self, kill: Kill, platform: str) -> None:
+        self._pools[platform].append(Wanted(kill, platform))
+        self.wanted[group_of(kill)] += 1
+
+    def next_job(self) -> Job | None:
+        """Return the next story, from the fullest pool; None when nothing is left to start."""
+        platform = max(self._pools, key=lambda name: len(self._pools[name]))
+        pool = self._pools[platform]
+        if not pool:
+            return None
+        chosen = [pool.popleft() for _ in range(min(KILLS_PER_STORY, len(pool)))]
+        number = next(self._numbers)
+        self._running[number] = chosen
+        return Job(
+            number=number,
+            seed=self._chance.getrandbits(32),
+            mode=mode_of(platform, BUSY[number % 3]),
+            kills=tuple(wanted.kill for wanted in chosen),
+        )
+
+    def finish(self, result: Result) -> None:
+        """Take a story's result; kills that did not happen are wanted again."""
+        chosen = self._running.pop(result.job.number)
+        self.stories += 1
+        self.messages += result.messages
+        self.calls += result.calls
+        self.posts += result.posts
+        if result.problem:
+            self.problems.append(result.problem)
+            return
+        for wanted in chosen[: len(result.fired)]:
+            self._count(wanted.kill)
+        for place, wanted in enumerate(chosen[len(result.fired) :]):
+            self._again(wanted, was_armed=place == 0)
+
+    def _count(self, kill: Kill) -> None:
+        self.done[group_of(kill)] += 1
+        if kill.failpoint is not None:
+            self.by_point[kill.failpoint] += 1
+
+    def _again(self, wanted: Wanted, *, was_armed: bool) -> None:
+        """Only the kill that was armed when the talk ended has been tried in vain."""
+        if was_armed:
+            wanted.tries += 1
+            wanted.kill = _easier(wanted.kill)
+        if wanted.tries >= MOST_TRIES:
+            self.unreached.append(wanted.kill)
+        else:
+            self._pools[wanted.platform].append(wanted)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether stories are being told."""
+        return bool(self._running)
+
+
+def _easier(kill: Kill) -> Kill:
+    """Return the kill at its first chance."""
+    if kill.power_cut is not None:
+        half = max(1, kill.power_cut.at // 2)
+        return Kill(power_cut=PowerCut(at=half, keep_seed=kill.power_cut.keep_seed))
+    return Kill(failpoint=kill.failpoint, nth=1, after_s=kill.after_s)

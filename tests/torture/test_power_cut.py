@@ -1,0 +1,53 @@
+"""The power fails in the middle of a write or a sync: what was acknowledged is still there."""
+
+import random
+
+import pytest
+
+from hermes.testing.power_cut import PowerCut
+from tests.torture.bench import Bench, Job
+from tests.torture.plan import BUSY, mode_of
+from tests.torture.story import Kill
+
+CUTS_PER_STORY = 6
+
+
+def cut_jobs(stories: int, *, synchronous: str, torn: bool) -> list[Job]:
+    chance = random.Random(11)
+    return [
+        Job(
+            number=number,
+            seed=chance.getrandbits(32),
+            mode=mode_of(("plain", "keys")[number % 2], BUSY[number % 2]),
+            kills=tuple(
+                Kill(
+                    power_cut=PowerCut(
+                        at=chance.randint(20, 150),
+                        keep_seed=chance.getrandbits(16) if torn and place % 2 else None,
+                    )
+                )
+                for place in range(CUTS_PER_STORY)
+            ),
+            synchronous=synchronous,
+        )
+        for number in range(stories)
+    ]
+
+
+@pytest.mark.req("A8", "J1", "J8", "J10", "J11", "J16", "J19")
+async def test_a_power_cut_loses_nothing_that_was_acknowledged(bench: Bench) -> None:
+    jobs = cut_jobs(6, synchronous="FULL", torn=True)
+
+    results = await bench.run_all(jobs, at_once=4)
+
+    assert [result.problem for result in results] == [""] * len(jobs)
+    assert sum(len(result.fired) for result in results) >= 30
+
+
+@pytest.mark.req("J1", "J19")
+async def test_without_full_syncs_the_same_cuts_lose_acknowledged_messages(bench: Bench) -> None:
+    jobs = cut_jobs(3, synchronous="NORMAL", torn=False)
+
+    results = await bench.run_all(jobs, at_once=3)
+
+    assert all("was accepted" in result.problem for result in results)
