@@ -92,10 +92,10 @@ async def live_gateway(home: Path, more: Mapping[str, str] | None = None) -> Asy
 
 
 async def _address(process: Process, home: Path, *, output: Path) -> tuple[str, str]:
-    """Wait for the file that tells this machine's commands where the gateway answers."""
+    """Wait for the end of the banner; the address then stands in a file for commands."""
     path = home / "run" / "gateway.json"
     async with asyncio.timeout(START_S):
-        while not path.exists():
+        while "Ctrl-C stops it" not in output.read_text():  # noqa: ASYNC240
             if process.returncode is not None:
                 raise AssertionError(f"hermes up ended: {output.read_text()}")  # noqa: ASYNC240
             await asyncio.sleep(0.02)

@@ -96,21 +96,26 @@ def money(books: Books) -> Iterator[str]:
     captures = Counter(row[3] for row in books.ledger if row[1:3] == ("capture", -1))
     if captures.total() != len(books.ledger):
         yield f"the ledger holds something else than captures of 1: {books.ledger}"
+    said = {
+        entry.message_id
+        for entry in books.entries
+        if entry.message.role == "assistant" and entry.message.text
+    }
     for message in books.messages:
-        if captures[message.id] != is_earned(message):
+        if captures[message.id] != is_earned(message, said):
             yield (
                 f"{message.external_id} ({message.outcome}, {message.reply!r}) was charged "
                 f"{captures[message.id]} times"
             )
 
 
-def is_earned(message: Message) -> bool:
-    """Tell whether the person got something for the message."""
+def is_earned(message: Message, said: set[str]) -> bool:
+    """Tell whether the person got something for the message; `said` had words of the model."""
     if message.control or message.outcome not in {"answered", "interrupted", "failed"}:
         return False
     if message.outcome == "failed":
         return CUT_OFF in (message.reply or "")
-    return bool(message.reply)
+    return message.outcome == "answered" or message.id in said
 
 
 def transcripts(books: Books, driver: Driver) -> Iterator[str]:

@@ -3,10 +3,10 @@
 import asyncio
 import sys
 import threading
-from collections import Counter
 from pathlib import Path
 
 import msgspec
+import uvloop
 
 from tests.torture.bench import Bench, Job, open_bench
 
@@ -51,10 +51,5 @@ async def serve(folder: Path) -> None:
                 group.create_task(_tell(bench, job))
 
 
-def passes(names: tuple[str, ...]) -> Counter[str]:
-    """Return how often each failpoint was passed."""
-    return Counter(names)
-
-
 if __name__ == "__main__":
-    asyncio.run(serve(Path(sys.argv[1])))
+    uvloop.run(serve(Path(sys.argv[1])))

@@ -5,6 +5,7 @@ second that Python takes to import is saved. Orders and news are JSON lines over
 and output; when the input closes, every gateway that still runs is killed.
 """
 
+import importlib
 import os
 import select
 import signal
@@ -17,10 +18,16 @@ import msgspec
 from hermes import failpoints
 from hermes.cli import up
 from hermes.cli.failure import run_guarded
+from hermes.config import load
 from hermes.testing.power_cut import PowerCut, PowerCutDisk
-from hermes.testing.push import plugin
 
 _EXIT_BROKEN = 70
+# What a gateway imports only when it starts.
+_NEEDED_LATER = (
+    "hermes.testing.push.plugin",
+    "uvicorn.lifespan.off",
+    "uvicorn.protocols.http.httptools_impl",
+)
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,11 +146,11 @@ def _write_line(descriptor: int, name: str) -> None:
 
 
 def main() -> None:
-    """Import what a gateway needs, then fork on demand."""
-    # Named so that a gateway does not import it again after every fork.
-    assert plugin.register is not None
+    """Import what a gateway needs and build what it validates settings with, then fork on demand."""
+    for name in _NEEDED_LATER:
+        importlib.import_module(name)
+    load({}, Path(__file__).parent / "no-home")
     ForkServer().run()
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

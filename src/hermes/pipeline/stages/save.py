@@ -110,11 +110,14 @@ def _entries(turn: Turn, reply: Reply) -> tuple[tuple[Entry, ...], int | None]:
 
 
 def _used(exchanged: tuple[Entry, ...]) -> tuple[Entry, ...]:
-    """Return what was exchanged without a steered-in message that no answer followed.
+    """Return what was exchanged without steered-in messages that no answer followed.
 
-    It becomes new again, and has its place in the transcript by its own turn.
+    They become new again, and have their place in the transcript by their own turns.
     """
-    return exchanged[:-1] if exchanged and exchanged[-1].message.role == "user" else exchanged
+    end = len(exchanged)
+    while end and exchanged[end - 1].message.role == "user":
+        end -= 1
+    return exchanged[:end]
 
 
 def _unanswered(turn: Turn) -> tuple[Entry, ...]:
@@ -134,7 +137,11 @@ def _earned(turn: Turn, reply: Reply) -> bool:
 def _stopped(turn: Turn, reply: Reply) -> tuple[Part, ...]:
     """Return what a stopped turn leaves standing: the last that was shown, and a word on it."""
     shown = reply.text or next(
-        (entry.message.text for entry in reversed(turn.exchanged) if entry.message.role != "tool"),
+        (
+            entry.message.text
+            for entry in reversed(turn.exchanged)
+            if entry.message.role == "assistant"
+        ),
         "",
     )
     return (TextPart(f"{shown}\n\n{_STOPPED}" if shown else _STOPPED),)

@@ -199,6 +199,7 @@ CREATE TABLE approvals (
     decided_at REAL
 ) WITHOUT ROWID;
 CREATE INDEX approvals_waiting ON approvals (lane) WHERE state = 'waiting';
+CREATE INDEX approvals_message ON approvals (message_id);
 
 -- The timeline of every message.
 CREATE TABLE events (

@@ -1,0 +1,157 @@
+"""What a turn costs does not grow with the store: plans along indexes, views without reads."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from importlib import resources
+from pathlib import Path
+
+import apsw
+import pytest
+
+from hermes.message.event import MessageEvent
+from hermes.message.ids import make_id
+from hermes.message.outcome import Outcome
+from hermes.message.parts import TextPart
+from hermes.message.source import Source
+from hermes.ports.clock import ManualClock
+from hermes.ports.records import Begin, Commit, NewMessage, Result
+from hermes.store.sqlite.queries import load
+from hermes.store.sqlite.seal import make_store_keys
+from hermes.store.sqlite.store import SqliteStore, StoreOptions
+
+PACKAGE = resources.files("hermes.store.sqlite")
+TOPICS = ("access", "approvals", "inbox", "outbox", "people", "transcripts", "turns", "upkeep")
+# Read at start, by an operator's command, or along an index that holds only what is open.
+MAY_SCAN = {
+    "access.trim": "a few credentials",
+    "approvals.overdue": "open approvals only",
+    "inbox.by_external": "`hermes why`",
+    "inbox.count_waiting": "at start, open messages only",
+    "outbox.count_waiting": "open replies only",
+    "outbox.expire": "open replies only",
+    "outbox.recover": "at start, open replies only",
+    "people.forget_channels": "an erasure",
+    "people.keys": "a key rotation",
+    "transcripts.sessions": "the list of all platforms, asked for by nobody yet",
+    "turns.lanes_with_work": "at start, open messages only",
+    "turns.unclaim_orphans": "at start",
+    "upkeep.counts": "`hermes status`, open messages only",
+    "upkeep.delivery_counts": "`hermes status`",
+    "upkeep.old_messages": "up to the first young message only",
+    "upkeep.void_leases": "at start",
+}
+LANE = "agent:main:rest:dm:ann"
+
+
+def new_message(text: str, *, lane: str = LANE) -> NewMessage:
+    event = MessageEvent(
+        account="default",
+        route="api",
+        external_id=make_id("x"),
+        source=Source(platform="rest", chat_id="ann", user_id="ann"),
+        parts=(TextPart(text),),
+        at=1.0,
+    )
+    return NewMessage(
+        id=make_id("m"), lane=lane, event=event, identity=text.encode(), received_at=1.0
+    )
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    opened = SqliteStore(
+        tmp_path / "hermes.db",
+        key_file=make_store_keys(),
+        clock=ManualClock(),
+        make_id=make_id,
+        options=StoreOptions(),
+    )
+    yield opened
+    await opened.close()
+
+
+async def accept(store: SqliteStore, message: NewMessage) -> None:
+    await store.inbox.accept(message, kept=lambda _: None)
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_no_query_reads_a_whole_table(topic: str) -> None:
+    db = apsw.Connection(":memory:")
+    db.execute(PACKAGE.joinpath("schema.sql").read_text())
+    scans = set()
+    for name, sql in load(topic).items():
+        bindings = [None] * len(set(re.findall(r"\?(\d+)", sql)))
+        plan = [str(row[3]) for row in db.execute(f"EXPLAIN QUERY PLAN {sql}", bindings)]
+        if any(re.match(r"SCAN (?!CONSTANT ROW|json_each)", step) for step in plan):
+            scans.add(f"{topic}.{name}")
+
+    assert scans == {name for name in MAY_SCAN if name.startswith(f"{topic}.")}
+
+
+@pytest.mark.req("J4")
+async def test_the_view_after_an_accept_is_what_a_read_finds(store: SqliteStore) -> None:
+    await accept(store, new_message("hello"))
+
+    without_reading = store.turns.view(LANE)
+    read = store.turns.view(LANE)
+
+    assert without_reading.message is not None
+    assert without_reading == read
+
+
+@pytest.mark.req("J4")
+async def test_a_view_is_no_longer_handed_out_after_the_next_transaction(
+    store: SqliteStore,
+) -> None:
+    message = new_message("hello")
+    await accept(store, message)
+    await store.turns.begin(
+        Begin(
+            lane=LANE,
+            owner="w",
+            fence=0,
+            expires=9_999.0,
+            message_id=message.id,
+            person_id="",
+            at=1.0,
+        )
+    )
+
+    view = store.turns.view(LANE)
+
+    assert view.fence == 1
+    assert view.message is not None
+    assert view.message.state == "running"
+
+
+@pytest.mark.req("J4", "J6")
+async def test_a_reset_in_the_same_transaction_is_seen(store: SqliteStore) -> None:
+    command = new_message("/new", lane=f"{LANE}#control")
+    await accept(store, command)
+    lease = await store.turns.begin(
+        Begin(
+            lane=command.lane,
+            owner="w",
+            fence=0,
+            expires=9_999.0,
+            message_id=command.id,
+            person_id="",
+            at=1.0,
+        )
+    )
+    record = store.inbox.get(command.id)
+    assert record is not None
+    reset = Commit(
+        message_id=command.id,
+        person_id=record.person_id,
+        outcome=Outcome.ANSWERED,
+        result=Result(text=""),
+        at=1.0,
+        epoch=0,
+        reset_lane=LANE,
+    )
+
+    await asyncio.gather(accept(store, new_message("hello")), store.turns.commit(lease, reset))
+
+    assert store.turns.view(LANE).epoch == 1
