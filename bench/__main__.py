@@ -6,6 +6,7 @@ a broken program; `--check` makes it 1. Something that did not run at all is alw
 
 import argparse
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -29,24 +30,35 @@ def main() -> int:
     except LookupError as problem:
         print(f"bench: {problem}", file=sys.stderr)
         return 2
-    load_before = load_average()
-    numbers: dict[str, float] = {}
+    numbers = {"load_average_before": load_average()}
+    is_whole = True
     for group in groups:
-        numbers |= _run(group)
+        is_whole &= _run(group, numbers)
+    numbers["load_average_after"] = load_average()
     targets = {name: target for group in groups for name, target in group.targets.items()}
-    _print(groups, numbers, targets=targets, load_before=load_before)
-    missed = [name for name, target in targets.items() if not target.is_met(numbers[name])]
+    _print(groups, numbers, targets=targets)
+    missed = [
+        name
+        for name, target in targets.items()
+        if name in numbers and not target.is_met(numbers[name])
+    ]
     if missed:
         print(f"over target: {', '.join(missed)}")
-    return 1 if missed and options.check else 0
+    return 1 if not is_whole or (missed and options.check) else 0
 
 
-def _run(group: Group) -> dict[str, float]:
+def _run(group: Group, numbers: dict[str, float]) -> bool:
+    """Add the numbers of a group; returns whether it ran to its end."""
     progress = Progress()
     try:
-        return group.run(lambda text: progress(f"{group.name}: {text}"))
-    finally:
+        for measured in group.run(lambda text: progress(f"{group.name}: {text}")):
+            numbers |= measured
+    except (RuntimeError, OSError, subprocess.SubprocessError) as problem:
         progress.done()
+        print(f"bench: {group.name} broke off: {problem}", file=sys.stderr)
+        return False
+    progress.done()
+    return True
 
 
 def _print(
@@ -54,9 +66,8 @@ def _print(
     numbers: dict[str, float],
     *,
     targets: dict[str, Target],
-    load_before: float,
 ) -> None:
-    print("\n".join(machine_lines(load_before, load_average(), cores=os.cpu_count() or 1)))
+    print("\n".join(machine_lines(numbers, cores=os.cpu_count() or 1)))
     for group in groups:
         print(f"\n{group.name}: {group.about}")
         print(table(list(group.settings().items())))

@@ -5,7 +5,7 @@ A later group is a new file there; nothing else has to know of it.
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -38,14 +38,14 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     """One group: what it measures, with which settings, and what it must reach.
 
     `settings` are told in the report beside the shipped defaults; `run` tells its steps to the
-    callable that it is given and returns flat numbers.
+    callable that it is given and yields flat numbers as it gets them.
     """
 
     name: str
     about: str
     targets: Mapping[str, Target]
     settings: Callable[[], Settings]
-    run: Callable[[Say], dict[str, float]]
+    run: Callable[[Say], Iterator[dict[str, float]]]
 
 
 def find_groups() -> dict[str, Group]:

@@ -12,13 +12,14 @@ from bench.registry import Target
 OUT = Path("bench/out/latest.json")
 
 
-def machine_lines(load_before: float, load_after: float, *, cores: int) -> list[str]:
+def machine_lines(numbers: Mapping[str, float], *, cores: int) -> list[str]:
     """Say on what the numbers were measured, and how busy it was."""
-    busy = max(load_before, load_after) > cores
+    before, after = numbers["load_average_before"], numbers["load_average_after"]
+    busy = before > cores
     note = "  (busy: CPU times and ratios hold better than rates)" if busy else ""
     return [
         f"machine    {cores} cores, {platform.machine()}, Python {platform.python_version()}",
-        f"load       {load_before:.1f} before, {load_after:.1f} after, by the last minute{note}",
+        f"load       {before:.1f} before, {after:.1f} after, by the last minute{note}",
     ]
 
 

@@ -4,6 +4,7 @@ and standing still cost; a scripted model with zero delay, the shipped defaults 
 
 import statistics
 import tempfile
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from time import sleep
@@ -38,17 +39,15 @@ _SHOWN = (
 )
 
 
-def measure(say: Say) -> dict[str, float]:
+def measure(say: Say) -> Iterator[dict[str, float]]:
     """Run the whole group."""
-    numbers: dict[str, float] = {}
     with model_server() as model:
-        numbers |= _measure_starts(model, say)
-        numbers |= _measure_levels(model, say)
-        numbers |= _measure_growth(model, say)
-        numbers |= _measure_sessions(model, say)
+        yield _measure_starts(model, say)
+        yield _measure_levels(model, say)
+        yield _measure_growth(model, say)
+        yield _measure_sessions(model, say)
     with model_server(delay_ms=_BURST_DELAY_MS) as slow_model:
-        numbers |= _measure_burst(slow_model, say)
-    return numbers
+        yield _measure_burst(slow_model, say)
 
 
 def _send(running: Running, name: str, *, workers: int, turns: int, conversation: int) -> Outcome:
@@ -93,15 +92,7 @@ def _measure_levels(model: Model, say: Say) -> dict[str, float]:
             for number in range(1, _ROUNDS + 1):
                 say(f"{turns} turns, {level} at a time, round {number} of {_ROUNDS}")
                 name = f"level-{level}-{number}"
-                outcomes.append(
-                    _send(
-                        running,
-                        name,
-                        workers=level,
-                        turns=turns,
-                        conversation=_CONVERSATION_TURNS,
-                    )
-                )
+                outcomes.append(_send(running, name, workers=level, turns=turns, conversation=0))
             numbers |= _level_numbers(level, outcomes)
         say("long conversations")
         numbers |= _measure_long(running)
@@ -185,7 +176,8 @@ def effective_settings() -> Settings:
         "encryption of bodies": "on (always)",
         "events and interactions": "on (always)",
         "logs": "info lines as JSON, to a file",
-        "conversations": f"a new one every {_CONVERSATION_TURNS} turns of a worker",
+        "conversations": "one per worker and round, so histories grow as they would; for memory "
+        f"and sessions a new one every {_CONVERSATION_TURNS} turns",
         "bytecode": "compiled before the first measured start, as in an installed package",
         "burst only": f"turns.max_concurrent_calls = {_BURST_LIMIT}",
     }

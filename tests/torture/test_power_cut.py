@@ -22,7 +22,7 @@ def cut_jobs(stories: int, *, synchronous: str, torn: bool) -> list[Job]:
             kills=tuple(
                 Kill(
                     power_cut=PowerCut(
-                        at=chance.randint(20, 150),
+                        at=chance.randint(1, 150),
                         keep_seed=chance.getrandbits(16) if torn and place % 2 else None,
                     )
                 )

@@ -1,6 +1,7 @@
 """The built-in adapters, registered by the same registry as third-party ones."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -34,13 +35,13 @@ def make_client(settings: Settings) -> HttpClient:
     )
 
 
-def make_registry(settings: Settings, *, on_status: Tell) -> Registry:
+def make_registry(settings: Settings, *, home: Path, on_status: Tell) -> Registry:
     """Return the registry with everything built in and every configured plugin."""
     registry = Registry()
     registry.provider("openai", _openai)
     registry.provider("local", lambda name, table, _client: _local(name, table, on_status))
     for plugin in settings.plugins:
-        load_plugin(plugin, registry)
+        load_plugin(plugin, registry, home=home)
     return registry
 
 

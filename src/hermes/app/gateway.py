@@ -97,7 +97,7 @@ class Gateway:
         self._started_at = self._clock.now()
         listener = bind(settings.server.host, settings.server.port) if self._listen else None
         self._client = make_client(settings)
-        registry = make_registry(settings, on_status=self._tell_status)
+        registry = make_registry(settings, home=self._home, on_status=self._tell_status)
         self._providers = make_providers(settings, registry, client=self._client)
         pushed = make_push_channels(settings, registry, client=self._client)
         store = open_store(self._home, settings, clock=self._clock, make_id=make_id)

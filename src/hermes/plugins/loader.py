@@ -10,9 +10,10 @@ from hermes.errors import ConfigurationError
 from hermes.plugins.registry import Registry
 
 
-def load_plugin(name: str, registry: Registry) -> None:
-    """Import one plugin and let it register what it brings."""
-    module = _from_folder(Path(name)) if "/" in name else _from_name(name)
+def load_plugin(name: str, registry: Registry, *, home: Path) -> None:
+    """Import one plugin and let it register what it brings; a folder is looked up from `home`."""
+    is_folder = "/" in name
+    module = _from_folder(home / Path(name).expanduser()) if is_folder else _from_name(name)
     register = getattr(module, "register", None)
     if register is None:
         raise ConfigurationError(

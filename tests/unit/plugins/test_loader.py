@@ -23,9 +23,10 @@ def register(registry):
 
 @pytest.mark.req("W12")
 def test_a_folder_registers_what_it_brings(tmp_path: Path) -> None:
-    (tmp_path / "__init__.py").write_text(GOOD)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "__init__.py").write_text(GOOD)
     registry = Registry()
-    load_plugin(str(tmp_path), registry)
+    load_plugin("./own", registry, home=tmp_path)
 
     assert registry.make_channel("post", {"a": 1}, client=None).name == "post"
 
@@ -42,7 +43,7 @@ def test_a_folder_that_is_no_plugin_is_a_clear_error(
         (tmp_path / "__init__.py").write_text(content)
 
     with pytest.raises(ConfigurationError, match=problem):
-        load_plugin(str(tmp_path), Registry())
+        load_plugin(str(tmp_path), Registry(), home=tmp_path)
 
 
 @pytest.mark.req("W12", "M2")
@@ -50,7 +51,7 @@ def test_unknown_names_are_errors_that_say_what_is_known() -> None:
     registry = Registry()
 
     with pytest.raises(ConfigurationError, match="cannot be imported"):
-        load_plugin("hermes_no_such_plugin", registry)
+        load_plugin("hermes_no_such_plugin", registry, home=Path())
     with pytest.raises(ConfigurationError, match="no channel of that name"):
         registry.make_channel("fax", {}, client=None)
     with pytest.raises(ConfigurationError, match="is not known"):

@@ -48,6 +48,7 @@ class OpenAIProvider:
             context_tokens=settings.context_tokens,
             price_in_per_million=settings.price_in_per_million,
             price_out_per_million=settings.price_out_per_million,
+            local=settings.is_on_this_machine,
         )
 
     @property

@@ -10,6 +10,7 @@ from hermes.errors import ConfigurationError
 OFFICIAL_URL = "https://api.openai.com/v1"
 # Clouds that answer nobody without a key. Any other address may be a keyless server of one's own.
 _KEYED_HOSTS = frozenset({"api.openai.com", "openrouter.ai", "inference-api.nousresearch.com"})
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _LOWEST_VISIBLE = 33
 _HIGHEST_VISIBLE = 126
 
@@ -40,6 +41,11 @@ class OpenAISettings(msgspec.Struct, frozen=True, kw_only=True):
     def needs_key(self) -> bool:
         """Whether the address belongs to a cloud that refuses calls without a key."""
         return urlsplit(self.base_url).hostname in _KEYED_HOSTS
+
+    @property
+    def is_on_this_machine(self) -> bool:
+        """Whether calls never leave this machine."""
+        return urlsplit(self.base_url).hostname in _LOOPBACK
 
     @property
     def names_completion_tokens(self) -> bool:

@@ -43,11 +43,11 @@ class SqliteTurns:
         return fresh if fresh is not None else self._read_view(lane)
 
     def _read_view(self, lane: str) -> LaneView:
-        reader = self._engine.reader
-        state = reader.row(_SQL["lane"], (lane,))
-        fence, epoch, head, waiting_on = state or (0, 0, 0, None)
-        row = reader.row(_SQL["next_message"], (lane,))
-        message = None if row is None else self._engine.message(row)
+        row = self._engine.reader.row(_SQL["view"], (lane,))
+        if row is None:
+            return LaneView(lane=lane, fence=0, epoch=0, head=0, message=None)
+        fence, epoch, head, waiting_on = row[16:]
+        message = None if row[0] is None else self._engine.message(row)
         resumed = message is not None and message.attempts > 0
         return LaneView(
             lane=lane,

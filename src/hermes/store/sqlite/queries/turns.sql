@@ -6,12 +6,14 @@ SELECT lane FROM inbox WHERE state <> 'done' GROUP BY lane ORDER BY min(seq);
 -- Where a lane stands.
 SELECT fence, epoch, head, waiting_on FROM lanes WHERE key = ?1;
 
--- name: next_message
--- The oldest message of a lane that has no outcome and is not part of another turn.
-SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attempts, external_id,
-    platform, outcome, done_at, merged_into, interrupted_by
-FROM inbox INDEXED BY inbox_open
-WHERE lane = ?1 AND state <> 'done' AND state <> 'merging' ORDER BY seq LIMIT 1;
+-- name: view
+-- A lane's oldest message that has no outcome and is not part of another turn, and the lane itself.
+SELECT seq, id, lane, inbox.person_id, body, state, busy, control, received_at, attempts,
+    external_id, inbox.platform, outcome, done_at, merged_into, interrupted_by,
+    fence, lanes.epoch, head, waiting_on
+FROM lanes LEFT JOIN inbox INDEXED BY inbox_open
+    ON lane = lanes.key AND state <> 'done' AND state <> 'merging'
+WHERE lanes.key = ?1 ORDER BY seq LIMIT 1;
 
 -- name: interrupter
 -- Who asked for a running turn to end: a command, or the first message waiting behind it.

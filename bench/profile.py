@@ -1,0 +1,139 @@
+"""`python -m bench.profile`: where the gateway's CPU goes per turn, by part of the path.
+
+A developer's tool, no measurement: py-spy samples a gateway under load and every sample is given
+to the part that the innermost known frame belongs to. Waiting threads are left out.
+"""
+
+import argparse
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from time import sleep
+
+from bench.gateway import Running, gateway, model_server
+from bench.load import Outcome, Plan, run
+from bench.process import load_average
+from bench.report import table
+
+_RATE_HZ = 500
+_ATTACH_S = 1.5
+_LONGEST_S = "300"
+# Innermost frame first; the first pattern that matches names the part.
+_PARTS = (
+    ("waiting", r"Condition\.wait|_worker \(concurrent|Event\.wait"),
+    ("log line", r"structlog/|hermes/ops/log|hermes/ops/masking"),
+    ("seal and open bodies", r"hermes/store/sqlite/seal\.py"),
+    ("store: COMMIT in its thread", r"_WorkItem\.run"),
+    ("store: reads", r"Database\.(?:row|rows|one)|_read_view"),
+    ("store: statements of the units", r"hermes/store/sqlite"),
+    ("HTTP client (aiohttp)", r"aiohttp/|yarl/|multidict/"),
+    ("model call: our side", r"hermes/providers|hermes/net/client|hermes/net/sse_parser"),
+    ("HTTP server (uvicorn)", r"uvicorn/|starlette/"),
+    ("REST channel and door", r"hermes/server|hermes/channels|hermes/net/"),
+    ("accept", r"hermes/inbox"),
+    ("turn: lanes, stages, journal", r"hermes/pipeline|hermes/routing|hermes/people"),
+)
+_LOOP = "event loop and the rest"
+
+
+def main() -> int:
+    """Profile one run and print the shares."""
+    options = _options()
+    with model_server() as model, gateway(model) as running:
+        _send(running, "warm", workers=options.workers, turns=500)
+        with tempfile.TemporaryDirectory() as folder:
+            raw = Path(folder) / "stacks.txt"
+            outcome = _record(running, raw, workers=options.workers, turns=options.turns)
+            stacks = raw.read_text(encoding="utf-8")
+    print(
+        f"{outcome.cpu_ms_per_turn:.2f} ms CPU per turn, {options.workers} at a time, under the "
+        f"profiler; load average {load_average():.1f}\n"
+    )
+    print(table(_shares(stacks, outcome.cpu_ms_per_turn), right=frozenset({1, 2})))
+    if options.frames:
+        print()
+        print(table(_frames(stacks, options.frames), right=frozenset({1})))
+    return 0
+
+
+def _record(running: Running, raw: Path, *, workers: int, turns: int) -> Outcome:
+    spy = Path(sys.executable).with_name("py-spy")
+    command = [str(spy), "record", "--pid", str(running.pid), "--rate", str(_RATE_HZ)]
+    command += ["--duration", _LONGEST_S, "--format", "raw", "--output", str(raw)]
+    recorder = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        sleep(_ATTACH_S)
+        outcome = _send(running, "profile", workers=workers, turns=turns)
+    finally:
+        recorder.send_signal(signal.SIGINT)
+        _, told = recorder.communicate(timeout=60)
+    if not raw.exists():
+        raise RuntimeError(f"py-spy recorded nothing: {told.decode()[-1000:]}")
+    return outcome
+
+
+def _send(running: Running, name: str, *, workers: int, turns: int) -> Outcome:
+    plan = Plan(
+        port=running.port,
+        token=running.token,
+        pid=running.pid,
+        name=name,
+        workers=workers,
+        turns=turns,
+        conversation_turns=10,
+    )
+    return run(plan)
+
+
+def _samples(stacks: str) -> Iterator[tuple[list[str], int]]:
+    for line in stacks.splitlines():
+        frames, _, samples = line.rpartition(" ")
+        yield frames.split(";"), int(samples)
+
+
+def _part_of(frames: list[str]) -> str:
+    for frame in reversed(frames):
+        for part, pattern in _PARTS:
+            if re.search(pattern, frame):
+                return part
+    return _LOOP
+
+
+def _shares(stacks: str, cpu_ms: float) -> list[tuple[str, str, str]]:
+    parts: Counter[str] = Counter()
+    for stack, samples in _samples(stacks):
+        parts[_part_of(stack)] += samples
+    del parts["waiting"]
+    total = sum(parts.values())
+    rows = [("part", "share", "us per turn")]
+    for part, count in parts.most_common():
+        share = count / total
+        rows.append((part, f"{share:.1%}", f"{share * cpu_ms * 1000:.0f}"))
+    return rows
+
+
+def _frames(stacks: str, most: int) -> list[tuple[str, str]]:
+    own: Counter[str] = Counter()
+    for stack, samples in _samples(stacks):
+        own[re.sub(r":\d+\)", ")", stack[-1])] += samples
+    total = sum(own.values())
+    rows = [("own time of", "share")]
+    rows += [(frame, f"{count / total:.1%}") for frame, count in own.most_common(most)]
+    return rows
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.profile", description=__doc__)
+    parser.add_argument("--workers", type=int, default=50, help="messages at a time")
+    parser.add_argument("--turns", type=int, default=5_000, help="messages in all")
+    parser.add_argument("--frames", type=int, default=0, help="also list this many hot functions")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
