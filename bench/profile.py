@@ -29,7 +29,7 @@ _PARTS = (
     ("log line", r"structlog/|hermes/ops/log|hermes/ops/masking"),
     ("seal and open bodies", r"hermes/store/sqlite/seal\.py"),
     ("store: COMMIT in its thread", r"_WorkItem\.run"),
-    ("store: reads", r"Database\.(?:row|rows|one)|_read_view"),
+    ("store: reads beside the writer", r"Database\.(?:row|rows|one)|_read_view"),
     ("store: statements of the units", r"hermes/store/sqlite"),
     ("HTTP client (aiohttp)", r"aiohttp/|yarl/|multidict/"),
     ("model call: our side", r"hermes/providers|hermes/net/client|hermes/net/sse_parser"),
@@ -97,6 +97,8 @@ def _samples(stacks: str) -> Iterator[tuple[list[str], int]]:
 
 
 def _part_of(frames: list[str]) -> str:
+    if any("Writer._run_unit" in frame for frame in frames) and "seal.py" not in frames[-1]:
+        return "store: statements of the units"
     for frame in reversed(frames):
         for part, pattern in _PARTS:
             if re.search(pattern, frame):

@@ -170,9 +170,8 @@ class Story:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _is_settled(self) -> bool:
-        """Tell whether nothing is open but turns that wait for a person, and what joined them."""
-        work = open_work(self._home.database)
-        return not work or {"parked"} <= work <= {"parked", "merging"}
+        """Tell whether nothing is open but lanes that wait for a person."""
+        return open_work(self._home.database) <= {WAITS}
 
     async def _settle(self, driver: Driver) -> None:
         """Wait until nothing is open any more; what waits for a person is approved."""
@@ -190,8 +189,10 @@ class Story:
         raise AssertionError(f"{self._script.tag}: a turn waits for an approval for ever")
 
 
+WAITS = "waits for a person"
 _OPEN = """
-SELECT state FROM inbox WHERE state <> 'done'
+SELECT CASE WHEN waiting_on IS NULL THEN state ELSE 'waits for a person' END
+    FROM inbox JOIN lanes ON lanes.key = inbox.lane WHERE state <> 'done'
 UNION SELECT 'delivery ' || state FROM outbox
     WHERE state NOT IN ('sent', 'dead') AND NOT (state = 'unknown' AND held = 1)
 """
