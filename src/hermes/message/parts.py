@@ -58,7 +58,21 @@ class ToolResultPart(msgspec.Struct, frozen=True, tag="tool_result", omit_defaul
     failed: bool = False
 
 
-Part = TextPart | ImagePart | AudioPart | FilePart | ToolCallPart | ToolResultPart
+class ReasoningPart(msgspec.Struct, frozen=True, tag="reasoning", omit_defaults=True):
+    """A model's thinking; `signature` and `sealed` go back unchanged to the dialect they are from.
+
+    `sealed` is reasoning that only its service can read (redacted or encrypted); `text` may then
+    be empty.
+    """
+
+    text: str
+    dialect: str
+    signature: str | None = None
+    sealed: str | None = None
+    id: str | None = None
+
+
+Part = TextPart | ImagePart | AudioPart | FilePart | ToolCallPart | ToolResultPart | ReasoningPart
 
 
 def text_of(parts: tuple[Part, ...]) -> str:

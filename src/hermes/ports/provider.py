@@ -5,7 +5,7 @@ ends without it was truncated and must raise `StreamTruncated` inside the provid
 """
 
 from collections.abc import AsyncGenerator
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -24,8 +24,27 @@ class ToolSpec(msgspec.Struct, frozen=True):
     parameters: msgspec.Raw
 
 
+class OutputSchema(msgspec.Struct, frozen=True, kw_only=True):
+    """The JSON schema that an answer must fit; `schema` is raw JSON."""
+
+    name: str
+    schema: msgspec.Raw
+    strict: bool = True
+
+
+class ToolChoice(msgspec.Struct, frozen=True):
+    """Whether tools may, must not or must be used; `name` asks for exactly one of them."""
+
+    mode: Literal["auto", "none", "required"] = "auto"
+    name: str | None = None
+
+
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything one call sends; `system` are stacked blocks, in order."""
+    """Everything one call sends; `system` are stacked blocks, in order.
+
+    `reasoning` is an effort, or a budget in tokens. With `cache_prefix` the stable prefix (tools,
+    system blocks and history) is marked for the service's prompt cache, where it has marks.
+    """
 
     model: str
     messages: tuple[ChatMessage, ...]
@@ -33,6 +52,12 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[ToolSpec, ...] = ()
     max_output_tokens: int | None = None
     temperature: float | None = None
+    top_p: float | None = None
+    stop: tuple[str, ...] = ()
+    tool_choice: ToolChoice = ToolChoice()
+    schema: OutputSchema | None = None
+    reasoning: Literal["low", "medium", "high"] | int | None = None
+    cache_prefix: bool = False
 
 
 class TextDelta(msgspec.Struct, frozen=True, tag="text"):
@@ -47,6 +72,15 @@ class ReasoningDelta(msgspec.Struct, frozen=True, tag="reasoning"):
     text: str
 
 
+class ToolCallDelta(msgspec.Struct, frozen=True, tag="tool_call"):
+    """More of a tool call: id and name come with its first piece, then its raw arguments."""
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
 class CallEnd(msgspec.Struct, frozen=True, tag="end"):
     """The end of a call: the whole message as parts, why it stopped, what it used."""
 
@@ -56,21 +90,46 @@ class CallEnd(msgspec.Struct, frozen=True, tag="end"):
     model: str
 
 
-ModelEvent = TextDelta | ReasoningDelta | CallEnd
+ModelEvent = TextDelta | ReasoningDelta | ToolCallDelta | CallEnd
+
+
+Capability = Literal["chat", "summarization", "embeddings", "vision", "tools", "schema"]
 
 
 class ProviderInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What a provider can do, as data; `local` ones never leave this machine."""
+    """What a provider can do, as data; `local` ones never leave this machine.
+
+    A `tools`, `vision` or `schema` of False means that the service has no native way for it.
+    """
 
     name: str
     model: str
     tools: bool
     vision: bool
+    schema: bool = False
+    embeddings: bool = False
     context_tokens: int
     price_in_per_million: float = 0.0
     price_out_per_million: float = 0.0
     demonstration: bool = False
     local: bool = False
+
+
+class Embedding(msgspec.Struct, frozen=True):
+    """The vectors of some texts, in their order, and what they took."""
+
+    vectors: tuple[tuple[float, ...], ...]
+    usage: Usage
+    model: str
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """A provider that can embed, too."""
+
+    async def embed(self, texts: tuple[str, ...], *, model: str) -> Embedding:
+        """Return one vector for each text."""
+        ...
 
 
 class Provider(Protocol):

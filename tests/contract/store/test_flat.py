@@ -15,7 +15,7 @@ from hermes.message.outcome import Outcome
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
 from hermes.ports.clock import ManualClock
-from hermes.ports.records import Begin, Commit, NewMessage, Result
+from hermes.ports.records import Begin, Commit, Lease, NewMessage, Result
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
@@ -106,9 +106,19 @@ async def test_a_view_is_no_longer_handed_out_after_the_next_transaction(
 ) -> None:
     message = new_message("hello")
     await accept(store, message)
-    await store.turns.begin(
+    await begin(store, message)
+
+    view = store.turns.view(LANE)
+
+    assert view.fence == 1
+    assert view.message is not None
+    assert view.message.state == "running"
+
+
+async def begin(store: SqliteStore, message: NewMessage) -> Lease:
+    return await store.turns.begin(
         Begin(
-            lane=LANE,
+            lane=message.lane,
             owner="w",
             fence=0,
             expires=9_999.0,
@@ -118,40 +128,59 @@ async def test_a_view_is_no_longer_handed_out_after_the_next_transaction(
         )
     )
 
-    view = store.turns.view(LANE)
 
-    assert view.fence == 1
-    assert view.message is not None
-    assert view.message.state == "running"
+def end_of(store: SqliteStore, message: NewMessage, *, reset_lane: str | None = None) -> Commit:
+    record = store.inbox.get(message.id)
+    assert record is not None
+    return Commit(
+        message_id=message.id,
+        person_id=record.person_id,
+        outcome=Outcome.ANSWERED,
+        result=Result(text=""),
+        at=1.0,
+        epoch=0,
+        reset_lane=reset_lane,
+    )
 
 
 @pytest.mark.req("J4", "J6")
 async def test_a_reset_in_the_same_transaction_is_seen(store: SqliteStore) -> None:
     command = new_message("/new", lane=f"{LANE}#control")
     await accept(store, command)
-    lease = await store.turns.begin(
-        Begin(
-            lane=command.lane,
-            owner="w",
-            fence=0,
-            expires=9_999.0,
-            message_id=command.id,
-            person_id="",
-            at=1.0,
-        )
-    )
-    record = store.inbox.get(command.id)
-    assert record is not None
-    reset = Commit(
-        message_id=command.id,
-        person_id=record.person_id,
-        outcome=Outcome.ANSWERED,
-        result=Result(text=""),
-        at=1.0,
-        epoch=0,
-        reset_lane=LANE,
-    )
+    lease = await begin(store, command)
+    reset = end_of(store, command, reset_lane=LANE)
 
     await asyncio.gather(accept(store, new_message("hello")), store.turns.commit(lease, reset))
 
     assert store.turns.view(LANE).epoch == 1
+
+
+@pytest.mark.req("J4")
+async def test_the_view_after_a_commit_is_what_a_read_finds(store: SqliteStore) -> None:
+    message = new_message("hello")
+    await accept(store, message)
+    lease = await begin(store, message)
+
+    await store.turns.commit(lease, end_of(store, message))
+    without_reading = store.turns.view(LANE)
+    read = store.turns.view(LANE)
+
+    assert without_reading.message is None
+    assert without_reading == read
+
+
+@pytest.mark.req("J4")
+@pytest.mark.parametrize("accept_first", [True, False])
+async def test_a_message_beside_a_commit_is_found_next(
+    store: SqliteStore, accept_first: bool
+) -> None:
+    message, following = new_message("hello"), new_message("and then?")
+    await accept(store, message)
+    lease = await begin(store, message)
+    beside = [accept(store, following), store.turns.commit(lease, end_of(store, message))]
+
+    await asyncio.gather(*(beside if accept_first else reversed(beside)))
+
+    found = store.turns.view(LANE).message
+    assert found is not None
+    assert found.id == following.id

@@ -1,4 +1,4 @@
-"""Views of lanes as an accept left them, so that the turn which follows at once reads nothing.
+"""Views of lanes as an accept or a commit left them, so that what follows at once reads nothing.
 
 A view is handed out only while no later transaction has ended: it is what a read would have found.
 """
@@ -7,7 +7,7 @@ from hermes.ports.records import LaneView
 
 
 class FreshViews:
-    """The lanes whose only open message came with the last transaction."""
+    """The lanes that the last transaction gave their only open message, or their end."""
 
     def __init__(self) -> None:
         self._views: dict[str, LaneView] = {}

@@ -22,6 +22,7 @@ from hermes.store.sqlite.steps import end_steps, start_steps
 from hermes.store.sqlite.transcripts import SqliteTranscripts
 
 _SQL = load("turns")
+_INBOX = load("inbox")
 _OUTBOX = load("outbox")
 
 
@@ -143,16 +144,23 @@ class SqliteTurns:
 
     async def commit(self, lease: Lease, commit: Commit) -> None:
         """End the turn and release the lane."""
-        unit = CommitUnit(self._engine, lease=lease, commit=commit)
+        engine = self._engine
 
-        def after(head: int) -> None:
-            self._engine.waiting -= 1 + len(commit.merged)
+        def unit(db: Database) -> tuple[int, LaneView | None]:
+            head = CommitUnit(engine, lease=lease, commit=commit).run(db)
+            return head, _idle_view(db, lease.lane)
+
+        def after(written: tuple[int, LaneView | None]) -> None:
+            head, idle = written
+            engine.waiting -= 1 + len(commit.merged)
             entries = tuple(entry.message for entry in commit.entries)
             self._transcripts.extend(lease.lane, entries, epoch=commit.epoch, head=head)
+            if idle is not None:
+                engine.fresh.put(idle, commits=engine.writer.commits)
             if commit.reset_lane is not None:
-                self._engine.fresh.clear()
+                engine.fresh.clear()
 
-        await self._engine.writer.run("commit", unit.run, after=after)
+        await engine.writer.run("commit", unit, after=after)
 
     async def abandon(self, message_id: str, outcome: Outcome) -> None:
         """End a message that cannot be committed like any other, without words or charge."""
@@ -176,3 +184,14 @@ class SqliteTurns:
         """Return waiting messages of the lane that want to join the running turn."""
         rows = self._engine.reader.rows(_SQL["steering"], (lane,))
         return tuple(self._engine.message(row) for row in rows)
+
+
+def _idle_view(db: Database, lane: str) -> LaneView | None:
+    """Return the view of a lane on which nothing is open, else None."""
+    row = db.row(_SQL["lane"], (lane,))
+    if row is None or db.row(_INBOX["lane_is_busy"], (lane,)) is not None:
+        return None
+    fence, epoch, head, waiting_on = row
+    return LaneView(
+        lane=lane, fence=fence, epoch=epoch, head=head, message=None, waiting_on=waiting_on
+    )
