@@ -59,7 +59,8 @@ def model_server(*, delay_ms: float = 0) -> Iterator[Model]:
 
 def environment(model: Model, home: Path, **more: str) -> dict[str, str]:
     """Return the environment of a gateway: the shipped defaults, a home and one model."""
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+    names = ("PATH", "LANG", "TMPDIR", "PYTHONPATH")
+    kept = {name: os.environ[name] for name in names if name in os.environ}
     return {
         **kept,
         "HERMES_HOME": str(home),

@@ -5,7 +5,6 @@ the books can be checked.
 """
 
 import asyncio
-import random
 import signal
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
@@ -69,7 +68,6 @@ class Story:
     ) -> None:
         self._home = Home(folder, mode)
         self._script = Script(tag, mode, seed=seed)
-        self._chance = random.Random(seed)
         self._kills = list(kills)
         self._forks = forks
         self._stand_ins = stand_ins

@@ -8,7 +8,6 @@ them, torn at sectors, and the process ends at once. Shared memory and locks pas
 import os
 import random
 import threading
-from pathlib import Path
 from typing import Final
 
 import apsw
@@ -41,8 +40,10 @@ class _Image:
     """One file as the process sees it, and what of that the disk does not have yet."""
 
     def __init__(self, path: str) -> None:
-        self.path = path
-        self.content = bytearray(Path(path).read_bytes() if Path(path).exists() else b"")
+        # Never closed: closing any descriptor of a file drops the process's locks on it.
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        size = os.fstat(self._descriptor).st_size
+        self.content = bytearray(os.pread(self._descriptor, size, 0))
         self.pending: list[_Write] = []
 
     def write(self, offset: int, data: bytes) -> None:
@@ -58,15 +59,11 @@ class _Image:
         self.pending = []
 
     def reach_disk(self, changes: list[_Write]) -> None:
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            for change in changes:
-                if change.data is None:
-                    os.ftruncate(descriptor, change.offset)
-                else:
-                    os.pwrite(descriptor, change.data, change.offset)
-        finally:
-            os.close(descriptor)
+        for change in changes:
+            if change.data is None:
+                os.ftruncate(self._descriptor, change.offset)
+            else:
+                os.pwrite(self._descriptor, change.data, change.offset)
 
 
 class PowerCutDisk(apsw.VFS):

@@ -109,9 +109,12 @@ class SqliteOutbox:
 
     async def expire(self, before: float, *, served: Sequence[str], at: float) -> int:
         """Let replies older than `before` die on platforms that no sender serves."""
+        names = encode(served).decode()
+        if self._engine.reader.row(_SQL["has_expired"], (before, names)) is None:
+            return 0
 
         def unit(db: Database) -> int:
-            db.execute(_SQL["expire"], (before, at, encode(served).decode()))
+            db.execute(_SQL["expire"], (before, at, names))
             return db.changes()
 
         return await self._engine.writer.run("expire_deliveries", unit)

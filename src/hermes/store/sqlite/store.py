@@ -186,6 +186,8 @@ class SqliteStore:
 
     async def purge(self, before: float, *, limit: int) -> int:
         """Forget finished messages older than `before`, at most `limit`; returns how many."""
+        if self._engine.reader.row(_SQL["old_messages"], (before, 1)) is None:
+            return 0
 
         def unit(db: Database) -> int:
             rows = db.rows(_SQL["old_messages"], (before, limit))
