@@ -98,14 +98,14 @@ WHERE message_id = ?1 AND state NOT IN ('sent', 'dead') AND body IS NULL;
 
 -- name: has_expired
 -- Whether a platform that nobody serves has a reply that is too old.
-SELECT 1 FROM outbox
+SELECT 1 FROM outbox INDEXED BY outbox_open
 WHERE state NOT IN ('sent', 'dead') AND state IN ('pending', 'retry', 'unknown') AND held = 0
     AND created_at < ?1 AND platform NOT IN (SELECT value FROM json_each(?2))
 LIMIT 1;
 
 -- name: expire
 -- Replies of platforms that nobody serves die of age too.
-UPDATE outbox SET state = 'dead', failure = 'too_old', ended_at = ?2
+UPDATE outbox INDEXED BY outbox_open SET state = 'dead', failure = 'too_old', ended_at = ?2
 WHERE state NOT IN ('sent', 'dead') AND state IN ('pending', 'retry', 'unknown') AND held = 0
     AND created_at < ?1 AND platform NOT IN (SELECT value FROM json_each(?3));
 
