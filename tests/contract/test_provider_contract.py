@@ -32,14 +32,26 @@ from hermes.ports.provider import (
     TextDelta,
     ToolSpec,
 )
+from hermes.providers.anthropic.provider import AnthropicProvider
+from hermes.providers.anthropic.settings import AnthropicSettings
+from hermes.providers.gemini.provider import GeminiProvider
+from hermes.providers.gemini.settings import GeminiSettings
 from hermes.providers.local.provider import LocalProvider
 from hermes.providers.local.settings import LocalSettings
+from hermes.providers.ollama.provider import OllamaProvider
+from hermes.providers.ollama.settings import OllamaSettings
 from hermes.providers.openai.provider import OpenAIProvider
 from hermes.providers.openai.settings import OpenAISettings
+from hermes.providers.openai_responses.provider import ResponsesProvider
+from hermes.providers.openai_responses.settings import ResponsesSettings
+from hermes.testing.anthropic_server import AnthropicServer
+from hermes.testing.gemini_server import GeminiServer
 from hermes.testing.model_server import ModelServer
+from hermes.testing.ollama_server import OllamaServer
+from hermes.testing.responses_server import ResponsesServer
 from hermes.testing.scripted_model import ScriptedProvider
 
-SCRIPTED = ("scripted", "openai")
+SCRIPTED = ("scripted", "openai", "responses", "ollama", "gemini", "anthropic")
 EVERY = (*SCRIPTED, "local")
 TOOLS = (ToolSpec("clock", "Tells the time.", msgspec.Raw(b'{"type":"object"}')),)
 
@@ -55,6 +67,30 @@ async def server() -> AsyncIterator[ModelServer]:
 
 
 @pytest.fixture
+async def gemini_server() -> AsyncIterator[GeminiServer]:
+    async with GeminiServer(sleep=no_sleep) as running:
+        yield running
+
+
+@pytest.fixture
+async def anthropic_server() -> AsyncIterator[AnthropicServer]:
+    async with AnthropicServer(sleep=no_sleep) as running:
+        yield running
+
+
+@pytest.fixture
+async def responses_server() -> AsyncIterator[ResponsesServer]:
+    async with ResponsesServer(sleep=no_sleep) as running:
+        yield running
+
+
+@pytest.fixture
+async def ollama_server() -> AsyncIterator[OllamaServer]:
+    async with OllamaServer(sleep=no_sleep) as running:
+        yield running
+
+
+@pytest.fixture
 async def client() -> AsyncIterator[HttpClient]:
     made = HttpClient(HttpSettings())
     yield made
@@ -62,7 +98,9 @@ async def client() -> AsyncIterator[HttpClient]:
 
 
 @pytest.fixture
-async def provider(request, server, client) -> AsyncIterator[Provider]:
+async def provider(
+    request, server, responses_server, ollama_server, gemini_server, anthropic_server, client
+) -> AsyncIterator[Provider]:
     settings = OpenAISettings(
         name="stand-in",
         model="stand-in-1",
@@ -70,9 +108,43 @@ async def provider(request, server, client) -> AsyncIterator[Provider]:
         price_in_per_million=1.0,
         price_out_per_million=2.0,
     )
+    gemini = GeminiSettings(
+        name="stand-in",
+        model="stand-in-1",
+        base_url=gemini_server.base_url,
+        api_key=gemini_server.key,
+        price_in_per_million=1.0,
+        price_out_per_million=2.0,
+    )
+    anthropic = AnthropicSettings(
+        name="stand-in",
+        model="stand-in-1",
+        base_url=anthropic_server.base_url,
+        api_key="sk-ant-api-stand-in",
+        price_in_per_million=1.0,
+        price_out_per_million=2.0,
+    )
+    responses = ResponsesSettings(
+        name="stand-in",
+        model="stand-in-1",
+        base_url=responses_server.base_url,
+        price_in_per_million=1.0,
+        price_out_per_million=2.0,
+    )
+    ollama = OllamaSettings(
+        name="stand-in",
+        model="stand-in-1",
+        base_url=ollama_server.base_url,
+        price_in_per_million=1.0,
+        price_out_per_million=2.0,
+    )
     makers: dict[str, Callable[[], Provider]] = {
         "scripted": lambda: ScriptedProvider(sleep=no_sleep),
         "openai": lambda: OpenAIProvider(settings, client),
+        "responses": lambda: ResponsesProvider(responses, client),
+        "ollama": lambda: OllamaProvider(ollama, client),
+        "gemini": lambda: GeminiProvider(gemini, client),
+        "anthropic": lambda: AnthropicProvider(anthropic, client),
         "local": lambda: LocalProvider(LocalSettings(threads=1)),
     }
     made = makers[request.param]()

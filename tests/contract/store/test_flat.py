@@ -30,6 +30,7 @@ MAY_SCAN = {
     "inbox.count_waiting": "at start, open messages only",
     "outbox.count_waiting": "open replies only",
     "outbox.expire": "open replies only",
+    "outbox.has_expired": "open replies only",
     "outbox.recover": "at start, open replies only",
     "people.forget_channels": "an erasure",
     "people.keys": "a key rotation",
