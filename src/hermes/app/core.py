@@ -78,13 +78,7 @@ class Core:
             providers=providers,
             tools=tools,
             watch=watch,
-            previewer=OutboxPreviewer(
-                self._push,
-                store.outbox,
-                delivery_id=reply_id,
-                timing=_preview_timing(settings),
-                clock=clock,
-            ),
+            previewer=self._previewer(),
             limit=CallLimit(settings.turns.max_concurrent_calls, wait_s=settings.turns.call_wait_s),
             clock=clock,
             make_id=make_id,
@@ -115,6 +109,15 @@ class Core:
             served=lambda: tuple(self.senders),
             clock=clock,
             settings=settings,
+        )
+
+    def _previewer(self) -> OutboxPreviewer:
+        return OutboxPreviewer(
+            self._push,
+            self.store.outbox,
+            delivery_id=reply_id,
+            timing=_preview_timing(self._settings),
+            clock=self._clock,
         )
 
     def start(self) -> None:
