@@ -30,6 +30,7 @@ from hermes.ports.provider import (
     Provider,
     ReasoningDelta,
     TextDelta,
+    ToolCallDelta,
     ToolSpec,
 )
 from hermes.providers.anthropic.provider import AnthropicProvider
@@ -273,6 +274,27 @@ async def test_parallel_tools_are_called_and_their_results_read(provider):
     ]
     assert len({call.id for call in calls}) == 2
     assert text_of(end_of(answered).parts).endswith("-> noon 0 | noon 1")
+
+
+@pytest.mark.req("M5", "M7")
+@pytest.mark.parametrize("provider", ["openai", "responses", "ollama", "gemini"], indirect=True)
+async def test_tool_calls_are_told_as_they_grow_with_id_and_name_first(provider):
+    text = '[[tool:clock {"zone":"Oslo"}]] [[tool:clock]]'
+
+    events = await events_of(provider, asking(text, tools=TOOLS))
+
+    pieces = [event for event in events if isinstance(event, ToolCallDelta)]
+    grown = {
+        index: [piece for piece in pieces if piece.index == index]
+        for index in {piece.index for piece in pieces}
+    }
+    told = [
+        (first.id, first.name, "".join(piece.arguments for piece in (first, *others)))
+        for first, *others in (grown[index] for index in sorted(grown))
+    ]
+    calls = tool_calls_of(end_of(events).parts)
+    assert told == [(call.id, call.name, call.arguments) for call in calls]
+    assert not any(piece.id or piece.name for _, *others in grown.values() for piece in others)
 
 
 @pytest.mark.req("A23", "P5")

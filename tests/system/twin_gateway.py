@@ -19,6 +19,7 @@ from hermes.net.same_origin import Origins
 from hermes.plugins.manifest import load_capabilities
 from hermes.ports.channel import Accept, Capabilities, HttpRequest, HttpResponse
 from hermes.ports.clock import SystemClock
+from hermes.routing.plan import Ask
 from hermes.server.app import build_app
 from hermes.server.auth import StoredAccess
 from hermes.server.control_routes import Control
@@ -156,10 +157,16 @@ def _control(gateway: Gateway) -> Control:
     async def why(name: str, _include_text: bool) -> object | None:
         return {"id": name} if name == "m/1" else None
 
+    async def models() -> object:
+        return {"models": []}
+
+    async def route(ask: Ask) -> object:
+        return {"candidates": [], "prompt": ask.prompt}
+
     async def link() -> object:
         return {"url": await gateway.link()}
 
     async def token() -> object:
         return {"token": await gateway.access.make_token("test")}
 
-    return Control(status=status, why=why, link=link, token=token)
+    return Control(status=status, why=why, models=models, route=route, link=link, token=token)

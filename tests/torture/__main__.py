@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from hermes.ports.clock import SystemClock
 from tests.torture.campaign import Campaign, Worker, read_state
 from tests.torture.failpoint_names import examine, read_package
-from tests.torture.plan import WITHOUT_CONVERSATION, Plan
+from tests.torture.plan import Plan, reachable
 from tests.torture.processes import ROOT
 
 STATE = ROOT / "build" / "torture.jsonl"
@@ -91,10 +91,9 @@ async def run(options: argparse.Namespace, console: Console, *, folder: Path) ->
                 seconds=options.minutes * 60,
             )
             passed = await campaign.survey()
-            skipped = {point for point in found.points() if _unit(point) in WITHOUT_CONVERSATION}
-            reachable = found.points() - skipped
-            assert set(passed) == reachable, f"not passed: {sorted(reachable - set(passed))}"
-            plan.add_failpoints(reachable, seeds=options.seeds, passed=passed)
+            points = reachable(found.points())
+            assert points <= set(passed), f"not passed: {sorted(points - set(passed))}"
+            plan.add_failpoints(points, seeds=options.seeds, passed=passed)
             plan.add_random(options.kills)
             plan.add_power_cuts(options.cuts)
             plan.mix()
@@ -104,10 +103,6 @@ async def run(options: argparse.Namespace, console: Console, *, folder: Path) ->
         await asyncio.gather(*(worker.stop() for worker in workers))
     direct = await _store_kills(options.seeds, folder=folder)
     return _report(plan, console, direct=direct, is_late=campaign.is_late)
-
-
-def _unit(point: str) -> str:
-    return point.rpartition(".")[0]
 
 
 async def _store_kills(seeds: int, *, folder: Path) -> int | str:

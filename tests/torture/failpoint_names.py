@@ -48,10 +48,9 @@ class Findings(msgspec.Struct, frozen=True):
     names: frozenset[str]
     problems: tuple[str, ...]
 
-    def points(self, providers: tuple[str, ...] = ("openai",)) -> frozenset[str]:
-        """Return every failpoint, with the wire calls of these configured providers."""
-        wires = {f"wire.provider.{name}" for name in providers}
-        names = {name for name in self.names if name != "wire.provider.*"} | wires
+    def points(self, provider: str = "openai") -> frozenset[str]:
+        """Return every failpoint, with the wire calls of the one configured provider."""
+        names = {name.replace("*", provider) for name in self.names}
         return frozenset(f"{name}.{side}" for name in names for side in SIDES)
 
 
@@ -130,25 +129,34 @@ def _effects(source: Source) -> Iterator[str]:
 
 
 def _wires(source: Source) -> Iterator[str]:
-    """Yield the names of wire calls over the one client."""
+    """Yield the names of wire calls over the one client, `*` for what a setting fills in."""
     for call, name in _calls(source):
         if not name.endswith("client.request") or source.path.startswith("cli/"):
             continue
-        first = call.args[0]
-        if isinstance(first, ast.Constant):
-            yield f"wire.{first.value!s}"
-        elif ast.unparse(first) == "self._name" and 'f"provider.{' in _assigned(source):
-            yield "wire.provider.*"
-        else:
+        template = _template(source, call.args[0])
+        if template is None or template.startswith("*"):
             yield f"!{source.at(call)}: the wire call's name cannot be derived"
+        else:
+            yield f"wire.{template}"
 
 
-def _assigned(source: Source) -> str:
-    return "".join(
-        ast.get_source_segment(ast.unparse(source.tree), node.value) or ast.unparse(node.value)
-        for node in ast.walk(source.tree)
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "self._name"
-    ).replace("f'", 'f"')
+def _template(source: Source, node: ast.expr) -> str | None:
+    """Return a text as far as the source fixes it; an attribute is looked up in its module."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(
+            str(part.value) if isinstance(part, ast.Constant) else "*" for part in node.values
+        )
+    if not isinstance(node, ast.Attribute):
+        return None
+    name = ast.unparse(node)
+    values = (
+        other.value
+        for other in ast.walk(source.tree)
+        if isinstance(other, ast.Assign) and ast.unparse(other.targets[0]) == name
+    )
+    return next((_template(source, value) for value in values), None)
 
 
 def _direct(source: Source) -> Iterator[str]:

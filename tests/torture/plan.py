@@ -23,8 +23,17 @@ ONLY_ON: Mapping[str, tuple[str, ...]] = {
 }
 # Passed by no conversation; `store_kills` kills a process inside each of them.
 WITHOUT_CONVERSATION = frozenset(
-    {"store.erase", "store.abandon", "store.rotate", "store.use_credential"}
+    {
+        "store.abandon",
+        "store.erase",
+        "store.expire_deliveries",
+        "store.purge",
+        "store.rotate",
+        "store.use_credential",
+    }
 )
+# Asks whether a model service is there, and changes nothing; a service with a key is not asked.
+ONLY_LOOKS = frozenset({"wire.provider.openai.probe"})
 KILLS_PER_STORY = 8
 MOST_TRIES = 12
 LONGEST_LIFE_S = 0.8
@@ -44,6 +53,12 @@ class Wanted:
 def mode_of(platform: str, busy: str) -> Mode:
     """Return the mode of a platform by its word."""
     return Mode(keys=platform == "keys", history=platform == "history", busy=busy)
+
+
+def reachable(points: frozenset[str]) -> frozenset[str]:
+    """Return the failpoints that conversations pass."""
+    skipped = WITHOUT_CONVERSATION | ONLY_LOOKS
+    return frozenset(point for point in points if point.rpartition(".")[0] not in skipped)
 
 
 def platforms_of(point: str) -> tuple[str, ...]:

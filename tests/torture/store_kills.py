@@ -1,4 +1,4 @@
-"""Kills inside the units that no conversation reaches: erasing, rotating, purging, signing in.
+"""Kills inside the units that no conversation reaches: erasing, rotating, upkeep, signing in.
 
 A program of its own, so that it can fork: `python -m tests.torture.store_kills FOLDER SEEDS`
 kills a fresh process at each failpoint with each seed, opens the file again, and compares it with
@@ -63,6 +63,10 @@ async def _purge(store: SqliteStore, clock: ManualClock) -> None:
     await store.purge(clock.now() + WEEK_S, limit=100)
 
 
+async def _expire(store: SqliteStore, clock: ManualClock) -> None:
+    await store.outbox.expire(clock.now() + WEEK_S, served=("rest",), at=clock.now())
+
+
 async def _use(store: SqliteStore, clock: ManualClock) -> None:
     await store.access.use_once("code", hashlib.sha256(b"code").digest(), now=clock.now())
 
@@ -72,6 +76,7 @@ UNITS: dict[str, Act] = {
     "store.abandon": _abandon,
     "store.rotate": _rotate,
     "store.purge": _purge,
+    "store.expire_deliveries": _expire,
     "store.use_credential": _use,
 }
 POINTS = tuple(f"{name}.{side}" for name in UNITS for side in ("before", "after"))
@@ -84,6 +89,7 @@ async def _fill(path: Path, seed: int) -> None:
     chance = random.Random(seed)
     for number in range(chance.randint(1, 4)):
         await answer(store, f"old{number}", user=chance.choice(("ann", "bob")), clock=clock)
+    await answer(store, "unserved", user="dee", clock=clock, platform="gone")
     await accept(store, "waiting", user="ann", clock=clock)
     digest = hashlib.sha256(b"code").digest()
     await store.access.add("code", digest, label="link", expires_at=clock.now() + WEEK_S)

@@ -91,8 +91,10 @@ async def begin(
     return lease, message
 
 
-def ending(message: MessageRecord, *, clock: ManualClock, text: str = "done") -> Commit:
-    """Return the end of a turn: an entry, a charge and a reply."""
+def ending(
+    message: MessageRecord, *, clock: ManualClock, text: str = "done", platform: str = "rest"
+) -> Commit:
+    """Return the end of a turn: an entry, a charge and a reply, which only REST has at once."""
     reply = user_text(text)
     return Commit(
         message_id=message.id,
@@ -108,16 +110,18 @@ def ending(message: MessageRecord, *, clock: ManualClock, text: str = "done") ->
         deliveries=(
             NewDelivery(
                 id="o" + message.id[1:],
-                target=Target(platform="rest", account="a", chat_id=message.lane),
+                target=Target(platform=platform, account="a", chat_id=message.lane),
                 parts=None,
-                state=DeliveryState.SENT,
+                state=DeliveryState.SENT if platform == "rest" else DeliveryState.PENDING,
             ),
         ),
     )
 
 
-async def answer(store: SqliteStore, name: str, *, user: str, clock: ManualClock) -> None:
+async def answer(
+    store: SqliteStore, name: str, *, user: str, clock: ManualClock, platform: str = "rest"
+) -> None:
     """Accept a message and bring it to its end."""
     await accept(store, name, user=user, clock=clock)
     lease, message = await begin(store, user, clock=clock)
-    await store.turns.commit(lease, ending(message, clock=clock))
+    await store.turns.commit(lease, ending(message, clock=clock, platform=platform))

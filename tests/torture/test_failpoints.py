@@ -9,7 +9,7 @@ import pytest
 
 from tests.torture.bench import Bench, Job
 from tests.torture.failpoint_names import examine, read_package, read_source
-from tests.torture.plan import PLATFORMS, WITHOUT_CONVERSATION, mode_of
+from tests.torture.plan import PLATFORMS, WITHOUT_CONVERSATION, mode_of, reachable
 from tests.torture.processes import ROOT
 from tests.torture.store_kills import POINTS
 
@@ -37,6 +37,10 @@ def test_no_write_and_no_outside_effect_lacks_a_failpoint() -> None:
         ("outbox/x.py", "async def f(self):\n await self._platform.edit(1)"),
         ("channels/x/client.py", "import aiohttp"),
         ("providers/x.py", "from urllib.request import urlopen"),
+        (
+            "channels/x/client.py",
+            "async def f(self):\n async with self.client.request(f'{n}'): ...",
+        ),
         ("channels/x/client.py", "async def f(c, n):\n async with c.client.request(n, 'GET'): ..."),
         ("net/x.py", "class A:\n async def f(self):\n  await self.session.request('GET')"),
     ],
@@ -57,9 +61,8 @@ async def test_conversations_pass_every_failpoint_but_those_killed_directly(benc
     assert [result.problem for result in results] == ["", "", ""]
     passed = Counter(point for result in results for point in result.passed)
     points = examine(read_package(PACKAGE)).points()
-    unreached = points - set(passed)
-    assert {point.rpartition(".")[0] for point in unreached} == WITHOUT_CONVERSATION
-    assert unreached <= set(POINTS)
+    assert reachable(points) <= set(passed) <= points - set(POINTS)
+    assert {point.rpartition(".")[0] for point in POINTS} == WITHOUT_CONVERSATION
 
 
 @pytest.mark.req("J19", "J20", "J24")

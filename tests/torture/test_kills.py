@@ -6,7 +6,7 @@ import pytest
 
 from tests.torture.bench import Bench, Job, Result
 from tests.torture.failpoint_names import examine, read_package
-from tests.torture.plan import BUSY, PLATFORMS, WITHOUT_CONVERSATION, Plan, mode_of
+from tests.torture.plan import BUSY, PLATFORMS, Plan, mode_of, reachable
 from tests.torture.processes import ROOT
 from tests.torture.story import Kill
 
@@ -15,9 +15,8 @@ AT_ONCE = 4
 RANDOM_KILLS = 24
 
 
-def reachable() -> list[str]:
-    points = examine(read_package(ROOT / "src" / "hermes")).points()
-    return sorted(p for p in points if p.rpartition(".")[0] not in WITHOUT_CONVERSATION)
+def passed_by_conversations() -> list[str]:
+    return sorted(reachable(examine(read_package(ROOT / "src" / "hermes")).points()))
 
 
 async def run_plan(bench: Bench, plan: Plan) -> list[Result]:
@@ -33,7 +32,7 @@ async def run_plan(bench: Bench, plan: Plan) -> list[Result]:
 @pytest.mark.req("A5", "A8", "J1", "J7", "J8", "J10", "J11", "J15", "J16", "J17", "J18", "W5")
 @pytest.mark.parametrize("shard", range(SHARDS))
 async def test_a_kill_at_any_failpoint_changes_no_book(bench: Bench, shard: int) -> None:
-    points = reachable()[shard::SHARDS]
+    points = passed_by_conversations()[shard::SHARDS]
     plan = Plan(seed=shard)
     plan.add_failpoints(points, seeds=1, passed={})
     plan.mix()

@@ -23,6 +23,7 @@ from hermes.ports.clock import Clock
 from hermes.ports.provider import Provider
 from hermes.ports.tool import Tool
 from hermes.ports.upward import Progress
+from hermes.routing.policy import policy_of
 from hermes.schedule.upkeep import Upkeep
 from hermes.server.auth import Access
 from hermes.server.door import GatewayDoor
@@ -76,6 +77,7 @@ class Core:
             settings=settings,
             roster=roster,
             providers=providers,
+            policy=policy_of(settings),
             tools=tools,
             watch=watch,
             previewer=self._previewer(),

@@ -14,9 +14,11 @@ from hermes import __version__, failpoints
 from hermes.app.adapters import make_client, make_providers, make_push_channels, make_registry
 from hermes.app.connect import Connections
 from hermes.app.core import Core, open_store
+from hermes.app.models import ask_all
 from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.channels.web.channel import WebChannel, WebSettings
 from hermes.config import Loaded, ensure_home
+from hermes.control.models import ModelsReport, RouteReport, models_report, route_report
 from hermes.control.status import Live, ProviderStatus, StatusReport, live_status
 from hermes.control.why import WhyReport, explain
 from hermes.errors import ProviderError
@@ -31,7 +33,9 @@ from hermes.ports.clock import SystemClock
 from hermes.ports.door import Door
 from hermes.ports.provider import Provider
 from hermes.ports.upward import Progress
-from hermes.routing.plan import Offer, make_plan
+from hermes.routing.decide import make_plan
+from hermes.routing.plan import Ask, Offer
+from hermes.routing.policy import policy_of
 from hermes.server.app import build_app
 from hermes.server.auth import StoredAccess
 from hermes.server.control_routes import Control
@@ -168,7 +172,14 @@ class Gateway:
             webhooks={
                 name: item for name, item in pushed.items() if isinstance(item, WebhookChannel)
             },
-            control=Control(status=self.status, why=self.why, link=self.link, token=self.token),
+            control=Control(
+                status=self.status,
+                why=self.why,
+                models=self.models,
+                route=self.route,
+                link=self.link,
+                token=self.token,
+            ),
             ready=self._reasons_not_ready,
             origins=origins,
             make_id=make_id,
@@ -219,17 +230,25 @@ class Gateway:
 
     async def _who_answers(self) -> tuple[str, bool]:
         """Return the model that would answer now, and whether it is the demonstration model."""
-        offers = [
-            Offer(provider.info, await provider.available())
-            for provider in self._providers.values()
-        ]
+        ask = Ask(default_model=self._settings.models.default)
         try:
-            plan = make_plan(self._settings.models.default, offers, offline=self._settings.offline)
+            plan = make_plan(ask, await self._offers(), policy=policy_of(self._settings))
         except ProviderError as error:
             _log.error("no_model", problem=str(error))
             return "none", False
         first = plan.candidates[0]
         return f"{first.provider}:{first.model}", self._providers[first.provider].info.demonstration
+
+    async def _offers(self) -> list[Offer]:
+        return await ask_all(self._providers)
+
+    async def models(self) -> ModelsReport:
+        """Return every model service with what it can do, and whether it can be called now."""
+        return models_report(self._settings, await self._offers())
+
+    async def route(self, ask: Ask) -> RouteReport:
+        """Return the plan that a call would get now, with its reasons."""
+        return route_report(ask, await self._offers(), settings=self._settings)
 
     async def welcome(self) -> Welcome:
         """Return what the person who started the gateway is told, with a fresh sign-in link."""

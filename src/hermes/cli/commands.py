@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from hermes import __version__
-from hermes.cli import chat, config, link, status, stop, token, why
+from hermes.cli import chat, config, link, models, route, status, stop, token, why
 from hermes.cli.loading import load_named
 from hermes.cli.terminal import Home, examples
 
@@ -89,6 +89,8 @@ app.command("stop", epilog=stop.EPILOG)(stop.command)
 app.command("status", epilog=status.EPILOG)(status.command)
 app.command("chat", epilog=chat.EPILOG)(chat.command)
 app.command("why", epilog=why.EPILOG)(why.command)
+app.command("models", epilog=models.EPILOG)(models.command)
+app.command("route", epilog=route.EPILOG)(route.command)
 app.command("link", epilog=link.EPILOG)(link.command)
 app.command("token", epilog=token.EPILOG)(token.command)
 settings_app.command("show", epilog=config.EPILOG)(config.command)

@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
+from hermes.config.aliases import provider_meant
 from hermes.config.entries import PROVIDERS
 from hermes.config.findings import Finding, printed
 from hermes.config.keys import dotted, nearest
+from hermes.config.routing_checks import Fault, routing_problems
 from hermes.config.settings import Key, Settings
+from hermes.config.variables import variable_for
 
 DEFAULT = "default"
 Origin = Callable[[Key], str]
-Fault = tuple[Key, object, str, str]
-"""The key, its value, what is the matter, and the fix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ def _problems(settings: Settings) -> Iterator[Fault]:
     yield from _default_agent(settings)
     for key, model in _models(settings):
         yield from _model(settings, key, model=model)
+    yield from routing_problems(settings)
     yield from _addresses(settings)
     yield from _times(settings)
 
@@ -67,7 +69,8 @@ def _models(settings: Settings) -> Iterator[tuple[Key, str]]:
 def _model(settings: Settings, key: Key, *, model: str) -> Iterator[Fault]:
     if model == "auto":
         return
-    name = model.partition(":")[0]
+    asked = model.partition(":")[0]
+    name = provider_meant(asked, settings.providers, aliases=settings.routing.aliases)
     provider = settings.providers.get(name)
     if provider is None:
         known = ", ".join(settings.providers)
@@ -133,11 +136,13 @@ def _retries(settings: Settings) -> Iterator[Fault]:
 def _key_for(settings: Settings, key: Key, *, model: str) -> Iterator[Fault]:
     name = model.partition(":")[0]
     provider, known = settings.providers.get(name), PROVIDERS.get(name)
-    if provider is None or known is None or name == "local" or provider.api_key is not None:
+    variable = variable_for(("providers", name, "api_key"))
+    # What no well-known variable gives a key to is a server of one's own, which needs none.
+    if provider is None or known is None or variable is None or provider.api_key is not None:
         return
     if provider.base_url == known["base_url"]:
         text = f"but providers.{name}.api_key is not set"
-        yield key, model, text, f"set {name.upper()}_API_KEY, or name another model"
+        yield key, model, text, f"set {variable}, or name another model"
 
 
 def _unused_prompts(settings: Settings) -> Iterator[Fault]:

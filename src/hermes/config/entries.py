@@ -15,6 +15,7 @@ from hermes.config.section import (
     Count,
     Headers,
     ModelName,
+    Name,
     Price,
     Rounds,
     Seconds,
@@ -79,6 +80,9 @@ class ProviderSettings(Section):
     kind: Word = Field(default="openai", description="The wire it speaks, such as openai or local.")
     base_url: Url | None = Field(default=None, description="Where it is reached.")
     api_key: Secret | None = Field(default=None, description="The key it is called with.")
+    oauth_token: Secret | None = Field(
+        default=None, description="An OAuth token, used where there is no key."
+    )
     model: Word | None = Field(default=None, description="The model used when none is named.")
     headers: Headers = Field(
         default_factory=lambda: MappingProxyType({}),
@@ -128,6 +132,9 @@ class AgentSettings(Section):
     model: ModelName | None = Field(
         default=None, description="The model it uses; without it models.default."
     )
+    tier: Name | None = Field(
+        default=None, description="The tier of routing.tiers whose models it uses."
+    )
     tools: tuple[Word, ...] = Field(
         default=("*",), description='The tools it may use, by name; "*" is all of them.'
     )
@@ -165,6 +172,42 @@ PROVIDERS: Mapping[str, Entry] = {
         "model": "gpt-4o-mini",
         "price_in_per_million": 0.15,
         "price_out_per_million": 0.60,
+    },
+    "groq": {"base_url": "https://api.groq.com/openai/v1", "model": "openai/gpt-oss-120b"},
+    "mistral": {"base_url": "https://api.mistral.ai/v1", "model": "mistral-small-latest"},
+    "deepseek": {"base_url": "https://api.deepseek.com/v1", "model": "deepseek-v4-flash"},
+    "together": {
+        "base_url": "https://api.together.xyz/v1",
+        "model": "meta-llama/Llama-3.3-70B-Instruct-Turbo",
+    },
+    "fireworks": {
+        "base_url": "https://api.fireworks.ai/inference/v1",
+        "model": "accounts/fireworks/models/llama-v3p3-70b-instruct",
+    },
+    "xai": {"base_url": "https://api.x.ai/v1", "model": "grok-4"},
+    "perplexity": {"base_url": "https://api.perplexity.ai", "model": "sonar"},
+    "cerebras": {"base_url": "https://api.cerebras.ai/v1", "model": "gpt-oss-120b"},
+    "nvidia": {
+        "base_url": "https://integrate.api.nvidia.com/v1",
+        "model": "meta/llama-3.3-70b-instruct",
+    },
+    "moonshot": {"base_url": "https://api.moonshot.ai/v1", "model": "kimi-k2.6"},
+    "qwen": {
+        "base_url": "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        "model": "qwen-plus",
+    },
+    "minimax": {"base_url": "https://api.minimax.io/v1", "model": "MiniMax-M2.1"},
+    "copilot": {"base_url": "https://api.githubcopilot.com", "model": "gpt-4.1"},
+    "vllm": {"base_url": "http://127.0.0.1:8000/v1"},
+    "llamacpp": {"base_url": "http://127.0.0.1:8080/v1", "model": "default"},
+    "lmstudio": {"base_url": "http://127.0.0.1:1234/v1"},
+    "ollama": {
+        "kind": "ollama",
+        "base_url": "http://127.0.0.1:11434",
+        "model": "llama3.2",
+        "price_in_per_million": 0.0,
+        "price_out_per_million": 0.0,
+        "context_tokens": 8192,
     },
     "local": {
         "kind": "local",

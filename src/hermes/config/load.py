@@ -20,6 +20,7 @@ from hermes.config.findings import Finding, printed, raise_all, wrong_value
 from hermes.config.home import home_folder
 from hermes.config.keys import dotted, is_secret, node_at, root
 from hermes.config.layers import ENVIRONMENT, Layer, Leaf, layer_of_variables
+from hermes.config.routing import routing_tree
 from hermes.config.section import NAME_MEANING
 from hermes.config.sections import BUSY_PLATFORMS
 from hermes.config.settings import Key, Settings, leaves
@@ -153,6 +154,7 @@ def _tree(winners: Mapping[Key, Leaf]) -> Tree:
     # Every section is there even when empty: a default would build its validator a second time.
     tree: Tree = {name: {} for name, node in root().children.items() if not node.is_leaf}
     tree["busy"]["platforms"] = dict(BUSY_PLATFORMS)
+    tree["routing"] = routing_tree()
     for key, leaf in winners.items():
         table = tree
         for part in key[:-1]:

@@ -58,6 +58,7 @@ Port = Annotated[int, Field(ge=0, le=65535)]
 Days = Annotated[int, Field(ge=1, le=3650)]
 Seconds = Annotated[float, Field(gt=0, le=31_536_000, allow_inf_nan=False)]
 Delay = Annotated[float, Field(ge=0, le=31_536_000, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Price = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 Secret = Annotated[
     SecretStr,

@@ -16,6 +16,7 @@ from hermes.config.entries import (
     agent_tables,
     provider_tables,
 )
+from hermes.config.routing import RoutingSettings
 from hermes.config.section import Name, Named, ProxyUrl, Section, Word
 from hermes.config.sections import (
     ApprovalSettings,
@@ -60,6 +61,7 @@ class Settings(Section):
     streaming: StreamingSettings = Field(default_factory=StreamingSettings)
     approvals: ApprovalSettings = Field(default_factory=ApprovalSettings)
     models: ModelSettings = Field(default_factory=ModelSettings)
+    routing: RoutingSettings = Field(default_factory=RoutingSettings)
     providers: Named[ProviderSettings] = Field(
         default_factory=_providers, description="Where models run, by name."
     )

@@ -30,9 +30,23 @@ WELL_KNOWN: Mapping[str, WellKnown] = {
         WellKnown("HERMES_API_KEY", ("providers", "hermes", "api_key")),
         WellKnown("OPENROUTER_API_KEY", ("providers", "openrouter", "api_key")),
         WellKnown("ANTHROPIC_API_KEY", ("providers", "anthropic", "api_key")),
+        WellKnown("ANTHROPIC_AUTH_TOKEN", ("providers", "anthropic", "oauth_token")),
         WellKnown("GEMINI_API_KEY", ("providers", "gemini", "api_key")),
         WellKnown("OPENAI_API_KEY", ("providers", "openai", "api_key")),
         WellKnown("OPENAI_BASE_URL", ("providers", "openai", "base_url")),
+        WellKnown("GROQ_API_KEY", ("providers", "groq", "api_key")),
+        WellKnown("MISTRAL_API_KEY", ("providers", "mistral", "api_key")),
+        WellKnown("DEEPSEEK_API_KEY", ("providers", "deepseek", "api_key")),
+        WellKnown("TOGETHER_API_KEY", ("providers", "together", "api_key")),
+        WellKnown("FIREWORKS_API_KEY", ("providers", "fireworks", "api_key")),
+        WellKnown("XAI_API_KEY", ("providers", "xai", "api_key")),
+        WellKnown("PERPLEXITY_API_KEY", ("providers", "perplexity", "api_key")),
+        WellKnown("CEREBRAS_API_KEY", ("providers", "cerebras", "api_key")),
+        WellKnown("NVIDIA_API_KEY", ("providers", "nvidia", "api_key")),
+        WellKnown("MOONSHOT_API_KEY", ("providers", "moonshot", "api_key")),
+        WellKnown("DASHSCOPE_API_KEY", ("providers", "qwen", "api_key")),
+        WellKnown("MINIMAX_API_KEY", ("providers", "minimax", "api_key")),
+        WellKnown("COPILOT_GITHUB_TOKEN", ("providers", "copilot", "api_key")),
         WellKnown(
             "TELEGRAM_BOT_TOKEN", ("platforms", "telegram", "extra", "bot_token"), "telegram"
         ),
@@ -40,6 +54,14 @@ WELL_KNOWN: Mapping[str, WellKnown] = {
         WellKnown("HERMES_FAILPOINTS", ("debug", "failpoints")),
     )
 }
+
+_NAMES: Mapping[Key, str] = {row.key: row.name for row in WELL_KNOWN.values()}
+
+
+def variable_for(key: Key) -> str | None:
+    """The well-known variable that sets a key, if there is one."""
+    return _NAMES.get(key)
+
 
 ENVIRONMENT_ONLY: frozenset[Key] = frozenset({("debug", "failpoints")})
 

@@ -5,10 +5,12 @@ import asyncio
 import msgspec
 
 from hermes.errors import ProviderError
+from hermes.message.parts import ImagePart
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Prepared, Turn
 from hermes.ports.provider import Provider
-from hermes.routing.plan import Offer, make_plan
+from hermes.routing.decide import make_plan
+from hermes.routing.plan import Ask, Offer
 
 _PROBE_S = 2.0
 
@@ -18,12 +20,12 @@ async def choose_model(turn: Turn, ctx: TurnContext) -> Turn:
     if turn.plan is not None:
         return turn
     services = ctx.services
-    wanted = turn.agent.settings.model or services.settings.models.default
-    offers = [await _ask(provider) for provider in services.providers.values()]
-    plan = make_plan(wanted, offers, offline=services.settings.offline)
+    ask = _ask_of(turn, ctx)
+    offers = [await ask_provider(provider) for provider in services.providers.values()]
+    plan = make_plan(ask, offers, policy=services.policy)
     ctx.journal.note(
         "routed",
-        wanted=wanted,
+        wanted=ask.default_model if ask.tier is None else f"tier {ask.tier}",
         candidates=[
             {"model": f"{item.provider}:{item.model}", "rule": item.rule}
             for item in plan.candidates
@@ -33,12 +35,28 @@ async def choose_model(turn: Turn, ctx: TurnContext) -> Turn:
     return msgspec.structs.replace(turn, plan=plan)
 
 
-async def _ask(provider: Provider) -> Offer:
+def _ask_of(turn: Turn, ctx: TurnContext) -> Ask:
+    settings = ctx.services.settings
+    tier = turn.person.tier if turn.person is not None and settings.routing.by_tier else None
+    parts = () if turn.user is None else turn.user.parts
+    return Ask(
+        prompt=turn.event.text,
+        default_model=turn.agent.settings.model or settings.models.default,
+        tier=turn.agent.settings.tier or tier,
+        tools=bool(turn.tools),
+        images=any(isinstance(part, ImagePart) for part in parts),
+    )
+
+
+async def ask_provider(provider: Provider) -> Offer:
+    """Ask a provider whether it can be called now; it has two seconds to say so."""
     try:
         async with asyncio.timeout(_PROBE_S):
             return Offer(provider.info, await provider.available())
-    except (TimeoutError, ProviderError):
-        return Offer(provider.info, available=False)
+    except TimeoutError:
+        return Offer(provider.info, available=False, problem=f"no sign of life in {_PROBE_S:g} s")
+    except ProviderError as error:
+        return Offer(provider.info, available=False, problem=str(error))
 
 
 def freeze(turn: Turn, ctx: TurnContext) -> Prepared | None:

@@ -18,6 +18,7 @@ from hermes.ports.provider import Provider
 from hermes.ports.store import Store
 from hermes.ports.tool import Tool
 from hermes.ports.upward import Previewer, Progress, Watch
+from hermes.routing.policy import Policy
 
 Sleep = Callable[[float], Awaitable[None]]
 Follow = Callable[[str], AsyncIterator[Progress]]
@@ -31,6 +32,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     roster: Roster
     providers: Mapping[str, Provider]
+    policy: Policy
     tools: Mapping[str, Tool]
     watch: Watch
     previewer: Previewer

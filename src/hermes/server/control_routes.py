@@ -8,21 +8,28 @@ from collections.abc import Awaitable, Callable
 import msgspec
 from starlette.routing import Route
 
-from hermes.errors import Forbidden, NotFound
+from hermes.errors import BadRequest, Forbidden, NotFound
 from hermes.net.http_json import json_response
-from hermes.net.http_route import Answer, Endpoint, Exchange, refuse_url_credentials
+from hermes.net.http_route import Answer, Endpoint, Exchange, Handler, refuse_url_credentials
 from hermes.net.same_origin import Origins
 from hermes.ports.door import Door
+from hermes.routing.plan import Ask
+
+_ASK_BYTES = 2_097_152
+_ASK_S = 15.0
 
 
 class Control(msgspec.Struct, frozen=True, kw_only=True):
     """The operator's functions; each returns what JSON can say.
 
-    `why` takes the id and whether the words of the message are wanted too.
+    `why` takes the id and whether the words of the message are wanted too; `route` takes the call
+    whose plan is wanted.
     """
 
     status: Callable[[], Awaitable[object]]
     why: Callable[[str, bool], Awaitable[object | None]]
+    models: Callable[[], Awaitable[object]]
+    route: Callable[[Ask], Awaitable[object]]
     link: Callable[[], Awaitable[object]]
     token: Callable[[], Awaitable[object]]
 
@@ -40,9 +47,12 @@ def control_routes(door: Door, control: Control, *, origins: Origins) -> tuple[R
                 "`hermes` command there, as the user that started the gateway."
             )
 
-    async def status(exchange: Exchange) -> Answer:
-        await enter(exchange)
-        return json_response(await control.status())
+    def told(answer: Callable[[], Awaitable[object]]) -> Handler:
+        async def handle(exchange: Exchange) -> Answer:
+            await enter(exchange)
+            return json_response(await answer())
+
+        return handle
 
     async def why(exchange: Exchange) -> Answer:
         await enter(exchange)
@@ -52,17 +62,20 @@ def control_routes(door: Door, control: Control, *, origins: Origins) -> tuple[R
             raise NotFound(f"Nothing is known of {name[:80]!r}: neither a message nor a refusal.")
         return json_response(found)
 
-    async def link(exchange: Exchange) -> Answer:
+    async def route(exchange: Exchange) -> Answer:
         await enter(exchange)
-        return json_response(await control.link())
-
-    async def token(exchange: Exchange) -> Answer:
-        await enter(exchange)
-        return json_response(await control.token())
+        body = await exchange.body(limit=_ASK_BYTES, timeout_s=_ASK_S)
+        try:
+            ask = msgspec.json.decode(body, type=Ask)
+        except msgspec.DecodeError as error:
+            raise BadRequest(f"The body is not a call to route: {error}.") from None
+        return json_response(await control.route(ask))
 
     return (
-        Route("/control/status", Endpoint({"GET": status})),
+        Route("/control/status", Endpoint({"GET": told(control.status)})),
         Route("/control/why/{id:path}", Endpoint({"GET": why})),
-        Route("/control/link", Endpoint({"POST": link})),
-        Route("/control/token", Endpoint({"POST": token})),
+        Route("/control/models", Endpoint({"GET": told(control.models)})),
+        Route("/control/route", Endpoint({"POST": route})),
+        Route("/control/link", Endpoint({"POST": told(control.link)})),
+        Route("/control/token", Endpoint({"POST": told(control.token)})),
     )

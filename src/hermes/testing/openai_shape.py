@@ -11,7 +11,10 @@ import msgspec
 
 _TOOL_NAME = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 _PLACE = re.compile(r" - at `\$\.?([^`]*)`$")
+_MOST_STOPS = 4
 _IMAGE_SCHEMES = ("http://", "https://", "data:image/")
+
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
 class ShapeError(Exception):
@@ -90,6 +93,28 @@ class ToolSpec(msgspec.Struct, forbid_unknown_fields=True):
     function: FunctionSpec
 
 
+class FunctionName(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+
+
+class NamedTool(msgspec.Struct, forbid_unknown_fields=True):
+    type: Literal["function"]
+    function: FunctionName
+
+
+class JsonSchema(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    # Any: a JSON schema.
+    schema: dict[str, Any] | None = None
+    description: str | None = None
+    strict: bool | None = None
+
+
+class ResponseFormat(msgspec.Struct, forbid_unknown_fields=True):
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: JsonSchema | None = None
+
+
 class StreamOptions(msgspec.Struct, forbid_unknown_fields=True):
     include_usage: bool = False
 
@@ -102,7 +127,7 @@ class ChatRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     stream: bool = False
     stream_options: StreamOptions | None = None
     tools: list[ToolSpec] | None = None
-    tool_choice: msgspec.Raw = msgspec.Raw()
+    tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
     parallel_tool_calls: bool | None = None
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
@@ -112,7 +137,8 @@ class ChatRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     stop: str | list[str] | None = None
     seed: int | None = None
     user: str | None = None
-    response_format: msgspec.Raw = msgspec.Raw()
+    response_format: ResponseFormat | None = None
+    reasoning_effort: Effort | None = None
 
 
 _decode = msgspec.json.Decoder(ChatRequest).decode
@@ -129,6 +155,8 @@ def read_request(body: bytes) -> ChatRequest:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ShapeError("We could not parse the JSON body of your request.") from error
     _check_parameters(request)
+    _check_choice(request)
+    _check_format(request.response_format)
     _check_tools(request.tools)
     _check_conversation(request.messages)
     return request
@@ -153,10 +181,46 @@ def _check_parameters(request: ChatRequest) -> None:
         )
     if request.temperature is not None and not 0 <= request.temperature <= 2:
         raise ShapeError("temperature must be between 0 and 2", param="temperature")
+    if request.top_p is not None and not 0 <= request.top_p <= 1:
+        raise ShapeError("top_p must be between 0 and 1", param="top_p")
+    if isinstance(request.stop, list) and not 1 <= len(request.stop) <= _MOST_STOPS:
+        raise ShapeError(f"expected 1 to {_MOST_STOPS} stop sequences", param="stop")
     for name in ("max_tokens", "max_completion_tokens"):
         limit = getattr(request, name)
         if limit is not None and limit < 1:
             raise ShapeError(f"{name} must be at least 1", param=name)
+
+
+def _check_choice(request: ChatRequest) -> None:
+    choice = request.tool_choice
+    if choice is None:
+        return
+    if not request.tools:
+        raise ShapeError(
+            "'tool_choice' is only allowed when 'tools' are specified", param="tool_choice"
+        )
+    names = {tool.function.name for tool in request.tools}
+    if isinstance(choice, NamedTool) and choice.function.name not in names:
+        raise ShapeError(
+            f"Tool choice '{choice.function.name}' not found in 'tools'.", param="tool_choice"
+        )
+
+
+def _check_format(wanted: ResponseFormat | None) -> None:
+    if wanted is None or wanted.type != "json_schema":
+        return
+    schema = wanted.json_schema
+    if schema is None or not _TOOL_NAME.match(schema.name):
+        raise ShapeError(
+            "Missing or invalid 'response_format.json_schema.name'.", param="response_format"
+        )
+    if schema.strict and (schema.schema or {}).get("additionalProperties") is not False:
+        raise ShapeError(
+            f"Invalid schema for response_format '{schema.name}': 'additionalProperties' is"
+            " required to be supplied and to be false.",
+            param="response_format",
+            code="invalid_json_schema",
+        )
 
 
 def _check_tools(tools: list[ToolSpec] | None) -> None:

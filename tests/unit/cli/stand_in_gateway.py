@@ -13,6 +13,8 @@ from pathlib import Path
 
 from hermes import __version__
 from hermes.channels.rest.channel import RestChannel, RestSettings
+from hermes.config import Settings
+from hermes.control.models import models_report, route_report
 from hermes.control.status import ChannelStatus, ProviderStatus, StatusReport, StoreStatus
 from hermes.control.why import WhyReport, WhyText
 from hermes.errors import NotFound, ProviderUnavailable
@@ -21,6 +23,8 @@ from hermes.net.same_origin import Origins
 from hermes.ops.instance import Address, acquire
 from hermes.ports.channel import Capabilities
 from hermes.ports.clock import SystemClock
+from hermes.ports.provider import ProviderInfo
+from hermes.routing.plan import Ask, Offer
 from hermes.server.app import build_app
 from hermes.server.auth import StoredAccess
 from hermes.server.control_routes import Control
@@ -63,6 +67,14 @@ def a_status(home: Path, address: str) -> StatusReport:
     )
 
 
+def the_offers() -> list[Offer]:
+    """What this gateway knows and the command's own configuration does not."""
+    info = ProviderInfo(
+        name="far\x1b[2J", model="away-1", tools=True, vision=False, context_tokens=64_000
+    )
+    return [Offer(info, available=True)]
+
+
 def a_story(name: str, *, include_text: bool) -> WhyReport:
     if name == "m_unknown":
         raise NotFound("No message is known as 'm_unknown'.")
@@ -92,6 +104,12 @@ async def main(home: Path) -> int:
     async def why(name: str, include_text: bool) -> object:
         return a_story(name, include_text=include_text)
 
+    async def models() -> object:
+        return models_report(Settings(), the_offers())
+
+    async def route(ask: Ask) -> object:
+        return route_report(ask, the_offers(), settings=Settings())
+
     async def token() -> object:
         return {"token": await access.make_token("test")}
 
@@ -109,7 +127,7 @@ async def main(home: Path) -> int:
         door,
         channels=[rest],
         webhooks={},
-        control=Control(status=status, why=why, link=link, token=token),
+        control=Control(status=status, why=why, models=models, route=route, link=link, token=token),
         ready=lambda: (),
         origins=origins,
         make_id=make_id,

@@ -14,6 +14,8 @@ COMMANDS = (
     ("status",),
     ("chat",),
     ("why",),
+    ("models",),
+    ("route",),
     ("link",),
     ("token",),
     ("config", "show"),

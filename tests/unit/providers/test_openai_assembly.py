@@ -1,14 +1,17 @@
 """Streamed chunks put together: text, reasoning, parallel tool calls, usage, and the end."""
 
+from typing import Literal
+
 import msgspec
 import pytest
 
 from hermes.errors import ProviderUnavailable, StreamTruncated
-from hermes.message.parts import TextPart, ToolCallPart
+from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart
 from hermes.message.reply import Usage
-from hermes.ports.provider import CallEnd, ReasoningDelta, TextDelta
+from hermes.net.service_failure import failure
+from hermes.ports.provider import CallEnd, ReasoningDelta, TextDelta, ToolCallDelta
 from hermes.providers.openai.assembly import Assembly
-from hermes.providers.openai.failures import failure
+from hermes.providers.openai.presets import Quirks
 from hermes.providers.openai.settings import OpenAISettings
 
 SETTINGS = OpenAISettings(
@@ -45,7 +48,7 @@ def test_a_whole_answer_is_assembled_from_interleaved_pieces():
     }
 
     events = [
-        made.feed(payload)
+        event
         for payload in (
             delta(role="assistant", content=""),
             delta(reasoning_content="hmm"),
@@ -59,12 +62,18 @@ def test_a_whole_answer_is_assembled_from_interleaved_pieces():
             msgspec.json.encode({"choices": [], "usage": usage, "model": "m-1-0613"}),
             b"[DONE]",
         )
+        for event in made.feed(payload)
     ]
 
-    assert [event for event in events if event] == [
+    assert events == [
         ReasoningDelta("hmm"),
         TextDelta("Hel"),
         TextDelta("lo"),
+        ToolCallDelta(0, "c0", "a"),
+        ToolCallDelta(1, "c1", "b"),
+        ToolCallDelta(0, arguments='{"x"'),
+        ToolCallDelta(1, arguments="{}"),
+        ToolCallDelta(0, arguments=":1}"),
     ]
     cost = (600 * 2.0 + 400 * 1.0 + 100 * 10.0) / 1_000_000
     assert made.end() == CallEnd(
@@ -119,12 +128,12 @@ def test_the_reason_of_the_end_is_translated(finish, reason):
 @pytest.mark.req("M1")
 def test_a_refusal_is_text_and_says_so():
     made = assembly()
-    event = made.feed(delta(refusal="I cannot."))
+    events = made.feed(delta(refusal="I cannot."))
     made.feed(delta("stop"))
 
     end = made.end()
 
-    assert event == TextDelta("I cannot.")
+    assert list(events) == [TextDelta("I cannot.")]
     assert (end.parts, end.stop_reason) == ((TextPart("I cannot."),), "refusal")
 
 
@@ -216,6 +225,7 @@ def test_the_services_words_are_short_and_without_secrets(body):
     ("headers", "seconds"),
     [
         ({"Retry-After": "2.5"}, 2.5),
+        ({"Retry-After-Ms": "750", "Retry-After": "1"}, 0.75),
         (
             {
                 "Retry-After": "Sun, 15 Nov 2026 10:00:30 GMT",
@@ -232,3 +242,140 @@ def test_the_services_own_waiting_time_is_kept(headers, seconds):
 
     assert isinstance(error, ProviderUnavailable)
     assert error.retry_after == seconds
+
+
+def kept_by(
+    field: Literal["reasoning_content", "reasoning_details"] | None, *payloads: bytes
+) -> tuple[Part, ...]:
+    settings = msgspec.structs.replace(SETTINGS, quirks=Quirks(reasoning_back=field))
+    made = Assembly(settings, sent_chars=4, make_id=lambda prefix: f"{prefix}_made")
+    for payload in payloads:
+        made.feed(payload)
+    made.feed(delta("stop", content="x"))
+    return made.end().parts
+
+
+@pytest.mark.req("M3")
+def test_reasoning_is_kept_only_where_the_service_wants_it_back():
+    thoughts = (delta(reasoning_content="hm "), delta(reasoning_content="so"))
+
+    assert kept_by(None, *thoughts) == (TextPart("x"),)
+    assert kept_by("reasoning_content", *thoughts) == (
+        ReasoningPart("hm so", "openai"),
+        TextPart("x"),
+    )
+
+
+@pytest.mark.req("M3")
+def test_the_pieces_of_reasoning_details_are_joined_and_their_seals_kept():
+    def detail(index: int, **fields: object) -> bytes:
+        return delta(reasoning_details=[{"type": "reasoning.text", "index": index, **fields}])
+
+    parts = kept_by(
+        "reasoning_details",
+        detail(0, text="hm ", format="f"),
+        detail(0, text="so", format="f"),
+        detail(0, signature="sig=="),
+        delta(reasoning_details=[{"type": "reasoning.encrypted", "index": 1, "data": "abc"}]),
+    )
+
+    assert isinstance(parts[0], ReasoningPart)
+    assert parts[0].text == "hm so"
+    assert msgspec.json.decode(parts[0].sealed or "") == [
+        {
+            "type": "reasoning.text",
+            "index": 0,
+            "text": "hm so",
+            "format": "f",
+            "signature": "sig==",
+        },
+        {"type": "reasoning.encrypted", "index": 1, "data": "abc"},
+    ]
+
+
+@pytest.mark.req("M7")
+def test_content_that_comes_in_blocks_is_read_as_text_and_reasoning():
+    made = assembly()
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+
+    events = [
+        *made.feed(delta(content=[thinking])),
+        *made.feed(delta("stop", content=[{"type": "text", "text": "yes"}])),
+    ]
+
+    assert events == [ReasoningDelta("hm"), TextDelta("yes")]
+    assert made.end().parts == (TextPart("yes"),)
+
+
+@pytest.mark.req("M7")
+def test_one_chunk_may_bring_reasoning_text_and_a_call_at_once():
+    made = assembly()
+
+    events = made.feed(
+        delta(reasoning="hm", content="ok", tool_calls=[piece(0, "c0", name="a", arguments="{}")])
+    )
+
+    assert list(events) == [
+        ReasoningDelta("hm"),
+        TextDelta("ok"),
+        ToolCallDelta(0, "c0", "a", "{}"),
+    ]
+
+
+@pytest.mark.req("M5")
+def test_a_name_that_is_repeated_with_every_piece_is_told_once():
+    made = assembly()
+
+    events = [
+        event
+        for arguments in ('{"x"', ":1}")
+        for event in made.feed(delta(tool_calls=[piece(0, "c0", name="a", arguments=arguments)]))
+    ]
+    made.feed(delta("tool_calls"))
+
+    assert events == [ToolCallDelta(0, "c0", "a", '{"x"'), ToolCallDelta(0, arguments=":1}")]
+    assert made.end().parts == (ToolCallPart("c0", "a", '{"x":1}'),)
+
+
+@pytest.mark.req("M5")
+def test_a_call_without_id_is_told_by_the_id_that_it_keeps():
+    made = assembly()
+
+    events = made.feed(delta("stop", tool_calls=[piece(0, name="a")]))
+
+    assert list(events) == [ToolCallDelta(0, "call_made", "a")]
+    assert made.end().parts == (ToolCallPart("call_made", "a", "{}"),)
+
+
+@pytest.mark.req("P5", "A23")
+def test_an_end_marker_alone_is_no_answer_and_a_failed_end_is_none_either():
+    empty = assembly()
+    empty.feed(b"[DONE]")
+    late = assembly()
+    late.feed(delta(content="x"))
+
+    with pytest.raises(StreamTruncated):
+        empty.end()
+    with pytest.raises(ProviderUnavailable, match="gave up"):
+        assembly().feed(delta("error"))
+    with pytest.raises(StreamTruncated, match="gave up"):
+        late.feed(delta("error"))
+
+
+@pytest.mark.req("A20")
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"prompt_tokens_details": {"cached_tokens": 40}},
+        {"prompt_cache_hit_tokens": 40},
+        {"cached_tokens": 40},
+    ],
+)
+def test_cached_tokens_are_found_wherever_the_service_tells_them(fields):
+    made = assembly()
+    usage = {"prompt_tokens": 100, "completion_tokens": 1, **fields}
+    made.feed(delta("stop", content="x"))
+    made.feed(msgspec.json.encode({"choices": [], "usage": usage}))
+
+    cost = (60 * 2.0 + 40 * 1.0 + 10.0) / 1_000_000
+    assert made.end().usage == Usage(100, 1, 40, 0, cost)

@@ -3,20 +3,24 @@
 import msgspec
 import pytest
 
-from hermes.errors import ConfigurationError
+from hermes.errors import ConfigurationError, ProviderRejected
 from hermes.message.chat import ChatMessage, user_text
 from hermes.message.parts import (
     AudioPart,
     FilePart,
     ImagePart,
     Media,
+    Part,
+    ReasoningPart,
     TextPart,
     ToolCallPart,
     ToolResultPart,
 )
-from hermes.ports.provider import ModelRequest, ToolSpec
+from hermes.net.image_files import image_files
+from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSpec
+from hermes.providers.openai.presets import Quirks
 from hermes.providers.openai.settings import OFFICIAL_URL, OpenAISettings, check
-from hermes.providers.openai.wire import build_body, image_files
+from hermes.providers.openai.wire import build_body
 from hermes.testing.openai_shape import read_request
 
 SETTINGS = OpenAISettings(name="m", model="m-1", base_url="http://127.0.0.1:1/v1")
@@ -187,3 +191,207 @@ def test_a_key_that_cannot_be_one_is_refused_by_name_and_not_shown(key):
         check(OpenAISettings(name="m", model="m", api_key=key))
 
     assert key not in str(caught.value)
+
+
+TOOLS = (ToolSpec("weather", "Tells.", SCHEMA), ToolSpec("clock", "Tells.", SCHEMA))
+ANSWER = msgspec.Raw(b'{"type":"object","additionalProperties":false}')
+
+
+def asked(**fields) -> ModelRequest:
+    return ModelRequest(model="m", messages=(user_text("hi"),), **fields)
+
+
+def unchecked(request: ModelRequest, quirks: Quirks) -> dict:
+    settings = msgspec.structs.replace(SETTINGS, quirks=quirks)
+    return msgspec.json.decode(build_body(request, settings, images={}))
+
+
+def called(*thoughts: ReasoningPart, id_: str = "call_1") -> ModelRequest:
+    """Return a conversation in which the model thought and called a tool."""
+    said: tuple[Part, ...] = (*thoughts, ToolCallPart(id_, "weather", "{}"))
+    result = ToolResultPart(id_, "weather", "cold")
+    return ModelRequest(
+        model="m",
+        messages=(user_text("?"), ChatMessage("assistant", said), ChatMessage("tool", (result,))),
+    )
+
+
+@pytest.mark.req("M5")
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        (ToolChoice(), {}),
+        (ToolChoice("none"), {"tool_choice": "none"}),
+        (ToolChoice("required"), {"tool_choice": "required"}),
+        (
+            ToolChoice("required", "clock"),
+            {"tool_choice": {"type": "function", "function": {"name": "clock"}}},
+        ),
+    ],
+)
+def test_the_choice_of_a_tool_is_sent_only_with_tools_and_only_if_it_is_one(choice, expected):
+    with_tools = sent(asked(tools=TOOLS, tool_choice=choice))
+    without = sent(asked(tool_choice=choice))
+
+    assert {k: v for k, v in with_tools.items() if k == "tool_choice"} == expected
+    assert "tool_choice" not in without
+
+
+@pytest.mark.req("M6", "A20")
+def test_sampling_schema_and_effort_are_sent_as_they_were_asked_for():
+    body = sent(
+        asked(
+            temperature=0.0,
+            top_p=0.9,
+            stop=("END", "\n\n"),
+            schema=OutputSchema(name="answer", schema=ANSWER),
+            reasoning="high",
+        )
+    )
+
+    assert {k: v for k, v in body.items() if k not in {"model", "messages"}} == {
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "temperature": 0.0,
+        "top_p": 0.9,
+        "stop": ["END", "\n\n"],
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {
+                "name": "answer",
+                "schema": {"type": "object", "additionalProperties": False},
+                "strict": True,
+            },
+        },
+        "reasoning_effort": "high",
+    }
+
+
+@pytest.mark.req("M1")
+@pytest.mark.parametrize(
+    ("way", "wanted", "expected"),
+    [
+        ("effort", 1024, {"reasoning_effort": "low"}),
+        ("effort", 4096, {"reasoning_effort": "medium"}),
+        ("effort", 32_000, {"reasoning_effort": "high"}),
+        (
+            "thinking_effort",
+            "low",
+            {"thinking": {"type": "enabled"}, "reasoning_effort": "low"},
+        ),
+        ("thinking", "low", {"thinking": {"type": "enabled"}}),
+        ("enable_thinking", "low", {"enable_thinking": True}),
+        ("enable_thinking", 900, {"enable_thinking": True, "thinking_budget": 900}),
+        ("reasoning_object", "medium", {"reasoning": {"effort": "medium"}}),
+        ("reasoning_object", 900, {"reasoning": {"max_tokens": 900}}),
+        ("none", "high", {}),
+    ],
+)
+def test_effort_is_asked_for_in_the_services_own_way(way, wanted, expected):
+    body = unchecked(asked(reasoning=wanted), Quirks(reasoning=way))
+
+    plain = {"model", "messages", "stream", "stream_options"}
+    assert {k: v for k, v in body.items() if k not in plain} == expected
+
+
+@pytest.mark.req("M1")
+def test_a_service_gets_only_the_fields_that_it_knows():
+    quirks = Quirks(
+        output_limit="max_completion_tokens", stream_options=False, extra={"split": True}
+    )
+
+    body = unchecked(asked(max_output_tokens=9), quirks)
+
+    assert body == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "hi"}],
+        "stream": True,
+        "split": True,
+        "max_completion_tokens": 9,
+    }
+
+
+@pytest.mark.req("M5", "M6")
+def test_what_a_service_has_no_way_for_is_refused_and_never_left_out():
+    schema = asked(schema=OutputSchema(name="answer", schema=ANSWER))
+    several = asked(tools=TOOLS, tool_choice=ToolChoice("required"))
+
+    with pytest.raises(ProviderRejected, match="JSON schema"):
+        unchecked(schema, Quirks(schema=False))
+    with pytest.raises(ProviderRejected, match="one of 2 tools"):
+        unchecked(several, Quirks(required_tools=False))
+
+
+@pytest.mark.req("M5")
+def test_requiring_the_only_tool_is_the_same_as_naming_it():
+    request = asked(tools=TOOLS[:1], tool_choice=ToolChoice("required"))
+
+    body = unchecked(request, Quirks(required_tools=False))
+
+    assert body["tool_choice"] == {"type": "function", "function": {"name": "weather"}}
+
+
+@pytest.mark.req("M3")
+@pytest.mark.parametrize(
+    ("field", "thoughts", "expected"),
+    [
+        (None, [ReasoningPart("hm", "openai", sealed="[1]")], {}),
+        ("reasoning_content", [ReasoningPart("hm", "openai")], {"reasoning_content": "hm"}),
+        ("reasoning_content", [], {"reasoning_content": ""}),
+        ("reasoning_content", [ReasoningPart("hm", "anthropic")], {"reasoning_content": ""}),
+        (
+            "reasoning_details",
+            [ReasoningPart("hm", "openai", sealed='[{"type":"reasoning.text","text":"hm"}]')],
+            {"reasoning_details": [{"type": "reasoning.text", "text": "hm"}]},
+        ),
+        ("reasoning_details", [ReasoningPart("hm", "openai")], {}),
+    ],
+)
+def test_reasoning_goes_back_with_tool_calls_in_the_field_the_service_wants(
+    field, thoughts, expected
+):
+    body = unchecked(called(*thoughts), Quirks(reasoning_back=field))
+
+    assistant = body["messages"][1]
+    known = {"role", "content", "tool_calls"}
+    assert {k: v for k, v in assistant.items() if k not in known} == expected
+
+
+@pytest.mark.req("M3", "M5")
+@pytest.mark.parametrize(("id_", "kept"), [("call_of_another_service", False), ("Abc123xyZ", True)])
+def test_ids_of_another_service_become_nine_letters_and_stay_the_same(id_, kept):
+    body = unchecked(called(id_=id_), Quirks(tool_ids="nine"))
+
+    asked_id = body["messages"][1]["tool_calls"][0]["id"]
+    assert body["messages"][2]["tool_call_id"] == asked_id
+    assert (len(asked_id), asked_id.isalnum(), asked_id == id_) == (9, True, kept)
+
+
+@pytest.mark.req("M4")
+def test_blocks_stay_apart_also_where_only_one_system_message_may_be():
+    request = ModelRequest(model="m", system=("a", "", "b"), messages=(user_text("hi"),))
+
+    body = unchecked(request, Quirks(one_system_message=True))
+
+    assert body["messages"][0] == {
+        "role": "system",
+        "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
+    }
+
+
+@pytest.mark.req("M4")
+def test_the_stable_prefix_is_marked_where_the_service_has_marks():
+    request = ModelRequest(
+        model="m", system=("a", "b"), messages=(user_text("hi"),), cache_prefix=True
+    )
+    mark = {"cache_control": {"type": "ephemeral"}}
+
+    marked = unchecked(request, Quirks(cache_marks=True))["messages"]
+    unmarked = unchecked(request, Quirks())["messages"]
+
+    assert marked == [
+        {"role": "system", "content": "a"},
+        {"role": "system", "content": [{"type": "text", "text": "b", **mark}]},
+        {"role": "user", "content": [{"type": "text", "text": "hi", **mark}]},
+    ]
+    assert all(isinstance(message["content"], str) for message in unmarked)

@@ -56,6 +56,29 @@ def test_a_proper_request_is_taken(good):
         (body(USER, stream_options={"include_usage": True}), "only allowed when 'stream'"),
         (body(USER, temperature=3), "between 0 and 2"),
         (body(USER, max_tokens=0), "at least 1"),
+        (body(USER, top_p=2), "between 0 and 1"),
+        (body(USER, stop=["a", "b", "c", "d", "e"]), "1 to 4 stop sequences"),
+        (body(USER, reasoning_effort="huge"), "Invalid enum value 'huge'"),
+        (body(USER, tool_choice="required"), "only allowed when 'tools'"),
+        (
+            body(
+                USER,
+                tools=[{"type": "function", "function": {"name": "a"}}],
+                tool_choice={"type": "function", "function": {"name": "b"}},
+            ),
+            "'b' not found in 'tools'",
+        ),
+        (body(USER, response_format={"type": "json_schema"}), "Missing or invalid"),
+        (
+            body(
+                USER,
+                response_format={
+                    "type": "json_schema",
+                    "json_schema": {"name": "a", "schema": {}, "strict": True},
+                },
+            ),
+            "'additionalProperties' is required",
+        ),
         (body(USER, tools=[]), "too short"),
         (body(USER, tools=[{"type": "function", "function": {"name": "a b"}}]), "match pattern"),
         (

@@ -1,24 +1,25 @@
 """`OpenAIProvider`: one chat-completions call over the one HTTP client; no policy, no retries."""
 
-import asyncio
-import base64
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import AsyncGenerator
 
-from hermes.errors import ProviderError, ProviderUnavailable, StreamTruncated
+from hermes.errors import ProviderRejected
 from hermes.message.ids import MakeId, make_id
-from hermes.net.client import NO_LIMIT, HttpClient, Response
-from hermes.net.errors import AnswerTooLarge, NetError
+from hermes.net.client import HttpClient
+from hermes.net.image_files import load_data_urls
+from hermes.net.model_stream import Assembling, Endpoint, call_json, probe, stream_model
 from hermes.net.sse_parser import SseParser
-from hermes.ports.provider import ModelEvent, ModelRequest, ProviderInfo
+from hermes.ports.provider import Embedding, ModelEvent, ModelRequest, ProviderInfo
 from hermes.providers.openai.assembly import Assembly
-from hermes.providers.openai.failures import MAX_ERROR_BYTES, failure
-from hermes.providers.openai.settings import OpenAISettings, check
-from hermes.providers.openai.wire import build_body, image_files
+from hermes.providers.openai.embeddings import (
+    MAX_ANSWER_BYTES,
+    build_embedding,
+    joined,
+    read_embedding,
+)
+from hermes.providers.openai.settings import OpenAISettings, check, complete
+from hermes.providers.openai.wire import build_body
 
-_MAX_IMAGE_BYTES = 20_000_000
-_LINGER_S = 0.1
+_MAX_PROBE_BYTES = 4_194_304
 
 
 class OpenAIProvider:
@@ -28,23 +29,19 @@ class OpenAIProvider:
         self, settings: OpenAISettings, client: HttpClient, *, new_id: MakeId = make_id
     ) -> None:
         check(settings)
-        self._settings = settings
+        settings = self._settings = complete(settings)
         self._client = client
         self._new_id = new_id
-        self._name = f"provider.{settings.name}"
-        self._url = settings.base_url.rstrip("/") + "/chat/completions"
-        self._headers = {
-            "Content-Type": "application/json",
-            "Accept": "text/event-stream",
-            **settings.headers,
-        }
-        if settings.api_key:
-            self._headers["Authorization"] = f"Bearer {settings.api_key}"
+        self._chat = self._endpoint("/chat/completions", accept="text/event-stream")
+        self._embeddings = self._endpoint("/embeddings", accept="application/json")
+        self._models = self._endpoint("/models", accept="application/json")
         self._info = ProviderInfo(
             name=settings.name,
             model=settings.model,
             tools=settings.tools,
             vision=settings.vision,
+            schema=settings.rules.schema,
+            embeddings=settings.embeds,
             context_tokens=settings.context_tokens,
             price_in_per_million=settings.price_in_per_million,
             price_out_per_million=settings.price_out_per_million,
@@ -57,108 +54,67 @@ class OpenAIProvider:
         return self._info
 
     async def available(self) -> bool:
-        """Tell whether the service is enabled and has the key that its address needs."""
-        return self._settings.usable
+        """Tell whether the service is enabled, has its key and, if self-hosted, is there."""
+        settings = self._settings
+        if not settings.usable or not settings.rules.probe:
+            return settings.usable
+        answer = await probe(
+            self._client,
+            self._models,
+            timeout_s=settings.probe_timeout_s,
+            limit=_MAX_PROBE_BYTES,
+        )
+        return answer is not None
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Run one call; closing the iterator closes its connection.
 
         Time limits on output are the caller's; only connecting is limited here.
         """
-        body = await self._body(request)
-        assembly = Assembly(self._settings, sent_chars=len(body), make_id=self._new_id)
-        async with self._call(body) as response:
-            if response.status != 200:
-                raise await self._failure(response)
-            parser = SseParser()
-            more = True
-            while more and not assembly.done:
-                payloads, more = await _read(response, parser, assembly=assembly)
-                for payload in payloads:
-                    event = assembly.feed(payload)
-                    if event is not None:
-                        yield event
-            yield assembly.end()
-            await _linger(response)
+        return stream_model(
+            self._client, self._chat, prepare=lambda: self._prepare(request), parser=SseParser()
+        )
+
+    async def embed(self, texts: tuple[str, ...], *, model: str) -> Embedding:
+        """Return one vector for each text; an empty `model` takes the service's own."""
+        settings = self._settings
+        chosen = model or settings.embedding_model
+        if not chosen:
+            raise ProviderRejected(
+                f"{settings.name}: no embedding model was named, and the service has none that is"
+                " known: name one"
+            )
+        size = settings.rules.embed_batch
+        batches = [texts[start : start + size] for start in range(0, len(texts), size)]
+        return joined([await self._embed(batch, chosen) for batch in batches], chosen)
 
     async def close(self) -> None:
         """Release nothing: the client belongs to the composition root."""
 
-    @asynccontextmanager
-    async def _call(self, body: bytes) -> AsyncIterator[Response]:
-        try:
-            async with self._client.request(
-                self._name,
-                "POST",
-                self._url,
-                headers=self._headers,
-                body=body,
-                timeout_s=NO_LIMIT,
-                trusted=True,
-            ) as response:
-                yield response
-        except NetError as error:
-            raise ProviderUnavailable(str(error)) from error
-
-    async def _body(self, request: ModelRequest) -> bytes:
-        files = image_files(request) if self._settings.vision else {}
-        images = await asyncio.to_thread(_load_images, files) if files else {}
-        return build_body(request, self._settings, images=images)
-
-    async def _failure(self, response: Response) -> ProviderError:
-        try:
-            body = await response.read(MAX_ERROR_BYTES)
-        except AnswerTooLarge:
-            body = b""
-        return failure(
-            self._settings.name,
-            response.status,
-            headers=response.headers,
-            body=body,
-            secret=self._settings.api_key,
+    async def _embed(self, texts: tuple[str, ...], model: str) -> Embedding:
+        answer = await call_json(
+            self._client,
+            self._embeddings,
+            body=build_embedding(texts, model),
+            timeout_s=self._settings.embed_timeout_s,
+            limit=MAX_ANSWER_BYTES,
         )
+        return read_embedding(answer, self._settings, texts=texts, model=model)
 
+    async def _prepare(self, request: ModelRequest) -> tuple[bytes, Assembling]:
+        settings = self._settings
+        images = await load_data_urls(request) if settings.vision else {}
+        body = build_body(request, settings, images=images)
+        return body, Assembly(settings, sent_chars=len(body), make_id=self._new_id)
 
-async def _read(
-    response: Response, parser: SseParser, *, assembly: Assembly
-) -> tuple[list[bytes], bool]:
-    """Return the next events and whether more may come.
-
-    What is lost behind the announced end is not missed.
-    """
-    try:
-        chunk = await response.read_some()
-        return (parser.feed(chunk), True) if chunk else (parser.finish(), False)
-    except NetError as error:
-        if assembly.ended:
-            return [], False
-        if assembly.started:
-            raise StreamTruncated(f"{error}; the answer is not whole") from error
-        raise
-
-
-async def _linger(response: Response) -> None:
-    """Wait shortly for the end of the body, so that the connection can be used again."""
-    if response.complete:
-        return
-    try:
-        async with asyncio.timeout(_LINGER_S):
-            while await response.read_some():
-                pass
-    except (TimeoutError, NetError):
-        return  # the service keeps the stream open or cut it: leaving the call closes it
-
-
-def _load_images(files: Mapping[str, str]) -> dict[str, str]:
-    """Return each file as a data URL; one that is gone or too large is left out."""
-    found: dict[str, str] = {}
-    for path, mime in files.items():
-        file = Path(path)
-        try:
-            if file.stat().st_size > _MAX_IMAGE_BYTES:
-                continue
-            data = file.read_bytes()
-        except OSError:
-            continue
-        found[path] = f"data:{mime};base64,{base64.b64encode(data).decode()}"
-    return found
+    def _endpoint(self, path: str, *, accept: str) -> Endpoint:
+        settings = self._settings
+        headers = {"Content-Type": "application/json", "Accept": accept, **settings.headers}
+        if settings.api_key:
+            headers["Authorization"] = f"Bearer {settings.api_key}"
+        return Endpoint(
+            provider=settings.name,
+            url=settings.base_url.rstrip("/") + path,
+            headers=headers,
+            secret=settings.api_key,
+        )

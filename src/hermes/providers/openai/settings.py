@@ -6,17 +6,20 @@ from urllib.parse import urlsplit
 import msgspec
 
 from hermes.errors import ConfigurationError
+from hermes.ports.pricing import Rates
+from hermes.providers.openai.presets import PLAIN, Quirks, preset_for
 
 OFFICIAL_URL = "https://api.openai.com/v1"
-# Clouds that answer nobody without a key. Any other address may be a keyless server of one's own.
-_KEYED_HOSTS = frozenset({"api.openai.com", "openrouter.ai", "inference-api.nousresearch.com"})
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _LOWEST_VISIBLE = 33
 _HIGHEST_VISIBLE = 126
 
 
 class OpenAISettings(msgspec.Struct, frozen=True, kw_only=True):
-    """One configured service; prices are dollars per million tokens."""
+    """One configured service; prices are dollars per million tokens.
+
+    What is left out comes from the preset of its address; so do `quirks`, unless they are given.
+    """
 
     name: str
     model: str
@@ -31,6 +34,27 @@ class OpenAISettings(msgspec.Struct, frozen=True, kw_only=True):
     price_in_per_million: float = 0.0
     price_out_per_million: float = 0.0
     price_cached_per_million: float | None = None
+    embedding_model: str | None = None
+    embed_timeout_s: float = 60.0
+    probe_timeout_s: float = 1.0
+    quirks: Quirks | None = None
+
+    @property
+    def rules(self) -> Quirks:
+        """How the service departs from others."""
+        if self.quirks is not None:
+            return self.quirks
+        preset = preset_for(self.base_url, self.name)
+        return PLAIN if preset is None else preset.quirks
+
+    @property
+    def rates(self) -> Rates:
+        """What its tokens cost."""
+        return Rates(
+            read=self.price_in_per_million,
+            written=self.price_out_per_million,
+            cached=self.price_cached_per_million,
+        )
 
     @property
     def usable(self) -> bool:
@@ -40,7 +64,8 @@ class OpenAISettings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def needs_key(self) -> bool:
         """Whether the address belongs to a cloud that refuses calls without a key."""
-        return urlsplit(self.base_url).hostname in _KEYED_HOSTS
+        preset = preset_for(self.base_url, self.name)
+        return preset is not None and preset.needs_key
 
     @property
     def is_on_this_machine(self) -> bool:
@@ -48,9 +73,27 @@ class OpenAISettings(msgspec.Struct, frozen=True, kw_only=True):
         return urlsplit(self.base_url).hostname in _LOOPBACK
 
     @property
-    def names_completion_tokens(self) -> bool:
-        """Whether the output limit goes by its newer name, which only OpenAI itself demands."""
-        return urlsplit(self.base_url).hostname == "api.openai.com"
+    def embeds(self) -> bool:
+        """Whether the service is known to embed."""
+        return self.embedding_model is not None or self.rules.any_embedding_model
+
+
+def complete(settings: OpenAISettings) -> OpenAISettings:
+    """Return the settings with what the preset of their address adds."""
+    preset = preset_for(settings.base_url, settings.name)
+    if preset is None:
+        return msgspec.structs.replace(settings, quirks=settings.rules)
+    model = settings.model or preset.model
+    return msgspec.structs.replace(
+        settings,
+        model=model,
+        headers={**preset.headers, **settings.headers},
+        # Whether another model than the preset's own can see is not known: let the service say.
+        vision=settings.vision and (preset.vision or model != preset.model),
+        tools=settings.tools and settings.rules.tools,
+        embedding_model=settings.embedding_model or preset.embedding_model,
+        quirks=settings.rules,
+    )
 
 
 def check(settings: OpenAISettings) -> None:

@@ -4,8 +4,10 @@ Turns stay turns: every message keeps its role, every system block is its own me
 tool result its own `tool` message.
 """
 
+import base64
+import hashlib
+import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import msgspec
 
@@ -15,88 +17,69 @@ from hermes.message.parts import (
     FilePart,
     ImagePart,
     Part,
+    ReasoningPart,
     TextPart,
     ToolCallPart,
     ToolResultPart,
     text_of,
 )
-from hermes.ports.provider import ModelRequest, ToolSpec
+from hermes.ports.provider import ModelRequest
+from hermes.providers.openai.parameters import Json, build_parameters
+from hermes.providers.openai.presets import PLAIN, Quirks
 from hermes.providers.openai.settings import OpenAISettings
 
-# Any: JSON objects on their way to the encoder.
-Json = dict[str, Any]
 Images = Mapping[str, str]
 
-_STREAM_OPTIONS = {"include_usage": True}
+DIALECT = "openai"
 _NO_VISION = "[an image was attached; this model cannot see images]"
 _GONE = "[an image was attached; it is no longer available]"
+_MARK = {"type": "ephemeral"}
+_NINE = re.compile(r"^[a-zA-Z0-9]{9}$")
 
 
 def build_body(request: ModelRequest, settings: OpenAISettings, *, images: Images) -> bytes:
     """Return the request's JSON; `images` maps the path of each image file to its data URL."""
-    body: Json = {
-        "model": request.model or settings.model,
-        "messages": build_messages(request, images=images, vision=settings.vision),
-        "stream": True,
-        "stream_options": _STREAM_OPTIONS,
-    }
-    if request.tools:
-        body["tools"] = [_tool(spec) for spec in request.tools]
-    limit = _output_limit(request, settings)
-    if limit is not None:
-        name = "max_completion_tokens" if settings.names_completion_tokens else "max_tokens"
-        body[name] = limit
-    if request.temperature is not None:
-        body["temperature"] = request.temperature
+    quirks = settings.rules
+    messages = build_messages(request, images=images, vision=settings.vision, quirks=quirks)
+    if request.cache_prefix and quirks.cache_marks:
+        _mark_prefix(messages)
+    body: Json = {"model": request.model or settings.model, "messages": messages}
+    body.update(build_parameters(request, settings))
     return msgspec.json.encode(body)
 
 
-def build_messages(request: ModelRequest, *, images: Images, vision: bool) -> list[Json]:
+def build_messages(
+    request: ModelRequest, *, images: Images, vision: bool, quirks: Quirks = PLAIN
+) -> list[Json]:
     """Return the stacked system blocks and the conversation as wire messages."""
-    built: list[Json] = [{"role": "system", "content": block} for block in request.system if block]
+    built = _system(request.system, together=quirks.one_system_message)
     for message in request.messages:
         parts = message.parts
         if len(parts) == 1 and isinstance(parts[0], TextPart) and message.role != "tool":
             # Nearly all of a long history: plain words look the same in every role.
             built.append({"role": message.role, "content": parts[0].text})
         else:
-            built.extend(_wire_messages(message, images=images, vision=vision))
+            built.extend(_wire_messages(message, images=images, vision=vision, quirks=quirks))
     return built
 
 
-def image_files(request: ModelRequest) -> dict[str, str]:
-    """Return the files of the images that the request shows, with their types."""
-    return {
-        part.media.path: part.media.mime
-        for message in request.messages
-        for part in message.parts
-        if isinstance(part, ImagePart) and part.media.path is not None
-    }
+def _system(blocks: tuple[str, ...], *, together: bool) -> list[Json]:
+    given = [block for block in blocks if block]
+    if together and len(given) > 1:
+        return [{"role": "system", "content": [_text(block) for block in given]}]
+    return [{"role": "system", "content": block} for block in given]
 
 
-def _output_limit(request: ModelRequest, settings: OpenAISettings) -> int | None:
-    limits = [n for n in (request.max_output_tokens, settings.max_output_tokens) if n is not None]
-    return min(limits) if limits else None
-
-
-def _tool(spec: ToolSpec) -> Json:
-    return {
-        "type": "function",
-        "function": {
-            "name": spec.name,
-            "description": spec.description,
-            "parameters": spec.parameters,
-        },
-    }
-
-
-def _wire_messages(message: ChatMessage, *, images: Images, vision: bool) -> Iterator[Json]:
+def _wire_messages(
+    message: ChatMessage, *, images: Images, vision: bool, quirks: Quirks
+) -> Iterator[Json]:
     if message.role == "tool":
         for part in message.parts:
             if isinstance(part, ToolResultPart):
-                yield {"role": "tool", "tool_call_id": part.call_id, "content": part.text}
+                call_id = _call_id(part.call_id, quirks)
+                yield {"role": "tool", "tool_call_id": call_id, "content": part.text}
     elif message.role == "assistant":
-        yield _assistant(message)
+        yield _assistant(message, quirks)
     else:
         yield {
             "role": message.role,
@@ -104,10 +87,10 @@ def _wire_messages(message: ChatMessage, *, images: Images, vision: bool) -> Ite
         }
 
 
-def _assistant(message: ChatMessage) -> Json:
+def _assistant(message: ChatMessage, quirks: Quirks) -> Json:
     calls = [
         {
-            "id": part.id,
+            "id": _call_id(part.id, quirks),
             "type": "function",
             "function": {"name": part.name, "arguments": part.arguments},
         }
@@ -117,7 +100,40 @@ def _assistant(message: ChatMessage) -> Json:
     text = text_of(message.parts)
     if not calls:
         return {"role": "assistant", "content": text}
-    return {"role": "assistant", "content": text or None, "tool_calls": calls}
+    told: Json = {"role": "assistant", "content": text or None, "tool_calls": calls}
+    return told | _reasoning_back(message.parts, quirks)
+
+
+def _reasoning_back(parts: tuple[Part, ...], quirks: Quirks) -> Json:
+    """Return the reasoning behind tool calls in the field where the service wants it again."""
+    field = quirks.reasoning_back
+    if field is None:
+        return {}
+    kept = [part for part in parts if isinstance(part, ReasoningPart) and part.dialect == DIALECT]
+    if field == "reasoning_content":
+        # Sent also when empty: the services that want the field refuse a tool call without it.
+        return {field: "".join(part.text for part in kept)}
+    sealed = [part.sealed for part in kept if part.sealed is not None]
+    return {field: msgspec.Raw(sealed[0].encode())} if sealed else {}
+
+
+def _call_id(call_id: str, quirks: Quirks) -> str:
+    if quirks.tool_ids == "any" or _NINE.match(call_id):
+        return call_id
+    # The id may be another service's; the same one always becomes the same nine letters.
+    digest = hashlib.sha256(call_id.encode()).digest()
+    return base64.b32encode(digest).decode()[:9]
+
+
+def _mark_prefix(messages: list[Json]) -> None:
+    """Mark the end of the system blocks and the end of the conversation for the prompt cache."""
+    systems = [message for message in messages if message["role"] == "system"]
+    users = [message for message in messages if message["role"] == "user"]
+    for message in (*systems[-1:], *users[-1:]):
+        content = message["content"]
+        blocks = [_text(content)] if isinstance(content, str) else list(content)
+        blocks[-1] = {**blocks[-1], "cache_control": _MARK}
+        message["content"] = blocks
 
 
 def _content(parts: tuple[Part, ...], *, images: Images, vision: bool) -> str | list[Json]:

@@ -1,4 +1,8 @@
-"""What an answer other than 200 means: the service's own words, shortened and without secrets."""
+"""What a model service's answer other than 200 means: its own words, short and without secrets.
+
+It sits under every provider that speaks HTTP and knows no dialect: it reads the shapes in which
+services wrap a message, and the headers by which they ask for patience.
+"""
 
 import re
 from collections.abc import Mapping
@@ -51,23 +55,15 @@ def mask(text: str, *, secret: str | None) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that the service asks to wait, if it says so."""
+    """Return the seconds that the service asks to wait, if it says so; milliseconds come first."""
+    millis = _number(headers.get("Retry-After-Ms"))
+    if millis is not None:
+        return max(0.0, millis / 1000)
     text = headers.get("Retry-After")
     if text is None:
         return None
-    try:
-        return max(0.0, float(text))
-    except ValueError:
-        return _until(text, since=headers.get("Date"))
-
-
-def _until(text: str, *, since: str | None) -> float | None:
-    """Return the seconds from the answer's own date, so that no clock of ours has to be right."""
-    try:
-        wait = parsedate_to_datetime(text) - parsedate_to_datetime(since or "")
-    except (TypeError, ValueError):
-        return None
-    return max(0.0, wait.total_seconds())
+    seconds = _number(text)
+    return max(0.0, seconds) if seconds is not None else _until(text, since=headers.get("Date"))
 
 
 def words_of(body: bytes) -> str:
@@ -79,3 +75,19 @@ def words_of(body: bytes) -> str:
     if isinstance(found.error, _Detail):
         return found.error.message or ""
     return found.error or found.message or found.detail or ""
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return float(text) if text is not None else None
+    except ValueError:
+        return None
+
+
+def _until(text: str, *, since: str | None) -> float | None:
+    """Return the seconds from the answer's own date, so that no clock of ours has to be right."""
+    try:
+        wait = parsedate_to_datetime(text) - parsedate_to_datetime(since or "")
+    except (TypeError, ValueError):
+        return None
+    return max(0.0, wait.total_seconds())

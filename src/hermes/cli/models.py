@@ -1,0 +1,58 @@
+"""`hermes models`: the configured models, what they can do and cost, and whether they answer."""
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hermes.cli.asking_models import ask_here, gateway_of, price_text
+from hermes.cli.surroundings import settings_for
+from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.control.models import ModelLine, ModelsReport, models_report
+
+EPILOG = examples(
+    "hermes models",
+    "hermes models --json",
+    "ANTHROPIC_API_KEY=... hermes models   (what a key would add)",
+)
+
+
+def command(home: Home = None, as_json: AsJson = False) -> None:
+    """List the models: availability, abilities, context and price per million tokens in / out."""
+    report = _report(home)
+    if as_json:
+        print_json(report)
+    else:
+        _print(report, console())
+
+
+def _report(home: Home) -> ModelsReport:
+    gateway = gateway_of(home)
+    if gateway is not None:
+        return gateway.get("/control/models", ModelsReport)
+    loaded = settings_for(home)
+    return models_report(loaded.settings, ask_here(loaded))
+
+
+def _print(report: ModelsReport, out: Console) -> None:
+    table = Table("model", "state", "where", "can", "context", "in / out", box=None, pad_edge=False)
+    for line in report.models:
+        table.add_row(*(Text(clean(cell)) for cell in _cells(line)))
+    out.print(table)
+    out.print(
+        f"Dollars per million tokens; list prices of {report.prices_date}. "
+        "`hermes route PROMPT` shows which would answer.",
+        style="dim",
+    )
+
+
+def _cells(line: ModelLine) -> tuple[str, ...]:
+    state = "available" if line.available else line.problem or "not available"
+    where = "this machine" if line.local else "elsewhere"
+    return (
+        f"{line.provider}:{line.model}",
+        state,
+        f"{where}, demonstration" if line.demonstration else where,
+        ", ".join(("chat", *line.abilities)),
+        f"{line.context_tokens:,}",
+        price_text(line.price),
+    )

@@ -1,0 +1,127 @@
+"""`hermes models` and `hermes route`: what there is to choose from, and what would be chosen.
+
+Both take the offers as values: a running gateway asks its own providers, a command without one
+makes them. Nothing here calls a model.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from hermes.config import ProviderSettings, Settings
+from hermes.config.variables import variable_for
+from hermes.ports.provider import ProviderInfo
+from hermes.routing.decide import decide
+from hermes.routing.fitness import has_ability
+from hermes.routing.plan import Ask, Dropped, Offer
+from hermes.routing.policy import policy_of
+from hermes.routing.prices import Ability, Price, known_model, price_list, price_of
+
+ABILITIES: tuple[Ability, ...] = ("tools", "vision", "schema", "embeddings")
+_DEFAULT_CONTEXT = int(ProviderSettings.model_fields["context_tokens"].default)
+
+
+class ModelLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One provider with its model; a `price` of None is unknown, which is not free."""
+
+    provider: str
+    model: str
+    available: bool
+    problem: str | None = None
+    local: bool
+    demonstration: bool
+    abilities: tuple[Ability, ...]
+    context_tokens: int
+    price: Price | None
+
+
+class ModelsReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Every configured model; list prices are of `prices_date`."""
+
+    models: tuple[ModelLine, ...]
+    prices_date: str
+
+
+class RouteCandidate(msgspec.Struct, frozen=True, kw_only=True):
+    """One candidate of a plan; a `price` of None is unknown, which is not free."""
+
+    provider: str
+    model: str
+    rule: str
+    price: Price | None
+
+
+class RouteReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan with what it was decided by; `problem` says why when there is no candidate."""
+
+    candidates: tuple[RouteCandidate, ...]
+    dropped: tuple[Dropped, ...]
+    complexity: float | None = None
+    task: str | None = None
+    problem: str | None = None
+
+
+def models_report(settings: Settings, offers: Sequence[Offer]) -> ModelsReport:
+    """Return every offer with what is known of its model."""
+    lines = tuple(_line(offer, settings.providers.get(offer.info.name)) for offer in offers)
+    return ModelsReport(models=lines, prices_date=price_list().date.isoformat())
+
+
+def route_report(ask: Ask, offers: Sequence[Offer], *, settings: Settings) -> RouteReport:
+    """Return the plan that a call of the default agent would get from these offers."""
+    decision = decide(_of_default_agent(ask, settings), offers, policy=policy_of(settings))
+    infos = {offer.info.name: offer.info for offer in offers}
+    return RouteReport(
+        candidates=tuple(
+            RouteCandidate(
+                provider=one.provider,
+                model=one.model,
+                rule=one.rule,
+                price=price_of(
+                    infos[one.provider], one.model, settings.providers.get(one.provider)
+                ),
+            )
+            for one in decision.plan.candidates
+        ),
+        dropped=decision.plan.dropped,
+        complexity=None if decision.complexity is None else round(decision.complexity, 3),
+        task=decision.task,
+        problem=decision.problem,
+    )
+
+
+def _of_default_agent(ask: Ask, settings: Settings) -> Ask:
+    """Fill in what was left open; a tier that is asked about counts whatever the default is."""
+    if ask.tier is not None:
+        return ask
+    agent = settings.agents[settings.default_agent]
+    model = agent.model or settings.models.default
+    return msgspec.structs.replace(ask, default_model=model, tier=agent.tier)
+
+
+def _line(offer: Offer, table: ProviderSettings | None) -> ModelLine:
+    info = offer.info
+    return ModelLine(
+        provider=info.name,
+        model=info.model,
+        available=offer.available,
+        problem=None if offer.available else offer.problem or _missing_key(info.name, table),
+        local=info.local,
+        demonstration=info.demonstration,
+        abilities=tuple(one for one in ABILITIES if has_ability(info, info.model, one)),
+        context_tokens=_context(info, table),
+        price=price_of(info, info.model, table),
+    )
+
+
+def _missing_key(name: str, table: ProviderSettings | None) -> str | None:
+    variable = variable_for(("providers", name, "api_key"))
+    has_one = table is None or table.api_key is not None or table.oauth_token is not None
+    return None if has_one or variable is None else f"no key: set {variable}"
+
+
+def _context(info: ProviderInfo, table: ProviderSettings | None) -> int:
+    """Return the configured size, or where none is configured what is known of the model."""
+    known = known_model(info.model)
+    is_set = table is None or table.context_tokens != _DEFAULT_CONTEXT
+    return info.context_tokens if is_set or known is None else known.context

@@ -1,0 +1,1 @@
+"""The Anthropic Messages wire, by API key or by OAuth token."""

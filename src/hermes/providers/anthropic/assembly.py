@@ -1,0 +1,298 @@
+"""The events of a streamed message put together again: pure, no sockets.
+
+Text, reasoning and tool calls leave as they come; the end is told only after the service said why
+it stopped and that the message is whole.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from hermes.errors import ProviderError, ProviderUnavailable, StreamTruncated
+from hermes.message.ids import MakeId
+from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart
+from hermes.ports.provider import (
+    CallEnd,
+    ReasoningDelta,
+    StopReason,
+    TextDelta,
+    ToolCallDelta,
+)
+from hermes.providers.anthropic.conversation import DIALECT
+from hermes.providers.anthropic.failures import stream_failure
+from hermes.providers.anthropic.settings import AnthropicSettings
+from hermes.providers.anthropic.usage import Counts, guessed, measured
+from hermes.providers.anthropic.wire import AnswerTool, unwrap
+
+Delta = TextDelta | ReasoningDelta | ToolCallDelta
+
+# A paused turn and a full context are as unfinished as one that met its limit.
+_STOP_REASONS: dict[str, StopReason] = {
+    "end_turn": "end",
+    "stop_sequence": "end",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "pause_turn": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+}
+_UNFINISHED = frozenset({"length", "refusal"})
+
+
+class _Content(msgspec.Struct):
+    type: str = ""
+    id: str | None = None
+    name: str | None = None
+    text: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+    data: str | None = None
+    input: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _Change(msgspec.Struct):
+    type: str = ""
+    text: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+    partial_json: str | None = None
+    stop_reason: str | None = None
+
+
+class _Message(msgspec.Struct):
+    model: str | None = None
+    usage: Counts | None = None
+
+
+class _Event(msgspec.Struct):
+    type: str
+    index: int = 0
+    message: _Message | None = None
+    content_block: _Content | None = None
+    delta: _Change | None = None
+    usage: Counts | None = None
+    error: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _Block:
+    """One content block whose pieces are still arriving; `call` counts the tool calls."""
+
+    __slots__ = ("call", "content", "pieces", "signature")
+
+    def __init__(self, content: _Content, call: int) -> None:
+        self.content = content
+        self.call = call
+        self.pieces: list[str] = []
+        self.signature = content.signature
+
+
+_decode = msgspec.json.Decoder(_Event).decode
+
+
+class Assembly:
+    """One call's answer in the making; `sent_chars` is the size of what was asked."""
+
+    def __init__(
+        self,
+        settings: AnthropicSettings,
+        *,
+        sent_chars: int,
+        make_id: MakeId,
+        answer: AnswerTool | None = None,
+    ) -> None:
+        self._settings = settings
+        self._sent_chars = sent_chars
+        self._make_id = make_id
+        self._answer = answer
+        self._blocks: dict[int, _Block] = {}
+        self._calls = 0
+        self._counts: Counts | None = None
+        self._model = settings.model
+        self._stop: str | None = None
+        self.started = False
+        self.done = False
+
+    @property
+    def ended(self) -> bool:
+        """Whether the service has said that the answer is whole."""
+        return self.done
+
+    def feed(self, payload: bytes) -> tuple[Delta, ...]:
+        """Take one event's payload and return what it adds to the visible stream."""
+        try:
+            event = _decode(payload)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._broken("sent something that is no event of a message") from error
+        # Kinds of events may be added at any time: unknown ones mean nothing here.
+        take = _TAKERS.get(event.type)
+        made = take(self, event) if take is not None else None
+        if made is None:
+            return ()
+        self.started = True
+        return (made,)
+
+    def end(self) -> CallEnd:
+        """Return the whole answer; raise `StreamTruncated` when its end was never announced."""
+        if not self.done or self._stop is None:
+            raise StreamTruncated(
+                f"{self._settings.name}: the stream of {self._model} ended without its end marker;"
+                " the answer is not whole"
+            )
+        reason = _STOP_REASONS.get(self._stop, "end")
+        parts = self._parts(reason)
+        calling = any(isinstance(part, ToolCallPart) for part in parts)
+        if reason in {"end", "tool_calls"}:
+            reason = "tool_calls" if calling else "end"
+        if self._counts is not None:
+            usage = measured(self._counts, self._settings)
+        else:
+            written = sum(len(piece) for block in self._blocks.values() for piece in block.pieces)
+            usage = guessed(self._sent_chars, written, settings=self._settings)
+        return CallEnd(parts, reason, usage, self._model)
+
+    def _begin(self, event: _Event) -> None:
+        message = event.message or _Message()
+        self._model = message.model or self._model
+        self._count(message.usage)
+
+    def _open(self, event: _Event) -> Delta | None:
+        content = event.content_block or _Content()
+        if event.index in self._blocks:
+            raise self._broken(f"opened the block {event.index} twice")
+        block = self._blocks[event.index] = _Block(content, self._calls)
+        if content.type == "tool_use":
+            return self._open_call(block)
+        if content.type == "redacted_thinking":
+            self.started = True
+        return self._more(block, text=content.text, thinking=content.thinking)
+
+    def _open_call(self, block: _Block) -> Delta | None:
+        self.started = True
+        if self._is_answer(block):
+            return None
+        self._calls += 1
+        content = block.content
+        content.id = content.id or self._make_id("call")
+        return ToolCallDelta(block.call, content.id, content.name or "")
+
+    def _grow(self, event: _Event) -> Delta | None:
+        block = self._blocks.get(event.index)
+        change = event.delta
+        if block is None or change is None:
+            raise self._broken(f"went on with the block {event.index}, which it never opened")
+        if change.signature:
+            block.signature = change.signature
+        if change.partial_json and block.content.type == "tool_use":
+            return self._more_input(block, change.partial_json)
+        return self._more(block, text=change.text, thinking=change.thinking)
+
+    def _more(self, block: _Block, *, text: str | None, thinking: str | None) -> Delta | None:
+        if text and block.content.type == "text":
+            block.pieces.append(text)
+            return TextDelta(text)
+        if thinking and block.content.type == "thinking":
+            block.pieces.append(thinking)
+            return ReasoningDelta(thinking)
+        return None
+
+    def _more_input(self, block: _Block, piece: str) -> Delta | None:
+        block.pieces.append(piece)
+        if not self._is_answer(block):
+            return ToolCallDelta(block.call, arguments=piece)
+        # A wrapped answer can be shown only when it is whole.
+        return None if self._answer is None or self._answer.wrapped else TextDelta(piece)
+
+    def _close(self, event: _Event) -> Delta | None:
+        block = self._blocks.get(event.index)
+        if block is None or not self._is_answer(block):
+            return None
+        shown = self._answer is not None and not self._answer.wrapped and bool(block.pieces)
+        return None if shown else TextDelta(self._text_of_answer(block))
+
+    def _change(self, event: _Event) -> None:
+        if event.delta is not None and event.delta.stop_reason is not None:
+            self._stop = event.delta.stop_reason
+        self._count(event.usage)
+
+    def _finish(self, _event: _Event) -> None:
+        self.done = True
+
+    def _fail(self, event: _Event) -> None:
+        error = stream_failure(
+            self._settings.name, bytes(event.error), secret=self._settings.secret
+        )
+        if self.started:
+            raise StreamTruncated(f"{error}; the answer is not whole") from error
+        raise error
+
+    def _count(self, told: Counts | None) -> None:
+        if told is not None:
+            self._counts = told if self._counts is None else self._counts.updated(told)
+
+    def _parts(self, reason: StopReason) -> tuple[Part, ...]:
+        made = [self._part(block) for _, block in sorted(self._blocks.items())]
+        return tuple(
+            part
+            for part in made
+            if part is not None
+            # A call that was cut off must not be run.
+            and not (
+                reason in _UNFINISHED
+                and isinstance(part, ToolCallPart)
+                and not _is_json(part.arguments)
+            )
+        )
+
+    def _part(self, block: _Block) -> Part | None:
+        content, text = block.content, "".join(block.pieces)
+        if content.type == "text":
+            return TextPart(text) if text else None
+        if content.type == "thinking":
+            signature = block.signature or None
+            return ReasoningPart(text, DIALECT, signature) if text or signature else None
+        if content.type == "redacted_thinking":
+            return ReasoningPart("", DIALECT, sealed=content.data or "")
+        if content.type != "tool_use":
+            return None
+        if self._is_answer(block):
+            return TextPart(self._text_of_answer(block))
+        return ToolCallPart(content.id or "", content.name or "", text or _compact(content.input))
+
+    def _is_answer(self, block: _Block) -> bool:
+        return (
+            self._answer is not None
+            and block.content.type == "tool_use"
+            and block.content.name == self._answer.name
+        )
+
+    def _text_of_answer(self, block: _Block) -> str:
+        text = "".join(block.pieces) or _compact(block.content.input)
+        return unwrap(text) if self._answer is not None and self._answer.wrapped else text
+
+    def _broken(self, what: str) -> ProviderError:
+        text = f"{self._settings.name}: the service {what}; the answer is not whole"
+        return StreamTruncated(text) if self.started else ProviderUnavailable(text)
+
+
+_TAKERS: dict[str, Callable[[Assembly, _Event], Delta | None]] = {
+    "message_start": Assembly._begin,
+    "content_block_start": Assembly._open,
+    "content_block_delta": Assembly._grow,
+    "content_block_stop": Assembly._close,
+    "message_delta": Assembly._change,
+    "message_stop": Assembly._finish,
+    "error": Assembly._fail,
+}
+
+
+def _compact(raw: msgspec.Raw) -> str:
+    """Return an input that came whole, without the spaces that a service may put in it."""
+    return msgspec.json.encode(msgspec.json.decode(raw)).decode()
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return False
+    return True

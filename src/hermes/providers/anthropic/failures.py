@@ -1,0 +1,33 @@
+"""What an error event inside a stream means, by the service's own names for its errors."""
+
+import msgspec
+
+from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable
+from hermes.net.service_failure import mask
+
+_REJECTED_TYPES = frozenset(
+    {
+        "invalid_request_error",
+        "authentication_error",
+        "permission_error",
+        "not_found_error",
+        "request_too_large",
+    }
+)
+
+
+class _Detail(msgspec.Struct):
+    type: str | None = None
+    message: str | None = None
+
+
+def stream_failure(name: str, error: bytes, *, secret: str | None) -> ProviderError:
+    """Return what the error of an event stands for, as long as nothing was said before it."""
+    try:
+        detail = msgspec.json.decode(error, type=_Detail)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        detail = _Detail()
+    said = mask(detail.message or "", secret=secret) or "it gave no reason"
+    kind = mask(detail.type or "error", secret=secret)
+    text = f"{name}: the service reported an error inside the stream: {kind}: {said}"
+    return ProviderRejected(text) if kind in _REJECTED_TYPES else ProviderUnavailable(text)

@@ -1,0 +1,77 @@
+"""`AnthropicProvider`: one Messages call over the one HTTP client; no policy, no retries."""
+
+from collections.abc import AsyncGenerator
+
+from hermes.message.ids import MakeId, make_id
+from hermes.net.client import HttpClient
+from hermes.net.image_files import load_images
+from hermes.net.model_stream import Endpoint, stream_model
+from hermes.net.sse_parser import SseParser
+from hermes.ports.provider import ModelEvent, ModelRequest, ProviderInfo
+from hermes.providers.anthropic.assembly import Assembly
+from hermes.providers.anthropic.settings import AnthropicSettings, build_headers, check
+from hermes.providers.anthropic.wire import answer_tool, build_body
+
+
+class WholeEvents(SseParser):
+    """The events of a stream; here, half an event at the end of the bytes is none."""
+
+    __slots__ = ()
+
+    def finish(self) -> list[bytes]:
+        """Return nothing: an event is whole only with the empty line behind it."""
+        return []
+
+
+class AnthropicProvider:
+    """One configured service that speaks Anthropic Messages."""
+
+    def __init__(
+        self, settings: AnthropicSettings, client: HttpClient, *, new_id: MakeId = make_id
+    ) -> None:
+        check(settings)
+        self._settings = settings
+        self._client = client
+        self._new_id = new_id
+        self._endpoint = Endpoint(
+            provider=settings.name,
+            url=settings.messages_url,
+            headers=build_headers(settings),
+            secret=settings.secret,
+        )
+        self._info = ProviderInfo(
+            name=settings.name,
+            model=settings.model,
+            tools=settings.tools,
+            vision=settings.vision,
+            schema=settings.schema,
+            context_tokens=settings.context_tokens,
+            price_in_per_million=settings.price_in_per_million,
+            price_out_per_million=settings.price_out_per_million,
+            local=settings.is_on_this_machine,
+        )
+
+    @property
+    def info(self) -> ProviderInfo:
+        """What this service can do."""
+        return self._info
+
+    async def available(self) -> bool:
+        """Tell whether the service is enabled and has a credential."""
+        return self._settings.usable
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Run one call; closing the iterator closes its connection."""
+
+        async def prepare() -> tuple[bytes, Assembly]:
+            images = await load_images(request) if self._settings.vision else {}
+            answer = answer_tool(request, self._settings)
+            body = build_body(request, self._settings, images=images, answer=answer)
+            return body, Assembly(
+                self._settings, sent_chars=len(body), make_id=self._new_id, answer=answer
+            )
+
+        return stream_model(self._client, self._endpoint, prepare=prepare, parser=WholeEvents())
+
+    async def close(self) -> None:
+        """Release nothing: the client belongs to the composition root."""

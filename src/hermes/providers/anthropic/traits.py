@@ -1,0 +1,55 @@
+"""Which form of a request each generation of Claude takes, told from the model's name: data only.
+
+A name without a version is taken for the newest generation, a name that is no Claude for a
+compatible server that takes what the earliest did.
+"""
+
+import re
+from functools import lru_cache
+
+import msgspec
+
+_VERSION = re.compile(r"claude(?:-[a-z]+)*-(\d{1,2})(?:[-.](\d{1,2})(?!\d))?")
+_NEWEST = (99, 0)
+
+Version = tuple[int, int]
+
+
+class Traits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model's requests may hold.
+
+    `budget` is thinking with a number of tokens, `adaptive` thinking by effort; `sampling` are
+    temperature and top_p; `schema` is a native output format; `forced_tools` the tool choices
+    that leave the model no other way.
+    """
+
+    budget: bool
+    adaptive: bool
+    sampling: bool
+    schema: bool
+    forced_tools: bool
+
+
+_COMPATIBLE = Traits(budget=True, adaptive=False, sampling=True, schema=False, forced_tools=True)
+
+
+@lru_cache(maxsize=256)
+def traits_of(model: str) -> Traits:
+    """Return what requests to `model` may hold."""
+    if "claude" not in model:
+        return _COMPATIBLE
+    version = _version(model)
+    return Traits(
+        budget=(3, 7) <= version < (4, 7),
+        adaptive=version >= (4, 6),
+        sampling=version < (4, 7),
+        schema=version >= (4, 5),
+        forced_tools=version < (5, 1),
+    )
+
+
+def _version(model: str) -> Version:
+    found = _VERSION.search(model)
+    if found is None:
+        return _NEWEST
+    return int(found[1]), int(found[2] or 0)

@@ -1,0 +1,238 @@
+"""A model request as Messages JSON: pure, no sockets, no files.
+
+What the model's generation would refuse to read at all (a temperature, thinking beside a forced
+tool) is left out; limits on output are never exceeded for it.
+"""
+
+import re
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from hermes.ports.effort import Effort, effort_of
+from hermes.ports.provider import ModelRequest, ToolSpec
+from hermes.providers.anthropic.conversation import (
+    THINKING_KINDS,
+    Images,
+    build_turns,
+    text_block,
+)
+from hermes.providers.anthropic.schema import DoesNotFit, fit
+from hermes.providers.anthropic.settings import API_VERSION, AnthropicSettings
+from hermes.providers.anthropic.traits import Traits, traits_of
+
+# Any: JSON objects on their way to the encoder.
+Json = dict[str, Any]
+
+_EPHEMERAL = {"type": "ephemeral"}
+_LEAST_BUDGET = 1024
+_BUDGETS: dict[Effort, int] = {"low": 2048, "medium": 8192, "high": 16_384}
+# Without any limit set: what every model can write, and more where thinking counts in by default.
+_OUTPUT = 4096
+_OUTPUT_WITH_THINKING = 16_384
+_LEAST_TOP_P_BESIDE_THINKING = 0.95
+_BAD_IN_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_LONGEST_NAME = 56
+_WRAPPED = "value"
+
+
+class AnswerTool(msgspec.Struct, frozen=True):
+    """The tool whose call is the answer, for a schema that the model has no native way for.
+
+    A tool's input is an object, so any other answer is `wrapped` in one.
+    """
+
+    name: str
+    schema: msgspec.Raw
+    wrapped: bool
+
+
+def build_body(
+    request: ModelRequest,
+    settings: AnthropicSettings,
+    *,
+    images: Images,
+    answer: AnswerTool | None = None,
+) -> bytes:
+    """Return the request's JSON; `answer` is what `answer_tool` says of the same request."""
+    traits = traits_of(request.model or settings.model)
+    turns = build_turns(request.messages, images=images, vision=settings.vision)
+    choice = _choice(request, traits, answer=answer)
+    limit = _limit(request, settings)
+    thinking = None if _is_forced(choice) else _thinking(request, traits, turns=turns, limit=limit)
+    body: Json = {
+        "model": request.model or settings.model,
+        "max_tokens": limit or _default_limit(traits, thinking),
+        "messages": turns,
+        "stream": True,
+        "system": _system(request, traits, answer=answer),
+        "tools": _tools(request, answer),
+        "tool_choice": choice,
+        "stop_sequences": [text for text in request.stop if text.strip()],
+        "thinking": thinking,
+        "output_config": _output_config(request, traits, answer=answer),
+        **_sampling(request, settings, traits=traits, thinking=thinking),
+    }
+    if request.cache_prefix:
+        _mark(body)
+    return msgspec.json.encode({k: v for k, v in body.items() if v not in (None, [], {})})
+
+
+def answer_tool(request: ModelRequest, settings: AnthropicSettings) -> AnswerTool | None:
+    """Return the tool that the answer has to be given by, where no native format can hold it."""
+    asked = request.schema
+    if asked is None:
+        return None
+    if traits_of(request.model or settings.model).schema and _fitted(bytes(asked.schema)):
+        return None
+    name = _BAD_IN_NAME.sub("_", asked.name)[:_LONGEST_NAME] or "answer"
+    if name in {spec.name for spec in request.tools}:
+        name += "_answer"
+    schema = msgspec.json.decode(asked.schema)
+    if isinstance(schema, dict) and schema.get("type") == "object":
+        return AnswerTool(name, asked.schema, wrapped=False)
+    hoisted = {}
+    if isinstance(schema, dict):
+        hoisted = {key: schema.pop(key) for key in ("$defs", "definitions") if key in schema}
+    outer = {"type": "object", "properties": {_WRAPPED: schema}, "required": [_WRAPPED], **hoisted}
+    return AnswerTool(name, msgspec.Raw(msgspec.json.encode(outer)), wrapped=True)
+
+
+def unwrap(text: str) -> str:
+    """Return the answer inside a wrapped tool call; what is no such call stays as it is."""
+    try:
+        found = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    except msgspec.DecodeError:
+        return text
+    return bytes(found[_WRAPPED]).decode() if _WRAPPED in found else text
+
+
+@lru_cache(maxsize=64)
+def _fitted(schema: bytes) -> msgspec.Raw | None:
+    try:
+        return msgspec.Raw(msgspec.json.encode(fit(msgspec.json.decode(schema))))
+    except DoesNotFit:
+        return None
+
+
+def _system(request: ModelRequest, traits: Traits, *, answer: AnswerTool | None) -> list[Json]:
+    inside = (message.text for message in request.messages if message.role == "system")
+    blocks = [text_block(text) for text in (*request.system, *inside) if text.strip()]
+    if answer is not None and not traits.forced_tools:
+        blocks.append(text_block(f"Give the final answer by calling the tool {answer.name}."))
+    return blocks
+
+
+def _tools(request: ModelRequest, answer: AnswerTool | None) -> list[Json]:
+    tools = [_tool(spec) for spec in request.tools]
+    if answer is not None:
+        what = {"description": "Gives the final answer.", "input_schema": answer.schema}
+        tools.append({"name": answer.name, **what})
+    return tools
+
+
+def _tool(spec: ToolSpec) -> Json:
+    what = {"description": spec.description} if spec.description else {}
+    return {"name": spec.name, **what, "input_schema": _input_schema(bytes(spec.parameters))}
+
+
+@lru_cache(maxsize=512)
+def _input_schema(parameters: bytes) -> msgspec.Raw:
+    """Return a tool's schema with the type that the service insists on."""
+    schema = msgspec.json.decode(parameters)
+    if isinstance(schema, dict) and "type" not in schema:
+        return msgspec.Raw(msgspec.json.encode({"type": "object", **schema}))
+    return msgspec.Raw(parameters)
+
+
+def _choice(request: ModelRequest, traits: Traits, *, answer: AnswerTool | None) -> Json | None:
+    asked = request.tool_choice
+    if request.tools and asked.name is not None:
+        return {"type": "tool", "name": asked.name}
+    if answer is not None:
+        if not traits.forced_tools:
+            return None
+        if request.tools and asked.mode != "none":
+            return {"type": "any"}
+        return {"type": "tool", "name": answer.name, "disable_parallel_tool_use": True}
+    if not request.tools or asked.mode == "auto":
+        return None
+    return {"type": "any" if asked.mode == "required" else "none"}
+
+
+def _is_forced(choice: Json | None) -> bool:
+    return choice is not None and choice["type"] in {"any", "tool"}
+
+
+def _limit(request: ModelRequest, settings: AnthropicSettings) -> int | None:
+    limits = [n for n in (request.max_output_tokens, settings.max_output_tokens) if n is not None]
+    return min(limits) if limits else None
+
+
+def _default_limit(traits: Traits, thinking: Json | None) -> int:
+    budget: int = (thinking or {}).get("budget_tokens", 0)
+    return budget + (_OUTPUT_WITH_THINKING if traits.adaptive else _OUTPUT)
+
+
+def _thinking(
+    request: ModelRequest, traits: Traits, *, turns: list[Json], limit: int | None
+) -> Json | None:
+    """Return how to think: by effort where the model can, or by a budget that the limit allows."""
+    asked = request.reasoning
+    if not asked or not (traits.adaptive or traits.budget):
+        return None
+    if traits.adaptive and (isinstance(asked, str) or not traits.budget):
+        return {"type": "adaptive"}
+    if isinstance(asked, str):
+        budget = min(_BUDGETS[asked], limit // 2) if limit else _BUDGETS[asked]
+    else:
+        budget = max(asked, _LEAST_BUDGET)
+        budget = min(budget, limit - 1) if limit else budget
+    if budget < _LEAST_BUDGET or _goes_on_without_thinking(turns):
+        return None
+    return {"type": "enabled", "budget_tokens": budget}
+
+
+def _goes_on_without_thinking(turns: list[Json]) -> bool:
+    """Tell whether tools are at work for a turn that began unthinking: it has to end so, too."""
+    if turns[-1]["content"][0]["type"] != "tool_result":
+        return False
+    return turns[-2]["content"][0]["type"] not in THINKING_KINDS
+
+
+def _output_config(request: ModelRequest, traits: Traits, *, answer: AnswerTool | None) -> Json:
+    config: Json = {}
+    asked = request.reasoning
+    if asked and traits.adaptive and (isinstance(asked, str) or not traits.budget):
+        config["effort"] = effort_of(asked)
+    if request.schema is not None and answer is None:
+        schema = _fitted(bytes(request.schema.schema))
+        config["format"] = {"type": "json_schema", "schema": schema}
+    return config
+
+
+def _sampling(
+    request: ModelRequest, settings: AnthropicSettings, *, traits: Traits, thinking: Json | None
+) -> Json:
+    """Return temperature or top_p: newer models refuse both at once, or either."""
+    if not traits.sampling or settings.api_version != API_VERSION:
+        return {}
+    temperature, top_p = request.temperature, request.top_p
+    if thinking is not None:
+        return {"top_p": top_p} if (top_p or 0) >= _LEAST_TOP_P_BESIDE_THINKING else {}
+    if temperature is not None:
+        return {"temperature": min(max(temperature, 0.0), 1.0)}
+    return {} if top_p is None else {"top_p": top_p}
+
+
+def _mark(body: Json) -> None:
+    """Mark the ends of tools, system, history and the last turn: four marks are the most."""
+    for blocks in (body["tools"], body["system"]):
+        if blocks:
+            blocks[-1] = blocks[-1] | {"cache_control": _EPHEMERAL}
+    for turn in body["messages"][-2:]:
+        blocks = turn["content"]
+        ends = [n for n, block in enumerate(blocks) if block["type"] not in THINKING_KINDS]
+        if ends:
+            blocks[ends[-1]] = blocks[ends[-1]] | {"cache_control": _EPHEMERAL}

@@ -1,0 +1,1 @@
+"""The Gemini generateContent wire, as Google's Generative Language API speaks it."""

@@ -1,0 +1,182 @@
+"""`GeminiProvider`: one generateContent call, or one batch of embeddings; no policy, no retries."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+import msgspec
+
+from hermes.errors import ProviderError, ProviderUnavailable, StreamTruncated
+from hermes.message.ids import MakeId, make_id
+from hermes.net.client import NO_LIMIT, HttpClient, Response
+from hermes.net.errors import AnswerTooLarge, NetError
+from hermes.net.image_files import load_images
+from hermes.net.service_failure import MAX_ERROR_BYTES
+from hermes.net.sse_parser import SseParser
+from hermes.ports.pricing import estimated, priced
+from hermes.ports.provider import Embedding, ModelEvent, ModelRequest, ProviderInfo
+from hermes.providers.gemini.assembly import Assembly
+from hermes.providers.gemini.failures import failure
+from hermes.providers.gemini.settings import GeminiSettings, check
+from hermes.providers.gemini.wire import build_body, build_embedding_body
+
+_MAX_EMBEDDING_BYTES = 33_554_432
+# What one batchEmbedContents call takes at most.
+_MAX_BATCH = 100
+
+
+class _Vector(msgspec.Struct):
+    values: tuple[float, ...]
+
+
+class _Batch(msgspec.Struct):
+    embeddings: list[_Vector] = []
+
+
+class GeminiProvider:
+    """One configured service that speaks Gemini generateContent."""
+
+    def __init__(
+        self, settings: GeminiSettings, client: HttpClient, *, new_id: MakeId = make_id
+    ) -> None:
+        check(settings)
+        self._settings = settings
+        self._client = client
+        self._new_id = new_id
+        self._name = f"provider.{settings.name}"
+        self._headers = {"Content-Type": "application/json", **settings.headers}
+        if settings.api_key:
+            self._headers["x-goog-api-key"] = settings.api_key
+        self._info = ProviderInfo(
+            name=settings.name,
+            model=settings.model,
+            tools=settings.tools,
+            vision=settings.vision,
+            schema=settings.schema,
+            embeddings=settings.embedding_model is not None,
+            context_tokens=settings.context_tokens,
+            price_in_per_million=settings.price_in_per_million,
+            price_out_per_million=settings.price_out_per_million,
+            local=settings.is_on_this_machine,
+        )
+
+    @property
+    def info(self) -> ProviderInfo:
+        """What this service can do."""
+        return self._info
+
+    async def available(self) -> bool:
+        """Tell whether the service is enabled and has the key that its address needs."""
+        return self._settings.usable
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Run one call; closing the iterator closes its connection.
+
+        Time limits on output are the caller's; only connecting is limited here.
+        """
+        model = request.model or self._settings.model
+        resource = self._settings.resource_of(model)
+        url = self._settings.url_of(resource, "streamGenerateContent") + "?alt=sse"
+        body = await self._body(request)
+        assembly = Assembly(self._settings, model=model, sent_chars=len(body), make_id=self._new_id)
+        async with self._call(url, body, timeout_s=NO_LIMIT) as response:
+            parser = SseParser()
+            more = True
+            while more:
+                payloads, more = await self._read(response, parser, assembly=assembly)
+                for payload in payloads:
+                    for event in assembly.feed(payload, is_last=not more):
+                        yield event
+            yield assembly.end()
+
+    async def embed(self, texts: tuple[str, ...], *, model: str = "") -> Embedding:
+        """Return one vector for each text, asking in batches of the size that Gemini takes."""
+        chosen = model or self._settings.embedding_model or self._settings.model
+        resource = self._settings.resource_of(chosen)
+        vectors: list[tuple[float, ...]] = []
+        for start in range(0, len(texts), _MAX_BATCH):
+            vectors += await self._embed_batch(texts[start : start + _MAX_BATCH], resource)
+        # The service does not say what it counted.
+        tokens = sum(max(1, estimated(len(text))) for text in texts)
+        usage = priced(self._settings.embedding_rates, tokens_in=tokens, tokens_out=0)
+        return Embedding(tuple(vectors), usage, chosen)
+
+    async def close(self) -> None:
+        """Release nothing: the client belongs to the composition root."""
+
+    async def _embed_batch(
+        self, texts: tuple[str, ...], resource: str
+    ) -> Iterable[tuple[float, ...]]:
+        url = self._settings.url_of(resource, "batchEmbedContents")
+        body = build_embedding_body(texts, resource)
+        async with self._call(url, body, timeout_s=self._settings.embed_timeout_s) as response:
+            answer = await response.read(_MAX_EMBEDDING_BYTES)
+        try:
+            found = msgspec.json.decode(answer, type=_Batch).embeddings
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ProviderUnavailable(
+                f"{self._settings.name}: the service sent something that is no embeddings answer"
+            ) from error
+        if len(found) != len(texts):
+            raise ProviderUnavailable(
+                f"{self._settings.name}: expected {len(texts)} embeddings, the service sent"
+                f" {len(found)}; none of them is used"
+            )
+        return (vector.values for vector in found)
+
+    @asynccontextmanager
+    async def _call(self, url: str, body: bytes, *, timeout_s: float) -> AsyncIterator[Response]:
+        """Post `body` and give the answer, which is a 200; raise what anything else means."""
+        try:
+            async with self._client.request(
+                self._name,
+                "POST",
+                url,
+                headers=self._headers,
+                body=body,
+                timeout_s=timeout_s,
+                trusted=True,
+            ) as response:
+                if response.status != 200:
+                    raise await self._failure(response)
+                yield response
+        except NetError as error:
+            raise ProviderUnavailable(str(error)) from error
+
+    async def _body(self, request: ModelRequest) -> bytes:
+        images = await load_images(request) if self._settings.vision else {}
+        return build_body(request, self._settings, images=images)
+
+    async def _failure(self, response: Response) -> ProviderError:
+        try:
+            body = await response.read(MAX_ERROR_BYTES)
+        except AnswerTooLarge:
+            body = b""
+        return failure(
+            self._settings.name,
+            response.status,
+            headers=response.headers,
+            body=body,
+            secret=self._settings.api_key,
+        )
+
+    async def _read(
+        self, response: Response, parser: SseParser, *, assembly: Assembly
+    ) -> tuple[list[bytes], bool]:
+        """Return the next events and whether more may come.
+
+        Gemini hangs up behind the finish reason, its only end marker; what is late or lost behind it
+        is not missed.
+        """
+        try:
+            async with asyncio.timeout(self._settings.end_wait_s if assembly.ended else None):
+                chunk = await response.read_some()
+            return (parser.feed(chunk), True) if chunk else (parser.finish(), False)
+        except TimeoutError:
+            return [], False
+        except NetError as error:
+            if assembly.ended:
+                return [], False
+            if assembly.started:
+                raise StreamTruncated(f"{error}; the answer is not whole") from error
+            raise

@@ -1,0 +1,272 @@
+"""A model request as generateContent JSON: pure, no sockets, no files.
+
+Turns stay turns: every message is a content of its own, with the roles that Gemini knows (`user`
+and `model`); system blocks stand in `systemInstruction`, and the results of parallel calls share
+the one content that Gemini demands. A `ReasoningPart` of this dialect is a thought, or, with an
+`id`, the signature of another part: of the call with that id, of the text behind it (`NEXT`), or of
+nothing visible (`ALONE`).
+"""
+
+import base64
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+
+from hermes.message.chat import ChatMessage
+from hermes.message.parts import (
+    AudioPart,
+    FilePart,
+    ImagePart,
+    Media,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from hermes.ports.provider import ModelRequest, ToolChoice, ToolSpec
+from hermes.providers.gemini.schema import fitted
+from hermes.providers.gemini.settings import GeminiSettings, Thinking
+
+# Any: JSON objects on their way to the encoder.
+Json = dict[str, Any]
+Images = Mapping[str, str]
+
+DIALECT = "gemini"
+NEXT = "next"
+ALONE = "alone"
+# Gemini 3 refuses a call without signature; this is Google's word for calls it did not make.
+FOREIGN_SIGNATURE = "skip_thought_signature_validator"
+_NO_VISION = "[an image was attached; this model cannot see images]"
+_GONE = "[an image was attached; it is no longer available]"
+# Google's own translation of efforts for the models that count tokens.
+_BUDGETS = {"low": 1024, "medium": 8192, "high": 24_576}
+
+
+class _Object(msgspec.Struct):
+    """Any JSON object, to check that a text is one without building it."""
+
+
+def build_body(request: ModelRequest, settings: GeminiSettings, *, images: Images) -> bytes:
+    """Return the request's JSON; `images` maps the path of each image file to its base64 text."""
+    model = request.model or settings.model
+    thinking = settings.thinking_of(model)
+    look = _Look(images=images, vision=settings.vision, signs_calls=thinking == "level")
+    body: Json = {"contents": _contents(request.messages, look=look)}
+    system = [_text(block) for block in _system_blocks(request) if block]
+    if system:
+        body["systemInstruction"] = {"role": "user", "parts": system}
+    if request.tools:
+        body["tools"] = [{"functionDeclarations": [_declaration(spec) for spec in request.tools]}]
+        calling = _calling(request.tool_choice)
+        if calling is not None:
+            body["toolConfig"] = {"functionCallingConfig": calling}
+    generation = _generation(request, settings, thinking=thinking)
+    if generation:
+        body["generationConfig"] = generation
+    return msgspec.json.encode(body)
+
+
+def build_embedding_body(texts: Iterable[str], resource: str) -> bytes:
+    """Return the JSON of a batch of texts to embed."""
+    return msgspec.json.encode(
+        {
+            "requests": [
+                {"model": resource, "content": {"role": "user", "parts": [_text(text)]}}
+                for text in texts
+            ]
+        }
+    )
+
+
+class _Look(msgspec.Struct, frozen=True, kw_only=True):
+    """How messages are shown to one model."""
+
+    images: Images
+    vision: bool
+    signs_calls: bool
+
+
+def _contents(messages: Iterable[ChatMessage], *, look: _Look) -> list[Json]:
+    """Return the conversation; messages with nothing to send are left out."""
+    built: list[Json] = []
+    results: list[Json] | None = None
+    for message in messages:
+        if message.role == "system":
+            continue
+        parts = list(_parts(message, look=look))
+        if message.role != "tool":
+            results = None
+        elif results is not None:
+            results += parts
+            continue
+        else:
+            results = parts or None
+        if parts:
+            built.append(
+                {"role": "model" if message.role == "assistant" else "user", "parts": parts}
+            )
+    return built
+
+
+def _system_blocks(request: ModelRequest) -> Iterator[str]:
+    yield from request.system
+    for message in request.messages:
+        if message.role == "system":
+            # Gemini has no such role inside a conversation.
+            yield message.text
+
+
+def _parts(message: ChatMessage, *, look: _Look) -> Iterator[Json]:
+    if message.role == "assistant":
+        return _model_parts(message.parts, look=look)
+    if message.role == "tool":
+        return (_result(part) for part in message.parts if isinstance(part, ToolResultPart))
+    return (built for part in message.parts if (built := _user_part(part, look=look)))
+
+
+def _user_part(part: Part, *, look: _Look) -> Json | None:
+    if isinstance(part, TextPart):
+        return _text(part.text) if part.text else None
+    if isinstance(part, ImagePart):
+        return _image(part.media, images=look.images) if look.vision else _text(_NO_VISION)
+    if isinstance(part, AudioPart):
+        return _text(part.transcript or "[a sound was attached; it has no transcript]")
+    if isinstance(part, FilePart):
+        return _text(f"[a file was attached: {part.media.name or part.media.mime}]")
+    return None
+
+
+def _model_parts(parts: tuple[Part, ...], *, look: _Look) -> Iterator[Json]:
+    signatures = {p.id: p.signature for p in parts if isinstance(p, ReasoningPart) and _signs(p)}
+    # Of parallel calls Gemini signs, and checks, only the first.
+    missing = FOREIGN_SIGNATURE if look.signs_calls else None
+    pending: str | None = None
+    for part in parts:
+        if isinstance(part, ReasoningPart):
+            if part.dialect == DIALECT and part.id == NEXT:
+                pending = part.signature
+            else:
+                yield from _reasoning(part)
+        elif isinstance(part, ToolCallPart):
+            yield _signed(_call(part), signatures.get(part.id, missing))
+            missing = None
+        elif built := _user_part(part, look=look):
+            yield _signed(built, pending)
+            pending = None
+
+
+def _signs(part: ReasoningPart) -> bool:
+    return part.dialect == DIALECT and part.id is not None
+
+
+def _reasoning(part: ReasoningPart) -> Iterator[Json]:
+    """Yield the part where it is one of its own; what other services thought is not sent."""
+    if part.dialect != DIALECT:
+        return
+    if part.id is None:
+        yield _signed({"text": part.text, "thought": True}, part.signature)
+    elif part.id == ALONE:
+        yield _signed({"text": ""}, part.signature)
+
+
+def _signed(part: Json, signature: str | None) -> Json:
+    if signature is not None:
+        part["thoughtSignature"] = signature
+    return part
+
+
+def _call(part: ToolCallPart) -> Json:
+    return {"functionCall": {"id": part.id, "name": part.name, "args": _args(part.arguments)}}
+
+
+def _args(arguments: str) -> msgspec.Raw | Json:
+    try:
+        msgspec.json.decode(arguments, type=_Object)
+    except msgspec.DecodeError:
+        # Gemini takes only an object; what a model wrote instead must not be lost.
+        return {"arguments": arguments} if arguments.strip() else {}
+    return msgspec.Raw(arguments.encode())
+
+
+def _result(part: ToolResultPart) -> Json:
+    key = "error" if part.failed else "output"
+    return {
+        "functionResponse": {
+            "id": part.call_id,
+            "name": part.name,
+            "response": {key: part.text},
+        }
+    }
+
+
+def _image(media: Media, *, images: Images) -> Json:
+    # The file comes first: a platform's address may be private or short-lived.
+    data = images.get(media.path) if media.path else None
+    if data is not None:
+        return {"inlineData": {"mimeType": media.mime, "data": data}}
+    if media.url is None:
+        return _text(_GONE)
+    if media.url.startswith("data:"):
+        return {"inlineData": _inline(media.url, mime=media.mime)}
+    return {"fileData": {"mimeType": media.mime, "fileUri": media.url}}
+
+
+def _inline(url: str, *, mime: str) -> Json:
+    head, _, data = url.removeprefix("data:").partition(",")
+    if not head.endswith(";base64"):
+        data = base64.b64encode(unquote_to_bytes(data)).decode()
+    return {"mimeType": head.partition(";")[0] or mime, "data": data}
+
+
+def _text(text: str) -> Json:
+    return {"text": text}
+
+
+def _declaration(spec: ToolSpec) -> Json:
+    return {
+        "name": spec.name,
+        "description": spec.description,
+        "parametersJsonSchema": fitted(spec.parameters),
+    }
+
+
+def _calling(choice: ToolChoice) -> Json | None:
+    if choice.mode == "none":
+        return {"mode": "NONE"}
+    if choice.name is not None:
+        return {"mode": "ANY", "allowedFunctionNames": [choice.name]}
+    return {"mode": "ANY"} if choice.mode == "required" else None
+
+
+def _generation(request: ModelRequest, settings: GeminiSettings, *, thinking: Thinking) -> Json:
+    made: Json = {
+        "maxOutputTokens": _output_limit(request, settings),
+        "temperature": request.temperature,
+        "topP": request.top_p,
+        "stopSequences": list(request.stop) or None,
+        "thinkingConfig": _thinking(request.reasoning, kind=thinking),
+    }
+    if request.schema is not None:
+        made["responseMimeType"] = "application/json"
+        made["responseJsonSchema"] = fitted(request.schema.schema)
+    return {name: value for name, value in made.items() if value is not None}
+
+
+def _output_limit(request: ModelRequest, settings: GeminiSettings) -> int | None:
+    limits = [n for n in (request.max_output_tokens, settings.max_output_tokens) if n is not None]
+    return min(limits) if limits else None
+
+
+def _thinking(effort: str | int | None, *, kind: Thinking) -> Json | None:
+    if effort is None:
+        return None
+    if effort == 0:
+        return {"thinkingBudget": 0}
+    if isinstance(effort, int):
+        return {"includeThoughts": True, "thinkingBudget": effort}
+    if kind == "level":
+        return {"includeThoughts": True, "thinkingLevel": effort.upper()}
+    return {"includeThoughts": True, "thinkingBudget": _BUDGETS[effort]}

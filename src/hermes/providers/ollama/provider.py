@@ -1,0 +1,103 @@
+"""`OllamaProvider`: one chat with an Ollama server over the one HTTP client; no policy, no retries."""
+
+from collections.abc import AsyncGenerator
+
+from hermes.message.ids import MakeId, make_id
+from hermes.net.client import HttpClient
+from hermes.net.image_files import load_images
+from hermes.net.model_stream import Assembling, Endpoint, call_json, probe, stream_model
+from hermes.net.ndjson_parser import NdjsonParser
+from hermes.ports.provider import Embedding, ModelEvent, ModelRequest, ProviderInfo
+from hermes.providers.ollama.assembly import Assembly
+from hermes.providers.ollama.listing import read_embedding, read_tags
+from hermes.providers.ollama.settings import OllamaSettings, check
+from hermes.providers.ollama.wire import build_body, build_embedding
+
+_MAX_PROBE_BYTES = 4_194_304
+_MAX_EMBEDDING_BYTES = 268_435_456
+
+
+class OllamaProvider:
+    """One configured Ollama server."""
+
+    def __init__(
+        self, settings: OllamaSettings, client: HttpClient, *, new_id: MakeId = make_id
+    ) -> None:
+        check(settings)
+        self._settings = settings
+        self._client = client
+        self._new_id = new_id
+        self._chat = self._endpoint("/api/chat")
+        self._embed = self._endpoint("/api/embed")
+        self._tags = self._endpoint("/api/tags")
+        self._info = ProviderInfo(
+            name=settings.name,
+            model=settings.model,
+            tools=settings.tools,
+            vision=settings.vision,
+            schema=True,
+            embeddings=True,
+            context_tokens=settings.context_tokens,
+            price_in_per_million=settings.price_in_per_million,
+            price_out_per_million=settings.price_out_per_million,
+            local=settings.is_on_this_machine,
+        )
+
+    @property
+    def info(self) -> ProviderInfo:
+        """What this server can do."""
+        return self._info
+
+    async def available(self) -> bool:
+        """Tell whether the server is enabled, answers in time and has at least one model."""
+        settings = self._settings
+        if not settings.enabled:
+            return False
+        answer = await probe(
+            self._client, self._tags, timeout_s=settings.probe_timeout_s, limit=_MAX_PROBE_BYTES
+        )
+        return answer is not None and bool(read_tags(answer))
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Run one call; closing the iterator closes its connection."""
+        return stream_model(
+            self._client, self._chat, prepare=lambda: self._prepare(request), parser=NdjsonParser()
+        )
+
+    async def embed(self, texts: tuple[str, ...], *, model: str) -> Embedding:
+        """Return one vector for each text; an empty `model` takes the configured one."""
+        settings = self._settings
+        chosen = model or settings.embedding_model
+        answer = await call_json(
+            self._client,
+            self._embed,
+            body=build_embedding(texts, chosen),
+            timeout_s=settings.embed_timeout_s,
+            limit=_MAX_EMBEDDING_BYTES,
+        )
+        return read_embedding(answer, settings, texts=texts, model=chosen)
+
+    async def close(self) -> None:
+        """Release nothing: the client belongs to the composition root."""
+
+    async def _prepare(self, request: ModelRequest) -> tuple[bytes, Assembling]:
+        settings = self._settings
+        images = await load_images(request) if settings.vision else {}
+        body = build_body(request, settings, images=images)
+        return body, Assembly(settings, sent_chars=len(body), make_id=self._new_id)
+
+    def _endpoint(self, path: str) -> Endpoint:
+        settings = self._settings
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/x-ndjson, application/json",
+            **settings.headers,
+        }
+        if settings.api_key:
+            headers["Authorization"] = f"Bearer {settings.api_key}"
+        return Endpoint(
+            provider=settings.name,
+            url=settings.base_url.rstrip("/") + path,
+            headers=headers,
+            secret=settings.api_key,
+        )

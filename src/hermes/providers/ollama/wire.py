@@ -1,0 +1,187 @@
+"""A model request as the JSON of Ollama's /api/chat: pure, no sockets, no files.
+
+What the server has no way for is refused by name here, never left out in silence.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from hermes.errors import ProviderRejected
+from hermes.message.chat import ChatMessage
+from hermes.message.parts import (
+    AudioPart,
+    FilePart,
+    ImagePart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    text_of,
+)
+from hermes.ports.provider import ModelRequest, ToolSpec
+from hermes.providers.ollama.settings import OllamaSettings
+
+# Any: JSON objects on their way to the encoder.
+Json = dict[str, Any]
+Images = Mapping[str, str]
+
+DIALECT = "ollama"
+_NO_VISION = "[an image was attached; this model cannot see images]"
+_GONE = "[an image was attached; it is no longer available]"
+
+
+def build_body(request: ModelRequest, settings: OllamaSettings, *, images: Images) -> bytes:
+    """Return the request's JSON; `images` maps the path of each image file to its base64."""
+    model = request.model or settings.model
+    body: Json = {
+        "model": model,
+        "messages": _messages(request, images=images if settings.vision else None),
+        "stream": True,
+        "options": _options(request, settings),
+    }
+    tools = _tools(request, settings)
+    if tools:
+        body["tools"] = tools
+    if request.schema is not None:
+        body["format"] = request.schema.schema
+    if request.reasoning is not None:
+        body["think"] = _thinking(request, settings, model=model)
+    return msgspec.json.encode(body)
+
+
+def build_embedding(texts: tuple[str, ...], model: str) -> bytes:
+    """Return the JSON that asks /api/embed for the vectors of `texts`."""
+    return msgspec.json.encode({"model": model, "input": texts})
+
+
+def _options(request: ModelRequest, settings: OllamaSettings) -> Json:
+    options: Json = {"num_ctx": settings.context_tokens}
+    limits = [n for n in (request.max_output_tokens, settings.max_output_tokens) if n is not None]
+    if limits:
+        options["num_predict"] = min(limits)
+    if request.temperature is not None:
+        options["temperature"] = request.temperature
+    if request.top_p is not None:
+        options["top_p"] = request.top_p
+    if request.stop:
+        options["stop"] = request.stop
+    return options
+
+
+def _tools(request: ModelRequest, settings: OllamaSettings) -> list[Json]:
+    choice = request.tool_choice
+    if not request.tools or (choice.mode == "none" and choice.name is None):
+        return []  # the wire has no "none"; a model that knows no tools uses none
+    if choice.name is not None or choice.mode == "required":
+        raise ProviderRejected(
+            f"{settings.name}: Ollama cannot be made to use a tool; leave the choice to the model,"
+            " or ask for a JSON schema"
+        )
+    return [_tool(spec) for spec in request.tools]
+
+
+def _tool(spec: ToolSpec) -> Json:
+    return {
+        "type": "function",
+        "function": {
+            "name": spec.name,
+            "description": spec.description,
+            "parameters": spec.parameters,
+        },
+    }
+
+
+def _thinking(request: ModelRequest, settings: OllamaSettings, *, model: str) -> bool | str:
+    wanted = request.reasoning
+    if isinstance(wanted, str) and model.startswith(settings.effort_models):
+        return wanted
+    return wanted != 0
+
+
+def _messages(request: ModelRequest, *, images: Images | None) -> list[Json]:
+    built: list[Json] = [{"role": "system", "content": block} for block in request.system if block]
+    for message in request.messages:
+        built.extend(_wire_messages(message, images=images))
+    return built
+
+
+def _wire_messages(message: ChatMessage, *, images: Images | None) -> Iterator[Json]:
+    if message.role == "tool":
+        for part in message.parts:
+            if isinstance(part, ToolResultPart):
+                yield {
+                    "role": "tool",
+                    "content": part.text,
+                    "tool_name": part.name,
+                    "tool_call_id": part.call_id,
+                }
+    elif message.role == "assistant":
+        yield _assistant(message)
+    else:
+        yield _shown(message, images=images)
+
+
+def _assistant(message: ChatMessage) -> Json:
+    told: Json = {"role": "assistant", "content": text_of(message.parts)}
+    calls = [
+        {"id": part.id, "function": {"name": part.name, "arguments": _arguments(part.arguments)}}
+        for part in message.parts
+        if isinstance(part, ToolCallPart)
+    ]
+    if not calls:
+        return told
+    told["tool_calls"] = calls
+    thought = "".join(
+        part.text
+        for part in message.parts
+        if isinstance(part, ReasoningPart) and part.dialect == DIALECT
+    )
+    return {**told, "thinking": thought} if thought else told
+
+
+def _arguments(text: str) -> msgspec.Raw | Json:
+    """Return the arguments as the object that the wire wants; other text is kept inside one."""
+    try:
+        found = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        found = None
+    return msgspec.Raw(text.encode()) if isinstance(found, dict) else {"arguments": text}
+
+
+def _shown(message: ChatMessage, *, images: Images | None) -> Json:
+    words: list[str] = []
+    pictures: list[str] = []
+    for part in message.parts:
+        picture = _picture(part, images=images)
+        if picture is not None:
+            pictures.append(picture)
+        else:
+            words.append(_words(part, sees=images is not None))
+    told: Json = {"role": message.role, "content": "\n".join(words)}
+    return {**told, "images": pictures} if pictures else told
+
+
+def _picture(part: Part, *, images: Images | None) -> str | None:
+    if images is None or not isinstance(part, ImagePart) or part.media.path is None:
+        return None
+    return images.get(part.media.path)
+
+
+def _words(part: Part, *, sees: bool) -> str:
+    if isinstance(part, TextPart):
+        return part.text
+    if isinstance(part, ImagePart):
+        return _unseen(part) if sees else _NO_VISION
+    if isinstance(part, AudioPart):
+        return part.transcript or "[a sound was attached; it has no transcript]"
+    if isinstance(part, FilePart):
+        return f"[a file was attached: {part.media.name or part.media.mime}]"
+    return ""
+
+
+def _unseen(part: ImagePart) -> str:
+    """Return what stands for an image whose bytes are not here: the server fetches none."""
+    return f"[an image is at {part.media.url}]" if part.media.url else _GONE

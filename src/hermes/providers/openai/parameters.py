@@ -1,0 +1,110 @@
+"""The parameters of a chat-completions body: limits, tools, schema, reasoning; pure.
+
+What a service has no way for is refused by name here, never left out in silence.
+"""
+
+from typing import Any
+
+from hermes.errors import ProviderRejected
+from hermes.ports.effort import effort_of
+from hermes.ports.provider import ModelRequest, ToolChoice, ToolSpec
+from hermes.providers.openai.settings import OpenAISettings
+
+# Any: JSON objects on their way to the encoder.
+Json = dict[str, Any]
+
+_STREAM_OPTIONS = {"include_usage": True}
+
+
+def build_parameters(request: ModelRequest, settings: OpenAISettings) -> Json:
+    """Return everything of the body beside the model and the messages."""
+    quirks = settings.rules
+    body: Json = {"stream": True, **quirks.extra}
+    if quirks.stream_options:
+        body["stream_options"] = _STREAM_OPTIONS
+    limit = _output_limit(request, settings)
+    if limit is not None:
+        body[quirks.output_limit] = limit
+    if request.temperature is not None:
+        body["temperature"] = request.temperature
+    if request.top_p is not None:
+        body["top_p"] = request.top_p
+    if request.stop:
+        body["stop"] = request.stop
+    if request.tools:
+        body.update(_tools(request, settings))
+    if request.schema is not None:
+        body["response_format"] = _format(request, settings)
+    if request.reasoning is not None:
+        body.update(_reasoning(request, settings))
+    return body
+
+
+def _output_limit(request: ModelRequest, settings: OpenAISettings) -> int | None:
+    limits = [n for n in (request.max_output_tokens, settings.max_output_tokens) if n is not None]
+    return min(limits) if limits else None
+
+
+def _tools(request: ModelRequest, settings: OpenAISettings) -> Json:
+    body: Json = {"tools": [_tool(spec) for spec in request.tools]}
+    choice = request.tool_choice
+    if choice.name is not None:
+        body["tool_choice"] = _named(choice.name)
+    elif choice.mode == "required" and not settings.rules.required_tools:
+        body["tool_choice"] = _only_tool(request, settings)
+    elif choice != ToolChoice():
+        body["tool_choice"] = choice.mode
+    return body
+
+
+def _tool(spec: ToolSpec) -> Json:
+    return {
+        "type": "function",
+        "function": {
+            "name": spec.name,
+            "description": spec.description,
+            "parameters": spec.parameters,
+        },
+    }
+
+
+def _named(name: str) -> Json:
+    return {"type": "function", "function": {"name": name}}
+
+
+def _only_tool(request: ModelRequest, settings: OpenAISettings) -> Json:
+    """Return the choice of the only tool there is, which is the same as requiring one."""
+    if len(request.tools) == 1:
+        return _named(request.tools[0].name)
+    raise ProviderRejected(
+        f"{settings.name}: the service cannot be made to use one of {len(request.tools)} tools;"
+        " name one, or leave the choice to the model"
+    )
+
+
+def _format(request: ModelRequest, settings: OpenAISettings) -> Json:
+    schema = request.schema
+    if schema is None or not settings.rules.schema:
+        raise ProviderRejected(
+            f"{settings.name}: the service does not hold answers to a JSON schema; ask in words or"
+            " by a tool, and check the answer"
+        )
+    inner = {"name": schema.name, "schema": schema.schema, "strict": schema.strict}
+    return {"type": "json_schema", "json_schema": inner}
+
+
+def _reasoning(request: ModelRequest, settings: OpenAISettings) -> Json:
+    wanted, way = request.reasoning, settings.rules.reasoning
+    if wanted is None or way == "none":
+        # A wish, not a rule: a service without a word for it thinks as much as it sees fit.
+        return {}
+    if way == "reasoning_object":
+        budget = isinstance(wanted, int)
+        return {"reasoning": {"max_tokens": wanted} if budget else {"effort": wanted}}
+    if way == "enable_thinking":
+        found: Json = {"enable_thinking": True}
+        return found | ({"thinking_budget": wanted} if isinstance(wanted, int) else {})
+    if way == "thinking":
+        return {"thinking": {"type": "enabled"}}
+    effort: Json = {"reasoning_effort": effort_of(wanted)}
+    return {"thinking": {"type": "enabled"}, **effort} if way == "thinking_effort" else effort

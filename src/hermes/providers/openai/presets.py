@@ -1,0 +1,93 @@
+"""The services that speak chat completions, as data: their address, key and departures from OpenAI.
+
+Read from `presets.toml` once. The wire and the assembly ask a `Quirks` value what a service wants;
+nothing there knows a service by its name.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+
+class Quirks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a service departs from others that speak the same wire.
+
+    `output_limit` is the name of the output limit. Without `stream_options` the service refuses
+    that field; without `tools`, `schema` or `required_tools` it has none of its own.
+    `reasoning` is how effort is asked for; `reasoning_back` is the field in which the service wants
+    its reasoning back. `tool_ids` "nine" means that it refuses ids other than nine letters and
+    digits. `one_system_message` is for servers whose templates take no second one. `cache_marks`
+    are explicit marks for a prompt cache; `extra` goes into every body. `any_embedding_model` says
+    that it embeds with whatever model it serves, `embed_batch` texts at a time. With `probe` it is
+    asked whether it is there before it counts as available.
+    """
+
+    output_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    stream_options: bool = True
+    tools: bool = True
+    required_tools: bool = True
+    schema: bool = True
+    reasoning: Literal[
+        "effort", "thinking_effort", "thinking", "enable_thinking", "reasoning_object", "none"
+    ] = "effort"
+    reasoning_back: Literal["reasoning_content", "reasoning_details"] | None = None
+    tool_ids: Literal["any", "nine"] = "any"
+    one_system_message: bool = False
+    cache_marks: bool = False
+    # Any: JSON values on their way to the encoder.
+    extra: Mapping[str, Any] = {}
+    any_embedding_model: bool = False
+    embed_batch: int = 2048
+    probe: bool = False
+
+
+class Preset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One known service; `vision` speaks of its default model, an empty one has to be named."""
+
+    name: str
+    label: str
+    base_url: str
+    model: str
+    key_variable: str | None = None
+    headers: Mapping[str, str] = {}
+    vision: bool = True
+    embedding_model: str | None = None
+    quirks: Quirks = Quirks()
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether the service refuses calls without a key."""
+        return self.key_variable is not None
+
+
+PLAIN = Quirks()
+
+
+@cache
+def presets() -> Mapping[str, Preset]:
+    """Return every known service by name."""
+    text = files(__package__).joinpath("presets.toml").read_text(encoding="utf-8")
+    tables = tomllib.loads(text)
+    return {
+        name: msgspec.convert({"name": name, **table}, Preset) for name, table in tables.items()
+    }
+
+
+@cache
+def preset_for(base_url: str, name: str = "") -> Preset | None:
+    """Return the service at `base_url`, or the self-hosted one that `name` stands for.
+
+    A cloud is known by its host, whatever a provider is called; a server of one's own can be at
+    any address, so only its name can tell.
+    """
+    host = urlsplit(base_url).hostname
+    for preset in presets().values():
+        if preset.needs_key and urlsplit(preset.base_url).hostname == host:
+            return preset
+    named = presets().get(name)
+    return named if named is not None and not named.needs_key else None

@@ -1,0 +1,215 @@
+"""The events of a streamed Responses call put together again: pure, no sockets.
+
+Deltas leave as they come; what is kept is taken from the finished items, and the end is told only
+after the service called the response completed or incomplete.
+"""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable, StreamTruncated
+from hermes.message.ids import MakeId
+from hermes.message.parts import Part, ToolCallPart
+from hermes.message.reply import Usage
+from hermes.net.service_failure import mask
+from hermes.ports.pricing import counted, estimated, priced
+from hermes.ports.provider import (
+    CallEnd,
+    ModelEvent,
+    ReasoningDelta,
+    StopReason,
+    TextDelta,
+    ToolCallDelta,
+)
+from hermes.providers.openai_responses.events import (
+    Event,
+    Item,
+    Problem,
+    WireResponse,
+    decode_event,
+)
+from hermes.providers.openai_responses.items import parts_of, refuses
+from hermes.providers.openai_responses.settings import ResponsesSettings
+
+_DONE = b"[DONE]"
+_SUMMARY_BREAK = "\n\n"
+# The request itself is at fault: no other candidate of this wire would take it either.
+_REJECTED = frozenset(
+    {
+        "bio_policy",
+        "data_residency_mismatch",
+        "empty_image_file",
+        "failed_to_download_image",
+        "image_content_policy_violation",
+        "image_file_not_found",
+        "image_file_too_large",
+        "image_parse_error",
+        "image_too_large",
+        "image_too_small",
+        "invalid_base64_image",
+        "invalid_image",
+        "invalid_image_format",
+        "invalid_image_mode",
+        "invalid_image_url",
+        "invalid_prompt",
+        "unsupported_image_media_type",
+    }
+)
+
+
+class Assembly:
+    """One call's answer in the making; `sent_chars` is the size of what was asked."""
+
+    def __init__(self, settings: ResponsesSettings, *, sent_chars: int, make_id: MakeId) -> None:
+        self._settings = settings
+        self._sent_chars = sent_chars
+        self._make_id = make_id
+        self._items: dict[int, Item] = {}
+        self._calls: dict[int, int] = {}
+        self._written = 0
+        self._thinking = False
+        self._model = settings.model
+        self._last: WireResponse | None = None
+        self._cut: str | None = None
+        self._takes: dict[str, Callable[[Event], Sequence[ModelEvent]]] = {
+            "response.created": self._begin,
+            "response.output_text.delta": self._text,
+            "response.refusal.delta": self._text,
+            "response.reasoning_summary_part.added": self._summary_part,
+            "response.reasoning_summary_text.delta": self._thought,
+            "response.reasoning_text.delta": self._thought,
+            "response.output_item.added": self._added,
+            "response.function_call_arguments.delta": self._arguments,
+            "response.output_item.done": self._finished,
+            "response.completed": self._complete,
+            "response.incomplete": self._incomplete,
+            "response.failed": self._fail,
+            "error": self._fail,
+        }
+        self.done = False
+
+    @property
+    def ended(self) -> bool:
+        """Whether the service has said that the answer is whole."""
+        return self._last is not None
+
+    @property
+    def started(self) -> bool:
+        """Whether anything of the answer has arrived."""
+        return bool(self._written or self._calls)
+
+    def feed(self, payload: bytes) -> Sequence[ModelEvent]:
+        """Take one event's payload and return what it adds to the visible stream."""
+        if payload == _DONE:
+            self.done = True
+            return ()
+        try:
+            event = decode_event(payload)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._broken("sent something that is no event of a response") from error
+        take = self._takes.get(event.type)
+        return take(event) if take is not None else ()
+
+    def end(self) -> CallEnd:
+        """Return the whole answer; raise `StreamTruncated` when its end was never announced."""
+        last = self._last
+        if last is None:
+            raise StreamTruncated(
+                f"{self._settings.name}: the stream of {self._model} ended without its end event;"
+                " the answer is not whole"
+            )
+        # Some servers leave the output out of their last event; the items came one by one before.
+        items = last.output or [item for _, item in sorted(self._items.items())]
+        parts = parts_of(items, cut=self._cut is not None, make_id=self._make_id)
+        return CallEnd(parts, self._stop_reason(parts, items), self._measure(last), self._model)
+
+    def _begin(self, event: Event) -> Sequence[ModelEvent]:
+        if event.response is not None and event.response.model:
+            self._model = event.response.model
+        return ()
+
+    def _text(self, event: Event) -> Sequence[ModelEvent]:
+        if not event.delta:
+            return ()
+        self._written += len(event.delta)
+        return (TextDelta(event.delta),)
+
+    def _summary_part(self, _event: Event) -> Sequence[ModelEvent]:
+        return (ReasoningDelta(_SUMMARY_BREAK),) if self._thinking else ()
+
+    def _thought(self, event: Event) -> Sequence[ModelEvent]:
+        if not event.delta:
+            return ()
+        self._thinking = True
+        self._written += len(event.delta)
+        return (ReasoningDelta(event.delta),)
+
+    def _added(self, event: Event) -> Sequence[ModelEvent]:
+        item = event.item
+        if item is None or item.type != "function_call":
+            return ()
+        position = self._calls[event.output_index] = len(self._calls)
+        call_id = item.call_id or item.id or ""
+        return (ToolCallDelta(position, call_id, item.name or "", item.arguments or ""),)
+
+    def _arguments(self, event: Event) -> Sequence[ModelEvent]:
+        position = self._calls.get(event.output_index)
+        if position is None or not event.delta:
+            return ()
+        self._written += len(event.delta)
+        return (ToolCallDelta(position, arguments=event.delta),)
+
+    def _finished(self, event: Event) -> Sequence[ModelEvent]:
+        if event.item is not None:
+            self._items[event.output_index] = event.item
+        return ()
+
+    def _complete(self, event: Event) -> Sequence[ModelEvent]:
+        self._begin(event)
+        self._last = event.response or WireResponse()
+        self.done = True
+        return ()
+
+    def _incomplete(self, event: Event) -> Sequence[ModelEvent]:
+        self._complete(event)
+        details = event.response.incomplete_details if event.response is not None else None
+        self._cut = (details.reason if details is not None else None) or "unknown"
+        return ()
+
+    def _fail(self, event: Event) -> Sequence[ModelEvent]:
+        inner = event.response.error if event.response is not None else event.error
+        problem = inner or Problem(event.code, event.message)
+        told = mask(problem.message or "it gave no reason", secret=self._settings.api_key)
+        if problem.code in _REJECTED and not self.started:
+            raise ProviderRejected(f"{self._settings.name}: the service refused: {told}")
+        raise self._broken(f"reported an error inside the stream: {told}")
+
+    def _stop_reason(self, parts: tuple[Part, ...], items: list[Item]) -> StopReason:
+        if self._cut == "content_filter":
+            return "refusal"
+        if self._cut is not None:
+            return "length"
+        if any(isinstance(part, ToolCallPart) for part in parts):
+            return "tool_calls"
+        return "refusal" if refuses(items) else "end"
+
+    def _measure(self, last: WireResponse) -> Usage:
+        usage, rates = last.usage, self._settings.rates
+        if usage is None:
+            # A server that counts nothing must not make budgets believe that nothing was used.
+            return priced(
+                rates, tokens_in=estimated(self._sent_chars), tokens_out=estimated(self._written)
+            )
+        details_in, details_out = usage.input_tokens_details, usage.output_tokens_details
+        return priced(
+            rates,
+            tokens_in=counted(usage.input_tokens),
+            tokens_out=counted(usage.output_tokens),
+            cached_in=counted(details_in.cached_tokens if details_in else None),
+            reasoning_out=counted(details_out.reasoning_tokens if details_out else None),
+        )
+
+    def _broken(self, what: str) -> ProviderError:
+        text = f"{self._settings.name}: the service {what}; the answer is not whole"
+        return StreamTruncated(text) if self.started else ProviderUnavailable(text)

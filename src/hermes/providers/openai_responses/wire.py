@@ -1,0 +1,203 @@
+"""A model request as the JSON of a Responses call: pure, no sockets, no files.
+
+Nothing is kept at the service (`store` is false): every call carries its whole conversation as
+items, the service's own sealed reasoning among them.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from hermes.errors import ProviderRejected
+from hermes.message.chat import ChatMessage
+from hermes.message.parts import (
+    AudioPart,
+    FilePart,
+    ImagePart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from hermes.ports.effort import effort_of
+from hermes.ports.provider import ModelRequest, ToolChoice
+from hermes.providers.openai_responses.settings import ResponsesSettings
+
+# Any: JSON objects on their way to the encoder.
+Json = dict[str, Any]
+Images = Mapping[str, str]
+
+DIALECT = "responses"
+_SEALED = "reasoning.encrypted_content"
+_LEAST_OUTPUT_TOKENS = 16
+_NO_VISION = "[an image was attached; this model cannot see images]"
+_GONE = "[an image was attached; it is no longer available]"
+
+
+def build_body(request: ModelRequest, settings: ResponsesSettings, *, images: Images) -> bytes:
+    """Return the request's JSON; `images` maps the path of each image file to its data URL."""
+    model = request.model or settings.model
+    shown = images if settings.vision else None
+    first, *others = [block for block in request.system if block] or [""]
+    body: Json = {
+        "model": model,
+        "input": [*_blocks(others), *_items(request.messages, images=shown)],
+        "stream": True,
+        "store": False,
+    }
+    if first:
+        body["instructions"] = first
+    if request.reasoning is not None or settings.reasons(model):
+        body["include"] = [_SEALED]
+    body.update(_sampling(request, settings))
+    body.update(_tools(request))
+    return msgspec.json.encode(body)
+
+
+def _blocks(blocks: list[str]) -> Iterator[Json]:
+    """Yield the blocks that stand beside the instructions, each as its own message."""
+    for block in blocks:
+        yield {"role": "system", "content": block}
+
+
+def _sampling(request: ModelRequest, settings: ResponsesSettings) -> Json:
+    if request.stop:
+        raise ProviderRejected(
+            f"{settings.name}: the Responses wire has no stop sequences; leave them out, or reach"
+            " the model over chat completions (kind: openai)"
+        )
+    body: Json = {}
+    limits = [n for n in (request.max_output_tokens, settings.max_output_tokens) if n is not None]
+    if limits:
+        # The service refuses less.
+        body["max_output_tokens"] = max(_LEAST_OUTPUT_TOKENS, min(limits))
+    if request.temperature is not None:
+        body["temperature"] = request.temperature
+    if request.top_p is not None:
+        body["top_p"] = request.top_p
+    if request.reasoning is not None:
+        body["reasoning"] = _reasoning(request.reasoning, settings)
+    if request.schema is not None:
+        body["text"] = {
+            "format": {
+                "type": "json_schema",
+                "name": request.schema.name,
+                "schema": request.schema.schema,
+                "strict": request.schema.strict,
+            }
+        }
+    return body
+
+
+def _reasoning(wanted: Any, settings: ResponsesSettings) -> Json:
+    found: Json = {"effort": effort_of(wanted)}
+    if settings.reasoning_summary is not None:
+        found["summary"] = settings.reasoning_summary
+    return found
+
+
+def _tools(request: ModelRequest) -> Json:
+    if not request.tools:
+        return {}
+    body: Json = {
+        "tools": [
+            {
+                "type": "function",
+                "name": spec.name,
+                "description": spec.description,
+                "parameters": spec.parameters,
+                # Strict is the default here, and few schemas fit it.
+                "strict": False,
+            }
+            for spec in request.tools
+        ]
+    }
+    choice = request.tool_choice
+    if choice.name is not None:
+        body["tool_choice"] = {"type": "function", "name": choice.name}
+    elif choice != ToolChoice():
+        body["tool_choice"] = choice.mode
+    return body
+
+
+def _items(messages: tuple[ChatMessage, ...], *, images: Images | None) -> Iterator[Json]:
+    for message in messages:
+        if message.role == "assistant":
+            yield from _said(message.parts)
+        elif message.role == "tool":
+            yield from _results(message.parts)
+        else:
+            yield {"role": message.role, "content": _content(message.parts, images=images)}
+
+
+def _said(parts: tuple[Part, ...]) -> Iterator[Json]:
+    """Yield what the model said, thought and called, in its order."""
+    thought: Json | None = None
+    for part in parts:
+        if isinstance(part, ReasoningPart):
+            if part.dialect != DIALECT:
+                continue
+            if thought is None or thought["id"] != part.id:
+                thought = _thought(part)
+                yield thought
+            elif part.text:
+                thought["summary"].append(_summary(part.text))
+        elif isinstance(part, TextPart):
+            yield {"role": "assistant", "content": part.text}
+        elif isinstance(part, ToolCallPart):
+            yield {
+                "type": "function_call",
+                "call_id": part.id,
+                "name": part.name,
+                "arguments": part.arguments,
+            }
+
+
+def _thought(part: ReasoningPart) -> Json:
+    return {
+        "type": "reasoning",
+        "id": part.id,
+        "summary": [_summary(part.text)] if part.text else [],
+        "encrypted_content": part.sealed,
+    }
+
+
+def _summary(text: str) -> Json:
+    return {"type": "summary_text", "text": text}
+
+
+def _results(parts: tuple[Part, ...]) -> Iterator[Json]:
+    for part in parts:
+        if isinstance(part, ToolResultPart):
+            yield {"type": "function_call_output", "call_id": part.call_id, "output": part.text}
+
+
+def _content(parts: tuple[Part, ...], *, images: Images | None) -> str | list[Json]:
+    if len(parts) == 1 and isinstance(parts[0], TextPart):
+        return parts[0].text
+    return [_block(part, images=images) for part in parts]
+
+
+def _block(part: Part, *, images: Images | None) -> Json:
+    if isinstance(part, ImagePart):
+        return _image(part, images=images) if images is not None else _text(_NO_VISION)
+    if isinstance(part, AudioPart):
+        return _text(part.transcript or "[a sound was attached; it has no transcript]")
+    if isinstance(part, FilePart):
+        return _text(f"[a file was attached: {part.media.name or part.media.mime}]")
+    return _text(part.text if isinstance(part, TextPart) else "")
+
+
+def _image(part: ImagePart, *, images: Images) -> Json:
+    # The file comes first: a platform's address may be private or short-lived.
+    source = images.get(part.media.path) if part.media.path else None
+    source = source or part.media.url
+    if source is None:
+        return _text(_GONE)
+    return {"type": "input_image", "image_url": source, "detail": "auto"}
+
+
+def _text(text: str) -> Json:
+    return {"type": "input_text", "text": text}

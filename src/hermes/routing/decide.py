@@ -1,0 +1,181 @@
+"""The decision: from what a call needs and what providers offer to an explained plan.
+
+A model that was named comes first: for the call, for the session, for the agent. Otherwise a tier
+walks its chain, and everyone else the decision tree. The demonstration model is the last resort.
+Pure: availability was asked before, nothing is asked here.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from hermes.errors import ProviderUnavailable
+from hermes.routing.complexity import complexity_of
+from hermes.routing.draft import Draft, Found
+from hermes.routing.fitness import AT_HOME, needs_of
+from hermes.routing.plan import Ask, Candidate, Dropped, Offer, Plan
+from hermes.routing.policy import Policy
+from hermes.routing.tasks import task_of
+
+AUTO = "auto"
+_LAST_RESORT = "last resort: the demonstration model"
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan with what it was decided by; `problem` says why when there is no candidate."""
+
+    plan: Plan
+    complexity: float | None = None
+    task: str | None = None
+    problem: str | None = None
+
+
+def make_plan(ask: Ask, offers: Sequence[Offer], *, policy: Policy) -> Plan:
+    """Return the plan for a call; raises `ProviderUnavailable` when no model can serve it."""
+    decision = decide(ask, offers, policy=policy)
+    if decision.problem is not None:
+        raise ProviderUnavailable(decision.problem)
+    return decision.plan
+
+
+def decide(ask: Ask, offers: Sequence[Offer], *, policy: Policy) -> Decision:
+    """Return the decision for a call, also when it ends without a candidate."""
+    draft = Draft(ask, offers, policy=policy)
+    named = _strongest(ask)
+    if named is not None:
+        return _named(draft, named[1], rule=named[0])
+    if ask.tier is not None and ask.tier not in policy.tiers:
+        return _unknown_tier(ask.tier, policy)
+    if ask.tier is not None:
+        _walk_chain(draft, ask.tier)
+        return _finished(draft, f"not in the chain of tier {ask.tier}")
+    _walk_tree(draft)
+    return _finished(draft, "no rule names it")
+
+
+def _strongest(ask: Ask) -> tuple[str, str] | None:
+    """Return who named a model, and which; None when all leave it to the rules."""
+    if ask.model is not None and ask.model != AUTO:
+        return "explicit model", ask.model
+    if ask.session_model is not None and ask.session_model != AUTO:
+        return "session override", ask.session_model
+    return None if ask.default_model == AUTO else ("configured model", ask.default_model)
+
+
+def _named(draft: Draft, model: str, *, rule: str) -> Decision:
+    """A model that somebody named is the only candidate: nobody gets another one unasked."""
+    found = draft.find_named(draft.policy.models.get(model, model)) or draft.find(model)
+    if not found:
+        known = ", ".join(draft.by_name) or "none"
+        text = f"there is no provider for the {rule} {model!r}; known providers: {known}"
+        return Decision(plan=Plan(()), problem=f"{text}; name one of them as provider:model")
+    refused = [(offer.info.name, reason) for offer, _ in found if (reason := _away(draft, offer))]
+    if len(refused) == len(found):
+        dropped = tuple(Dropped(name, reason) for name, reason in refused)
+        told = "; ".join(f"{name}: {reason}" for name, reason in refused)
+        text = f"the {rule} {model!r} cannot be used now ({told}); name another model, or auto"
+        return Decision(plan=Plan((), dropped), problem=text)
+    return Decision(plan=_only(draft, found, rule=f"{rule} {draft.policy.told(model)}"))
+
+
+def _only(draft: Draft, found: Found, *, rule: str) -> Plan:
+    """What the model lacks is no reason here: tools and schemas are then put into words."""
+    usable = [(offer, model) for offer, model in found if _away(draft, offer) is None]
+    candidates = tuple(
+        Candidate(offer.info.name, model or offer.info.model, rule) for offer, model in usable
+    )
+    named = {candidate.provider for candidate in candidates}
+    others = [offer for name, offer in draft.by_name.items() if name not in named]
+    return Plan(candidates, tuple(Dropped(one.info.name, "another was named") for one in others))
+
+
+def _away(draft: Draft, offer: Offer) -> str | None:
+    if not offer.available:
+        return offer.problem or "not available"
+    return "offline mode" if draft.policy.offline and not offer.info.local else None
+
+
+def _unknown_tier(tier: str, policy: Policy) -> Decision:
+    known = ", ".join(policy.tiers)
+    text = f"the tier {tier!r} is not one of routing.tiers: {known}; add routing.tiers.{tier}"
+    return Decision(plan=Plan(()), problem=f"{text}, or change the person's tier")
+
+
+def _walk_chain(draft: Draft, tier: str) -> None:
+    for step in draft.policy.tiers[tier]:
+        draft.add_target(step.target, step.rule)
+
+
+def _walk_tree(draft: Draft) -> None:
+    """Add candidates in the order of the tree; the first is its answer, the others follow it."""
+    ask, policy = draft.ask, draft.policy
+    if policy.offline:
+        for offer in draft.local:
+            draft.add(offer, "offline mode: a model on this machine")
+        for offer in draft.offers:
+            draft.drop(offer.info.name, "offline mode")
+        return
+    is_read = bool(draft.local or policy.task_routes)
+    words = policy.words.find(ask.prompt) if is_read else frozenset[str]()
+    _prefer_local(draft, words)
+    _follow_task(draft, words)
+    for step in policy.cloud:
+        ranked = draft.by_name.get(step.target)
+        if ranked is not None and not (ranked.info.local or ranked.info.demonstration):
+            draft.add(ranked, step.rule)
+    for offer in draft.unnamed():
+        draft.add(offer, f"any available provider that can do {ask.capability}")
+
+
+def _prefer_local(draft: Draft, words: frozenset[str]) -> None:
+    ask, policy = draft.ask, draft.policy
+    if not draft.local:
+        return
+    if policy.local_first:
+        draft.complexity = complexity_of(ask.prompt, words, settings=policy.complexity)
+        if draft.complexity <= policy.local_threshold:
+            rule = f"local first: complexity {draft.complexity:.2f} <= {policy.local_threshold}"
+            for offer in draft.local:
+                draft.add(offer, rule)
+    if ask.capability in AT_HOME:
+        for offer in draft.local:
+            draft.add(offer, f"{ask.capability} stays on this machine")
+
+
+def _follow_task(draft: Draft, words: frozenset[str]) -> None:
+    routes = draft.policy.task_routes
+    if not routes:
+        return
+    draft.task = draft.ask.task or task_of(words, draft.policy.keywords)
+    for step in routes.get(draft.task, ()) if draft.task is not None else ():
+        draft.add_target(step.target, step.rule)
+
+
+def _finished(draft: Draft, otherwise: str) -> Decision:
+    for offer in draft.demonstrations:
+        if draft.is_empty:
+            draft.add(offer, _LAST_RESORT)
+        else:
+            reason = None if offer.available else offer.problem or "not available"
+            draft.drop(offer.info.name, reason or "a configured model comes first")
+    plan = draft.finish(otherwise)
+    return Decision(
+        plan=plan,
+        complexity=draft.complexity,
+        task=draft.task,
+        problem=None if plan.candidates else _nobody(draft.ask, plan),
+    )
+
+
+def _nobody(ask: Ask, plan: Plan) -> str:
+    reasons = "; ".join(f"{drop.provider}: {drop.reason}" for drop in plan.dropped)
+    fixes = {
+        "embeddings": "configure a local model that makes embeddings, or set "
+        "routing.cloud_summaries",
+        "summarization": "configure a local model, or set routing.cloud_summaries",
+    }
+    fix = fixes.get(ask.capability, "set OPENAI_API_KEY or install the demonstration model")
+    if ask.capability not in fixes and needs_of(ask):
+        fix = f"add a provider that has {' and '.join(needs_of(ask))}, such as by OPENAI_API_KEY"
+    verb = "answer" if ask.capability == "chat" else f"do {ask.capability}"
+    return f"no model can {verb} ({reasons or 'none is configured'}); {fix}"

@@ -1,0 +1,139 @@
+"""A plan while it is being made: collects candidates and reasons, and finds who a name means."""
+
+from collections.abc import Sequence
+
+from hermes.config.routing import LOCAL
+from hermes.config.variables import variable_for
+from hermes.routing.fitness import AT_HOME, needs_of, reason_unfit
+from hermes.routing.plan import Ask, Candidate, Dropped, Offer, Plan
+from hermes.routing.policy import Policy
+from hermes.routing.prices import is_service, known_model
+
+Found = list[tuple[Offer, str]]
+"""Offers with the model that is meant at each; an empty one is the provider's own."""
+
+
+class Draft:
+    """One decision under way; a model is taken or refused once, by the first rule that names it."""
+
+    __slots__ = (
+        "_candidates",
+        "_decided",
+        "_dropped",
+        "_is_picky",
+        "_needs",
+        "ask",
+        "by_name",
+        "complexity",
+        "demonstrations",
+        "local",
+        "offers",
+        "policy",
+        "task",
+    )
+
+    def __init__(self, ask: Ask, offers: Sequence[Offer], *, policy: Policy) -> None:
+        self.ask = ask
+        self.policy = policy
+        self.offers: list[Offer] = []
+        self.demonstrations: list[Offer] = []
+        self.local: list[Offer] = []
+        self.by_name: dict[str, Offer] = {}
+        self.complexity: float | None = None
+        self.task: str | None = None
+        self._needs = needs_of(ask)
+        # Most calls need nothing that only some models have.
+        self._is_picky = bool(self._needs) or policy.offline or ask.capability in AT_HOME
+        self._candidates: list[Candidate] = []
+        self._decided: set[tuple[str, str]] = set()
+        self._dropped: dict[str, str] = {}
+        for offer in offers:
+            info = offer.info
+            self.by_name[info.name] = offer
+            if info.demonstration:
+                self.demonstrations.append(offer)
+                continue
+            self.offers.append(offer)
+            if info.local:
+                self.local.append(offer)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing can be tried yet."""
+        return not self._candidates
+
+    def add(self, offer: Offer, rule: str, *, model: str = "") -> None:
+        """Take a model for the plan if it can serve the call, else note why not."""
+        info = offer.info
+        name = info.name
+        model = model or info.model
+        if (name, model) in self._decided:
+            return
+        self._decided.add((name, model))
+        if self._is_picky or not offer.available:
+            needs, policy = self._needs, self.policy
+            reason = reason_unfit(offer, model, ask=self.ask, needs=needs, policy=policy)
+            if reason is not None:
+                self._dropped.setdefault(name, reason)
+                return
+        self._candidates.append(Candidate(name, model, rule))
+
+    def add_target(self, target: str, rule: str) -> None:
+        """Take every model that a target means, or note that it means none."""
+        found = self.find(target)
+        for offer, model in found:
+            self.add(offer, rule, model=model)
+        if not found:
+            self.drop(target, self._nobody(target))
+
+    def unnamed(self) -> list[Offer]:
+        """Return the offers whose own model no rule has named yet."""
+        decided = self._decided
+        return [one for one in self.offers if (one.info.name, one.info.model) not in decided]
+
+    def drop(self, name: str, reason: str) -> None:
+        """Note why something is not tried, unless that was told already."""
+        self._dropped.setdefault(name, reason)
+
+    def find(self, target: str) -> Found:
+        """Return the models that a target of a chain or a task route means, in order.
+
+        `local` is any model on this machine, though a provider may have that name; the
+        demonstration model is never meant by a target.
+        """
+        if target == LOCAL:
+            return [(offer, "") for offer in self.local]
+        found = self.find_named(self.policy.models.get(target, target))
+        return [] if found and found[0][0].info.demonstration else found
+
+    def find_named(self, name: str) -> Found:
+        """Return the models behind a provider, an alias, `provider:model` or a model id."""
+        asked, _, model = name.partition(":")
+        offer = self.by_name.get(self.policy.provider_of(asked))
+        if offer is not None:
+            return [(offer, model)]
+        own = [offer for offer in self.offers if offer.info.model == name]
+        known = None if own else known_model(name)
+        if known is not None:
+            kind_of = self.policy.kind_of
+            named = [(offer, offer.info.name) for offer in self.offers]
+            own = [offer for offer, by in named if is_service(known, by, kind_of(by))]
+        return [(offer, name) for offer in own]
+
+    def _nobody(self, target: str) -> str:
+        if target == LOCAL:
+            return "no model on this machine is configured"
+        model = self.policy.models.get(target, target)
+        known = known_model(model)
+        variable = known and variable_for(("providers", known.service, "api_key"))
+        return f"no provider serves {model}" + (f"; set {variable}" if variable else "")
+
+    def finish(self, otherwise: str) -> Plan:
+        """Return the plan; whoever no rule named is dropped because of `otherwise`."""
+        for offer in self.unnamed():
+            self.drop(offer.info.name, otherwise)
+        if not self._dropped:
+            return Plan(tuple(self._candidates))
+        taken = {candidate.provider for candidate in self._candidates}
+        dropped = [Dropped(*item) for item in self._dropped.items() if item[0] not in taken]
+        return Plan(tuple(self._candidates), tuple(dropped))

@@ -1,0 +1,65 @@
+"""Why a provider cannot serve a call: it is away, not allowed, or lacks an ability."""
+
+from hermes.ports.provider import Capability, ProviderInfo
+from hermes.routing.plan import Ask, Offer
+from hermes.routing.policy import Policy
+from hermes.routing.prices import Ability, known_model
+
+AT_HOME = frozenset({"summarization", "embeddings"})
+"""What never costs tokens elsewhere unless the settings allow it."""
+
+_LACKS: dict[Ability, str] = {
+    "tools": "cannot call tools, and tools are in play",
+    "vision": "cannot read images, and there is one",
+    "schema": "has no JSON schema of its own",
+    "embeddings": "makes no embeddings",
+}
+
+_ABILITIES: dict[Capability, Ability] = {
+    "tools": "tools",
+    "vision": "vision",
+    "schema": "schema",
+    "embeddings": "embeddings",
+}
+_IN_PLAY: dict[tuple[bool, bool], tuple[Ability, ...]] = {
+    (False, False): (),
+    (True, False): ("tools",),
+    (False, True): ("vision",),
+    (True, True): ("tools", "vision"),
+}
+
+
+def has_ability(info: ProviderInfo, model: str, ability: Ability) -> bool:
+    """Tell whether the provider's wire has an ability, and the model too as far as it is known."""
+    known = known_model(model)
+    return bool(getattr(info, ability)) and (known is None or ability in known.what)
+
+
+def reason_unfit(
+    offer: Offer, model: str, *, ask: Ask, needs: tuple[Ability, ...], policy: Policy
+) -> str | None:
+    """Return why this model cannot serve the call, or None when it can; `needs` are the call's."""
+    info = offer.info
+    if not offer.available:
+        return offer.problem or "not available"
+    if not info.local:
+        if policy.offline:
+            return "offline mode"
+        if ask.capability in AT_HOME and not policy.cloud_summaries:
+            return (
+                f"{ask.capability} never costs cloud tokens unless routing.cloud_summaries is set"
+            )
+    if needs:
+        known = known_model(model)
+        for ability in needs:
+            if not getattr(info, ability) or (known is not None and ability not in known.what):
+                return _LACKS[ability]
+    return None
+
+
+def needs_of(ask: Ask) -> tuple[Ability, ...]:
+    """Return the abilities that a call needs."""
+    if ask.capability in _ABILITIES:
+        asked = _ABILITIES[ask.capability]
+        return tuple(dict.fromkeys((*_IN_PLAY[ask.tools, ask.images], asked)))
+    return _IN_PLAY[ask.tools, ask.images]

@@ -1,0 +1,124 @@
+"""The routing policy: the settings in the form that a decision reads, made once at start."""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+import msgspec
+
+from hermes.config import ProviderSettings, Settings
+from hermes.config.aliases import has_credential, provider_meant
+from hermes.config.routing import ComplexitySettings
+from hermes.routing.tasks import Keywords, keywords_of
+from hermes.routing.words import WordFinder
+
+_REMEMBERED = 256
+
+
+class Step(msgspec.Struct, frozen=True):
+    """A target of a chain, and the rule that names its place there."""
+
+    target: str
+    rule: str
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a decision follows besides the call itself.
+
+    `provider_of` returns the provider that a name or an alias means.
+    """
+
+    offline: bool
+    local_first: bool
+    local_threshold: float
+    cloud_summaries: bool
+    cloud: tuple[Step, ...]
+    task_routes: Mapping[str, tuple[Step, ...]]
+    keywords: Keywords
+    words: WordFinder
+    complexity: ComplexitySettings
+    tiers: Mapping[str, tuple[Step, ...]]
+    models: Mapping[str, str]
+    providers: Mapping[str, ProviderSettings]
+    provider_of: Callable[[str], str]
+
+    def kind_of(self, provider: str) -> str:
+        """Return the wire that a provider speaks; empty for one that no setting names."""
+        table = self.providers.get(provider)
+        return "" if table is None else table.kind
+
+    def told(self, name: str) -> str:
+        """Return a target's name as rules tell it: a short name or alias with what it means."""
+        meant = self.models.get(name)
+        return self._aliased(name) if meant is None else f"{name} -> {self._aliased(meant)}"
+
+    def _aliased(self, name: str) -> str:
+        asked, colon, model = name.partition(":")
+        meant = self.provider_of(asked)
+        if meant == asked:
+            return name
+        table = self.providers.get(meant)
+        by = "" if table is None else _credential(table)
+        return f"{name} -> {meant}{colon}{model}{by}"
+
+
+def policy_of(settings: Settings) -> Policy:
+    """Return the policy that the settings say."""
+    routing = settings.routing
+    keywords = keywords_of(routing.task_keywords)
+    listed = set(routing.complexity.step_words).union(*(words for _, words in keywords))
+
+    @lru_cache(maxsize=_REMEMBERED)
+    def provider_of(name: str) -> str:
+        return provider_meant(name, settings.providers, aliases=routing.aliases)
+
+    policy = Policy(
+        offline=settings.offline,
+        # A threshold of 0 turns it off, also for a prompt whose complexity is 0.
+        local_first=routing.local_first and routing.local_threshold > 0,
+        local_threshold=routing.local_threshold,
+        cloud_summaries=routing.cloud_summaries,
+        cloud=(),
+        task_routes={},
+        keywords=keywords,
+        words=WordFinder(listed),
+        complexity=routing.complexity,
+        tiers={},
+        models=routing.models,
+        providers=settings.providers,
+        provider_of=provider_of,
+    )
+    return _with_rules(policy, settings)
+
+
+def _with_rules(policy: Policy, settings: Settings) -> Policy:
+    """Return the policy with its chains; their rules are worded once, here."""
+    routing = settings.routing
+    return msgspec.structs.replace(
+        policy,
+        cloud=tuple(
+            Step(policy.provider_of(name), f"cloud priority {place}: {policy.told(name)}")
+            for place, name in enumerate(routing.cloud_priority, start=1)
+        ),
+        task_routes={
+            task: tuple(
+                Step(target, f"task route {task}, {word}: {policy.told(target)}")
+                for word, target in (("primary", route.primary), ("fallback", route.fallback))
+                if target is not None
+            )
+            for task, route in routing.task_routes.items()
+        },
+        tiers={
+            tier: tuple(
+                Step(target, f"tier {tier}, {place} of {len(chain)}: {policy.told(target)}")
+                for place, target in enumerate(chain, start=1)
+            )
+            for tier, chain in routing.tiers.items()
+        },
+    )
+
+
+def _credential(table: ProviderSettings) -> str:
+    """Say which credential a provider is called with; a key is preferred to a token."""
+    if has_credential(table, "api_key"):
+        return " by its API key"
+    return " by its OAuth token" if has_credential(table, "oauth_token") else ""

@@ -1,0 +1,19 @@
+"""Which kind of task a prompt is, by its words; the more specific kind is looked for first."""
+
+from hermes.config.routing import TASKS, TaskKeywordSettings
+
+Keywords = tuple[tuple[str, frozenset[str]], ...]
+"""Task types with the words that tell them, in the order in which they are looked for."""
+
+
+def keywords_of(settings: TaskKeywordSettings) -> Keywords:
+    """Return the words of every task type that has some."""
+    listed = ((task, frozenset(getattr(settings, task, ()))) for task in TASKS)
+    return tuple((task, words) for task, words in listed if words)
+
+
+def task_of(words: frozenset[str], keywords: Keywords) -> str | None:
+    """Return the task type of a prompt in which `words` were found, or None when none tells it."""
+    if not words:
+        return None
+    return next((task for task, told in keywords if not told.isdisjoint(words)), None)

@@ -1,0 +1,234 @@
+"""A loopback server that speaks OpenAI's Responses strictly and answers by script.
+
+It serves streamed `/v1/responses` calls, hands out sealed reasoning where it is asked to, and
+keeps every request that it saw, for tests to look at.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from hermes.testing.model_script import Script, ScriptedTurn, Seen, answer_by_text, split
+from hermes.testing.responses_shape import InputText, Item, ResponsesRequest, ShapeError
+from hermes.testing.responses_shape import read_request as read
+from hermes.testing.scripted_http import Out, Received, ScriptedHttp, Sleep, play
+
+_STREAM = "text/event-stream; charset=utf-8"
+_encode = msgspec.json.encode
+# Any: JSON objects on their way to the encoder.
+Json = dict[str, Any]
+
+
+def seen_in(request: ResponsesRequest) -> Seen:
+    """Return what a script may look at in `request`."""
+    users = [item for item in request.input if item.role == "user"]
+    results: list[str] = []
+    for item in reversed(request.input):
+        if item.type == "function_call_output":
+            results.insert(0, item.output or "")
+        elif item.role == "user":
+            break
+    return Seen(len(users), _text_of(users[-1]) if users else "", tuple(results))
+
+
+class ResponsesServer(ScriptedHttp):
+    """The server; inside a test it is used as `async with ResponsesServer() as server`."""
+
+    def __init__(
+        self,
+        script: Script = answer_by_text,
+        *,
+        key: str | None = None,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        super().__init__(self._answer)
+        self._script = script
+        self._sleep = sleep
+        self._authorization = None if key is None else f"Bearer {key}"
+        self._calls = 0
+
+    @property
+    def base_url(self) -> str:
+        """The address to configure as `base_url`."""
+        return f"{self.origin}/v1"
+
+    async def __aenter__(self) -> "ResponsesServer":
+        await super().__aenter__()
+        return self
+
+    async def _answer(self, received: Received, out: Out) -> None:
+        if received.path != "/v1/responses" or received.method != "POST":
+            _refuse(out, 404, f"Invalid URL ({received.path})")
+            return
+        if self._authorization and received.headers.get("authorization") != self._authorization:
+            _refuse(out, 401, "Incorrect API key provided.")
+            return
+        try:
+            request = read(received.body)
+        except ShapeError as error:
+            _refuse(out, 400, str(error))
+            return
+        self._calls += 1
+        turn = self._script(seen_in(request), self._calls)
+        if turn.delay_s:
+            await self._sleep(turn.delay_s)
+        if turn.fault == "status":
+            _refuse(out, turn.status, f"scripted failure {turn.status}")
+            return
+        answer = _Answer(request, turn, number=self._calls)
+        await play(
+            out,
+            turn,
+            kind=_STREAM,
+            sleep=self._sleep,
+            opening=answer.opening(),
+            pieces=answer.pieces(),
+            closing=answer.closing(),
+        )
+
+
+class _Answer:
+    """One scripted turn as the events of a response."""
+
+    def __init__(self, request: ResponsesRequest, turn: ScriptedTurn, *, number: int) -> None:
+        self._request = request
+        self._turn = turn
+        self._number = number
+        self._sequence = 0
+        self._output: list[Json] = []
+
+    def opening(self) -> Iterator[bytes]:
+        yield self._event("response.created", response=self._response("in_progress"))
+        if self._turn.reasoning:
+            yield from self._reasoning()
+        if self._turn.pieces:
+            item = {"type": "message", "id": self._id("msg"), "role": "assistant", "content": []}
+            yield self._added({**item, "status": "in_progress"})
+            yield self._content("response.content_part.added", part=_part(""))
+
+    def pieces(self) -> Iterator[bytes]:
+        for piece in self._turn.pieces:
+            yield self._content("response.output_text.delta", delta=piece, logprobs=[])
+
+    def closing(self) -> Iterator[bytes]:
+        if self._turn.pieces:
+            text = self._turn.text
+            yield self._content("response.output_text.done", text=text, logprobs=[])
+            yield self._content("response.content_part.done", part=_part(text))
+            yield self._done(
+                {
+                    "type": "message",
+                    "id": self._id("msg"),
+                    "role": "assistant",
+                    "status": "completed",
+                    "content": [_part(text)],
+                }
+            )
+        for number, tool in enumerate(self._turn.tools):
+            yield from self._call(number, tool.name, arguments=tool.arguments)
+        yield self._event("response.completed", response=self._response("completed"))
+
+    def _content(self, kind: str, **fields: Any) -> bytes:
+        place = {"output_index": len(self._output), "content_index": 0}
+        return self._event(kind, item_id=self._id("msg"), **place, **fields)
+
+    def _reasoning(self) -> Iterator[bytes]:
+        item: Json = {"type": "reasoning", "id": self._id("rs"), "summary": []}
+        place = {"item_id": item["id"], "output_index": 0, "summary_index": 0}
+        text = {"type": "summary_text", "text": self._turn.reasoning}
+        yield self._added(item)
+        yield self._event(
+            "response.reasoning_summary_part.added", part={**text, "text": ""}, **place
+        )
+        yield self._event(
+            "response.reasoning_summary_text.delta", delta=self._turn.reasoning, **place
+        )
+        sealed = {"encrypted_content": "c2VhbGVk"} if self._request.include else {}
+        yield self._done({**item, "summary": [text], **sealed})
+
+    def _call(self, number: int, name: str, *, arguments: str) -> Iterator[bytes]:
+        item = {
+            "type": "function_call",
+            "id": f"{self._id('fc')}_{number}",
+            "call_id": f"{self._id('call')}_{number}",
+            "name": name,
+            "arguments": "",
+            "status": "in_progress",
+        }
+        index = len(self._output)
+        yield self._added(item)
+        for piece in split(arguments, 3):
+            yield self._event(
+                "response.function_call_arguments.delta",
+                item_id=item["id"],
+                output_index=index,
+                delta=piece,
+            )
+        yield self._event(
+            "response.function_call_arguments.done",
+            item_id=item["id"],
+            output_index=index,
+            name=name,
+            arguments=arguments,
+        )
+        yield self._done({**item, "arguments": arguments, "status": "completed"})
+
+    def _added(self, item: Json) -> bytes:
+        return self._event("response.output_item.added", output_index=len(self._output), item=item)
+
+    def _done(self, item: Json) -> bytes:
+        self._output.append(item)
+        return self._event(
+            "response.output_item.done", output_index=len(self._output) - 1, item=item
+        )
+
+    def _event(self, kind: str, **fields: Any) -> bytes:
+        self._sequence += 1
+        told = {"type": kind, "sequence_number": self._sequence, **fields}
+        return b"event: %s\ndata: %s\n\n" % (kind.encode(), _encode(told))
+
+    def _response(self, status: str) -> Json:
+        return {
+            "id": self._id("resp"),
+            "object": "response",
+            "created_at": 1_700_000_000,
+            "status": status,
+            "model": self._request.model,
+            "output": list(self._output),
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+            "tools": [],
+            "usage": self._usage() if status == "completed" else None,
+        }
+
+    def _usage(self) -> Json:
+        turn = self._turn
+        words = sum(_text_of(item).count(" ") + 1 for item in self._request.input)
+        read_, wrote = turn.tokens_in or words, turn.tokens_out or max(1, len(turn.pieces))
+        return {
+            "input_tokens": read_,
+            "input_tokens_details": {"cached_tokens": turn.cached_in},
+            "output_tokens": wrote,
+            "output_tokens_details": {"reasoning_tokens": turn.reasoning_out},
+            "total_tokens": read_ + wrote,
+        }
+
+    def _id(self, kind: str) -> str:
+        return f"{kind}_{self._number}"
+
+
+def _part(text: str) -> Json:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+def _text_of(item: Item) -> str:
+    if item.content is None or isinstance(item.content, str):
+        return item.content or ""
+    return "".join(part.text for part in item.content if isinstance(part, InputText))
+
+
+def _refuse(out: Out, status: int, text: str) -> None:
+    kind = "server_error" if status >= 500 else "invalid_request_error"
+    out.whole(status, _encode({"error": {"message": text, "type": kind, "code": None}}))
