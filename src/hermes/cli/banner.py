@@ -7,7 +7,8 @@ from hermes.ops.welcome import Welcome
 
 _NO_MODEL = frozenset({"", "none"})
 _HOW_TO_ADD = (
-    "export OPENAI_API_KEY=...   (or OPENROUTER_API_KEY; OPENAI_BASE_URL for any other server)",
+    "export OPENAI_API_KEY=...   (or ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY;",
+    "                             OPENAI_BASE_URL for any other server)",
 )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.journal.rig import Rig, open_rig
+from tests.contract.journal.rig import Rig, RunTool, open_rig
 
 SCRIPTED = {"PROVIDERS__SCRIPTED__BASE_URL": "http://127.0.0.1:9/v1"}
 
@@ -41,7 +41,9 @@ async def test_a_turn_is_routed_by_the_tree_and_tells_the_rule(tmp_path: Path) -
     ],
     ids=["the person's tier", "the agent's tier"],
 )
-async def test_a_tier_chooses_the_model(tmp_path: Path, settings: dict[str, str], tier: str) -> None:
+async def test_a_tier_chooses_the_model(
+    tmp_path: Path, settings: dict[str, str], tier: str
+) -> None:
     async with open_rig(tmp_path, settings={**SCRIPTED, **settings}) as rig:
         message_id = await rig.say("hello")
         await rig.outcome(message_id)
@@ -67,16 +69,33 @@ async def test_a_tier_without_by_tier_decides_nothing(tmp_path: Path) -> None:
         assert [call.request.model for call in rig.model.calls] == ["scripted-1", "deep"]
 
 
-@pytest.mark.req("A23")
-async def test_a_turn_with_tools_skips_a_model_without_them_and_fails_clearly(
-    tmp_path: Path,
-) -> None:
+async def reason_of_failure(rig: Rig) -> str:
+    message_id = await rig.say("hello")
+    assert await rig.outcome(message_id) == "failed"
+    result = rig.store.inbox.result(message_id)
+    assert result is not None
+    return result.reason or ""
+
+
+@pytest.mark.req("P1", "M2")
+async def test_no_available_model_fails_the_turn_with_the_reasons(tmp_path: Path) -> None:
     async with open_rig(tmp_path) as rig:
         rig.model.is_available = False
-        message_id = await rig.say("hello")
 
-        assert await rig.outcome(message_id) == "failed"
-        result = rig.store.inbox.result(message_id)
-        assert result is not None
-        assert result.reason is not None
-        assert "no model can answer (scripted: not available)" in result.reason
+        assert "no model can answer (scripted: not available)" in await reason_of_failure(rig)
+
+
+@pytest.mark.req("A23")
+async def test_a_turn_with_tools_skips_a_model_that_is_known_to_have_none(tmp_path: Path) -> None:
+    settings = {
+        **SCRIPTED,
+        "AGENTS__MAIN__TIER": "gold",
+        "ROUTING__TIERS__GOLD": "scripted:text-embedding-3-small",
+    }
+    async with open_rig(tmp_path, settings=settings, tools=(RunTool("look"),)) as rig:
+        reason = await reason_of_failure(rig)
+
+        assert "scripted: cannot call tools, and tools are in play" in reason
+        assert rig.model.calls == []
+    async with open_rig(tmp_path, settings=settings) as rig:
+        assert await rig.answer("hello", chat="bob") == "#1 hello"
