@@ -211,8 +211,13 @@ class TranscriptStore(Protocol):
         """Return sessions, the most recently used first."""
         ...
 
-    def messages(self, lane: str, *, limit: int) -> tuple[MessageRecord, ...]:
-        """Return the messages of the session's current epoch, oldest first."""
+    def conversation(
+        self, lane: str, *, limit: int
+    ) -> tuple[tuple[MessageRecord, Result | None], ...]:
+        """Return the messages of the session's current epoch with their results, oldest first.
+
+        What was said stays, also when the rows of its messages have been forgotten.
+        """
         ...
 
 

@@ -88,11 +88,8 @@ class GatewayDoor:
         """Return the messages of a conversation's current epoch, oldest first."""
         agent = self._roster.default.key
         lane = SessionKey(agent=agent, platform=platform, chat_type="dm", chat_id=chat_id)
-        records = self._store.transcripts.messages(str(lane), limit=limit)
-        return tuple(
-            MessageStatus(record, self._store.inbox.result(record.merged_into or record.id))
-            for record in records
-        )
+        told = self._store.transcripts.conversation(str(lane), limit=limit)
+        return tuple(MessageStatus(record, result) for record, result in told)
 
     def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
         """Return the platform's conversations, the most recently used first."""

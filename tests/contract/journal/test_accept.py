@@ -63,6 +63,29 @@ async def test_j1_finished_rows_are_kept_for_eight_days(tmp_path: Path) -> None:
         assert [entry.text for entry in history] == ["hello", "#1 hello"]
 
 
+@pytest.mark.req("J1", "W9")
+async def test_j1_a_conversation_outlives_the_rows_of_its_messages(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        await rig.answer("hello")
+        before = rig.core.door.conversation("rest", "ann", limit=10)
+        rig.clock.advance(9 * 86_400)
+        await rig.core.upkeep.round()
+        await rig.answer("still there?")
+
+        after = rig.core.door.conversation("rest", "ann", limit=10)
+        said = [
+            (one.record.event.text, one.result.text)
+            for one in after
+            if one.record.event is not None and one.result is not None
+        ]
+        assert said == [("hello", "#1 hello"), ("still there?", "#2 still there?")]
+        assert after[0].record.id == before[0].record.id
+        assert before[0].result is not None
+        assert after[0].result is not None
+        assert after[0].result.usage.tokens_in == before[0].result.usage.tokens_in
+        assert rig.core.door.conversations("rest", limit=9)[0]["title"] == "hello"
+
+
 @pytest.mark.req("J2", "A28")
 async def test_j2_past_the_limit_of_waiting_rows_nothing_is_accepted(tmp_path: Path) -> None:
     async with open_rig(tmp_path, start=False, settings={"INBOX__MAX_WAITING": "2"}) as rig:

@@ -129,16 +129,7 @@ class SqliteInbox:
 
     def result(self, message_id: str) -> Result | None:
         """Return what a finished message answered."""
-        reader, sealer = self._engine.reader, self._engine.sealer
-        row = reader.row(_SQL["result"], (message_id,))
-        if row is None or row[1] is None:
-            return None
-        content = sealer.get(reader, row[1])
-        if content is None:
-            return None
-        reply = None if row[0] is None else sealer.get(reader, row[0])
-        text = "" if reply is None else _decode_chat(reply).text
-        return msgspec.structs.replace(_decode_result(content), text=text)
+        return read_result(self._engine, message_id)
 
     async def refuse(self, refusal: Refusal, *, keep: int) -> None:
         """Note a refusal, keeping only the newest `keep`."""
@@ -158,6 +149,20 @@ class SqliteInbox:
                 self._engine.add_events(db, message_id, (event,))
 
         await self._engine.writer.run("note", unit)
+
+
+def read_result(engine: Engine, message_id: str) -> Result | None:
+    """Return what a finished message answered."""
+    reader, sealer = engine.reader, engine.sealer
+    row = reader.row(_SQL["result"], (message_id,))
+    if row is None or row[1] is None:
+        return None
+    content = sealer.get(reader, row[1])
+    if content is None:
+        return None
+    reply = None if row[0] is None else sealer.get(reader, row[0])
+    text = "" if reply is None else _decode_chat(reply).text
+    return msgspec.structs.replace(_decode_result(content), text=text)
 
 
 # A lane's row: fence, epoch, head, and the approval that it waits on.

@@ -8,10 +8,12 @@ import structlog
 from hermes.errors import StoreError
 from hermes.message.chat import ChatMessage
 from hermes.message.event import MessageEvent
-from hermes.ports.records import MessageRecord
+from hermes.ports.records import MessageRecord, Result
 from hermes.store.sqlite.engine import Engine
+from hermes.store.sqlite.inbox import read_result
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.recent import RecentTranscripts
+from hermes.store.sqlite.told import remembered
 
 _SQL = load("transcripts")
 _log = structlog.get_logger(__name__)
@@ -78,16 +80,31 @@ class SqliteTranscripts:
                 "epoch": row[4],
                 "entries": row[5],
                 "used_at": row[6],
-                "title": self._title(row[7]),
+                "title": self._title(row[0], row[4], event_body=row[7]),
             }
             for row in rows
         )
 
-    def _title(self, body: int | None) -> str:
-        content = None if body is None else self._engine.sealer.get(self._engine.reader, body)
+    def _title(self, lane: str, epoch: int, *, event_body: int | None) -> str:
+        """Return the first words of a session, from its first entry or its first message."""
+        reader, sealer = self._engine.reader, self._engine.sealer
+        first = reader.row(_SQL["first_entry"], (lane, epoch))
+        if first is not None:
+            content = sealer.get(reader, first[0])
+            return "" if content is None else _decode(content).text[:_TITLE_CHARS]
+        content = None if event_body is None else sealer.get(reader, event_body)
         return "" if content is None else _decode_event(content).text[:_TITLE_CHARS]
 
-    def messages(self, lane: str, *, limit: int) -> tuple[MessageRecord, ...]:
-        """Return the messages of the session's current epoch, oldest first."""
+    def conversation(
+        self, lane: str, *, limit: int
+    ) -> tuple[tuple[MessageRecord, Result | None], ...]:
+        """Return the messages of the session's current epoch with their results, oldest first."""
         rows = self._engine.reader.rows(_SQL["messages"], (lane, limit))
-        return tuple(self._engine.message(row) for row in reversed(rows))
+        records = [self._engine.message(row) for row in reversed(rows)]
+        known = frozenset(record.id for record in records)
+        older = remembered(self._engine, lane, known=known, limit=limit - len(records))
+        newer = (
+            (record, read_result(self._engine, record.merged_into or record.id))
+            for record in records
+        )
+        return (*older, *newer)

@@ -21,6 +21,24 @@ FROM lanes
 WHERE platform = ?1 AND head > 0
 ORDER BY used_at DESC LIMIT ?2;
 
+-- name: entries
+-- The newest entries of a session's current epoch with their messages, newest first.
+SELECT transcript.message_id, bodies.person_id, bodies.sealed
+FROM transcript JOIN bodies ON bodies.id = transcript.body
+WHERE lane = ?1 AND epoch = (SELECT epoch FROM lanes WHERE key = ?1)
+ORDER BY position DESC LIMIT ?2;
+
+-- name: first_entry
+-- The body of the first entry of a session's epoch.
+SELECT body FROM transcript WHERE lane = ?1 AND epoch = ?2 ORDER BY position LIMIT 1;
+
+-- name: provenance
+-- What the turn of a message took, and where its session is.
+SELECT interactions.person_id, lanes.platform, lanes.chat_id, interactions.at, llm_backend,
+    tokens_in, tokens_out, cost_usd
+FROM interactions JOIN lanes ON lanes.key = ?2
+WHERE interactions.message_id = ?1;
+
 -- name: messages
 -- The newest messages of a session's current epoch, newest first.
 SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attempts, external_id,

@@ -1,0 +1,64 @@
+"""What only the transcript still remembers of a conversation, once its inbox rows were forgotten."""
+
+import msgspec
+
+from hermes.message.chat import ChatMessage
+from hermes.message.event import MessageEvent
+from hermes.message.outcome import BusyPolicy, MessageState, Outcome
+from hermes.message.reply import Usage
+from hermes.message.source import Source
+from hermes.ports.records import MessageRecord, Result
+from hermes.store.sqlite.engine import Engine
+from hermes.store.sqlite.queries import load
+
+_SQL = load("transcripts")
+_decode = msgspec.json.Decoder(ChatMessage).decode
+_ENTRIES_PER_MESSAGE = 4
+
+Told = tuple[MessageRecord, Result]
+
+
+def remembered(engine: Engine, lane: str, *, known: frozenset[str], limit: int) -> tuple[Told, ...]:
+    """Return the exchanges of a session's epoch whose messages are not `known`, oldest first."""
+    rows = engine.reader.rows(_SQL["entries"], (lane, limit * _ENTRIES_PER_MESSAGE))
+    entries: dict[str, list[ChatMessage]] = {}
+    for message_id, person_id, sealed in reversed(rows):
+        content = engine.sealer.open(engine.reader, person_id, sealed)
+        if message_id not in known and content is not None:
+            entries.setdefault(message_id, []).append(_decode(content))
+    told = (_told(engine, lane, message_id, said=said) for message_id, said in entries.items())
+    return tuple(one for one in told if one is not None)[-limit:] if limit else ()
+
+
+def _told(engine: Engine, lane: str, message_id: str, *, said: list[ChatMessage]) -> Told | None:
+    row = engine.reader.row(_SQL["provenance"], (message_id, lane))
+    if row is None or said[0].role != "user":
+        return None
+    person_id, platform, chat_id, at, model, tokens_in, tokens_out, cost = row
+    reply = next((entry.text for entry in reversed(said) if entry.role == "assistant"), "")
+    event = MessageEvent(
+        account="",
+        route="",
+        external_id=message_id,
+        source=Source(platform=platform, chat_id=chat_id, user_id=""),
+        parts=said[0].parts,
+        at=at,
+    )
+    record = MessageRecord(
+        id=message_id,
+        seq=0,
+        lane=lane,
+        person_id=person_id,
+        event=event,
+        state=MessageState.DONE,
+        busy=BusyPolicy.QUEUE,
+        control=False,
+        received_at=at,
+        attempts=1,
+        external_id=message_id,
+        platform=platform,
+        outcome=Outcome.ANSWERED if reply else Outcome.FAILED,
+        done_at=at,
+    )
+    usage = Usage(tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost)
+    return record, Result(text=reply, usage=usage, model=model)
