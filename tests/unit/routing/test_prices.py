@@ -28,7 +28,7 @@ def test_the_file_says_when_it_was_compiled_from_what_and_under_which_licence():
 
     assert prices.date > date(2026, 1, 1)
     assert prices.licence == "MIT"
-    assert "public price lists" in prices.source
+    assert "published by the services" in prices.source
 
 
 @pytest.mark.req("A20")
