@@ -27,6 +27,12 @@ HermesError
 │   ├── NotDelivered        certainly not sent; may be retried
 │   ├── DeliveryRejected    the platform said no for good
 │   └── DeliveryUnknown     the request left, its answer was lost
+├── NetError                a wire call failed; its text holds no path, query or credential
+│   ├── AddressRefused      the address may not be fetched; nothing was sent
+│   ├── ConnectFailed       no connection; nothing was sent, trying again is safe
+│   │   └── TlsFailed       the peer could not prove who it is
+│   ├── AnswerLost          the request left and its answer did not arrive whole
+│   └── AnswerTooLarge      the answer exceeds the caller's limit
 ├── ToolError               a tool failed; the model is told
 └── TurnInterrupted         the person stopped the turn
 """
@@ -221,6 +227,42 @@ class DeliveryUnknown(DeliveryError):
     """The request left and its answer was lost; the message may have arrived."""
 
     code = "delivery_unknown"
+
+
+class NetError(HermesError):
+    """A wire call failed."""
+
+    code = "net"
+
+
+class AddressRefused(NetError):
+    """The address may not be fetched; nothing was sent."""
+
+    code = "address_refused"
+
+
+class ConnectFailed(NetError):
+    """No connection was made; nothing was sent."""
+
+    code = "connect_failed"
+
+
+class TlsFailed(ConnectFailed):
+    """The peer's certificate or handshake is not acceptable; nothing was sent."""
+
+    code = "tls_failed"
+
+
+class AnswerLost(NetError):
+    """The request left, and its answer was cut off, reset or late."""
+
+    code = "answer_lost"
+
+
+class AnswerTooLarge(NetError):
+    """The answer is larger than the caller allows."""
+
+    code = "answer_too_large"
 
 
 class ToolError(HermesError):

@@ -1,7 +1,7 @@
 """`HttpClient`: the one way in which Hermes calls others over HTTP.
 
 It sits under channels, providers and the media cache; it keeps connections, applies time limits,
-guards untrusted addresses and translates every failure into `hermes.net.errors`. It knows nothing
+guards untrusted addresses and translates every failure into `hermes.errors`. It knows nothing
 of what a call means: retries, breakers and keys belong to its callers.
 """
 
@@ -20,7 +20,7 @@ from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from hermes import failpoints
-from hermes.net.errors import (
+from hermes.errors import (
     AddressRefused,
     AnswerLost,
     AnswerTooLarge,

@@ -11,7 +11,7 @@ import socket
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from hermes.net.errors import AddressRefused
+from hermes.errors import AddressRefused
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network

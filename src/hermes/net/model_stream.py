@@ -10,9 +10,14 @@ from typing import Protocol
 
 import msgspec
 
-from hermes.errors import ProviderError, ProviderUnavailable, StreamTruncated
+from hermes.errors import (
+    AnswerTooLarge,
+    NetError,
+    ProviderError,
+    ProviderUnavailable,
+    StreamTruncated,
+)
 from hermes.net.client import NO_LIMIT, HttpClient, Response
-from hermes.net.errors import AnswerTooLarge, NetError
 from hermes.net.service_failure import MAX_ERROR_BYTES, failure
 from hermes.ports.provider import CallEnd, ModelEvent
 

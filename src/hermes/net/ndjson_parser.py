@@ -1,6 +1,6 @@
 """Newline-delimited JSON from bytes to lines: pure, incremental, bounded; knows no sockets."""
 
-from hermes.net.errors import AnswerTooLarge
+from hermes.errors import AnswerTooLarge
 
 
 class NdjsonParser:

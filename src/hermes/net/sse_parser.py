@@ -1,6 +1,6 @@
 """Server-sent events from bytes to payloads: pure, incremental, bounded; knows no sockets."""
 
-from hermes.net.errors import AnswerTooLarge
+from hermes.errors import AnswerTooLarge
 
 
 class SseParser:

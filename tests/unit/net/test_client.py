@@ -14,14 +14,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from hermes import failpoints
-from hermes.net.client import NO_LIMIT, HttpClient, HttpSettings
-from hermes.net.errors import (
+from hermes.errors import (
     AddressRefused,
     AnswerLost,
     AnswerTooLarge,
     ConnectFailed,
     TlsFailed,
 )
+from hermes.net.client import NO_LIMIT, HttpClient, HttpSettings
 from tests.unit.net.loopback import answer, serving
 
 

@@ -5,8 +5,8 @@ import socket
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from hermes.errors import AddressRefused
 from hermes.net.client import MAX_REDIRECTS, HttpClient, HttpSettings
-from hermes.net.errors import AddressRefused
 from hermes.net.guard import Guard
 from tests.unit.net.loopback import answer, serving
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes.net.errors import AnswerTooLarge
+from hermes.errors import AnswerTooLarge
 from hermes.net.ndjson_parser import NdjsonParser
 
 STREAM = '{"a":1}\n\r\n{"b":"ü"}\r\n{"c":3}'.encode()

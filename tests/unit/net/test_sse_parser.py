@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.net.errors import AnswerTooLarge
+from hermes.errors import AnswerTooLarge
 from hermes.net.sse_parser import SseParser
 
 STREAM = (

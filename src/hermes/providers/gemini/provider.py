@@ -6,10 +6,15 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-from hermes.errors import ProviderError, ProviderUnavailable, StreamTruncated
+from hermes.errors import (
+    AnswerTooLarge,
+    NetError,
+    ProviderError,
+    ProviderUnavailable,
+    StreamTruncated,
+)
 from hermes.message.ids import MakeId, make_id
 from hermes.net.client import NO_LIMIT, HttpClient, Response
-from hermes.net.errors import AnswerTooLarge, NetError
 from hermes.net.image_files import load_images
 from hermes.net.service_failure import MAX_ERROR_BYTES
 from hermes.net.sse_parser import SseParser

@@ -3,9 +3,15 @@
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
-from hermes.errors import DeliveryUnknown, FailureClass, NotDelivered
+from hermes.errors import (
+    AddressRefused,
+    ConnectFailed,
+    DeliveryUnknown,
+    FailureClass,
+    NetError,
+    NotDelivered,
+)
 from hermes.net.client import HttpClient, Response
-from hermes.net.errors import AddressRefused, ConnectFailed, NetError
 from hermes.testing.push.outbound import Answer
 
 _MOST_BYTES = 1 << 20
