@@ -29,7 +29,7 @@ from hermes.testing.scripted_model import ScriptedProvider
 KEYS = make_store_keys()
 PULL = Capabilities(delivery="pull", busy="queue")
 PUSH = Capabilities(delivery="push", edit=True, busy="interrupt")
-STEP_S = 5.0
+STEP_S = 30.0
 
 
 class RunTool:
