@@ -245,9 +245,11 @@ async def test_text_that_was_shown_before_a_crash_is_paid_for(tmp_path: Path) ->
             lambda: rig.timeline(message_id).deliveries[0].platform_message_id is not None
         )
     async with open_rig(tmp_path, clock=clock, push=push, start=False, sending=False) as rig:
-        await rig.say("/stop", platform="push")
+        second = await rig.say("something else", platform="push")
 
     async with open_rig(tmp_path, clock=clock, push=push) as rig:
         assert await rig.outcome(message_id) == "interrupted"
+        assert await rig.outcome(second) == "answered"
+        assert len(rig.model.calls) == 1
         ledger = rig.timeline(message_id).ledger
         assert [(line["kind"], line["amount"]) for line in ledger] == [("capture", -1)]
