@@ -7,7 +7,7 @@ import pytest
 
 from tests.docs.markdown import PAGES, ROOT, anchors_of, links_of, name_of
 
-# Paths of one machine, and hosts of package indexes: neither means anything to a reader.
+# Paths of one machine, and addresses of package indexes: neither means anything to a reader.
 FOREIGN = re.compile(
     re.escape(str(ROOT)) + r"|/root/|/home/\w|/tmp/|/Users/\w|/usr/local/\w|index-url|/simple/?\b"
 )
