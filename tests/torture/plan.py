@@ -35,7 +35,7 @@ WITHOUT_CONVERSATION = frozenset(
 # Asks whether a model service is there, and changes nothing; a service with a key is not asked.
 ONLY_LOOKS = frozenset({"wire.provider.openai.probe"})
 KILLS_PER_STORY = 8
-MOST_TRIES = 12
+MOST_TRIES = 60
 LONGEST_LIFE_S = 0.8
 CUT_OPERATIONS = 300
 _GROUPS = ("failpoint", "random", "power cut")
