@@ -34,7 +34,7 @@ def check_books(
         *storage(books),
         *promises(books, driver),
         *outcomes(books),
-        *money(books, posted),
+        *money(books),
         *transcripts(books, driver),
         *model_steps(books, calls),
         *tool_steps(books),
@@ -89,13 +89,8 @@ def outcomes(books: Books) -> Iterator[str]:
             yield f"lane {lane.key} is still held by {lane.owner}"
 
 
-def money(books: Books, posted: tuple[Posted, ...]) -> Iterator[str]:
-    """One charge for what was given, none for what was not, and nothing set aside for ever.
-
-    A stopped turn of which only a preview was seen, before a crash, may be charged for that.
-    """
-    previewed = {(post.ref or "").rpartition(".")[0] for post in posted if post.edits}
-    seen = {row.message_id for row in books.deliveries if row.id in previewed}
+def money(books: Books) -> Iterator[str]:
+    """One charge for what was given, none for what was not, and nothing set aside for ever."""
     if books.holds:
         yield f"open holds: {books.holds}"
     captures = Counter(row[3] for row in books.ledger if row[1:3] == ("capture", -1))
@@ -107,10 +102,7 @@ def money(books: Books, posted: tuple[Posted, ...]) -> Iterator[str]:
         if entry.message.role == "assistant" and entry.message.text
     }
     for message in books.messages:
-        may_be = {int(is_earned(message, said))}
-        if message.outcome == "interrupted" and message.id in seen:
-            may_be.add(1)
-        if captures[message.id] not in may_be:
+        if captures[message.id] != is_earned(message, said):
             yield (
                 f"{message.external_id} ({message.outcome}, {message.reply!r}) was charged "
                 f"{captures[message.id]} times"

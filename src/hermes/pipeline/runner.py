@@ -83,8 +83,7 @@ class TurnRunner:
             return replies.expired(tell=tell)
         stopped_by = view.interrupted_by or self._stopped_parent(message)
         if stopped_by is not None:
-            reply = replies.interrupted("", stopped_by)
-            return msgspec.structs.replace(reply, earned=self._was_shown(message))
+            return replies.interrupted("", stopped_by)
         wanted = message.event.agent if message.event is not None else None
         if wanted is not None and self._services.roster.find(wanted) is None:
             return replies.failed(
@@ -103,14 +102,6 @@ class TurnRunner:
         last = max((step.ended_at or step.at for step in view.steps), default=message.received_at)
         age = self._services.clock.now() - last
         return age > self._services.settings.inbox.expire_after_s
-
-    def _was_shown(self, message: MessageRecord) -> bool:
-        """Tell whether an earlier process had shown a part of the answer on the platform."""
-        if not message.attempts:
-            return False
-        timeline = self._services.store.timeline(message.id)
-        shown = timeline.deliveries if timeline is not None else ()
-        return any(delivery.platform_message_id is not None for delivery in shown)
 
     def _stopped_parent(self, message: MessageRecord) -> str | None:
         """Return who stopped the parent of a subagent's message, or the parent that has ended."""

@@ -8,9 +8,8 @@ import pytest
 from hermes.message.parts import ToolResultPart, tool_calls_of
 from hermes.ports.clock import ManualClock
 from hermes.ports.tool import ToolContext, ToolTraits
-from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
-from tests.contract.journal.rig import PUSH, RunTool, open_rig
+from tests.contract.journal.rig import RunTool, open_rig
 
 STEERING = {"BUSY__PLATFORMS__REST": "steer"}
 ASKING = ToolTraits(needs_approval=True)
@@ -232,24 +231,3 @@ async def test_what_another_person_steered_in_goes_with_their_key(tmp_path: Path
         lane = "agent:main:rest:thread:room:7"
         history = rig.store.transcripts.history(lane, epoch=0, head=99, limit=99)
         assert "bobs word" not in [entry.text for entry in history if entry.role == "user"]
-
-
-@pytest.mark.req("J11", "J16")
-async def test_text_that_was_shown_before_a_crash_is_paid_for(tmp_path: Path) -> None:
-    clock = ManualClock()
-    push = MemoryChannel(PUSH, name="push")
-    async with open_rig(tmp_path, clock=clock, push=push) as rig:
-        message_id = await rig.say("[[deltas:8]] [[hang:4]]", platform="push")
-        await rig.until(lambda: bool(push.posts))
-        await rig.until(
-            lambda: rig.timeline(message_id).deliveries[0].platform_message_id is not None
-        )
-    async with open_rig(tmp_path, clock=clock, push=push, start=False, sending=False) as rig:
-        second = await rig.say("something else", platform="push")
-
-    async with open_rig(tmp_path, clock=clock, push=push) as rig:
-        assert await rig.outcome(message_id) == "interrupted"
-        assert await rig.outcome(second) == "answered"
-        assert len(rig.model.calls) == 1
-        ledger = rig.timeline(message_id).ledger
-        assert [(line["kind"], line["amount"]) for line in ledger] == [("capture", -1)]
