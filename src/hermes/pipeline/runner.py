@@ -14,6 +14,7 @@ from hermes.pipeline.plan import PREPARE, next_stage
 from hermes.pipeline.resume import restore
 from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.stages.save import save
+from hermes.pipeline.targets import reply_id
 from hermes.pipeline.turn import Turn
 from hermes.ports.records import LaneView, MessageRecord, Result
 from hermes.ports.upward import Progress
@@ -59,8 +60,15 @@ class TurnRunner:
             turn, reply = await self._prepare(turn, ctx)
         if reply is None:
             turn, reply = await self._act(turn, ctx)
-        await save(turn, reply, ctx)
+        await save(turn, self._with_what_was_shown(reply, view), ctx)
         return reply.outcome
+
+    def _with_what_was_shown(self, reply: Reply, view: LaneView) -> Reply:
+        """Return the reply as earned if an attempt before this one had shown words of the model."""
+        if reply.earned or not view.steps or view.message is None:
+            return reply
+        shown = self._services.store.outbox.is_shown(reply_id(view.message.id))
+        return msgspec.structs.replace(reply, earned=shown)
 
     def _turn(self, view: LaneView, message: MessageRecord) -> Turn:
         assert message.event is not None

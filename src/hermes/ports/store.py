@@ -153,6 +153,10 @@ class OutboxStore(Protocol):
         """Keep the platform's id of a preview before any edit."""
         ...
 
+    def is_shown(self, delivery_id: str) -> bool:
+        """Tell whether a preview is known to stand on its platform."""
+        ...
+
     def due(self, platform: str, now: float, *, limit: int) -> tuple[DeliveryRecord, ...]:
         """Return what may be sent now, in order, never past a chat's retrying reply."""
         ...

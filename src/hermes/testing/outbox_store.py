@@ -77,6 +77,11 @@ class MemoryOutboxStore:
         row = self._expect(delivery_id, {State.PREVIEW, State.UNKNOWN})
         self._put(row, platform_message_id=platform_message_id, state=State.PREVIEW)
 
+    def is_shown(self, delivery_id: str) -> bool:
+        """Tell whether a preview is known to stand on its platform."""
+        row = self._rows.get(delivery_id)
+        return row is not None and row.platform_message_id is not None
+
     def due(self, platform: str, now: float, *, limit: int) -> tuple[DeliveryRecord, ...]:
         """Return what may be sent now, in order, never past a chat's retrying reply."""
         heads: dict[str, DeliveryRecord] = {}

@@ -167,3 +167,31 @@ async def test_j16_ids_of_replies_follow_from_their_messages(tmp_path: Path) -> 
         await rig.outcome(message_id)
 
         assert rig.timeline(message_id).deliveries[0].id == f"o_{message_id[2:]}"
+
+
+@pytest.mark.req("J11", "J16")
+async def test_j11_words_that_were_seen_before_a_crash_are_paid_for_when_the_turn_is_stopped(
+    tmp_path: Path,
+) -> None:
+    clock = ManualClock()
+    push = MemoryChannel(PUSH, name="push")
+    stopping = {"BUSY__PLATFORMS__PUSH": "interrupt"}
+    async with open_rig(tmp_path, clock=clock, push=push, settings=stopping) as rig:
+        seen = await rig.say("[[deltas:8]] [[hang:4]]", platform="push")
+        unseen = await rig.say("[[hang:0]]", platform="push", chat="bob")
+        await rig.until(
+            lambda: any(row.platform_message_id for row in rig.timeline(seen).deliveries)
+        )
+        await rig.until(lambda: len(rig.model.calls) == 2)
+
+    async with open_rig(
+        tmp_path, clock=clock, push=push, settings=stopping, start=False, sending=False
+    ) as rig:
+        await rig.say("never mind", platform="push")
+        await rig.say("never mind", platform="push", chat="bob")
+        rig.core.start()
+
+        assert await rig.outcome(seen) == "interrupted"
+        assert await rig.outcome(unseen) == "interrupted"
+        assert [row["kind"] for row in rig.timeline(seen).ledger] == ["capture"]
+        assert rig.timeline(unseen).ledger == ()

@@ -66,6 +66,10 @@ class SqliteOutbox:
 
         await self._engine.writer.run("preview_sent", unit)
 
+    def is_shown(self, delivery_id: str) -> bool:
+        """Tell whether a preview is known to stand on its platform."""
+        return self._engine.reader.row(_SQL["is_shown"], (delivery_id,)) is not None
+
     def due(self, platform: str, now: float, *, limit: int) -> tuple[DeliveryRecord, ...]:
         """Return what may be sent now, in order, never past a chat's retrying reply."""
         rows = self._engine.reader.rows(_SQL["due"], (platform, now, limit))

@@ -19,6 +19,10 @@ ON CONFLICT (id) DO NOTHING;
 UPDATE outbox SET platform_message_id = ?2, state = 'preview', failure = NULL
 WHERE id = ?1 AND state IN ('preview', 'unknown');
 
+-- name: is_shown
+-- Whether a delivery has a message on its platform.
+SELECT 1 FROM outbox WHERE id = ?1 AND platform_message_id IS NOT NULL;
+
 -- name: get
 -- One delivery.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
