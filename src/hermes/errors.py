@@ -10,7 +10,9 @@ HermesError
 │   └── TooLarge            the input exceeds a limit
 ├── TryLater                nothing was kept; the same request may succeed later
 │   ├── Overloaded          a queue or a limit is full
-│   └── StorageFull         the disk reserve is touched
+│   ├── StorageFull         the disk reserve is touched
+│   ├── OverBudget          a spending limit has no room; it opens again later
+│   └── ModelsStopped       the kill switch is on
 ├── ConfigurationError      the operator has to change a setting
 ├── AlreadyRunning          another process owns this home
 ├── StoreError              the database failed; nothing of the unit was written
@@ -18,11 +20,13 @@ HermesError
 │   │   └── PersonErased    the person's data key was destroyed
 │   └── GuardFailed         a guarded write found another state
 │       └── LeaseLost       the lane belongs to somebody else now
+├── CounterDown             the fast counters cannot be reached
 ├── ProviderError           a model call failed
 │   ├── ProviderUnavailable connect failure, 429, 5xx: another candidate may do
-│   ├── ProviderRejected    the request itself is wrong for this model
+│   ├── ProviderRejected    this service refuses; `everywhere`: so would every other
 │   ├── ProviderTimeout     no output in time
-│   └── StreamTruncated     the stream ended before its end marker
+│   ├── StreamTruncated     the stream ended before its end marker
+│   └── AnswerInvalid       the answer does not fit the schema that was asked for
 ├── DeliveryError           a reply could not be sent
 │   ├── NotDelivered        certainly not sent; may be retried
 │   ├── DeliveryRejected    the platform said no for good
@@ -110,6 +114,28 @@ class StorageFull(TryLater):
     code = "storage_full"
 
 
+class OverBudget(TryLater):
+    """A spending limit has no room for the call; `limit` names it for the operator."""
+
+    code = "over_budget"
+
+    def __init__(self, text: str, retry_after: float, *, limit: str = "") -> None:
+        super().__init__(text, retry_after)
+        self.limit = limit
+
+
+class ModelsStopped(TryLater):
+    """The operator has stopped every model call."""
+
+    code = "kill_switch"
+
+
+class CounterDown(HermesError):
+    """The fast counters cannot be reached; the ledger still stands."""
+
+    code = "counter_down"
+
+
 class ConfigurationError(HermesError):
     """The operator has to change a setting; the text says which and how."""
 
@@ -153,9 +179,13 @@ class LeaseLost(GuardFailed):
 
 
 class ProviderError(HermesError):
-    """A model call failed."""
+    """A model call failed; `status` is the HTTP status that said so, if one did."""
 
     code = "provider"
+
+    def __init__(self, text: str, *, status: int | None = None) -> None:
+        super().__init__(text)
+        self.status = status
 
 
 class ProviderUnavailable(ProviderError):
@@ -163,15 +193,25 @@ class ProviderUnavailable(ProviderError):
 
     code = "provider_unavailable"
 
-    def __init__(self, text: str, retry_after: float | None = None) -> None:
-        super().__init__(text)
+    def __init__(
+        self, text: str, retry_after: float | None = None, *, status: int | None = None
+    ) -> None:
+        super().__init__(text, status=status)
         self.retry_after = retry_after
 
 
 class ProviderRejected(ProviderError):
-    """The service says the request itself is wrong."""
+    """The service refuses the request; `everywhere` says that any other would refuse it, too.
+
+    It is False for whatever is this service's own matter: the key, the model, a parameter that it
+    does not know, its context length, its content filter. Then another candidate may do.
+    """
 
     code = "provider_rejected"
+
+    def __init__(self, text: str, *, everywhere: bool = False, status: int | None = None) -> None:
+        super().__init__(text, status=status)
+        self.everywhere = everywhere
 
 
 class ProviderTimeout(ProviderError):
@@ -184,6 +224,16 @@ class StreamTruncated(ProviderError):
     """The stream ended before its end marker."""
 
     code = "stream_truncated"
+
+
+class AnswerInvalid(ProviderError):
+    """The answer does not fit the schema that was asked for; `answer` is what the model wrote."""
+
+    code = "answer_invalid"
+
+    def __init__(self, text: str, *, answer: str) -> None:
+        super().__init__(text)
+        self.answer = answer
 
 
 class FailureClass(StrEnum):

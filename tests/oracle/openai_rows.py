@@ -305,6 +305,11 @@ SEEN = [
         sdk=[{"role": "user", "content": [sdk_image(PICTURE_URL), sdk_text("see?")]}],
     ),
     row(
+        "an image inside its address",
+        ChatMessage("user", (image(PICTURE_URL), TextPart("see?"))),
+        sdk=[{"role": "user", "content": [sdk_image(PICTURE_URL), sdk_text("see?")]}],
+    ),
+    row(
         "bytes before the address",
         ChatMessage("user", (image("https://cdn.test/a.png", PICTURE),)),
         sdk=[{"role": "user", "content": [sdk_image(PICTURE_URL)]}],

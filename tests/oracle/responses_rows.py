@@ -211,6 +211,11 @@ RESPONSES_ROWS = [
         ],
     ),
     row(
+        "an image inside its address",
+        ChatMessage("user", (TextPart("see?"), image(PICTURE_URL))),
+        sdk=[{"role": "user", "content": [sdk_text("see?"), sdk_image(PICTURE_URL)]}],
+    ),
+    row(
         "a strict schema",
         schema=OutputSchema(name="answer", schema=raw(DEEP)),
         also={"text": sdk_format(DEEP, strict=True)},

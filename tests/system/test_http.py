@@ -452,6 +452,8 @@ async def test_only_this_machines_command_line_reaches_control(
     gateway: Gateway, http: Http
 ) -> None:
     paths = [("GET", "/control/status"), ("GET", "/control/why/m"), ("POST", "/control/link")]
+    paths += [("POST", "/control/keys"), ("GET", "/control/keys"), ("GET", "/control/costs")]
+    paths += [("POST", "/control/keys/revoke"), ("POST", "/control/kill-switch")]
     for method, path in paths:
         assert (await http.request(method, path)).status == 401
         assert (await http.request(method, path, headers=gateway.bearer)).status == 403
@@ -463,6 +465,30 @@ async def test_only_this_machines_command_line_reaches_control(
     assert (await http.get("/control/why/m2", headers=gateway.local)).status == 404
     link = await http.post("/control/link", headers=gateway.local)
     assert (await link.json())["url"].startswith(f"{gateway.url}/signin?code=")
+
+
+@pytest.mark.req("A20", "A22")
+async def test_control_takes_orders_as_json_and_refuses_what_is_none(
+    gateway: Gateway, http: Http
+) -> None:
+    async def ask(path: str, body: str | None = None) -> tuple[int, object]:
+        method = "GET" if body is None else "POST"
+        answer = await http.request(method, path, data=body, headers=gateway.local)
+        return answer.status, await answer.json()
+
+    assert await ask("/control/keys", '{"user": "ann"}') == (200, {"user": "ann"})
+    assert await ask("/control/keys/revoke", '{"id": "k_1"}') == (200, {"id": "k_1"})
+    assert await ask("/control/kill-switch", '{"is_on": true}') == (200, {"is_on": True})
+    assert await ask("/control/costs?by=day&days=7") == (200, {"by": "day", "days": 7})
+    for path, body in [
+        ("/control/keys", '{"label": "nobody"}'),
+        ("/control/keys", '{"user": "ann", "budget_period": "week"}'),
+        ("/control/kill-switch", '{"is_on": "yes"}'),
+        ("/control/keys/revoke", "not json"),
+        ("/control/costs?by=planet", None),
+        ("/control/costs?days=many", None),
+    ]:
+        assert (await ask(path, body))[0] == 400
 
 
 @pytest.mark.req("A1")

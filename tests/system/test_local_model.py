@@ -9,16 +9,45 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from hermes.errors import StreamTruncated
-from hermes.message.chat import user_text
-from hermes.ports.provider import CallEnd, ModelRequest
+from hermes.calls.schema import problem_of
+from hermes.errors import ProviderRejected, StreamTruncated
+from hermes.message.chat import ChatMessage, user_text
+from hermes.message.parts import ToolCallPart, ToolResultPart, text_of, tool_calls_of
+from hermes.ports.provider import (
+    CallEnd,
+    ModelEvent,
+    ModelRequest,
+    OutputSchema,
+    TextDelta,
+    ToolCallDelta,
+    ToolChoice,
+    ToolSpec,
+)
 from hermes.providers.local.provider import LocalProvider
 from hermes.providers.local.settings import LocalSettings, is_installed
 
 # The engine itself stalls for 0.2 to 1.0 s while it loads; the loop of the gateway must not.
 LONGEST_STALL_S = 0.15
+WEATHER = ToolSpec(
+    "get_weather",
+    "Tells the weather in a city.",
+    msgspec.Raw(
+        b'{"type":"object","properties":{"city":{"$ref":"#/$defs/c"},"days":{"enum":[1,7]}},'
+        b'"required":["city","days"],"$defs":{"c":{"type":"string","maxLength":12}}}'
+    ),
+)
+CLOCK = ToolSpec("clock", "Tells the time.", msgspec.Raw(b'{"type":"object"}'))
+PERSON = OutputSchema(
+    name="person",
+    schema=msgspec.Raw(
+        b'{"type":"object","properties":{"name":{"type":"string","maxLength":12},'
+        b'"age":{"type":"integer","minimum":18,"maximum":99},"kind":{"enum":["cat","dog"]}},'
+        b'"required":["name","age","kind"],"additionalProperties":false}'
+    ),
+)
 STORY = ModelRequest(model="m", messages=(user_text("Tell me a long story about the sea."),))
 
 
@@ -70,6 +99,15 @@ async def answer(model: LocalProvider, request: ModelRequest) -> CallEnd:
     return events[-1]
 
 
+async def events_of(model: LocalProvider, request: ModelRequest) -> list[ModelEvent]:
+    return [event async for event in model.stream(request)]
+
+
+def with_tools(text: str, choice: ToolChoice, *, tokens: int = 60) -> ModelRequest:
+    request = asking(text, tokens=tokens)
+    return msgspec.structs.replace(request, tools=(WEATHER, CLOCK), tool_choice=choice)
+
+
 def alive(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
@@ -91,7 +129,7 @@ async def test_it_loads_on_the_first_call_only_and_says_so(model, statuses):
     assert (before, model.engine_pid) == (None, loaded)
     assert statuses == ["loading the demonstration model", "the demonstration model is ready"]
     assert model.info.demonstration
-    assert not model.info.tools
+    assert (model.info.tools, model.info.schema, model.info.vision) == (True, True, False)
 
 
 @pytest.mark.req("P6")
@@ -195,6 +233,86 @@ async def test_closing_the_provider_ends_the_engine(model):
 
     assert not alive(pid)
     assert not await model.available()
+
+
+@pytest.mark.req("M5")
+async def test_a_tool_that_must_be_called_is_called_with_arguments_that_fit(model):
+    choice = ToolChoice("required", "get_weather")
+    events = await events_of(model, with_tools("How is the weather in Rome?", choice))
+    end = events[-1]
+    form = OutputSchema(name="arguments", schema=WEATHER.parameters)
+
+    assert isinstance(end, CallEnd)
+    [call] = end.parts
+    assert isinstance(call, ToolCallPart)
+    assert (call.name, end.stop_reason) == ("get_weather", "tool_calls")
+    assert problem_of(form, call.arguments) is None
+    deltas = [event for event in events[:-1] if isinstance(event, ToolCallDelta)]
+    assert (deltas[0].id, deltas[0].name) == (call.id, call.name)
+    assert "".join(delta.arguments for delta in deltas) == call.arguments
+    assert len(deltas) > 2
+
+
+@pytest.mark.req("M5", "M7")
+async def test_with_tools_in_play_it_answers_or_calls_and_without_a_choice_it_only_answers(model):
+    free = await events_of(model, with_tools("Hello!", ToolChoice()))
+    any_tool = await answer(model, with_tools("Hello!", ToolChoice("required")))
+    none = await events_of(model, with_tools("Hello!", ToolChoice("none"), tokens=6))
+
+    told = "".join(event.text for event in free if isinstance(event, TextDelta))
+    assert isinstance(free[-1], CallEnd)
+    assert bool(told) != bool(tool_calls_of(free[-1].parts))
+    assert told == text_of(free[-1].parts)
+    assert "{" not in told[:1]
+    assert {call.name for call in tool_calls_of(any_tool.parts)} <= {"get_weather", "clock"}
+    assert len(any_tool.parts) == len(tool_calls_of(any_tool.parts)) > 0
+    assert isinstance(none[-1], CallEnd)
+    assert not tool_calls_of(none[-1].parts)
+
+
+@pytest.mark.req("M5", "M3")
+async def test_it_goes_on_after_a_tools_result(model):
+    turns = (
+        user_text("What time is it?"),
+        ChatMessage("assistant", (ToolCallPart("c", "clock", "{}"),)),
+        ChatMessage("tool", (ToolResultPart("c", "clock", "noon"),)),
+    )
+    request = msgspec.structs.replace(with_tools("", ToolChoice()), messages=turns)
+
+    assert (await answer(model, request)).parts
+
+
+@pytest.mark.req("M6")
+async def test_an_answer_fits_its_schema_and_streams(model):
+    request = msgspec.structs.replace(asking("Tell me about Bob.", tokens=60), schema=PERSON)
+
+    events = await events_of(model, request)
+
+    end = events[-1]
+    assert isinstance(end, CallEnd)
+    text = text_of(end.parts)
+    assert problem_of(PERSON, text) is None
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == text
+    assert (end.stop_reason, len(events) > 4) == ("end", True)
+
+
+@pytest.mark.req("M6")
+async def test_a_schema_that_the_engine_cannot_hold_is_refused_and_the_next_call_works(model):
+    unknown = OutputSchema(name="s", schema=msgspec.Raw(b'{"type":"foo"}'))
+
+    with pytest.raises(ProviderRejected, match="cannot hold the demonstration model to a schema"):
+        await answer(model, msgspec.structs.replace(asking("hello"), schema=unknown))
+
+    assert (await answer(model, asking("hello"))).usage.tokens_out > 0
+
+
+@pytest.mark.req("M5")
+async def test_a_call_that_is_cut_is_no_call(model):
+    request = with_tools("Weather in Rome?", ToolChoice("required", "get_weather"), tokens=14)
+
+    end = await answer(model, request)
+
+    assert (end.parts, end.stop_reason) == ((), "length")
 
 
 GATEWAY = """

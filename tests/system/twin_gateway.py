@@ -13,6 +13,8 @@ from starlette.types import ASGIApp
 
 from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.channels.web.channel import WebChannel, WebSettings
+from hermes.control.keys import KeyEnd, NewKey
+from hermes.control.spending import CostAsk, SwitchOrder
 from hermes.errors import Unauthenticated
 from hermes.message.ids import make_id
 from hermes.net.same_origin import Origins
@@ -169,4 +171,41 @@ def _control(gateway: Gateway) -> Control:
     async def token() -> object:
         return {"token": await gateway.access.make_token("test")}
 
-    return Control(status=status, why=why, models=models, route=route, link=link, token=token)
+    return Control(
+        status=status,
+        why=why,
+        models=models,
+        route=route,
+        link=link,
+        token=token,
+        create_key=_create_key,
+        keys=_keys,
+        revoke_key=_revoke_key,
+        kill_switch=_kill_switch,
+        set_kill_switch=_set_kill_switch,
+        costs=_costs,
+    )
+
+
+async def _create_key(new: NewKey) -> object:
+    return {"user": new.user}
+
+
+async def _keys() -> object:
+    return {"keys": []}
+
+
+async def _revoke_key(end: KeyEnd) -> object:
+    return {"id": end.id}
+
+
+async def _kill_switch() -> object:
+    return {"is_on": False}
+
+
+async def _set_kill_switch(order: SwitchOrder) -> object:
+    return {"is_on": order.is_on}
+
+
+async def _costs(ask: CostAsk) -> object:
+    return {"by": ask.by, "days": ask.days}

@@ -25,10 +25,16 @@ ONLY_ON: Mapping[str, tuple[str, ...]] = {
 WITHOUT_CONVERSATION = frozenset(
     {
         "store.abandon",
+        "store.add_key",
+        "store.add_spend",
         "store.erase",
         "store.expire_deliveries",
+        "store.forget_answers",
         "store.purge",
+        "store.put_answer",
+        "store.revoke_key",
         "store.rotate",
+        "store.set_kill_switch",
         "store.use_credential",
     }
 )

@@ -58,7 +58,7 @@ class Forks:
     def __init__(self) -> None:
         self._server: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
-        self._starting: asyncio.Queue[int] = asyncio.Queue()
+        self._starting: asyncio.Queue[GatewayProcess] = asyncio.Queue()
         self._running: dict[int, GatewayProcess] = {}
         self._one_by_one = asyncio.Lock()
 
@@ -97,7 +97,7 @@ class Forks:
         )
         async with self._one_by_one:
             self._server.stdin.write(msgspec.json.encode(order) + b"\n")
-            return self._running[await self._starting.get()]
+            return await self._starting.get()
 
     async def _read(self) -> None:
         assert self._server is not None
@@ -105,8 +105,9 @@ class Forks:
         async for line in self._server.stdout:
             news = msgspec.json.decode(line, type=News)
             if news.ended is None:
-                self._running[news.pid] = GatewayProcess(news.pid)
-                self._starting.put_nowait(news.pid)
+                process = self._running[news.pid] = GatewayProcess(news.pid)
+                # It may end before anybody looks: whoever waits for it gets it all the same.
+                self._starting.put_nowait(process)
             else:
                 self._running.pop(news.pid).end(news.ended)
 

@@ -1,4 +1,4 @@
-"""Kills inside the units that no conversation reaches: erasing, rotating, upkeep, signing in.
+"""Kills inside the units that no conversation reaches: erasing, upkeep, keys, spending, the cache.
 
 A program of its own, so that it can fork: `python -m tests.torture.store_kills FOLDER SEEDS`
 kills a fresh process at each failpoint with each seed, opens the file again, and compares it with
@@ -19,7 +19,10 @@ from cryptography.fernet import Fernet, InvalidToken
 
 from hermes import failpoints
 from hermes.message.outcome import Outcome
+from hermes.message.reply import Usage
 from hermes.ports.clock import ManualClock
+from hermes.ports.keys import CallerKey, KeptAnswer
+from hermes.ports.spend import Account, CallLine, KillSwitch, Spent
 from hermes.store.sqlite.seal import add_store_key
 from hermes.store.sqlite.store import SqliteStore
 from tests.torture.store_rig import Ids, accept, answer, open_store
@@ -40,6 +43,11 @@ _TABLES = {
     "outbox": "id, state",
     "events": "message_id, kind",
     "credentials": "kind, label, used_at",
+    "meta": "key, CASE key WHEN 'kill_switch' THEN value END",
+    "spend": "*",
+    "spend_days": "*",
+    "caller_keys": "id, user_id, person_id, revoked_at",
+    "kept_answers": "hex(digest), person_id, body, at, expires_at",
 }
 
 Act = Callable[[SqliteStore, ManualClock], Awaitable[object]]
@@ -71,6 +79,60 @@ async def _use(store: SqliteStore, clock: ManualClock) -> None:
     await store.access.use_once("code", hashlib.sha256(b"code").digest(), now=clock.now())
 
 
+async def _spend(store: SqliteStore, clock: ManualClock) -> None:
+    account = Account(person_id="p_0001", agent="main", channel="v1", key="k_ann")
+    spent = Spent(day="2026-11-15", account=account, model="m", usage=Usage(10, 5, cost_usd=0.5))
+    line = CallLine(id="c_2", at=clock.now(), data={})
+    await store.spend.add([spent, spent], lines=[line])
+
+
+async def _stop_models(store: SqliteStore, clock: ManualClock) -> None:
+    await store.spend.set_kill_switch(KillSwitch(is_on=True, at=clock.now(), by="ops"))
+
+
+async def _add_key(store: SqliteStore, clock: ManualClock) -> None:
+    if store.keys.find(_digest("k_new")) is None:
+        await _make_key(store, "k_new", user="newcomer")
+
+
+async def _revoke(store: SqliteStore, clock: ManualClock) -> None:
+    await store.keys.revoke("k_ann", at=clock.now())
+
+
+async def _remember(store: SqliteStore, clock: ManualClock) -> None:
+    person = store.people.find("v1", "ann")
+    assert person is not None
+    await store.answers.put(_answer("second", person.id, at=clock.now() + 1), keep=1)
+
+
+async def _forget(store: SqliteStore, clock: ManualClock) -> None:
+    await store.answers.forget(before=clock.now() + 2 * WEEK_S)
+
+
+def _digest(name: str) -> bytes:
+    return hashlib.sha256(name.encode()).digest()
+
+
+async def _make_key(store: SqliteStore, name: str, *, user: str) -> CallerKey:
+    key = CallerKey(id=name, label="", user=user, person_id="", hint="", created_at=1.0)
+    return await store.keys.add(key, digest=_digest(name), user=user)
+
+
+def _answer(name: str, person_id: str, *, at: float) -> KeptAnswer:
+    return KeptAnswer(
+        digest=_digest(name),
+        person_id=person_id,
+        agent="main",
+        model="m",
+        call_id="c_1",
+        body=b"{}",
+        usage=Usage(10, 5),
+        stop_reason="end",
+        at=at,
+        expires_at=at + WEEK_S,
+    )
+
+
 UNITS: dict[str, Act] = {
     "store.erase": _erase,
     "store.abandon": _abandon,
@@ -78,6 +140,12 @@ UNITS: dict[str, Act] = {
     "store.purge": _purge,
     "store.expire_deliveries": _expire,
     "store.use_credential": _use,
+    "store.add_spend": _spend,
+    "store.set_kill_switch": _stop_models,
+    "store.add_key": _add_key,
+    "store.revoke_key": _revoke,
+    "store.put_answer": _remember,
+    "store.forget_answers": _forget,
 }
 POINTS = tuple(f"{name}.{side}" for name in UNITS for side in ("before", "after"))
 
@@ -93,6 +161,12 @@ async def _fill(path: Path, seed: int) -> None:
     await accept(store, "waiting", user="ann", clock=clock)
     digest = hashlib.sha256(b"code").digest()
     await store.access.add("code", digest, label="link", expires_at=clock.now() + WEEK_S)
+    key = await _make_key(store, "k_ann", user="ann")
+    record = store.inbox.get("m_waiting")
+    assert record is not None
+    for person_id in (record.person_id, key.person_id):
+        await store.answers.put(_answer("first", person_id, at=clock.now()), keep=10)
+    await store.spend.add([], lines=[CallLine(id="c_1", at=clock.now(), data={})])
     await store.close()
 
 

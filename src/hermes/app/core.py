@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 from hermes.agents.roster import Roster
+from hermes.app.calling import make_model_layer
 from hermes.config import Settings, read_or_create_secret_file
 from hermes.inbox.accept import Inbox
 from hermes.message.event import MessageEvent
@@ -13,7 +14,6 @@ from hermes.message.outcome import BusyPolicy, DeliveryState
 from hermes.outbox.preview import OutboxPreviewer
 from hermes.outbox.sender import OutboxSender
 from hermes.outbox.timing import OutboxTiming, PreviewTiming
-from hermes.pipeline.capacity import CallLimit
 from hermes.pipeline.lanes import Lanes
 from hermes.pipeline.services import Services
 from hermes.pipeline.targets import reply_id
@@ -21,9 +21,9 @@ from hermes.pipeline.watch import WatchHub
 from hermes.ports.channel import Accepted, Channel, PushChannel
 from hermes.ports.clock import Clock
 from hermes.ports.provider import Provider
+from hermes.ports.spend import Counter
 from hermes.ports.tool import Tool
 from hermes.ports.upward import Progress
-from hermes.routing.policy import policy_of
 from hermes.schedule.upkeep import Upkeep
 from hermes.server.auth import Access
 from hermes.server.door import GatewayDoor
@@ -64,6 +64,7 @@ class Core:
         watch: WatchHub,
         clock: Clock,
         make_id: MakeId,
+        counter: Counter | None = None,
     ) -> None:
         self.store = store
         self._settings = settings
@@ -71,17 +72,19 @@ class Core:
         self._clock = clock
         self.senders: dict[str, OutboxSender] = {}
         self._push: dict[str, PushChannel] = {}
+        self.models = make_model_layer(
+            store, settings, providers=providers, clock=clock, counter=counter
+        )
         roster = Roster(settings.agents, default=settings.default_agent)
         services = Services(
             store=store,
             settings=settings,
             roster=roster,
-            providers=providers,
-            policy=policy_of(settings),
+            planner=self.models.planner,
+            calls=self.models.calls,
             tools=tools,
             watch=watch,
             previewer=self._previewer(),
-            limit=CallLimit(settings.turns.max_concurrent_calls, wait_s=settings.turns.call_wait_s),
             clock=clock,
             make_id=make_id,
             sleep=asyncio.sleep,
@@ -147,6 +150,7 @@ class Core:
         """End every task and close the store."""
         await self.upkeep.stop()
         await asyncio.gather(*(sender.stop() for sender in self.senders.values()))
+        await self.models.ledger.close()
         await self.store.close()
 
     async def _put_child(self, event: MessageEvent, lane: str) -> Accepted:

@@ -18,6 +18,7 @@ from hermes.app.models import ask_all
 from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.channels.web.channel import WebChannel, WebSettings
 from hermes.config import Loaded, ensure_home
+from hermes.control.desk import Desk
 from hermes.control.models import ModelsReport, RouteReport, models_report, route_report
 from hermes.control.status import Live, ProviderStatus, StatusReport, live_status
 from hermes.control.why import WhyReport, explain
@@ -40,6 +41,10 @@ from hermes.server.app import build_app
 from hermes.server.auth import StoredAccess
 from hermes.server.control_routes import Control
 from hermes.server.listen import HttpServer, ServeSettings, address_of, bind
+from hermes.server.v1.agent_turns import AgentTurns
+from hermes.server.v1.callers import Callers
+from hermes.server.v1.channel import V1Channel
+from hermes.server.v1.serve import V1Parts
 from hermes.server.webhooks import WebhookLimits
 
 _log = structlog.get_logger(__name__)
@@ -154,7 +159,23 @@ class Gateway:
                 clock=self._clock,
                 make_id=make_id,
             ),
+            "v1": V1Channel(self._v1_parts),
         }
+
+    def _v1_parts(self, door: Door) -> V1Parts:
+        """Return what the endpoints under /v1 work with."""
+        models = self._core.models
+        return V1Parts(
+            callers=Callers(self._core.store.keys, door=door, clock=self._clock),
+            planner=models.planner,
+            calls=models.calls,
+            embeddings=models.embeddings,
+            ledger=models.ledger,
+            turns=AgentTurns(door, clock=self._clock, make_id=make_id),
+            settings=self._settings,
+            clock=self._clock,
+            make_id=make_id,
+        )
 
     async def _serve(
         self,
@@ -166,6 +187,7 @@ class Gateway:
     ) -> None:
         server = self._settings.server
         self._address = address_of(listener)
+        desk = self._desk()
         app = build_app(
             self._core.door,
             channels=tuple(own.values()),
@@ -179,6 +201,12 @@ class Gateway:
                 route=self.route,
                 link=self.link,
                 token=self.token,
+                create_key=desk.create_key,
+                keys=desk.keys,
+                revoke_key=desk.revoke_key,
+                kill_switch=desk.kill_switch,
+                set_kill_switch=desk.set_kill_switch,
+                costs=desk.costs,
             ),
             ready=self._reasons_not_ready,
             origins=origins,
@@ -266,9 +294,22 @@ class Gateway:
 
     async def link(self) -> dict[str, str]:
         """Return a new one-time sign-in link."""
+        code = await self._access.make_signin_code()
+        return {"link": f"{self._public_address()}/signin?code={code}"}
+
+    def _public_address(self) -> str:
         public = self._settings.server.public_url
-        base = self._address if public is None else str(public).rstrip("/")
-        return {"link": f"{base}/signin?code={await self._access.make_signin_code()}"}
+        return self._address if public is None else str(public).rstrip("/")
+
+    def _desk(self) -> Desk:
+        """Return where operators' orders about keys and money arrive."""
+        return Desk(
+            self._core.store,
+            calendar=self._core.models.calendar,
+            clock=self._clock,
+            make_id=make_id,
+            address=self._public_address(),
+        )
 
     async def token(self) -> dict[str, str]:
         """Return a new API token."""

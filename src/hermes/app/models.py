@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Mapping
 
 from hermes.app.adapters import make_client, make_providers, make_registry
+from hermes.calls.planning import ask_provider
 from hermes.config import Loaded
-from hermes.pipeline.candidates import ask_provider
 from hermes.ports.provider import Provider
 from hermes.routing.plan import Offer
 

@@ -5,17 +5,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hermes.app.core import DATABASE, open_store
-from hermes.config import Loaded
+from hermes.calls.days import Calendar
+from hermes.config import Loaded, Settings, ensure_home
+from hermes.control.desk import Desk
 from hermes.message.ids import make_id
-from hermes.ops.instance import acquire
+from hermes.ops.instance import Address, acquire
 from hermes.ports.clock import SystemClock
 from hermes.ports.store import Store
 
 
 @contextmanager
-def offline_store(loaded: Loaded) -> Iterator[Store | None]:
-    """Open the journal of a home for reading; None when there is none yet."""
-    if not (loaded.home / DATABASE).exists():
+def offline_store(loaded: Loaded, *, create: bool = False) -> Iterator[Store | None]:
+    """Open the journal of a home; None when there is none yet, unless it is to be made."""
+    if create:
+        ensure_home(loaded.home)
+    elif not (loaded.home / DATABASE).exists():
         yield None
         return
     instance = acquire(loaded.home)
@@ -27,3 +31,29 @@ def offline_store(loaded: Loaded) -> Iterator[Store | None]:
             asyncio.run(store.close())
     finally:
         instance.release()
+
+
+@contextmanager
+def offline_desk(loaded: Loaded, *, create: bool) -> Iterator[Desk | None]:
+    """Open the operator's desk of a home; None when nothing is stored there and it stays so."""
+    with offline_store(loaded, create=create) as store:
+        yield None if store is None else _desk(store, loaded.settings)
+
+
+def _desk(store: Store, settings: Settings) -> Desk:
+    return Desk(
+        store,
+        calendar=Calendar(settings.time_zone),
+        clock=SystemClock(),
+        make_id=make_id,
+        address=_address(settings),
+    )
+
+
+def _address(settings: Settings) -> str:
+    """Return where the gateway will answer, as far as the settings say it."""
+    server = settings.server
+    if server.public_url is not None:
+        return str(server.public_url).rstrip("/")
+    url = Address(host=server.host, port=server.port, token="", version="", started_at=0.0).url
+    return url if server.port else url.removesuffix("0") + "PORT"

@@ -6,7 +6,20 @@ from typing import Annotated
 import typer
 
 from hermes import __version__
-from hermes.cli import chat, config, link, models, route, status, stop, token, why
+from hermes.cli import (
+    chat,
+    config,
+    costs,
+    keys,
+    kill_switch,
+    link,
+    models,
+    route,
+    status,
+    stop,
+    token,
+    why,
+)
 from hermes.cli.loading import load_named
 from hermes.cli.terminal import Home, examples
 
@@ -24,6 +37,16 @@ app = typer.Typer(
 )
 settings_app = typer.Typer(
     help="Look at the configuration.", no_args_is_help=True, context_settings=_PLAIN
+)
+keys_app = typer.Typer(
+    help="Make, list and revoke the keys with which callers use /v1.",
+    no_args_is_help=True,
+    context_settings=_PLAIN,
+)
+switch_app = typer.Typer(
+    help="Stop every model call at once, or release them.",
+    no_args_is_help=True,
+    context_settings=_PLAIN,
 )
 
 
@@ -93,5 +116,14 @@ app.command("models", epilog=models.EPILOG)(models.command)
 app.command("route", epilog=route.EPILOG)(route.command)
 app.command("link", epilog=link.EPILOG)(link.command)
 app.command("token", epilog=token.EPILOG)(token.command)
+keys_app.command("create", epilog=keys.CREATE_EPILOG)(keys.create)
+keys_app.command("list", epilog=keys.LIST_EPILOG)(keys.list_all)
+keys_app.command("revoke", epilog=keys.REVOKE_EPILOG)(keys.revoke)
+app.add_typer(keys_app, name="keys")
+app.command("costs", epilog=costs.EPILOG)(costs.command)
+switch_app.command("on", epilog=kill_switch.ON_EPILOG)(kill_switch.turn_on)
+switch_app.command("off", epilog=kill_switch.OFF_EPILOG)(kill_switch.turn_off)
+switch_app.command("status", epilog=kill_switch.STATUS_EPILOG)(kill_switch.status)
+app.add_typer(switch_app, name="kill-switch")
 settings_app.command("show", epilog=config.EPILOG)(config.command)
 app.add_typer(settings_app, name="config")

@@ -1,14 +1,25 @@
-"""The journal's files while no gateway runs, read-only, for `status` and `why`.
+"""The journal's files while no gateway runs, for the commands that can do without one.
 
 Loaded by name only then: it brings the whole composition root with it.
 """
 
-from collections.abc import Iterator
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
 
-from hermes.app import offline_store
+import msgspec
+
+from hermes.app import offline_desk, offline_store
 from hermes.config import Loaded
+from hermes.control.desk import Desk
+from hermes.ops.logs import plan_of, secrets_in, set_up
+from hermes.ports.clock import SystemClock
 from hermes.ports.store import Store
+
+_Answer = TypeVar("_Answer")
 
 
 @contextmanager
@@ -16,3 +27,38 @@ def open_store(loaded: Loaded) -> Iterator[Store | None]:
     """Open the journal read-only; None when there is none yet."""
     with offline_store(loaded) as store:
         yield store
+
+
+def at_desk(
+    loaded: Loaded,
+    work: Callable[[Desk], Awaitable[_Answer]],
+    *,
+    empty: Callable[[], _Answer] | None,
+) -> _Answer:
+    """Do what the gateway would do; `empty` is the answer of a home where nothing is stored yet.
+
+    Without it there is something to write, and a home without a journal gets one.
+    """
+
+    async def answer(desk: Desk) -> _Answer:
+        return await work(desk)
+
+    with offline_desk(loaded, create=empty is None) as desk:
+        if empty is not None:
+            return empty() if desk is None else asyncio.run(answer(desk))
+        assert desk is not None
+        with _logs_in_a_file(loaded):
+            return asyncio.run(answer(desk))
+
+
+@contextmanager
+def _logs_in_a_file(loaded: Loaded) -> Iterator[None]:
+    """Who did what stays on record without a gateway too: in `logs/commands.log`."""
+    plan = plan_of(loaded.settings.logs, loaded.home)
+    plan = msgspec.structs.replace(plan, file=loaded.home / "logs" / "commands.log")
+    with Path(os.devnull).open("wb") as nowhere:
+        logs = set_up(plan, secrets_in(loaded.settings), clock=SystemClock(), stream=nowhere)
+        try:
+            yield
+        finally:
+            logs.close()

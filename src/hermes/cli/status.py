@@ -11,6 +11,7 @@ from rich.text import Text
 from hermes import __version__
 from hermes.cli.failure import NOT_RUNNING
 from hermes.cli.gateway_client import client_for
+from hermes.cli.kill_switch import switch_text
 from hermes.cli.loading import load_named
 from hermes.cli.surroundings import home_for, settings_for
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
@@ -69,6 +70,8 @@ def _print(report: StatusReport, out: Console) -> None:
         rows.append(("turns", f"{report.running_turns} running"))
     rows.append(("messages", f"{report.waiting_messages} waiting"))
     rows.append(("replies", f"{report.waiting_deliveries} waiting"))
+    if report.kill_switch is not None:
+        rows.append(("kill switch", f"{switch_text(report.kill_switch)}; NO MODEL IS CALLED"))
     rows += _store_rows(report.store)
     _table(out, rows)
     _table(out, _provider_rows(report.providers), title="Models")
@@ -127,7 +130,7 @@ def _provider_rows(providers: tuple[ProviderStatus, ...]) -> list[tuple[str, str
 def _table(out: Console, rows: Iterable[tuple[str, str]], *, title: str | None = None) -> None:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))
     for name, text in rows:
-        table.add_row(Text(name, style="dim"), Text(clean(text)))
+        table.add_row(Text(clean(name), style="dim"), Text(clean(text)))
     if table.row_count:
         if title:
             out.print(Text(title, style="bold"))

@@ -1,4 +1,4 @@
-"""`hermes why ID`: the story of one message, asked of the gateway or read from its files."""
+"""`hermes why ID`: the story of a message or a call, asked of the gateway or read from its files."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -16,6 +16,7 @@ from hermes.cli.surroundings import home_for, settings_for
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.why import WhyReport, WhyRoute, explain
 from hermes.control.why_answer import clock_time, span
+from hermes.control.why_call import CallStory, cost_text, key_text
 from hermes.errors import NotFound
 from hermes.ops.instance import find_running
 from hermes.ports.clock import SystemClock
@@ -23,6 +24,7 @@ from hermes.ports.clock import SystemClock
 EPILOG = examples(
     "hermes why m_0k3v9c2h6l1g",
     "hermes why r_0k3v9c2h6l1g   (a refused message)",
+    "hermes why v_0k3v9c2h6l1g   (a call of /v1)",
     "hermes why my-own-id --text",
     "hermes why m_0k3v9c2h6l1g --json",
 )
@@ -30,7 +32,10 @@ EPILOG = examples(
 
 def command(
     name: Annotated[
-        str, typer.Argument(metavar="ID", help="A message id, your own id of it, or a refusal id.")
+        str,
+        typer.Argument(
+            metavar="ID", help="The id of a message, your own id of it, of a refusal or a call."
+        ),
     ],
     *,
     home: Home = None,
@@ -39,7 +44,7 @@ def command(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Explain any message: who, which model and why that one, what it cost, where it went."""
+    """Explain any message or call: who, which model and why that one, what it cost, where it went."""
     report = _report(name, home, text=text)
     if as_json:
         print_json(report)
@@ -66,6 +71,10 @@ def _print(report: WhyReport, out: Console) -> None:
     out.print(Text(clean(report.answer), style="bold"))
     out.print()
     _pairs(out, _facts(report))
+    if report.call is not None:
+        _pairs(out, _try_rows(report.call), title="Tries")
+        out.print("What is said in a call of /v1 is not kept.", style="dim")
+        return
     _pairs(out, _route_rows(report.route), title="Route")
     _pairs(
         out,
@@ -81,6 +90,7 @@ def _print(report: WhyReport, out: Console) -> None:
 def _facts(report: WhyReport) -> list[tuple[str, str]]:
     usage = report.usage
     accepted = clock_time(report.accepted_at) if report.accepted_at is not None else None
+    has_model = report.model or report.call
     moved = ", ".join(f"{one.kind} {one.amount}" for one in report.credits)
     facts: list[tuple[str, str | None]] = [
         ("id", report.id),
@@ -88,17 +98,30 @@ def _facts(report: WhyReport) -> list[tuple[str, str]]:
         ("from", f"{report.platform}, user {report.user}" if report.user else report.platform),
         ("accepted", accepted),
         ("lane", report.lane),
-        ("state", report.outcome or report.state),
+        ("state", report.call.outcome if report.call else report.outcome or report.state),
         ("waiting for", report.waiting_for),
+        ("key", key_text(report.key) if report.key else None),
+        ("asked for", report.call.wanted if report.call else None),
         ("model", report.model),
         ("rule", report.route.rule if report.route else None),
-        ("tokens", f"{usage.tokens_in} in, {usage.tokens_out} out" if report.model else None),
-        ("cost", f"${usage.cost_usd:.6f}" if usage.cost_usd else None),
+        ("tokens", f"{usage.tokens_in} in, {usage.tokens_out} out" if has_model else None),
+        ("cost", cost_text(usage) if usage.cost_usd or usage.unpriced else None),
         ("credits", moved or None),
         ("attempts", str(report.attempts) if report.attempts > 1 else None),
         ("refusal", f"{report.refusal.id} ({report.refusal.code})" if report.refusal else None),
     ]
     return [(name, text) for name, text in facts if text]
+
+
+def _try_rows(call: CallStory) -> list[tuple[str, str]]:
+    """Every model that was called, in order, with its rule and how it failed."""
+    last = len(call.attempts) - 1
+    rows = []
+    for place, one in enumerate(call.attempts):
+        ended = call.outcome if place == last else "passed over"
+        how = f"failed: {one.problem}" if one.problem else ended
+        rows.append((one.model, f"{how}; {one.rule}" if one.rule else how))
+    return rows
 
 
 def _route_rows(route: WhyRoute | None) -> list[tuple[str, str]]:
@@ -148,5 +171,5 @@ def _pairs(out: Console, rows: list[tuple[str, str]], *, title: str | None = Non
         out.print(Text(title, style="bold"))
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for name, text in rows:
-        table.add_row(Text(name, style="dim"), Text(clean(text)))
+        table.add_row(Text(clean(name), style="dim"), Text(clean(text)))
     out.print(table)

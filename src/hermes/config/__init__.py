@@ -26,12 +26,16 @@ from hermes.config.sections import (
 )
 from hermes.config.settings import Settings
 from hermes.config.show import Row, show
+from hermes.config.spending import BudgetSettings, CacheSettings, CallSettings
 
 __all__ = [
     "AgentSettings",
     "ApprovalSettings",
+    "BudgetSettings",
     "BusyPolicy",
     "BusySettings",
+    "CacheSettings",
+    "CallSettings",
     "CreditSettings",
     "DebugSettings",
     "Finding",

@@ -138,6 +138,13 @@ class AgentSettings(Section):
     tools: tuple[Word, ...] = Field(
         default=("*",), description='The tools it may use, by name; "*" is all of them.'
     )
+    budget_day_usd: Price | None = Field(
+        default=None, description="What its model calls may cost a day, in dollars."
+    )
+    cache: bool = Field(
+        default=False,
+        description="Whether the same question of one person may get the same answer again.",
+    )
     tool_rounds: Rounds | None = Field(
         default=None, description="Its own limit of tool rounds; without it turns.tool_rounds."
     )

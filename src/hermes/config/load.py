@@ -24,6 +24,7 @@ from hermes.config.routing import routing_tree
 from hermes.config.section import NAME_MEANING
 from hermes.config.sections import BUSY_PLATFORMS
 from hermes.config.settings import Key, Settings, leaves
+from hermes.config.spending import DAY_TOKENS
 from hermes.config.variables import WELL_KNOWN
 
 # Any: a file's values can be anything until they are validated.
@@ -155,6 +156,7 @@ def _tree(winners: Mapping[Key, Leaf]) -> Tree:
     tree: Tree = {name: {} for name, node in root().children.items() if not node.is_leaf}
     tree["busy"]["platforms"] = dict(BUSY_PLATFORMS)
     tree["routing"] = routing_tree()
+    tree["budgets"]["person_day_tokens"] = dict(DAY_TOKENS)
     for key, leaf in winners.items():
         table = tree
         for part in key[:-1]:

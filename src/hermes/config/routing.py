@@ -36,6 +36,7 @@ TIERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 MODELS: Mapping[str, str] = MappingProxyType(
     {"claude-haiku": "claude-haiku-4-5-20251001", "claude-sonnet": "claude-sonnet-4-6"}
 )
+OUTPUT_CAPS: Mapping[str, int] = MappingProxyType({"claude-haiku": 1024, "claude-sonnet": 2048})
 ALIASES: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "claude": {"provider": "anthropic"},
@@ -182,6 +183,16 @@ class RoutingSettings(Section):
         description="What a short name means: a model id or provider:model; built in are "
         "claude-haiku and claude-sonnet.",
     )
+    output_caps: Named[Count] = Field(
+        default_factory=lambda: OUTPUT_CAPS,
+        description="How many tokens a model may write in one answer, by its name in "
+        "routing.models; it goes before max_output_tokens of the provider.",
+    )
+    continue_on_failure: bool = Field(
+        default=False,
+        description="Whether the next candidate goes on with an answer that broke off; otherwise "
+        "the part that was shown is said to be one.",
+    )
     aliases: Named[AliasSettings] = Field(
         default_factory=lambda: MappingProxyType(
             {name: AliasSettings.model_validate(entry) for name, entry in ALIASES.items()}
@@ -199,5 +210,6 @@ def routing_tree() -> dict[str, Any]:
         "complexity": {},
         "tiers": dict(TIERS),
         "models": dict(MODELS),
+        "output_caps": dict(OUTPUT_CAPS),
         "aliases": {name: dict(entry) for name, entry in ALIASES.items()},
     }

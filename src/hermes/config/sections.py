@@ -117,6 +117,11 @@ class TurnSettings(Section):
     call_wait_s: Delay = Field(
         default=15, description="How long a model call waits for a free place."
     )
+    wait_s: Delay = Field(
+        default=20,
+        description="A model service that asks for at most this much patience is waited for; "
+        "otherwise the next candidate is tried.",
+    )
     tool_rounds: Rounds = Field(
         default=8, description="At most this many rounds of tool calls per message."
     )

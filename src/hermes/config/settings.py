@@ -33,6 +33,7 @@ from hermes.config.sections import (
     StreamingSettings,
     TurnSettings,
 )
+from hermes.config.spending import BudgetSettings, CacheSettings, CallSettings
 
 Key = tuple[str, ...]
 
@@ -57,6 +58,9 @@ class Settings(Section):
     turns: TurnSettings = Field(default_factory=TurnSettings)
     busy: BusySettings = Field(default_factory=BusySettings)
     credits: CreditSettings = Field(default_factory=CreditSettings)
+    budgets: BudgetSettings = Field(default_factory=BudgetSettings)
+    cache: CacheSettings = Field(default_factory=CacheSettings)
+    v1: CallSettings = Field(default_factory=CallSettings)
     outbox: OutboxSettings = Field(default_factory=OutboxSettings)
     streaming: StreamingSettings = Field(default_factory=StreamingSettings)
     approvals: ApprovalSettings = Field(default_factory=ApprovalSettings)

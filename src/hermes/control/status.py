@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from hermes.errors import StoreError
+from hermes.ports.spend import KillSwitch
 from hermes.ports.store import Store
 
 ChannelState = Literal["starting", "connected", "disconnected", "fatal", "draining", "stopped"]
@@ -54,7 +55,7 @@ class StoreStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
-    """How the gateway stands; `state` is one word for it."""
+    """How the gateway stands; `state` is one word for it, `kill_switch` is there while it is on."""
 
     running: bool
     state: ChannelState
@@ -67,6 +68,7 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
     waiting_messages: int = 0
     waiting_deliveries: int = 0
     running_turns: int = 0
+    kill_switch: KillSwitch | None = None
     store: StoreStatus | None = None
     providers: tuple[ProviderStatus, ...] = ()
     channels: tuple[ChannelStatus, ...] = ()
@@ -86,6 +88,7 @@ def live_status(store: Store, live: Live, *, home: str, now: float) -> StatusRep
         waiting_messages=store.inbox.waiting(),
         waiting_deliveries=store.outbox.waiting(),
         running_turns=live.running_turns,
+        kill_switch=_kill_switch(store),
         store=_store_status(store),
         providers=live.providers,
         channels=live.channels,
@@ -101,8 +104,18 @@ def offline_status(store: Store | None, *, home: str, version: str) -> StatusRep
         version=version,
         waiting_messages=store.inbox.waiting() if store else 0,
         waiting_deliveries=store.outbox.waiting() if store else 0,
+        kill_switch=_kill_switch(store) if store else None,
         store=_store_status(store) if store else None,
     )
+
+
+def _kill_switch(store: Store) -> KillSwitch | None:
+    try:
+        switch = store.spend.kill_switch()
+    except StoreError as error:
+        # Whoever cannot read it must take it for on: so do the budgets.
+        return KillSwitch(is_on=True, reason=f"it cannot be read: {error}")
+    return switch if switch.is_on else None
 
 
 def _store_status(store: Store) -> StoreStatus:

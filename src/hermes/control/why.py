@@ -1,4 +1,4 @@
-"""`hermes why`: everything the journal knows of one message, refused ones too, as one report.
+"""`hermes why`: everything the journal knows of a message, a refusal or a call, as one report.
 
 The command line and the server call `explain` and print what it returns. It reads the store port
 only; bodies and plain user ids stay out unless they are asked for.
@@ -15,6 +15,14 @@ from hermes.control.why_answer import (
     is_pulled,
     refusal_answer,
     waiting_for,
+)
+from hermes.control.why_call import (
+    CALL,
+    CallStory,
+    WhyKey,
+    call_answer,
+    story_of,
+    whose_key,
 )
 from hermes.errors import NotFound
 from hermes.message.outcome import DeliveryState, MessageState, Outcome
@@ -101,10 +109,10 @@ class WhyText(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WhyReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The whole story of one message; `answer` is the short one."""
+    """The whole story of one message, refusal or call; `answer` is the short one."""
 
     asked: str
-    kind: Literal["message", "refusal"]
+    kind: Literal["message", "refusal", "call"]
     id: str
     answer: str
     platform: str
@@ -130,18 +138,20 @@ class WhyReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     # Any: the provenance row as the store keeps it; only ever printed.
     interaction: dict[str, Any] | None = None
     refusal: WhyRefusal | None = None
+    key: WhyKey | None = None
+    call: CallStory | None = None
     text: WhyText | None = None
 
 
 def explain(store: Store, name: str, *, now: float, include_text: bool = False) -> WhyReport:
-    """Return the story of a message by its id, its sender's id for it, or a refusal's id."""
+    """Return the story of a message by its id or its sender's id for it, of a refusal or a call."""
     timeline = store.timeline(name)
     if timeline is None:
         raise NotFound(
             f"No message is known as {name!r}. Expected a message id (m_...), the sender's own id "
-            "of a message, or a refusal id (r_...). Finished messages are kept for "
-            "store.retention_days, refusals up to inbox.refusals_kept; input without a valid "
-            "credential leaves no trace here."
+            "of a message, a refusal id (r_...) or the id of a call of /v1 (v_...). Finished messages "
+            "and calls are kept for store.retention_days, refusals up to inbox.refusals_kept; input "
+            "without a valid credential leaves no trace here."
         )
     by_refusal = timeline.refusal is not None and timeline.refusal.id == name
     if timeline.message is not None and not by_refusal:
@@ -150,6 +160,9 @@ def explain(store: Store, name: str, *, now: float, include_text: bool = False) 
         )
     if timeline.refusal is not None:
         return _of_refusal(timeline.refusal, asked=name, include_text=include_text)
+    call = next((event for event in timeline.events if event.kind == CALL), None)
+    if call is not None:
+        return _of_call(store, call, asked=name)
     raise NotFound(
         f"The journal names {name!r} but holds nothing of it: the message was forgotten meanwhile. "
         "Ask again with another id."
@@ -211,6 +224,38 @@ def _of_refusal(refusal: Refusal, *, asked: str, include_text: bool) -> WhyRepor
         lines=(WhyLine(at=refusal.at, after_s=0.0, what="refused", data={"code": refusal.code}),),
         refusal=_refusal(refusal),
         text=WhyText(message=None, reply=None) if include_text else None,
+    )
+
+
+def _of_call(store: Store, call: Event, *, asked: str) -> WhyReport:
+    story = story_of(call)
+    key = whose_key(story, store.keys.list()) if story else None
+    took = story.ms / 1000 if story else 0.0
+    return WhyReport(
+        asked=asked,
+        kind="call",
+        id=asked,
+        answer=call_answer(story, key, at=call.at),
+        platform="v1",
+        accepted_at=call.at,
+        done_at=call.at + took,
+        duration_s=_seconds(took),
+        attempts=len(story.attempts) if story else 0,
+        route=_call_route(story) if story else None,
+        model=story.model if story else None,
+        usage=story.usage if story else Usage(),
+        lines=(WhyLine(at=call.at, after_s=0.0, what=CALL, data=call.data),),
+        key=key,
+        call=story,
+    )
+
+
+def _call_route(story: CallStory) -> WhyRoute:
+    rules = {one.model: one.rule for one in story.attempts}
+    return WhyRoute(
+        wanted=story.wanted or None,
+        rule=rules.get(story.model or ""),
+        candidates=tuple(WhyCandidate(model, rule) for model, rule in rules.items()),
     )
 
 

@@ -4,6 +4,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from hermes.message.chat import ChatMessage
 from hermes.message.parts import Part, text_of
 from hermes.message.source import Source
 
@@ -25,6 +26,7 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
 
     `account` and `route` say through which configured account and which door it came;
     `external_id` is the platform's id of the message, unique within (account, platform, route).
+    `history` is what a caller without a session of its own says was said before.
     `raw` is the untouched wire event, kept for debugging.
     """
 
@@ -40,6 +42,7 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     skill: str | None = None
     channel_prompt: str | None = None
     channel_context: str | None = None
+    history: tuple[ChatMessage, ...] = ()
     internal: bool = False
     raw: msgspec.Raw = NO_RAW
 

@@ -7,13 +7,17 @@ from hermes.message.parts import Part, text_of
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Tokens and money of one or more model calls."""
+    """Tokens and money of one or more model calls.
+
+    `unpriced` are tokens whose price nobody knows: they are not part of the cost, and not free.
+    """
 
     tokens_in: int = 0
     tokens_out: int = 0
     cached_in: int = 0
     reasoning_out: int = 0
     cost_usd: float = 0.0
+    unpriced: int = 0
 
     def plus(self, other: "Usage") -> "Usage":
         """Return the sum of both."""
@@ -23,6 +27,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
             self.cached_in + other.cached_in,
             self.reasoning_out + other.reasoning_out,
             self.cost_usd + other.cost_usd,
+            self.unpriced + other.unpriced,
         )
 
 

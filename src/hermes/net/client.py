@@ -5,11 +5,12 @@ guards untrusted addresses and translates every failure into `hermes.errors`. It
 of what a call means: retries, breakers and keys belong to its callers.
 """
 
+import asyncio
 import math
 import os
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import lru_cache
 from types import TracebackType
 from typing import Final
@@ -33,7 +34,9 @@ from hermes.net.guard import Guard, GuardedResolver
 NO_LIMIT: Final = math.inf
 MAX_REDIRECTS: Final = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
+_SECRET_HEADERS = frozenset(
+    {"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key", "x-goog-api-key"}
+)
 _NO_AUTO_HEADERS = ("Accept-Encoding", "User-Agent")
 _WIRE_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
@@ -117,6 +120,7 @@ class _Call:
         "_response",
         "_timeout_s",
         "_trusted",
+        "_unwatch",
         "_url",
     )
 
@@ -140,6 +144,7 @@ class _Call:
         self._timeout_s = timeout_s
         self._trusted = trusted
         self._response: aiohttp.ClientResponse | None = None
+        self._unwatch = _nothing
 
     async def __aenter__(self) -> Response:
         failpoints.hit(f"wire.{self._name}.before")
@@ -153,6 +158,7 @@ class _Call:
             if answer is None:
                 failpoints.hit(f"wire.{self._name}.after")
         self._response = answer
+        self._unwatch = _watch(answer)
         return Response(self._name, answer)
 
     async def __aexit__(
@@ -164,6 +170,7 @@ class _Call:
         if self._response is not None:
             # A connection whose answer was read whole is back in the pool already.
             self._response.close()
+            self._unwatch()
         failpoints.hit(f"wire.{self._name}.after")
 
     async def _send(
@@ -294,6 +301,43 @@ def _timeout(total_s: float, connect_s: float) -> aiohttp.ClientTimeout:
     if total_s == NO_LIMIT:
         return aiohttp.ClientTimeout(total=None, connect=connect_s)
     return aiohttp.ClientTimeout(total=total_s, connect=min(connect_s, total_s * 0.9))
+
+
+def _watch(answer: aiohttp.ClientResponse) -> Callable[[], None]:
+    """Make a closed connection end the body; return what takes the watch off again.
+
+    A chunk that is none makes aiohttp close the connection and forget the body, whose reader would
+    wait for ever.
+    """
+    protocol = None if answer.connection is None else answer.connection.protocol
+    closed = None if protocol is None else protocol.closed
+    if closed is None:
+        return _nothing
+
+    def tell(_closed: "asyncio.Future[None]") -> None:
+        content = answer.content
+        if not content.is_eof() and content.exception() is None:
+            content.set_exception(aiohttp.ClientPayloadError("the connection was closed"))
+
+    # Looked at once for each connection, however many calls it serves.
+    closed.remove_done_callback(_look_at)
+    closed.add_done_callback(_look_at)
+    closed.add_done_callback(tell)
+
+    def take_off() -> None:
+        closed.remove_done_callback(tell)
+
+    return take_off
+
+
+def _look_at(closed: "asyncio.Future[None]") -> None:
+    """Take note of why a connection was closed, which would be logged as never looked at."""
+    if not closed.cancelled():
+        closed.exception()
+
+
+def _nothing() -> None:
+    """Take nothing off."""
 
 
 def _join(url: URL, target: str) -> URL:

@@ -12,6 +12,7 @@ from hermes.errors import (
     Forbidden,
     HermesError,
     NotFound,
+    OverBudget,
     Refused,
     TooLarge,
     TryLater,
@@ -28,6 +29,7 @@ _STATUS: dict[type[HermesError], int] = {
     Conflict: 409,
     TooLarge: 413,
     Refused: 400,
+    OverBudget: 429,
     TryLater: 503,
 }
 

@@ -5,7 +5,7 @@ asks the door and formats; it decides nothing.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -66,7 +66,7 @@ async def last_progress(door: Door, message_id: str, *, wait_s: float) -> Progre
     return last if last is not None and last.kind in {"done", "parked"} else None
 
 
-async def turn_frames(door: Door, ticket: Ticket) -> AsyncIterator[bytes]:
+async def turn_frames(door: Door, ticket: Ticket) -> AsyncGenerator[bytes, None]:
     """Yield the events of a turn until it is done or parked."""
     yield frame("accepted", {"id": ticket.id, "duplicate": ticket.duplicate})
     is_first = True

@@ -1,13 +1,68 @@
-"""The images of a request read from their files as base64; knows no dialect and no sockets."""
+"""The images of a request as base64: read from their files, or out of the address that holds them.
+
+It knows no dialect and no sockets. An image that is gone or too large is left to the wires, which
+say so in its place; an address that only looks like it held an image is an error.
+"""
 
 import asyncio
 import base64
+import binascii
+import re
 from pathlib import Path
+from urllib.parse import unquote, unquote_to_bytes
 
+import msgspec
+
+from hermes.errors import ProviderRejected
 from hermes.message.parts import ImagePart
 from hermes.ports.provider import ModelRequest
 
 _MAX_IMAGE_BYTES = 20_000_000
+_INLINE = "data:"
+_IMAGE_TYPE = re.compile(r"image/[\w.+-]+", re.ASCII)
+
+
+class InlineImage(msgspec.Struct, frozen=True):
+    """An image that stands in its address: its type, and its bytes in base64."""
+
+    mime: str
+    data: str
+
+    @property
+    def url(self) -> str:
+        """The image as a data URL in its plainest form."""
+        return f"data:{self.mime};base64,{self.data}"
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether it holds more than a file may."""
+        return _is_too_large(self.data)
+
+
+def inline_image(url: str | None) -> InlineImage | None:
+    """Return the image inside a data URL, or None for any other address.
+
+    A data URL that holds no image is wrong for every service: `ProviderRejected`, everywhere. One
+    that is too large is not read any further.
+    """
+    if url is None or url[: len(_INLINE)].lower() != _INLINE:
+        return None
+    head, comma, text = url[len(_INLINE) :].partition(",")
+    kind, *options = [piece.strip().lower() for piece in head.split(";")]
+    if not comma or not _IMAGE_TYPE.fullmatch(kind):
+        raise _malformed(f"the type {kind[:40]!r}" if comma else "no comma behind its type")
+    if _is_too_large(text):
+        return InlineImage(kind, text)
+    if "base64" not in options:
+        return InlineImage(kind, base64.b64encode(unquote_to_bytes(text)).decode())
+    data = "".join((unquote(text) if "%" in text else text).split())
+    try:
+        is_empty = not binascii.a2b_base64(data, strict_mode=True)
+    except (binascii.Error, ValueError) as error:
+        raise _malformed("something that is no base64") from error
+    if is_empty:
+        raise _malformed("nothing")
+    return InlineImage(kind, data)
 
 
 def image_files(request: ModelRequest) -> dict[str, str]:
@@ -44,3 +99,15 @@ def _load(paths: tuple[str, ...]) -> dict[str, str]:
         except OSError:
             continue
     return found
+
+
+def _is_too_large(data: str) -> bool:
+    return len(data) * 3 // 4 > _MAX_IMAGE_BYTES
+
+
+def _malformed(found: str) -> ProviderRejected:
+    return ProviderRejected(
+        "an image was given by value, expected data:image/TYPE;base64,DATA, found"
+        f" {found}: send the image's bytes in base64, or the address where it is",
+        everywhere=True,
+    )

@@ -5,23 +5,30 @@ parser's business, and what payloads mean is the assembly's. Time limits on outp
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Final, Protocol
 
 import msgspec
 
 from hermes.errors import (
-    AnswerTooLarge,
     NetError,
     ProviderError,
+    ProviderTimeout,
     ProviderUnavailable,
     StreamTruncated,
 )
 from hermes.net.client import NO_LIMIT, HttpClient, Response
-from hermes.net.service_failure import MAX_ERROR_BYTES, failure
+from hermes.net.service_failure import MAX_ERROR_BYTES, failure, unusable
 from hermes.ports.provider import CallEnd, ModelEvent
 
+EVENTS: Final = ("text/event-stream",)
+JSON: Final = ("application/json",)
 _LINGER_S = 0.1
+# What servers say that do not know better; the body has to show what it is.
+_SAYS_NOTHING = frozenset({"", "text/plain", "application/octet-stream"})
+# No encoding is asked for; these the client undoes all the same.
+_CODINGS = frozenset({"", "identity", "gzip", "deflate"})
 
 
 class Assembling(Protocol):
@@ -63,13 +70,37 @@ class PayloadParser(Protocol):
         ...
 
 
+class Failing(Protocol):
+    """Reads what an answer other than 200 means."""
+
+    def __call__(
+        self,
+        name: str,
+        status: int,
+        *,
+        headers: Mapping[str, str],
+        body: bytes,
+        secret: str | None,
+        absent: str = "",
+    ) -> ProviderError:
+        """Return the error that the answer stands for."""
+        ...
+
+
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a provider's calls go; `secret` never appears in an error."""
+    """Where a provider's calls go; `secret` never appears in an error.
+
+    `kinds` are the content types that an answer may have, and `absent` says what helps when the
+    service answers 404.
+    """
 
     provider: str
     url: str
     headers: Mapping[str, str]
     secret: str | None = None
+    kinds: tuple[str, ...] = EVENTS
+    absent: str = ""
+    failure: Failing = failure
 
 
 Prepare = Callable[[], Awaitable[tuple[bytes, Assembling]]]
@@ -80,6 +111,35 @@ async def stream_model(
 ) -> AsyncGenerator[ModelEvent, None]:
     """Run one call; `prepare` gives its body and its assembly; closing the iterator cancels it."""
     body, assembly = await prepare()
+    async with open_call(client, endpoint, body=body) as response:
+        more = True
+        while more and not assembly.done:
+            payloads, more = await _read(response, parser, assembly=assembly, endpoint=endpoint)
+            for payload in payloads:
+                for event in assembly.feed(payload):
+                    yield event
+        yield assembly.end()
+        await _linger(response)
+
+
+async def call_json(
+    client: HttpClient, endpoint: Endpoint, *, body: bytes, timeout_s: float, limit: int
+) -> bytes:
+    """Post `body` and return the whole answer; anything but 200 is raised as a `ProviderError`."""
+    try:
+        async with asyncio.timeout(timeout_s), open_call(client, endpoint, body=body) as response:
+            return await response.read(limit)
+    except TimeoutError:
+        raise ProviderTimeout(
+            f"{endpoint.provider}: the service gave no whole answer within {timeout_s:g} s"
+        ) from None
+
+
+@asynccontextmanager
+async def open_call(
+    client: HttpClient, endpoint: Endpoint, *, body: bytes
+) -> AsyncIterator[Response]:
+    """Post `body` and give the answer, a 200 of the endpoint's kinds; raise what all others mean."""
     try:
         async with client.request(
             f"provider.{endpoint.provider}",
@@ -92,37 +152,17 @@ async def stream_model(
         ) as response:
             if response.status != 200:
                 raise await _refusal(response, endpoint)
-            more = True
-            while more and not assembly.done:
-                payloads, more = await _read(response, parser, assembly=assembly)
-                for payload in payloads:
-                    for event in assembly.feed(payload):
-                        yield event
-            yield assembly.end()
-            await _linger(response)
+            found = _strange(response.headers, endpoint.kinds)
+            if found is not None:
+                raise await _stranger(response, endpoint, found=found)
+            yield response
     except NetError as error:
-        raise ProviderUnavailable(str(error)) from error
+        raise ProviderUnavailable(wire_words(endpoint.provider, error)) from error
 
 
-async def call_json(
-    client: HttpClient, endpoint: Endpoint, *, body: bytes, timeout_s: float, limit: int
-) -> bytes:
-    """Post `body` and return the whole answer; anything but 200 is raised as a `ProviderError`."""
-    try:
-        async with client.request(
-            f"provider.{endpoint.provider}",
-            "POST",
-            endpoint.url,
-            headers=endpoint.headers,
-            body=body,
-            timeout_s=timeout_s,
-            trusted=True,
-        ) as response:
-            if response.status != 200:
-                raise await _refusal(response, endpoint)
-            return await response.read(limit)
-    except NetError as error:
-        raise ProviderUnavailable(str(error)) from error
+def wire_words(provider: str, error: NetError) -> str:
+    """Return the words of a failure on the wire, with the provider's name before them."""
+    return f"{provider}: {str(error).removeprefix(f'provider.{provider}: ')}"
 
 
 async def probe(
@@ -144,21 +184,46 @@ async def probe(
 
 
 async def _refusal(response: Response, endpoint: Endpoint) -> ProviderError:
-    try:
-        body = await response.read(MAX_ERROR_BYTES)
-    except AnswerTooLarge:
-        body = b""
-    return failure(
+    return endpoint.failure(
         endpoint.provider,
         response.status,
         headers=response.headers,
-        body=body,
+        body=await _error_body(response),
+        secret=endpoint.secret,
+        absent=endpoint.absent,
+    )
+
+
+def _strange(headers: Mapping[str, str], kinds: tuple[str, ...]) -> str | None:
+    """Return what the head of a 200 says about a body that cannot be read, or None."""
+    kind = headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if kind not in kinds and kind not in _SAYS_NOTHING:
+        return kind
+    coding = headers.get("Content-Encoding", "").strip().lower()
+    return None if coding in _CODINGS else f"the content encoding {coding}"
+
+
+async def _stranger(response: Response, endpoint: Endpoint, *, found: str) -> ProviderError:
+    """Return what a 200 of another kind means; only JSON can hold an error that tells more."""
+    return unusable(
+        endpoint.provider,
+        await _error_body(response) if "json" in found else b"",
+        found=found,
+        expected=endpoint.kinds[0],
         secret=endpoint.secret,
     )
 
 
+async def _error_body(response: Response) -> bytes:
+    """Return the body of a failure; one that is cut off or too large still leaves its status."""
+    try:
+        return await response.read(MAX_ERROR_BYTES)
+    except NetError:
+        return b""
+
+
 async def _read(
-    response: Response, parser: PayloadParser, *, assembly: Assembling
+    response: Response, parser: PayloadParser, *, assembly: Assembling, endpoint: Endpoint
 ) -> tuple[list[bytes], bool]:
     """Return the next payloads and whether more may come.
 
@@ -171,7 +236,8 @@ async def _read(
         if assembly.ended:
             return [], False
         if assembly.started:
-            raise StreamTruncated(f"{error}; the answer is not whole") from error
+            words = wire_words(endpoint.provider, error)
+            raise StreamTruncated(f"{words}; the answer is not whole") from error
         raise
 
 

@@ -1,9 +1,10 @@
-"""What a model service's answer other than 200 means: its own words, short and without secrets.
+"""What a model service's answer other than a proper 200 means: its own words, without secrets.
 
 It sits under every provider that speaks HTTP and knows no dialect: it reads the shapes in which
 services wrap a message, and the headers by which they ask for patience.
 """
 
+import math
 import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -16,12 +17,30 @@ MAX_ERROR_BYTES = 65_536
 _MAX_TEXT = 500
 # 402: this account is out of money; 408, 409, 425, 429: not now. Another candidate may do.
 _NOT_NOW = frozenset({402, 408, 409, 425, 429})
+_OF_THE_REQUEST = frozenset({400, 413, 422})
+_NOT_FOUND = 404
+_LOWEST_FAILURE, _HIGHEST_FAILURE = 400, 599
 _KEY_LOOK = re.compile(r"\b(?:sk|rk|pk)-[\w*.-]{4,}|(?<=[Bb]earer )\S+")
+_TAG = re.compile(r"<[^<>]*>")
 _SPACE = re.compile(r"\s+")
+# Of what one service refuses and another may take: its model, its parameters, its limits, its
+# filter, this account. Few services name these by a code, so the words are looked at as well; a
+# word too many costs another try, a word too few would keep a candidate from being asked.
+_OWN_MATTER = re.compile(
+    r"model|context|token|param|support|unknown|unrecogni[sz]ed|unexpected|extra|permitted|allowed"
+    r"|deprecat|feature|schema|format|too (?:long|large|many|big)|exceed|maximum|at most|limit"
+    r"|filter|polic(?:y|ies)|safety|moderat|flagged|key|account|billing|credit|balance|quota"
+    r"|organi[sz]ation|region|location|country",
+    re.IGNORECASE,
+)
 
 
 class _Detail(msgspec.Struct):
     message: str | None = None
+    # Raw: strings or numbers, as each service likes.
+    code: msgspec.Raw = msgspec.Raw()
+    type: msgspec.Raw = msgspec.Raw()
+    param: msgspec.Raw = msgspec.Raw()
 
 
 class _Body(msgspec.Struct):
@@ -29,22 +48,82 @@ class _Body(msgspec.Struct):
     message: str | None = None
     detail: str | None = None
 
+    @property
+    def words(self) -> str:
+        if isinstance(self.error, _Detail):
+            return self.error.message or ""
+        return self.error or self.message or self.detail or ""
+
+    @property
+    def reason(self) -> str:
+        """Everything that says why: the words, and the names that stand beside them."""
+        told = self.error
+        if not isinstance(told, _Detail):
+            return self.words
+        named = (bytes(raw).decode(errors="replace") for raw in (told.code, told.type, told.param))
+        return " ".join((self.words, *named)).strip()
+
 
 def failure(
-    name: str, status: int, *, headers: Mapping[str, str], body: bytes, secret: str | None
+    name: str,
+    status: int,
+    *,
+    headers: Mapping[str, str],
+    body: bytes,
+    secret: str | None,
+    absent: str = "",
 ) -> ProviderError:
-    """Return the error that the answer `status` stands for."""
+    """Return the error that the answer `status` stands for; `absent` says what helps after a 404."""
     said = mask(words_of(body), secret=secret) or "it gave no reason"
     if status in _NOT_NOW or status >= 500:
         return ProviderUnavailable(
-            f"{name}: the service answered {status}: {said}", retry_after=retry_after(headers)
+            f"{name}: the service answered {status}: {said}", retry_after(headers), status=status
         )
     if 300 <= status < 400:
         return ProviderRejected(
             f"{name}: the service answered {status}, a redirect, which is not followed: set"
-            f" providers.{name}.base_url to the final address"
+            f" providers.{name}.base_url to the final address",
+            status=status,
         )
-    return ProviderRejected(f"{name}: the service refused the request with {status}: {said}")
+    if status == _NOT_FOUND:
+        said = f"{said}; {absent or f'check the name of the model and providers.{name}.base_url'}"
+    found = _read(body)
+    return ProviderRejected(
+        f"{name}: the service refused the request with {status}: {said}",
+        everywhere=found is not None and is_refused_everywhere(status, found.reason),
+        status=status,
+    )
+
+
+def reported(name: str, body: bytes, *, secret: str | None) -> ProviderError:
+    """Return what an error object stands for that came inside a 200, before any output."""
+    found = _read(body)
+    code = _code_of(found)
+    if code is not None:
+        return failure(name, code, headers={}, body=body, secret=secret)
+    said = mask("" if found is None else found.words, secret=secret) or "it gave no reason"
+    return ProviderUnavailable(f"{name}: the service reported an error inside its answer: {said}")
+
+
+def unusable(
+    name: str, body: bytes, *, found: str, expected: str, secret: str | None
+) -> ProviderError:
+    """Return the error for a 200 that is `found` and not `expected`: its own words, if it has any."""
+    told = _read(body)
+    if told is not None and told.reason:
+        return reported(name, body, secret=secret)
+    return ProviderUnavailable(
+        f"{name}: the service answered 200 with {mask(found, secret=secret)}, expected {expected}:"
+        f" check that providers.{name}.base_url is the address of its API"
+    )
+
+
+def is_refused_everywhere(status: int, reason: str) -> bool:
+    """Tell whether any other service would refuse the request for the same `reason`.
+
+    Without a reason nobody can tell: then it is this service's matter.
+    """
+    return status in _OF_THE_REQUEST and bool(reason) and not _OWN_MATTER.search(reason)
 
 
 def mask(text: str, *, secret: str | None) -> str:
@@ -67,21 +146,36 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def words_of(body: bytes) -> str:
-    """Return the message inside an error body, or the body itself when it is no JSON."""
+    """Return the message inside an error body; of what is no JSON, the body without its tags."""
+    found = _read(body)
+    if found is not None:
+        return found.words
+    text = body.decode(errors="replace").strip()
+    return _TAG.sub(" ", text) if text.startswith("<") else text
+
+
+def _read(body: bytes) -> _Body | None:
     try:
-        found = msgspec.json.decode(body, type=_Body)
+        return msgspec.json.decode(body, type=_Body)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return body.decode(errors="replace")
-    if isinstance(found.error, _Detail):
-        return found.error.message or ""
-    return found.error or found.message or found.detail or ""
+        return None
+
+
+def _code_of(found: _Body | None) -> int | None:
+    """Return the HTTP status that an error object names, if it does."""
+    if found is None or not isinstance(found.error, _Detail):
+        return None
+    code = _number(bytes(found.error.code).decode(errors="replace"))
+    is_status = code is not None and _LOWEST_FAILURE <= code <= _HIGHEST_FAILURE
+    return int(code) if is_status and code is not None else None
 
 
 def _number(text: str | None) -> float | None:
     try:
-        return float(text) if text is not None else None
+        found = float(text) if text is not None else math.nan
     except ValueError:
         return None
+    return found if math.isfinite(found) else None
 
 
 def _until(text: str, *, since: str | None) -> float | None:

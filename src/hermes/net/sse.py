@@ -5,7 +5,7 @@ Used by channels that stream a running turn; it knows nothing of turns.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 
 import msgspec
 from starlette.types import Receive, Send
@@ -34,13 +34,25 @@ def wants_events(headers: Mapping[str, str]) -> bool:
 class EventStream:
     """An answer that goes on: frames, sent as they come, with comments in the silence."""
 
-    def __init__(self, frames: AsyncIterator[bytes], *, keep_alive_s: float) -> None:
+    def __init__(
+        self,
+        frames: AsyncGenerator[bytes, None],
+        *,
+        keep_alive_s: float,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         self._frames = frames
         self._keep_alive_s = keep_alive_s
+        self._headers = [
+            (name.encode("latin-1"), value.encode("latin-1", "replace"))
+            for name, value in (headers or {}).items()
+        ]
 
     async def send(self, receive: Receive, send: Send) -> None:
         """Send every frame; ends early when the client goes away."""
-        await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+        await send(
+            {"type": "http.response.start", "status": 200, "headers": [*_HEADERS, *self._headers]}
+        )
         pump = asyncio.create_task(self._pump(send))
         gone = asyncio.create_task(_until_gone(receive))
         alive = asyncio.create_task(self._stay_alive(send))
@@ -57,8 +69,10 @@ class EventStream:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _pump(self, send: Send) -> None:
-        async for piece in self._frames:
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        async with contextlib.aclosing(self._frames) as frames:
+            async for piece in frames:
+                if piece:
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
 
     async def _stay_alive(self, send: Send) -> None:
         while True:

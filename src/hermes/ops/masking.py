@@ -23,6 +23,8 @@ _ASSIGNED = re.compile(r"(?i)(\b\w*(?:token|secret|password|key)=)[^\s&\"'\\]+")
 # searched for each; the kinds of keys that Hermes is configured with are known by value anyway.
 _LOOKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("k-", re.compile(r"\b(?:sk|rk|pk)-[A-Za-z0-9_-]{8,}")),
+    ("hk_", re.compile(r"\bhk_[A-Za-z0-9_-]{20,}")),
+    ("hermes_", re.compile(r"\bhermes_[A-Za-z0-9_-]{43}\b")),
     ("earer ", re.compile(r"(?<=[Bb]earer )[A-Za-z0-9._~+/=-]{8,}")),
     ("asic ", re.compile(r"(?<=[Bb]asic )[A-Za-z0-9+/=]{12,}")),
     ("eyJ", re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")),

@@ -1,28 +1,19 @@
-"""Asking providers whether they can be called now, and freezing the routing plan."""
-
-import asyncio
+"""Making the routing plan of a turn, and freezing it with everything else."""
 
 import msgspec
 
-from hermes.errors import ProviderError
 from hermes.message.parts import ImagePart
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Prepared, Turn
-from hermes.ports.provider import Provider
-from hermes.routing.decide import make_plan
-from hermes.routing.plan import Ask, Offer
-
-_PROBE_S = 2.0
+from hermes.routing.plan import Ask
 
 
 async def choose_model(turn: Turn, ctx: TurnContext) -> Turn:
     """Give the turn its plan; raises `ProviderUnavailable` when nothing can answer."""
     if turn.plan is not None:
         return turn
-    services = ctx.services
     ask = _ask_of(turn, ctx)
-    offers = [await ask_provider(provider) for provider in services.providers.values()]
-    plan = make_plan(ask, offers, policy=services.policy)
+    plan = await ctx.services.planner.plan(ask)
     ctx.journal.note(
         "routed",
         wanted=ask.default_model if ask.tier is None else f"tier {ask.tier}",
@@ -46,17 +37,6 @@ def _ask_of(turn: Turn, ctx: TurnContext) -> Ask:
         tools=bool(turn.tools),
         images=any(isinstance(part, ImagePart) for part in parts),
     )
-
-
-async def ask_provider(provider: Provider) -> Offer:
-    """Ask a provider whether it can be called now; it has two seconds to say so."""
-    try:
-        async with asyncio.timeout(_PROBE_S):
-            return Offer(provider.info, await provider.available())
-    except TimeoutError:
-        return Offer(provider.info, available=False, problem=f"no sign of life in {_PROBE_S:g} s")
-    except ProviderError as error:
-        return Offer(provider.info, available=False, problem=str(error))
 
 
 def freeze(turn: Turn, ctx: TurnContext) -> Prepared | None:

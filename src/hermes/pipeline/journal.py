@@ -21,6 +21,7 @@ from hermes.ports.records import (
     StepKind,
     StepWrite,
 )
+from hermes.ports.spend import Spent
 from hermes.ports.store import Store
 
 _encode = msgspec.json.Encoder().encode
@@ -43,6 +44,7 @@ class Journal:
         }
         self._ended: list[Step] = []
         self._events: list[Event] = []
+        self._spent: list[Spent] = []
         self.lease: Lease | None = None
         self.spent: set[str] = set()
         self._children: dict[int, int] = {}
@@ -65,6 +67,10 @@ class Journal:
     def note(self, kind: str, **data: object) -> None:
         """Add a line to the timeline, written with the next step or the commit."""
         self._events.append(Event(kind, self._clock.now(), data))
+
+    def spend(self, spent: tuple[Spent, ...]) -> None:
+        """Keep what model calls took for the next write after the lease, or the commit."""
+        self._spent.extend(spent)
 
     async def begin(self, turn: Turn, *, prepared: Prepared | None = None) -> None:
         """Lease the lane for a turn that runs no model, or that goes on after a crash."""
@@ -142,6 +148,11 @@ class Journal:
         ended, self._ended = tuple(self._ended), []
         return ended
 
+    def take_spent(self) -> tuple[Spent, ...]:
+        """Hand over what the commit has to write to the ledger."""
+        spent, self._spent = tuple(self._spent), []
+        return spent
+
     def take_events(self) -> tuple[Event, ...]:
         """Hand over the lines that the commit has to write."""
         events, self._events = tuple(self._events), []
@@ -190,7 +201,11 @@ class Journal:
     def _take_write(self, turn: Turn) -> StepWrite:
         ended, self._ended = tuple(self._ended), []
         return StepWrite(
-            message_id=turn.id, person_id=turn.person_id, ended=ended, events=self.take_events()
+            message_id=turn.id,
+            person_id=turn.person_id,
+            ended=ended,
+            spent=self.take_spent(),
+            events=self.take_events(),
         )
 
     async def _write(

@@ -1,5 +1,6 @@
 """The words Hermes itself says: when a model, a tool or a time limit fails the person."""
 
+from hermes.errors import ModelsStopped, OverBudget, TryLater
 from hermes.message.outcome import Outcome
 from hermes.message.parts import Part, TextPart, ToolResultPart
 from hermes.message.reply import Reply
@@ -10,17 +11,34 @@ _TOOL_CHARS = 3_000
 
 def model_failed(turn: Turn, cause: str) -> Reply:
     """Return the friendly failure, or the raw tool output when tools had already run."""
+    found = _tool_output(turn, cause)
+    text = "I could not reach my model just now. Please try again in a moment."
+    return found or failed(text, cause)
+
+
+def not_now(turn: Turn, error: TryLater) -> Reply:
+    """Return the end of a turn for which no model may be called now."""
+    if isinstance(error, OverBudget):
+        text = "There is no budget left for this right now. Please try again later."
+    elif isinstance(error, ModelsStopped):
+        text = "I am switched off at the moment. Please try again later."
+    else:
+        text = "Too many people are asking at once. Please try again in a moment."
+    return _tool_output(turn, str(error)) or failed(text, str(error))
+
+
+def _tool_output(turn: Turn, cause: str) -> Reply | None:
     results = [
         part
         for entry in turn.exchanged
         for part in entry.message.parts
         if isinstance(part, ToolResultPart) and not part.failed
     ]
-    if results:
-        output = "\n\n".join(result.text for result in results)[:_TOOL_CHARS]
-        text = f"I could not put this into words just now. This is what my tools found:\n\n{output}"
-        return Reply(parts=(TextPart(text),), reason=cause, earned=True)
-    return failed("I could not reach my model just now. Please try again in a moment.", cause)
+    if not results:
+        return None
+    output = "\n\n".join(result.text for result in results)[:_TOOL_CHARS]
+    text = f"I could not put this into words just now. This is what my tools found:\n\n{output}"
+    return Reply(parts=(TextPart(text),), reason=cause, earned=True)
 
 
 def cut_off(text: str, cause: str) -> Reply:

@@ -4,10 +4,12 @@ import msgspec
 
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import ToolCallPart
+from hermes.pipeline.accounts import account_of
 from hermes.pipeline.exchange import pending_call
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Prepared, Turn, estimate
 from hermes.ports.records import Step, ToolUse
+from hermes.ports.spend import Spent
 from hermes.tools.executor import outcome_unknown
 from hermes.tools.gate import gate_tools
 
@@ -41,7 +43,7 @@ def _thaw(turn: Turn, frozen: Prepared, ctx: TurnContext) -> Turn:
         person=frozen.person,
         hold=frozen.hold,
         system=frozen.system,
-        history=history,
+        history=(*history, *turn.event.history),
         user=frozen.user,
         tools=gate_tools(services.tools, frozen.tools),
         plan=frozen.plan,
@@ -69,10 +71,24 @@ def _replay_model(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
     if step.state == "started":
         lost = msgspec.structs.replace(step, state="lost", usage=estimate(turn), payer="platform")
         ctx.journal.lose(step.ordinal, lost)
+        ctx.journal.spend((_spent_in_vain(turn, lost, ctx),))
         step = lost
     if step.payer == "platform":
         turn = msgspec.structs.replace(turn, platform_usage=turn.platform_usage.plus(step.usage))
     return turn
+
+
+def _spent_in_vain(turn: Turn, step: Step, ctx: TurnContext) -> Spent:
+    """A call whose answer a crash lost was made all the same; the platform pays for it."""
+    calls = ctx.services.calls
+    cost = calls.cost_of(step.name, step.usage)
+    return Spent(
+        day=calls.day(step.at),
+        account=account_of(turn, pays_platform=True),
+        model=step.name,
+        usage=cost.usage,
+        assumed_usd=cost.assumed_usd,
+    )
 
 
 def _replay_tool(turn: Turn, step: Step, ctx: TurnContext) -> Turn:

@@ -5,20 +5,19 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 import msgspec
 
 from hermes.agents.roster import Roster
+from hermes.calls.planning import Planner
+from hermes.calls.walk import Calls
 from hermes.config import Settings
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.outcome import DeliveryState
-from hermes.pipeline.capacity import CallLimit
 from hermes.pipeline.interrupts import Interrupt
 from hermes.pipeline.journal import Journal
 from hermes.ports.channel import Accepted
 from hermes.ports.clock import Clock
-from hermes.ports.provider import Provider
 from hermes.ports.store import Store
 from hermes.ports.tool import Tool
 from hermes.ports.upward import Previewer, Progress, Watch
-from hermes.routing.policy import Policy
 
 Sleep = Callable[[float], Awaitable[None]]
 Follow = Callable[[str], AsyncIterator[Progress]]
@@ -31,12 +30,11 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     store: Store
     settings: Settings
     roster: Roster
-    providers: Mapping[str, Provider]
-    policy: Policy
+    planner: Planner
+    calls: Calls
     tools: Mapping[str, Tool]
     watch: Watch
     previewer: Previewer
-    limit: CallLimit
     clock: Clock
     make_id: MakeId
     sleep: Sleep

@@ -40,6 +40,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     tool_ms: float = 0.0
     soul_ms: float = 0.0
     model: str | None = None
+    is_from_memory: bool = False
     claimed: tuple[str, ...] = ()
     merged: tuple[str, ...] = ()
 

@@ -67,9 +67,15 @@ class TextDelta(msgspec.Struct, frozen=True, tag="text"):
 
 
 class ReasoningDelta(msgspec.Struct, frozen=True, tag="reasoning"):
-    """More of the model's reasoning, which is not part of the answer."""
+    """More of the model's reasoning, which is not part of the answer.
+
+    Where thoughts are signed one by one, `signature` comes with the end of each; `sealed` is a
+    whole thought that only its service can read. The text may be empty beside either.
+    """
 
     text: str
+    signature: str | None = None
+    sealed: str | None = None
 
 
 class ToolCallDelta(msgspec.Struct, frozen=True, tag="tool_call"):

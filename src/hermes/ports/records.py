@@ -13,6 +13,7 @@ from hermes.message.outcome import BusyPolicy, DeliveryState, MessageState, Outc
 from hermes.message.parts import Part
 from hermes.message.reply import Usage
 from hermes.ports.channel import Target
+from hermes.ports.spend import Spent
 
 StepKind = Literal["prepared", "model", "tool", "steer", "approval"]
 StepState = Literal["started", "done", "failed", "lost", "unknown"]
@@ -140,6 +141,7 @@ class StepWrite(msgspec.Struct, frozen=True, kw_only=True):
     ended: tuple[Step, ...] = ()
     started: tuple[Step, ...] = ()
     claims: tuple[str, ...] = ()
+    spent: tuple[Spent, ...] = ()
     events: tuple[Event, ...] = ()
 
 
@@ -277,6 +279,7 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     charge: Charge | None = None
     deliveries: tuple[NewDelivery, ...] = ()
     interaction: Interaction | None = None
+    spent: tuple[Spent, ...] = ()
     merged: tuple[str, ...] = ()
     reset_lane: str | None = None
     interrupts: str | None = None

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from hermes.message.chat import ChatMessage
 from hermes.message.outcome import MessageState, Outcome
+from hermes.ports.keys import CallerKey, KeptAnswer
 from hermes.ports.records import (
     AcceptResult,
     Approval,
@@ -30,6 +31,7 @@ from hermes.ports.records import (
     StepWrite,
     Timeline,
 )
+from hermes.ports.spend import CallLine, CostBy, CostRow, KillSwitch, Meter, Spent
 
 
 class InboxStore(Protocol):
@@ -265,6 +267,66 @@ class AccessStore(Protocol):
         ...
 
 
+class SpendStore(Protocol):
+    """The ledger of model calls, summed by day, person, agent, channel, key and model."""
+
+    async def add(self, spent: Sequence[Spent], *, lines: Sequence[CallLine] = ()) -> None:
+        """Write calls that belong to no turn, and what `why` can tell of them, in one unit."""
+        ...
+
+    def total(self, meter: Meter) -> float:
+        """Return where the ledger says that a meter stands."""
+        ...
+
+    def report(self, by: CostBy, *, first_day: str, last_day: str) -> tuple[CostRow, ...]:
+        """Return what was spent on those days, the most expensive first."""
+        ...
+
+    def kill_switch(self) -> KillSwitch:
+        """Return how the kill switch stands."""
+        ...
+
+    async def set_kill_switch(self, switch: KillSwitch) -> None:
+        """Turn the kill switch on or off."""
+        ...
+
+
+class KeyStore(Protocol):
+    """Keys of callers, kept only as hashes."""
+
+    async def add(self, key: CallerKey, *, digest: bytes, user: str) -> CallerKey:
+        """Keep a new key for the person behind `user` (made if unknown); returns it with them."""
+        ...
+
+    def find(self, digest: bytes) -> CallerKey | None:
+        """Return the key with this hash, revoked or expired ones too; answered from memory."""
+        ...
+
+    def list(self) -> tuple[CallerKey, ...]:
+        """Return every key, the newest first."""
+        ...
+
+    async def revoke(self, key_id: str, *, at: float) -> bool:
+        """End a key; false when there is none of this id that is not revoked already."""
+        ...
+
+
+class AnswerStore(Protocol):
+    """Remembered answers, sealed with the key of the person they were given to."""
+
+    async def put(self, answer: KeptAnswer, *, keep: int) -> None:
+        """Remember an answer, forgetting the oldest beyond `keep`."""
+        ...
+
+    def get(self, digest: bytes, *, person_id: str, now: float) -> KeptAnswer | None:
+        """Return a remembered answer of this person that has not expired."""
+        ...
+
+    async def forget(self, *, before: float) -> int:
+        """Drop answers that expired before then; returns how many."""
+        ...
+
+
 class Store(Protocol):
     """All of it, as one value."""
 
@@ -299,6 +361,21 @@ class Store(Protocol):
         ...
 
     @property
+    def spend(self) -> SpendStore:
+        """What model calls took."""
+        ...
+
+    @property
+    def keys(self) -> KeyStore:
+        """Keys of callers."""
+        ...
+
+    @property
+    def answers(self) -> AnswerStore:
+        """Remembered answers."""
+        ...
+
+    @property
     def access(self) -> AccessStore:
         """Credentials as hashes."""
         ...
@@ -312,11 +389,14 @@ class Store(Protocol):
         ...
 
     def timeline(self, name: str) -> Timeline | None:
-        """Return everything known of a message, by its id, its external id or a refusal's id."""
+        """Return everything known of a message, a refusal or a call, by its id.
+
+        A message is found by its external id too; of a call there are only events.
+        """
         ...
 
     async def purge(self, before: float, *, limit: int) -> int:
-        """Forget finished messages older than `before`, at most `limit`; returns how many."""
+        """Forget finished messages and calls older than `before`, at most `limit`; how many."""
         ...
 
     def status(self) -> dict[str, Any]:

@@ -1,55 +1,78 @@
 """What is known of models by their names: price, context and abilities, from `prices.toml`.
 
-Pure data beside the policy. A model that is not in the file works all the same; its price is
-unknown, which is never the same as free.
+Pure data beside the policy, and what a call costs by it. A model that is not in the file works all
+the same; its price is unknown, which is never the same as free.
 """
 
 import re
 import tomllib
 from datetime import date
-from fnmatch import translate
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib import resources
 from typing import Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
 from hermes.config import ProviderSettings
 from hermes.config.entries import PROVIDERS
+from hermes.message.reply import Usage
+from hermes.ports.pricing import Rates, priced
 from hermes.ports.provider import ProviderInfo
 
 Ability = Literal["tools", "vision", "schema", "embeddings"]
 PriceSource = Literal["configured", "list", "this machine"]
 _REMEMBERED = 1024
 _OPEN_WIRE = "openai"  # spoken by every other service too, so it tells nothing of whose price it is
+_HOMES = {"openai-responses": "openai"}  # wires that do not have the name of their own service
+_DATE = re.compile(r"-20\d\d(?:-\d\d-\d\d|\d{4})$")
 
 
-class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry of the file: what every model whose name matches costs and can do."""
+class Known(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One entry of the file: what every model whose name matches costs and can do.
 
-    match: str
+    `checked` is false where public sources were missing or contradict each other.
+    """
+
+    match: tuple[str, ...]
     service: str
     context: int
     what: frozenset[Ability]
     price_in: float | None = None
     price_out: float | None = None
+    price_cached: float | None = None
+    max_output: int | None = None
+    checked: bool = True
 
 
-class PriceList(msgspec.Struct, frozen=True, kw_only=True):
+class Free(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Names of models that a service does not charge for."""
+
+    match: tuple[str, ...]
+    service: str
+
+
+class PriceList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole file, with the day it was compiled."""
 
     date: date
     source: str
     licence: str
+    free: tuple[Free, ...]
     model: tuple[Known, ...]
 
 
 class Price(msgspec.Struct, frozen=True):
-    """Dollars per million tokens read and written, and where that is from."""
+    """Dollars per million tokens read and written, and where that is from.
+
+    `cached` is for tokens read from the service's prompt cache; None is as much as for others.
+    """
 
     read: float
     written: float
     source: PriceSource
+    cached: float | None = None
 
 
 @lru_cache(maxsize=1)
@@ -60,15 +83,31 @@ def price_list() -> PriceList:
 
 
 @lru_cache(maxsize=1)
-def _patterns() -> tuple[tuple[re.Pattern[str], Known], ...]:
-    return tuple((re.compile(translate(one.match)), one) for one in price_list().model)
+def _whole_names() -> dict[str, tuple[Known, ...]]:
+    found: dict[str, tuple[Known, ...]] = {}
+    for known in price_list().model:
+        for name in known.match:
+            found[name] = (*found.get(name, ()), known)
+    return found
+
+
+def _own_name(model: str) -> str:
+    return model.rpartition("/")[2].lower()
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def known_model(model: str) -> Known | None:
     """Return what is known of a model by its name, or None."""
-    name = model.rpartition("/")[2].lower()
-    return next((known for pattern, known in _patterns() if pattern.match(name)), None)
+    name = _own_name(model)
+    bare = name.partition(":")[0]
+    for one in (name, bare, _DATE.sub("", bare)):
+        if one in _whole_names():
+            return _whole_names()[one][0]
+    return next((one for one in price_list().model if _is_one_of(name, one.match)), None)
+
+
+def _is_one_of(name: str, match: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, one) for one in match)
 
 
 def is_service(known: Known, name: str, kind: str) -> bool:
@@ -83,39 +122,72 @@ def price_of(info: ProviderInfo, model: str, table: ProviderSettings | None) -> 
     if own is not None and (own.read or own.written or not info.local):
         return own
     if info.local:
-        return Price(0.0, 0.0, "this machine")
-    known = known_model(model)
-    if known is None or known.price_in is None or not _is_priced_by(known, info.name, table=table):
-        return None
-    return Price(known.price_in, known.price_out or 0.0, "list")
-
-
-def _is_priced_by(known: Known, name: str, *, table: ProviderSettings | None) -> bool:
-    """Tell whether a provider is the service whose price is known, at the service's own address."""
+        return _THIS_MACHINE
     if table is None:
-        return is_service(known, name, "")
-    return is_service(known, name, table.kind) and not _is_moved(name, table)
+        service = _service_at(info.name, "", None)
+    else:
+        service = _service_at(info.name, table.kind, table.base_url)
+    return None if service is None else _listed(model, service)
 
 
-def _is_moved(name: str, table: ProviderSettings) -> bool:
-    """Tell whether a built-in provider was given another address, where its prices mean nothing."""
-    built_in = PROVIDERS.get(name, {}).get("base_url")
-    return table.base_url is not None and built_in not in {None, table.base_url}
+def usage_cost(price: Price | None, usage: Usage) -> Usage:
+    """Return the usage with its cost by a price; without one its tokens count as unpriced."""
+    if price is None:
+        tokens = usage.tokens_in + usage.tokens_out
+        return msgspec.structs.replace(usage, cost_usd=0.0, unpriced=tokens)
+    cost = priced(
+        Rates(read=price.read, written=price.written, cached=price.cached),
+        tokens_in=usage.tokens_in,
+        tokens_out=usage.tokens_out,
+        cached_in=min(usage.cached_in, usage.tokens_in),
+    ).cost_usd
+    return msgspec.structs.replace(usage, cost_usd=cost, unpriced=0)
+
+
+_THIS_MACHINE = Price(0.0, 0.0, "this machine")
+_SERVICES = {
+    urlsplit(str(entry["base_url"])).hostname: name
+    for name, entry in PROVIDERS.items()
+    if str(entry.get("base_url", "")).startswith("https://")
+}
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _service_at(name: str, kind: str, base_url: str | None) -> str | None:
+    """Return the service that a provider calls: that of its address, whatever it is named."""
+    if base_url is not None:
+        return _SERVICES.get(urlsplit(base_url).hostname)
+    service = name if name in PROVIDERS else _HOMES.get(kind, kind)
+    return service if service in PROVIDERS else None
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _listed(model: str, service: str) -> Price | None:
+    """Return a service's list price; another variant (`name:free`) has another price."""
+    name = _own_name(model)
+    if any(one.service == service and _is_one_of(name, one.match) for one in price_list().free):
+        return Price(0.0, 0.0, "list")
+    for one in (name, _DATE.sub("", name)):
+        for known in _whole_names().get(one, ()):
+            if known.service == service:
+                return _price_in(known)
+    return None
+
+
+def _price_in(known: Known) -> Price | None:
+    if known.price_in is None or known.price_out is None:
+        return None
+    return Price(known.price_in, known.price_out, "list", known.price_cached)
 
 
 def _configured(name: str, model: str, *, table: ProviderSettings) -> Price | None:
     """Return the price that is set for a provider's own model.
 
-    A built-in price is that of the built-in model at the built-in address.
+    A built-in price is not one that was set: what is listed for the model counts instead.
     """
     read, written = table.price_in_per_million, table.price_out_per_million
     if read is None or written is None or (table.model is not None and table.model != model):
         return None
     built_in = PROVIDERS.get(name, {})
-    is_default = (read, written) == (
-        built_in.get("price_in_per_million"),
-        built_in.get("price_out_per_million"),
-    )
-    if is_default and (built_in.get("model", model) != model or _is_moved(name, table)):
-        return None
-    return Price(read, written, "configured")
+    prices = built_in.get("price_in_per_million"), built_in.get("price_out_per_million")
+    return None if prices == (read, written) else Price(read, written, "configured")

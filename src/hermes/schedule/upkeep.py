@@ -63,7 +63,8 @@ class Upkeep:
         await self._expire_deliveries()
         before = self._clock.now() - self._settings.store.retention_days * _DAY_S
         while await self._store.purge(before, limit=_PURGE_AT_ONCE) == _PURGE_AT_ONCE:
-            _log.info("purged", messages=_PURGE_AT_ONCE)
+            _log.info("purged", rows=_PURGE_AT_ONCE)
+        await self._store.answers.forget(before=self._clock.now())
 
     async def _expire_approvals(self) -> None:
         now = self._clock.now()

@@ -4,10 +4,13 @@ Only the local caller may use it. The functions are handed in; here they only ge
 """
 
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 import msgspec
 from starlette.routing import Route
 
+from hermes.control.keys import KeyEnd, NewKey
+from hermes.control.spending import CostAsk, SwitchOrder
 from hermes.errors import BadRequest, Forbidden, NotFound
 from hermes.net.http_json import json_response
 from hermes.net.http_route import Answer, Endpoint, Exchange, Handler, refuse_url_credentials
@@ -17,6 +20,7 @@ from hermes.routing.plan import Ask
 
 _ASK_BYTES = 2_097_152
 _ASK_S = 15.0
+_Order = TypeVar("_Order")
 
 
 class Control(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,50 +36,92 @@ class Control(msgspec.Struct, frozen=True, kw_only=True):
     route: Callable[[Ask], Awaitable[object]]
     link: Callable[[], Awaitable[object]]
     token: Callable[[], Awaitable[object]]
+    create_key: Callable[[NewKey], Awaitable[object]]
+    keys: Callable[[], Awaitable[object]]
+    revoke_key: Callable[[KeyEnd], Awaitable[object]]
+    kill_switch: Callable[[], Awaitable[object]]
+    set_kill_switch: Callable[[SwitchOrder], Awaitable[object]]
+    costs: Callable[[CostAsk], Awaitable[object]]
 
 
 def control_routes(door: Door, control: Control, *, origins: Origins) -> tuple[Route, ...]:
     """Return the operator's routes."""
+    local = _LocalOnly(door, control, origins=origins)
+    told, ordered = local.told, local.ordered
+    keys = {"GET": told(control.keys), "POST": ordered(NewKey, control.create_key)}
+    switch = {
+        "GET": told(control.kill_switch),
+        "POST": ordered(SwitchOrder, control.set_kill_switch),
+    }
+    return (
+        Route("/control/status", Endpoint({"GET": told(control.status)})),
+        Route("/control/why/{id:path}", Endpoint({"GET": local.why})),
+        Route("/control/models", Endpoint({"GET": told(control.models)})),
+        Route("/control/route", Endpoint({"POST": ordered(Ask, control.route)})),
+        Route("/control/link", Endpoint({"POST": told(control.link)})),
+        Route("/control/token", Endpoint({"POST": told(control.token)})),
+        Route("/control/keys", Endpoint(keys)),
+        Route("/control/keys/revoke", Endpoint({"POST": ordered(KeyEnd, control.revoke_key)})),
+        Route("/control/kill-switch", Endpoint(switch)),
+        Route("/control/costs", Endpoint({"GET": local.costs})),
+    )
 
-    async def enter(exchange: Exchange) -> None:
+
+class _LocalOnly:
+    """Makes handlers of functions, each for this machine's command line alone."""
+
+    def __init__(self, door: Door, control: Control, *, origins: Origins) -> None:
+        self._door = door
+        self._control = control
+        self._origins = origins
+
+    def told(self, answer: Callable[[], Awaitable[object]]) -> Handler:
+        """Return a handler of a function that takes nothing."""
+
+        async def handle(exchange: Exchange) -> Answer:
+            await self._enter(exchange)
+            return json_response(await answer())
+
+        return handle
+
+    def ordered(self, kind: type[_Order], answer: Callable[[_Order], Awaitable[object]]) -> Handler:
+        """Return a handler of a function that takes the body."""
+
+        async def handle(exchange: Exchange) -> Answer:
+            await self._enter(exchange)
+            body = await exchange.body(limit=_ASK_BYTES, timeout_s=_ASK_S)
+            try:
+                order = msgspec.json.decode(body, type=kind)
+            except msgspec.DecodeError as error:
+                raise BadRequest(f"The body is no {kind.__name__}: {error}.") from None
+            return json_response(await answer(order))
+
+        return handle
+
+    async def why(self, exchange: Exchange) -> Answer:
+        """Tell the story of a message, a refusal or a call."""
+        await self._enter(exchange)
+        name = exchange.parameter("id")
+        found = await self._control.why(name, exchange.query().get("text") == "true")
+        if found is None:
+            raise NotFound(f"Nothing is known of {name[:80]!r}: neither a message nor a refusal.")
+        return json_response(found)
+
+    async def costs(self, exchange: Exchange) -> Answer:
+        """Tell what model calls cost; the query says whose and when."""
+        await self._enter(exchange)
+        try:
+            ask = msgspec.convert(exchange.query(), CostAsk, strict=False)
+        except msgspec.ValidationError as error:
+            raise BadRequest(f"The query does not say which costs: {error}.") from None
+        return json_response(await self._control.costs(ask))
+
+    async def _enter(self, exchange: Exchange) -> None:
         refuse_url_credentials(exchange)
-        caller = await door.authenticate(exchange.headers)
-        origins.check(caller, exchange.headers)
+        caller = await self._door.authenticate(exchange.headers)
+        self._origins.check(caller, exchange.headers)
         if caller.kind != "local":
             raise Forbidden(
                 "Only the command line of the gateway's own machine may do this: run the "
                 "`hermes` command there, as the user that started the gateway."
             )
-
-    def told(answer: Callable[[], Awaitable[object]]) -> Handler:
-        async def handle(exchange: Exchange) -> Answer:
-            await enter(exchange)
-            return json_response(await answer())
-
-        return handle
-
-    async def why(exchange: Exchange) -> Answer:
-        await enter(exchange)
-        name = exchange.parameter("id")
-        found = await control.why(name, exchange.query().get("text") == "true")
-        if found is None:
-            raise NotFound(f"Nothing is known of {name[:80]!r}: neither a message nor a refusal.")
-        return json_response(found)
-
-    async def route(exchange: Exchange) -> Answer:
-        await enter(exchange)
-        body = await exchange.body(limit=_ASK_BYTES, timeout_s=_ASK_S)
-        try:
-            ask = msgspec.json.decode(body, type=Ask)
-        except msgspec.DecodeError as error:
-            raise BadRequest(f"The body is not a call to route: {error}.") from None
-        return json_response(await control.route(ask))
-
-    return (
-        Route("/control/status", Endpoint({"GET": told(control.status)})),
-        Route("/control/why/{id:path}", Endpoint({"GET": why})),
-        Route("/control/models", Endpoint({"GET": told(control.models)})),
-        Route("/control/route", Endpoint({"POST": route})),
-        Route("/control/link", Endpoint({"POST": told(control.link)})),
-        Route("/control/token", Endpoint({"POST": told(control.token)})),
-    )

@@ -102,6 +102,8 @@ _FIELDS = {
     "function_call_output": {"call_id", "output"},
     "reasoning": {"id", "summary", "encrypted_content"},
 }
+# Sealed reasoning may come without the id that it was sealed under.
+_OPTIONAL = {"encrypted_content", "id"}
 _decode = msgspec.json.Decoder(ResponsesRequest).decode
 
 
@@ -143,7 +145,7 @@ def _check_items(items: list[Item]) -> None:
 
 def _check_fields(item: Item, index: int) -> None:
     given = set(msgspec.to_builtins(item)) - {"type"}
-    if given - _FIELDS[item.type] or not _FIELDS[item.type] - {"encrypted_content"} <= given:
+    if given - _FIELDS[item.type] or not _FIELDS[item.type] - _OPTIONAL <= given:
         raise ShapeError(f"Invalid 'input[{index}]': {item.type} with {sorted(given)}.")
 
 

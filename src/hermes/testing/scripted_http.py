@@ -5,6 +5,8 @@ an `Out`. Every request is kept, for tests to look at.
 """
 
 import asyncio
+import socket
+import struct
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, cast
 
@@ -77,6 +79,13 @@ class Out:
         if self._transport is not None:
             self._transport.abort()
 
+    def reset(self) -> None:
+        """Drop the connection at once, so that the caller sees it reset and not closed."""
+        if self._transport is not None:
+            plug = self._transport.get_extra_info("socket")
+            plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self._transport.abort()
+
     def raw(self, data: bytes) -> None:
         """Write bytes as they are."""
         if self._transport is not None:
@@ -108,9 +117,13 @@ class ScriptedHttp:
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
-    async def __aexit__(self, *_error: object) -> None:
+    def stop_listening(self) -> None:
+        """Refuse every new connection from now on."""
         if self._server is not None:
             self._server.close()
+
+    async def __aexit__(self, *_error: object) -> None:
+        self.stop_listening()
         tasks = [connection.drop() for connection in tuple(self.connections)]
         await asyncio.gather(*(task for task in tasks if task), return_exceptions=True)
 

@@ -21,17 +21,34 @@ from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
 
 PACKAGE = resources.files("hermes.store.sqlite")
-TOPICS = ("access", "approvals", "inbox", "outbox", "people", "transcripts", "turns", "upkeep")
+TOPICS = (
+    "access",
+    "answers",
+    "approvals",
+    "inbox",
+    "keys",
+    "outbox",
+    "people",
+    "spend",
+    "transcripts",
+    "turns",
+    "upkeep",
+)
 # Read at start, by an operator's command, or along an index that holds only what is open.
 MAY_SCAN = {
     "access.trim": "a few credentials",
+    "answers.count": "counted by the page, bounded by what is kept",
+    "answers.of_person": "an erasure",
+    "answers.oldest": "along the index of their age, as far as the surplus",
     "approvals.overdue": "open approvals only",
     "inbox.by_external": "`hermes why`",
     "inbox.count_waiting": "at start, open messages only",
+    "keys.list": "`hermes keys list`",
     "outbox.count_waiting": "open replies only",
     "outbox.expire": "open replies only",
     "outbox.has_expired": "open replies only",
     "outbox.recover": "at start, open replies only",
+    "people.forget_caller_keys": "an erasure",
     "people.forget_channels": "an erasure",
     "people.keys": "a key rotation",
     "transcripts.sessions": "the list of all platforms, asked for by nobody yet",
@@ -88,6 +105,27 @@ def test_no_query_reads_a_whole_table(topic: str) -> None:
             scans.add(f"{topic}.{name}")
 
     assert scans == {name for name in MAY_SCAN if name.startswith(f"{topic}.")}
+
+
+@pytest.mark.req("J21")
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        ("person_total", "SEARCH spend USING PRIMARY KEY (day=? AND person_id=?)"),
+        ("key_total", "SEARCH spend USING INDEX spend_key (key_id=? AND day>? AND day<?)"),
+        ("agent_total", "SEARCH spend_days USING PRIMARY KEY (day>? AND day<?)"),
+        ("platform_total", "SEARCH spend_days USING PRIMARY KEY (day>? AND day<?)"),
+    ],
+)
+def test_what_one_took_is_found_without_reading_what_others_took(name: str, step: str) -> None:
+    db = apsw.Connection(":memory:")
+    db.execute(PACKAGE.joinpath("schema.sql").read_text())
+    sql = load("spend")[name]
+    bindings = [None] * len(set(re.findall(r"\?(\d+)", sql)))
+
+    plan = [str(row[3]) for row in db.execute(f"EXPLAIN QUERY PLAN {sql}", bindings)]
+
+    assert plan[0] == step
 
 
 @pytest.mark.req("J4")

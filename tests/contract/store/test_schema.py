@@ -12,12 +12,28 @@ from hermes.store.sqlite.connection import migrate, open_database
 from hermes.store.sqlite.queries import load
 
 PACKAGE = resources.files("hermes.store.sqlite")
-TOPICS = ("access", "approvals", "inbox", "outbox", "people", "transcripts", "turns", "upkeep")
+TOPICS = (
+    "access",
+    "answers",
+    "approvals",
+    "inbox",
+    "keys",
+    "outbox",
+    "people",
+    "spend",
+    "transcripts",
+    "turns",
+    "upkeep",
+)
 
 
 def shape(db: apsw.Connection) -> list[tuple[object, ...]]:
+    """Return what the database is made of, however its definitions are broken into lines."""
     sql = "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' ORDER BY name"
-    return [tuple(row) for row in db.execute(sql)]
+    return [
+        (kind, name, re.findall(r"[^\s,()]+|[,()]", str(text)))
+        for kind, name, text in db.execute(sql)
+    ]
 
 
 def test_the_schema_and_the_migrations_build_the_same_database(tmp_path: Path) -> None:
@@ -27,6 +43,29 @@ def test_the_schema_and_the_migrations_build_the_same_database(tmp_path: Path) -
     direct.execute(PACKAGE.joinpath("schema.sql").read_text())
 
     assert shape(migrated) == shape(direct)
+
+
+@pytest.mark.req("J21")
+def test_a_database_of_the_first_schema_keeps_what_it_holds(tmp_path: Path) -> None:
+    db = open_database(tmp_path / "first.db", synchronous="FULL", vfs=None)
+    db.execute(PACKAGE.joinpath("migrations", "0001_first.sql").read_text())
+    db.execute("PRAGMA user_version = 1")
+    db.execute(
+        "INSERT INTO steps (message_id, ordinal, kind, state, name, arguments_hash, person_id, "
+        "tokens_in, payer, started_at) "
+        "VALUES ('m_1', 0, 'model', 'done', 'fake', x'00', 'p_1', 7, 'person', 1.0)"
+    )
+
+    migrate(db)
+
+    steps = db.rows("SELECT message_id, tokens_in, payer, unpriced FROM steps")
+    assert steps == [("m_1", 7, "person", 0)]
+
+
+def test_every_file_of_queries_is_looked_at() -> None:
+    files = {item.name for item in PACKAGE.joinpath("queries").iterdir()}
+
+    assert {name for name in files if name.endswith(".sql")} == {f"{name}.sql" for name in TOPICS}
 
 
 def test_migrating_twice_changes_nothing(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A gateway process for tests of the command line: the real server, instance and REST channel in
-front of the in-memory door. Run it with a home folder; it prints `ready` once it answers.
+front of the in-memory door, and a real store for keys and money. Run it with a home folder; it
+prints `ready` once it answers.
 
 What is said decides: `slow` stands still after a first piece until it is stopped, `loud` answers
 in Markdown, `fail` fails, `odd` holds terminal control codes, everything else is echoed.
@@ -12,23 +13,30 @@ import sys
 from pathlib import Path
 
 from hermes import __version__
+from hermes.calls.days import Calendar
 from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.config import Settings
+from hermes.control.desk import Desk
 from hermes.control.models import models_report, route_report
 from hermes.control.status import ChannelStatus, ProviderStatus, StatusReport, StoreStatus
 from hermes.control.why import WhyReport, WhyText
+from hermes.control.why_call import CallStory, CallTry, WhyKey
 from hermes.errors import NotFound, ProviderUnavailable
 from hermes.message.ids import make_id
+from hermes.message.reply import Usage
 from hermes.net.same_origin import Origins
 from hermes.ops.instance import Address, acquire
 from hermes.ports.channel import Capabilities
 from hermes.ports.clock import SystemClock
 from hermes.ports.provider import ProviderInfo
+from hermes.ports.spend import Account, KillSwitch, Spent
 from hermes.routing.plan import Ask, Offer
 from hermes.server.app import build_app
 from hermes.server.auth import StoredAccess
 from hermes.server.control_routes import Control
 from hermes.server.listen import HttpServer, ServeSettings, address_of, bind
+from hermes.store.sqlite.seal import make_store_keys
+from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.access import MemoryAccessStore
 from hermes.testing.door import MemoryDoor
 from hermes.testing.door_script import Hold, Note, Script
@@ -57,6 +65,7 @@ def a_status(home: Path, address: str) -> StatusReport:
         uptime_s=61.0,
         waiting_messages=2,
         running_turns=1,
+        kill_switch=KillSwitch(is_on=True, at=1_700_000_000.0, by="olga", reason="a test\x1b[2J"),
         store=StoreStatus(
             writable=False, problem="the disk is full", details={"bytes": 12_345, "messages": {}}
         ),
@@ -78,6 +87,8 @@ def the_offers() -> list[Offer]:
 def a_story(name: str, *, include_text: bool) -> WhyReport:
     if name == "m_unknown":
         raise NotFound("No message is known as 'm_unknown'.")
+    if name == "v_1":
+        return a_call(name)
     return WhyReport(
         asked=name,
         kind="message",
@@ -89,6 +100,47 @@ def a_story(name: str, *, include_text: bool) -> WhyReport:
     )
 
 
+def a_call(name: str) -> WhyReport:
+    tries = (
+        CallTry(model="a:one", rule="tier pro, 1 of 2", problem="provider_timeout"),
+        CallTry(model="b:two\x1b[2J", rule="tier pro, 2 of 2"),
+    )
+    return WhyReport(
+        asked=name,
+        kind="call",
+        id=name,
+        answer="Answered after 1.2 s by b:two; 1 try failed.",
+        platform="v1",
+        accepted_at=1_700_000_000.0,
+        model="b:two",
+        usage=Usage(12, 3, unpriced=15),
+        key=WhyKey(id="k_1", user="ann", label="build", hint="x7Qz"),
+        call=CallStory(wanted="auto", outcome="answered", ms=1_200, key="k_1", attempts=tries),
+    )
+
+
+async def a_ledger(path: Path) -> SqliteStore:
+    """A store in which two models were called today: one has a price, the other has none."""
+    store = SqliteStore(
+        path,
+        key_file=make_store_keys(),
+        clock=SystemClock(),
+        make_id=make_id,
+        options=StoreOptions(synchronous="NORMAL"),
+    )
+    day = Calendar("UTC").day(SystemClock().now())
+    account = Account(person_id="p_1", agent="main", channel="rest")
+    priced = Usage(1_200, 34, cost_usd=0.25)
+    unpriced = Usage(7, 3, unpriced=10)
+    await store.spend.add(
+        [
+            Spent(day=day, account=account, model="a:one", usage=priced),
+            Spent(day=day, account=account, model="b:odd\x1b[2J", usage=unpriced, assumed_usd=0.5),
+        ]
+    )
+    return store
+
+
 async def main(home: Path) -> int:
     clock = SystemClock()
     instance = acquire(home)
@@ -97,6 +149,11 @@ async def main(home: Path) -> int:
     access = StoredAccess(MemoryAccessStore(), clock=clock, local_token=TOKEN)
     door = MemoryDoor(a_script(), access=access, clock=clock, make_id=make_id, model="stand-in")
     origins = Origins(bound_host="127.0.0.1")
+
+    store = await a_ledger(home / "ledger.db")
+    desk = Desk(
+        store, calendar=Calendar("UTC"), clock=clock, make_id=make_id, address="http://far.example"
+    )
 
     async def status() -> object:
         return a_status(home, address)
@@ -127,7 +184,20 @@ async def main(home: Path) -> int:
         door,
         channels=[rest],
         webhooks={},
-        control=Control(status=status, why=why, models=models, route=route, link=link, token=token),
+        control=Control(
+            status=status,
+            why=why,
+            models=models,
+            route=route,
+            link=link,
+            token=token,
+            create_key=desk.create_key,
+            keys=desk.keys,
+            revoke_key=desk.revoke_key,
+            kill_switch=desk.kill_switch,
+            set_kill_switch=desk.set_kill_switch,
+            costs=desk.costs,
+        ),
         ready=lambda: (),
         origins=origins,
         make_id=make_id,
@@ -149,6 +219,7 @@ async def main(home: Path) -> int:
     sys.stdout.flush()
     await serving
     await door.close()
+    await store.close()
     code = 0 if instance.take_planned_stop(clock.now()) else 75
     instance.release()
     return code

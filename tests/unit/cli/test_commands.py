@@ -19,6 +19,13 @@ COMMANDS = (
     ("link",),
     ("token",),
     ("config", "show"),
+    ("keys", "create"),
+    ("keys", "list"),
+    ("keys", "revoke"),
+    ("kill-switch", "on"),
+    ("kill-switch", "off"),
+    ("kill-switch", "status"),
+    ("costs",),
 )
 
 
@@ -93,6 +100,9 @@ def test_status_asks_the_running_gateway(hermes, gateway):
     assert "TAKES NO MESSAGES: the disk is full" in shown.stdout
     assert "12.3 kB" in shown.stdout
     assert "local:smollm2" in shown.stdout
+    assert (
+        "on since 2023-11-14 22:13:20 UTC, by olga: a test[2J; NO MODEL IS CALLED" in shown.stdout
+    )
     assert "\x1b" not in shown.stdout
     report = json.loads(told.stdout)
     assert (report["pid"], report["running"]) == (gateway.pid, True)
@@ -134,6 +144,19 @@ def test_why_of_an_unknown_id_is_one_line_on_standard_error(hermes, gateway):
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "hermes: No message is known as 'm_unknown'.\n"
+
+
+@pytest.mark.req("A20", "A23")
+def test_why_of_a_call_tells_its_key_every_try_and_an_unknown_price(hermes, gateway):
+    shown = hermes("why", "v_1").stdout
+
+    rows = [line.rstrip().split(maxsplit=1) for line in shown.splitlines()]
+    assert ["key", "k_1 (build, user ann, ends in x7Qz)"] in rows
+    assert ["cost", "price unknown for 15 tokens"] in rows
+    assert ["a:one", "failed: provider_timeout; tier pro, 1 of 2"] in rows
+    assert ["b:two[2J", "answered; tier pro, 2 of 2"] in rows
+    assert "\x1b" not in shown
+    assert "Timeline" not in shown
 
 
 @pytest.mark.req("A8")

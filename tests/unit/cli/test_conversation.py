@@ -39,7 +39,7 @@ class PlayedLine:
     def _play(self, play: Play) -> Iterator[ServerEvent]:
         for move in play:
             if isinstance(move, type):
-                raise move
+                raise move("the line broke")
             yield move
 
 

@@ -57,7 +57,7 @@ def test_every_model_is_told_with_its_state_abilities_context_and_price(settings
             demonstration=False,
             abilities=("tools", "vision"),
             context_tokens=128_000,
-            price=Price(0.15, 0.60, "configured"),
+            price=Price(0.15, 0.60, "list", 0.075),
         ),
         ModelLine(
             provider="mine",
@@ -109,7 +109,7 @@ def test_a_route_is_that_of_the_default_agent_unless_a_tier_or_model_is_asked_ab
             price=None,
         ),
     )
-    assert named.candidates[0].price == Price(0.30, 2.50, "list")
+    assert named.candidates[0].price == Price(0.30, 2.50, "list", 0.03)
     assert tier.candidates == ()
     assert tier.dropped == (
         Dropped("claude-sonnet", "no provider serves claude-sonnet-4-6; set ANTHROPIC_API_KEY"),

@@ -13,6 +13,7 @@ from hermes.control.status import (
     offline_status,
 )
 from hermes.errors import StoreError
+from hermes.ports.spend import KillSwitch
 from hermes.ports.store import Store
 
 LIVE = Live(
@@ -35,10 +36,27 @@ class _Waiting:
         return self._count
 
 
+class _Spend:
+    def __init__(self, switch: KillSwitch, *, broken: bool) -> None:
+        self._switch = switch
+        self._broken = broken
+
+    def kill_switch(self) -> KillSwitch:
+        if self._broken:
+            raise StoreError("the database file is damaged")
+        return self._switch
+
+
+OFF = KillSwitch(is_on=False)
+
+
 class CountingStore:
     """The part of the store that `status` reads."""
 
-    def __init__(self, problem: str | None = None, *, broken: bool = False) -> None:
+    def __init__(
+        self, problem: str | None = None, *, broken: bool = False, switch: KillSwitch = OFF
+    ) -> None:
+        self.spend = _Spend(switch, broken=broken)
         self.inbox = _Waiting(3)
         self.outbox = _Waiting(1)
         self._problem = problem
@@ -53,8 +71,8 @@ class CountingStore:
         return DETAILS
 
 
-def a_store(problem: str | None = None, *, broken: bool = False) -> Store:
-    return cast("Store", CountingStore(problem, broken=broken))
+def a_store(problem: str | None = None, *, broken: bool = False, switch: KillSwitch = OFF) -> Store:
+    return cast("Store", CountingStore(problem, broken=broken, switch=switch))
 
 
 @pytest.mark.req("W7")
@@ -116,3 +134,23 @@ def test_a_home_without_files_is_told_as_empty():
 
     assert report.store is None
     assert report.waiting_messages == 0
+
+
+@pytest.mark.req("A22", "W7")
+def test_the_kill_switch_is_shown_only_while_it_is_on():
+    switch = KillSwitch(is_on=True, at=5.0, by="olga", reason="the bill")
+
+    live = live_status(a_store(switch=switch), LIVE, home="/h", now=1000.0)
+    offline = offline_status(a_store(switch=switch), home="/h", version="0.1.0")
+
+    assert (live.kill_switch, offline.kill_switch) == (switch, switch)
+    assert live_status(a_store(), LIVE, home="/h", now=1000.0).kill_switch is None
+
+
+@pytest.mark.req("A22")
+def test_a_kill_switch_that_cannot_be_read_is_told_as_on():
+    report = live_status(a_store(broken=True), LIVE, home="/h", now=1000.0)
+
+    assert report.kill_switch == KillSwitch(
+        is_on=True, reason="it cannot be read: the database file is damaged"
+    )

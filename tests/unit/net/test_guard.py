@@ -180,7 +180,12 @@ async def test_redirects_are_followed_to_an_end_and_credentials_stay_behind():
                 "fetch",
                 "GET",
                 f"http://127.0.0.1:{port}/",
-                headers={"Authorization": "Bearer hidden", "X-Kept": "1"},
+                headers={
+                    "Authorization": "Bearer hidden",
+                    "X-Api-Key": "hidden",
+                    "X-Goog-Api-Key": "hidden",
+                    "X-Kept": "1",
+                },
                 trusted=False,
             ) as response,
         ):

@@ -38,6 +38,8 @@ def test_a_secret_made_at_run_time_can_be_added():
     ("line", "hidden"),
     [
         ("key sk-proj-AbC123_xyz987", "AbC123_xyz987"),
+        ("a key hk_0123456789abcdefghijABCDEF was sent", "0123456789abcdefghijABCDEF"),
+        ("a token hermes_" + "aB3" * 14 + "c", "aB3" * 14),
         ("Authorization: Bearer abc.def-123456", "abc.def-123456"),
         ("authorization: basic dXNlcjpwYXNzd29yZA==", "dXNlcjpwYXNzd29yZA"),
         ("jwt eyJhbGciOiJIUzI1.eyJzdWIiOiIx.c2ln", "eyJzdWIiOiIx"),

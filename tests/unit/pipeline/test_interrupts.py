@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from hermes.errors import ProviderUnavailable, TurnInterrupted
-from hermes.pipeline.capacity import CallLimit
+from hermes.calls.capacity import CallLimit
+from hermes.errors import Overloaded, TurnInterrupted
 from hermes.pipeline.interrupts import Interrupt
 
 
@@ -55,7 +55,7 @@ async def test_a_call_that_finds_no_place_in_time_is_told_so() -> None:
     limit = CallLimit(1, wait_s=0.01)
     await limit.take()
 
-    with pytest.raises(ProviderUnavailable, match="max_concurrent_calls"):
+    with pytest.raises(Overloaded, match="max_concurrent_calls"):
         await limit.take()
     limit.release()
     await limit.take()

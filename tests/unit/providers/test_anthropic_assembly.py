@@ -9,7 +9,7 @@ import pytest
 from hermes.errors import ProviderRejected, ProviderUnavailable, StreamTruncated
 from hermes.message.parts import ReasoningPart, TextPart, ToolCallPart
 from hermes.message.reply import Usage
-from hermes.ports.provider import CallEnd, ModelEvent, TextDelta, ToolCallDelta
+from hermes.ports.provider import CallEnd, ModelEvent, ReasoningDelta, TextDelta, ToolCallDelta
 from hermes.providers.anthropic.assembly import Assembly
 from hermes.providers.anthropic.settings import AnthropicSettings
 from hermes.providers.anthropic.wire import AnswerTool
@@ -119,6 +119,7 @@ def test_calls_are_streamed_under_their_own_numbers():
         ToolCallDelta(0, arguments='{"p"'),
         ToolCallDelta(0, arguments=":1}"),
         ToolCallDelta(1, "t2", "y"),
+        ToolCallDelta(1, arguments="{}"),
         ToolCallDelta(2, "call_made", "nameless"),
     ]
     assert made.end().parts == (
@@ -127,6 +128,33 @@ def test_calls_are_streamed_under_their_own_numbers():
         ToolCallPart("t2", "y", "{}"),
         ToolCallPart("call_made", "nameless", '{"q":1}'),
     )
+
+
+@pytest.mark.req("M7")
+def test_signatures_and_sealed_thoughts_are_streamed_in_their_order():
+    made = assembly()
+
+    events = fed(
+        made,
+        opened(0, type="thinking", thinking="", signature=""),
+        delta(0, type="thinking_delta", thinking="hm"),
+        delta(0, type="signature_delta", signature="c2ln"),
+        closed(0),
+        opened(1, type="redacted_thinking", data="RU5D"),
+        closed(1),
+        opened(2, type="thinking", thinking="no signature"),
+        closed(2),
+        opened(3, type="text", text="a"),
+        closed(3),
+    )
+
+    assert events == [
+        ReasoningDelta("hm"),
+        ReasoningDelta("", signature="c2ln"),
+        ReasoningDelta("", sealed="RU5D"),
+        ReasoningDelta("no signature"),
+        TextDelta("a"),
+    ]
 
 
 @pytest.mark.req("M5")

@@ -48,7 +48,7 @@ def test_an_image_is_sent_by_its_file_then_its_address_and_said_to_be_gone_witho
     ) == [
         {"inlineData": {"mimeType": "image/png", "data": "iVBO"}},
         {"fileData": {"mimeType": "image/png", "fileUri": "https://example.org/a.png"}},
-        {"text": "[an image was attached; it is no longer available]"},
+        {"text": "[an image was attached; it is no longer available or too large]"},
         {"inlineData": {"mimeType": "image/svg+xml", "data": "PHN2Zy8+"}},
     ]
 

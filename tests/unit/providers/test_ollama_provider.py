@@ -77,13 +77,15 @@ async def test_texts_are_embedded_in_their_order(client):
 
 
 @pytest.mark.req("A23")
-@pytest.mark.parametrize("body", [b'{"embeddings":[[1.0]]}', b"[]", b""])
+@pytest.mark.parametrize(
+    "body", [b'{"embeddings":[[1.0]]}', b'{"embeddings":[[1.0],[]]}', b"[]", b""]
+)
 async def test_anything_but_one_vector_for_each_text_is_an_error(client, body):
     async def answer(_received: Received, out: Out) -> None:
         out.whole(200, body)
 
     async with ScriptedHttp(answer) as server:
-        with pytest.raises(ProviderUnavailable, match="embeddings"):
+        with pytest.raises(ProviderUnavailable, match="embedding"):
             await provider(server, client).embed(("a", "b"), model="e")
 
 
@@ -92,8 +94,14 @@ async def test_a_model_that_is_not_there_is_named(client):
     request = ModelRequest(model="absent", messages=(user_text("hi"),))
 
     async with OllamaServer() as server:
-        with pytest.raises(ProviderRejected, match="model 'absent' not found"):
+        with pytest.raises(ProviderRejected, match="model 'absent' not found") as chat:
             [event async for event in provider(server, client).stream(request)]
+        with pytest.raises(ProviderRejected) as embedding:
+            await provider(server, client).embed(("a",), model="gone")
+
+    assert (chat.value.everywhere, chat.value.status) == (False, 404)
+    assert "run `ollama pull absent`" in str(chat.value)
+    assert "run `ollama pull gone`" in str(embedding.value)
 
 
 @pytest.mark.req("M7")

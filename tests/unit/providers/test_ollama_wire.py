@@ -173,7 +173,7 @@ def test_images_go_as_bytes_and_other_things_become_words():
     assert seen == {
         "role": "user",
         "content": "look\n[an image is at https://cdn.test/b]\n"
-        "[an image was attached; it is no longer available]\ngood morning\n"
+        "[an image was attached; it is no longer available or too large]\ngood morning\n"
         "[a file was attached: menu.pdf]",
         "images": ["AAAA"],
     }

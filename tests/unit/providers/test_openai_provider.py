@@ -67,6 +67,7 @@ async def test_texts_are_embedded_in_batches_and_keep_their_order(client):
     ("status", "body", "expected"),
     [
         (200, b'{"data":[]}', ProviderUnavailable),
+        (200, b'{"data":[{"embedding":[]}]}', ProviderUnavailable),
         (200, b"<html>", ProviderUnavailable),
         (200, b"", ProviderUnavailable),
         (503, b"{}", ProviderUnavailable),

@@ -124,7 +124,7 @@ def test_images_go_by_bytes_first_then_by_address():
         {"type": "text", "text": "look"},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
         {"type": "image_url", "image_url": {"url": "https://cdn.test/b"}},
-        {"type": "text", "text": "[an image was attached; it is no longer available]"},
+        {"type": "text", "text": "[an image was attached; it is no longer available or too large]"},
     ]
 
 
@@ -345,6 +345,7 @@ def test_requiring_the_only_tool_is_the_same_as_naming_it():
             {"reasoning_details": [{"type": "reasoning.text", "text": "hm"}]},
         ),
         ("reasoning_details", [ReasoningPart("hm", "openai")], {}),
+        ("reasoning_details", [ReasoningPart("", "openai", sealed='[],"role":"user","x":[]')], {}),
     ],
 )
 def test_reasoning_goes_back_with_tool_calls_in_the_field_the_service_wants(

@@ -112,6 +112,31 @@ def test_a_conversation_is_sent_as_items_in_its_order_and_nothing_is_left_at_the
     }
 
 
+@pytest.mark.req("M3")
+def test_sealed_reasoning_without_ids_stays_apart_and_is_sent_without_one():
+    thoughts = (
+        ReasoningPart("One.", "responses", sealed="first=="),
+        ReasoningPart("More.", "responses"),
+        ReasoningPart("", "responses", sealed="second=="),
+    )
+    request = ModelRequest(
+        model="gpt-5",
+        messages=(user_text("hi"), ChatMessage("assistant", (*thoughts, TextPart("Yes.")))),
+    )
+
+    assert sent(request)["input"][1:3] == [
+        {
+            "type": "reasoning",
+            "summary": [
+                {"type": "summary_text", "text": "One."},
+                {"type": "summary_text", "text": "More."},
+            ],
+            "encrypted_content": "first==",
+        },
+        {"type": "reasoning", "summary": [], "encrypted_content": "second=="},
+    ]
+
+
 @pytest.mark.req("M4")
 def test_without_system_blocks_there_are_no_instructions():
     assert sent(asked(system=("", ""))) == {
@@ -210,7 +235,7 @@ def test_images_go_by_bytes_first_then_by_address_and_other_things_become_words(
         text("look"),
         {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "auto"},
         {"type": "input_image", "image_url": "https://cdn.test/b", "detail": "auto"},
-        text("[an image was attached; it is no longer available]"),
+        text("[an image was attached; it is no longer available or too large]"),
         text("good morning"),
         text("[a file was attached: menu.pdf]"),
     ]

@@ -1,6 +1,7 @@
 """Stage: one model call, walking the plan until a candidate answers.
 
-Failover is free before the first output; after it, the partial answer is kept and said to be one.
+Every try is a step that is written before it is on the wire. What was shown when the call broke
+off or was stopped is kept, and said to be a part.
 """
 
 from contextlib import aclosing
@@ -8,19 +9,21 @@ from contextlib import aclosing
 import msgspec
 import structlog
 
-from hermes import failpoints
-from hermes.errors import ProviderError, ProviderTimeout, StreamTruncated, TurnInterrupted
+from hermes.calls.bill import Receipt
+from hermes.calls.events import Answered, CallEvent, Failed, Trying
+from hermes.calls.walk import Wish
+from hermes.errors import ProviderError, TryLater, TurnInterrupted
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import Part, ToolCallPart
 from hermes.message.reply import Reply
+from hermes.pipeline.accounts import purse_of
 from hermes.pipeline.candidates import choose_model, freeze
 from hermes.pipeline.exchange import rounds_used
-from hermes.pipeline.patience import Patience
-from hermes.pipeline.replies import cut_off, interrupted, model_failed
+from hermes.pipeline.replies import cut_off, interrupted, model_failed, not_now
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.shown import Shown
-from hermes.pipeline.turn import Turn, estimate
-from hermes.ports.provider import CallEnd, ModelRequest, Provider, TextDelta
+from hermes.pipeline.turn import Turn
+from hermes.ports.provider import ModelRequest, TextDelta
 from hermes.ports.records import Step
 from hermes.routing.plan import Candidate
 
@@ -34,63 +37,101 @@ async def call_model(turn: Turn, ctx: TurnContext) -> Turn | Reply:
         turn = await choose_model(turn, ctx)
     except ProviderError as error:
         return model_failed(turn, str(error))
-    assert turn.plan is not None
-    problem: ProviderError | None = None
-    for candidate in turn.plan.candidates:
-        shown = Shown(turn, ctx)
-        try:
-            return await _call(turn, ctx, candidate=candidate, shown=shown)
-        except TurnInterrupted:
-            reply = interrupted(shown.text, ctx.interrupt.by or "")
-            return _so_far(turn, reply, candidate=candidate, text=shown.text)
-        except ProviderError as error:
-            problem = error
-            _log.warning(
-                "model_failed", message_id=turn.id, model=candidate.provider, problem=str(error)
-            )
-            ctx.journal.note("model_failed", model=candidate.provider, problem=error.code)
-            if shown.text:
-                reply = cut_off(shown.text, str(error))
-                return _so_far(turn, reply, candidate=candidate, text=shown.text)
-        finally:
-            await shown.close()
-    return model_failed(turn, str(problem))
-
-
-def _so_far(turn: Turn, reply: Reply, *, candidate: Candidate, text: str) -> Reply:
-    """Return the reply with what a call that was cut off has used, as far as it can be told."""
-    if not text:
-        return reply
-    return msgspec.structs.replace(
-        reply,
-        usage=estimate(turn, text),
-        model=f"{candidate.provider}:{candidate.model}",
-    )
-
-
-async def _call(turn: Turn, ctx: TurnContext, *, candidate: Candidate, shown: Shown) -> Turn:
-    services = ctx.services
-    provider = services.providers.get(candidate.provider)
-    if provider is None:
-        raise StreamTruncated(f"provider {candidate.provider} is no longer configured")
-    request = _request(turn, ctx, candidate=candidate)
-    async with ctx.interrupt.scope():
-        await services.limit.take()
+    call = _Call(turn, ctx)
     try:
-        name = f"{candidate.provider}:{candidate.model}"
-        ordinal = await ctx.journal.start(turn, "model", name=name, prepared=freeze(turn, ctx))
-        end = await _stream(provider, request, ctx=ctx, shown=shown)
+        return await call.run()
+    except TurnInterrupted:
+        return call.so_far(interrupted(call.shown.text, ctx.interrupt.by or ""))
+    except ProviderError as error:
+        call.note_failure(error)
+        text = call.shown.text
+        return call.so_far(cut_off(text, str(error)) if text else model_failed(turn, str(error)))
+    except TryLater as error:
+        ctx.journal.note("model_refused", code=error.code)
+        return not_now(turn, error)
     finally:
-        services.limit.release()
-    message = ChatMessage("assistant", _allowed(end.parts, request), sampled=True)
-    step = Step(ordinal=ordinal, kind="model", state="done", usage=end.usage)
-    ctx.journal.end(ordinal, _encode(message), step=step)
-    return msgspec.structs.replace(
-        turn.plus(message, ordinal=ordinal),
-        usage=turn.usage.plus(end.usage),
-        model=f"{candidate.provider}:{end.model}",
-        merged=turn.claimed,
-    )
+        ctx.journal.spend(call.receipt.take())
+        await call.shown.close()
+
+
+class _Call:
+    """The listener of one call: writes each try down, shows the text, keeps the answer."""
+
+    def __init__(self, turn: Turn, ctx: TurnContext) -> None:
+        self.shown = Shown(turn, ctx)
+        self.receipt = Receipt()
+        self._turn = turn
+        self._ctx = ctx
+        self._candidate: Candidate | None = None
+        self._ordinal = -1
+
+    async def run(self) -> Turn:
+        """Return the turn with the answer."""
+        turn, ctx = self._turn, self._ctx
+        assert turn.plan is not None
+        request = _request(turn, ctx)
+        wish = Wish(
+            call_id=turn.id,
+            request=request,
+            purse=purse_of(turn),
+            wait_s=ctx.services.settings.turns.wait_s,
+            remembers=turn.agent.settings.cache,
+        )
+        run = ctx.services.calls.run(wish, turn.plan, receipt=self.receipt)
+        async with aclosing(run) as events:
+            while True:
+                async with ctx.interrupt.scope():
+                    event = await anext(events)
+                    if isinstance(event, TextDelta) and event.text:
+                        await self.shown.add(event.text)
+                if isinstance(event, Answered):
+                    return self._answered(event, request)
+                await self._hear(event)
+
+    async def _hear(self, event: CallEvent) -> None:
+        if isinstance(event, Trying):
+            self._candidate = event.candidate
+            name = f"{event.candidate.provider}:{event.candidate.model}"
+            self._ordinal = await self._ctx.journal.start(
+                self._turn, "model", name=name, prepared=freeze(self._turn, self._ctx)
+            )
+        elif isinstance(event, Failed):
+            self.note_failure(event.error)
+
+    def note_failure(self, error: ProviderError) -> None:
+        """Tell the log and the timeline that a candidate failed."""
+        candidate = self._candidate
+        name = "" if candidate is None else f"{candidate.provider}:{candidate.model}"
+        _log.warning("model_failed", message_id=self._turn.id, model=name, problem=str(error))
+        self._ctx.journal.note("model_failed", model=name, problem=error.code)
+
+    def _answered(self, event: Answered, request: ModelRequest) -> Turn:
+        turn, end = self._turn, event.end
+        is_sampled = event.cached_from is None
+        message = ChatMessage("assistant", _allowed(end.parts, request), sampled=is_sampled)
+        step = Step(ordinal=self._ordinal, kind="model", state="done", usage=end.usage)
+        self._ctx.journal.end(self._ordinal, _encode(message), step=step)
+        if not is_sampled:
+            self._ctx.journal.note("from_memory", cached_from=event.cached_from)
+        return msgspec.structs.replace(
+            turn.plus(message, ordinal=self._ordinal),
+            usage=turn.usage.plus(end.usage),
+            model=f"{event.candidate.provider}:{end.model}",
+            merged=turn.claimed,
+            is_from_memory=turn.is_from_memory or not is_sampled,
+        )
+
+    def so_far(self, reply: Reply) -> Reply:
+        """Return the reply with what a call that was cut off has used, as far as can be told."""
+        spent = self.receipt.take()
+        self._ctx.journal.spend(spent)
+        if not spent or self._candidate is None or not self.shown.text:
+            return reply
+        return msgspec.structs.replace(
+            reply,
+            usage=spent[-1].usage,
+            model=f"{self._candidate.provider}:{self._candidate.model}",
+        )
 
 
 def _allowed(parts: tuple[Part, ...], request: ModelRequest) -> tuple[Part, ...]:
@@ -100,39 +141,12 @@ def _allowed(parts: tuple[Part, ...], request: ModelRequest) -> tuple[Part, ...]
     return tuple(part for part in parts if not isinstance(part, ToolCallPart))
 
 
-def _request(turn: Turn, ctx: TurnContext, *, candidate: Candidate) -> ModelRequest:
+def _request(turn: Turn, ctx: TurnContext) -> ModelRequest:
     limit = turn.agent.settings.tool_rounds
     rounds = ctx.services.settings.turns.tool_rounds if limit is None else limit
-    provider = ctx.services.settings.providers.get(candidate.provider)
     return ModelRequest(
-        model=candidate.model,
+        model="",
         messages=turn.context(),
         system=turn.system,
         tools=turn.tools if rounds_used(turn) < rounds else (),
-        max_output_tokens=None if provider is None else provider.max_output_tokens,
     )
-
-
-async def _stream(
-    provider: Provider, request: ModelRequest, *, ctx: TurnContext, shown: Shown
-) -> CallEnd:
-    limits = ctx.services.settings.turns
-    try:
-        async with (
-            ctx.interrupt.scope(),
-            failpoints.outside("model.call"),
-            Patience(limits.output_timeout_s, limit_s=limits.call_limit_s) as patience,
-            aclosing(provider.stream(request)) as events,
-        ):
-            async for event in events:
-                if isinstance(event, CallEnd):
-                    return event
-                patience.heard()
-                if isinstance(event, TextDelta) and event.text:
-                    await shown.add(event.text)
-    except TimeoutError:
-        raise ProviderTimeout(
-            f"{provider.info.name} gave no output for {limits.output_timeout_s:g} s "
-            f"(turns.output_timeout_s) or took over {limits.call_limit_s:g} s in all"
-        ) from None
-    raise StreamTruncated(f"{provider.info.name} ended its stream without an end")

@@ -15,4 +15,4 @@ async def load_history(turn: Turn, ctx: TurnContext) -> Turn | Reply:
         head=turn.head,
         limit=ctx.services.settings.turns.history_messages,
     )
-    return msgspec.structs.replace(turn, history=history)
+    return msgspec.structs.replace(turn, history=(*history, *turn.event.history))

@@ -90,6 +90,7 @@ def build_commit(turn: Turn, reply: Reply, ctx: TurnContext) -> Commit:
         charge=charge_for(turn.hold, delivered=_earned(turn, reply)),
         deliveries=_deliveries(turn, reply, ctx),
         interaction=_interaction(turn),
+        spent=ctx.journal.take_spent(),
         merged=turn.merged,
         events=ctx.journal.take_events(),
     )
@@ -166,6 +167,7 @@ def _interaction(turn: Turn) -> Interaction:
         agent=turn.agent.key,
         platform=turn.event.source.platform,
         llm_backend=turn.model,
+        llm_cache_hit=turn.is_from_memory,
         soul_load_ms=turn.soul_ms,
         tools=tuple(use.name for use in turn.tool_uses),
         tool_exec_ms=turn.tool_ms,

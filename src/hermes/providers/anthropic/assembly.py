@@ -11,6 +11,7 @@ import msgspec
 from hermes.errors import ProviderError, ProviderUnavailable, StreamTruncated
 from hermes.message.ids import MakeId
 from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart
+from hermes.net.unfinished_json import is_unfinished
 from hermes.ports.provider import (
     CallEnd,
     ReasoningDelta,
@@ -139,6 +140,8 @@ class Assembly:
                 " the answer is not whole"
             )
         reason = _STOP_REASONS.get(self._stop, "end")
+        if reason not in _UNFINISHED and any(map(self._is_cut, self._blocks.values())):
+            raise self._broken("ended in the middle of a tool call's arguments")
         parts = self._parts(reason)
         calling = any(isinstance(part, ToolCallPart) for part in parts)
         if reason in {"end", "tool_calls"}:
@@ -163,7 +166,7 @@ class Assembly:
         if content.type == "tool_use":
             return self._open_call(block)
         if content.type == "redacted_thinking":
-            self.started = True
+            return ReasoningDelta("", sealed=content.data or "")
         return self._more(block, text=content.text, thinking=content.thinking)
 
     def _open_call(self, block: _Block) -> Delta | None:
@@ -204,8 +207,10 @@ class Assembly:
 
     def _close(self, event: _Event) -> Delta | None:
         block = self._blocks.get(event.index)
-        if block is None or not self._is_answer(block):
+        if block is None:
             return None
+        if not self._is_answer(block):
+            return _last_piece(block)
         shown = self._answer is not None and not self._answer.wrapped and bool(block.pieces)
         return None if shown else TextDelta(self._text_of_answer(block))
 
@@ -258,6 +263,11 @@ class Assembly:
             return TextPart(self._text_of_answer(block))
         return ToolCallPart(content.id or "", content.name or "", text or _compact(content.input))
 
+    def _is_cut(self, block: _Block) -> bool:
+        # An answer is held against its schema; nothing else looks at the arguments of a call.
+        is_call = block.content.type == "tool_use" and not self._is_answer(block)
+        return is_call and is_unfinished("".join(block.pieces) or "{}")
+
     def _is_answer(self, block: _Block) -> bool:
         return (
             self._answer is not None
@@ -283,6 +293,15 @@ _TAKERS: dict[str, Callable[[Assembly, _Event], Delta | None]] = {
     "message_stop": Assembly._finish,
     "error": Assembly._fail,
 }
+
+
+def _last_piece(block: _Block) -> Delta | None:
+    """Return what is known only at the end of a block, or came whole at its beginning."""
+    if block.content.type == "thinking" and block.signature:
+        return ReasoningDelta("", signature=block.signature)
+    if block.content.type == "tool_use" and not block.pieces:
+        return ToolCallDelta(block.call, arguments=_compact(block.content.input))
+    return None
 
 
 def _compact(raw: msgspec.Raw) -> str:

@@ -22,6 +22,7 @@ from hermes.message.parts import (
     ToolCallPart,
     ToolResultPart,
 )
+from hermes.net.image_files import inline_image
 
 # Any: JSON objects on their way to the encoder.
 Json = dict[str, Any]
@@ -38,7 +39,6 @@ _STARTS = (
 )
 THINKING_KINDS = frozenset({"thinking", "redacted_thinking"})
 RAW_ARGUMENTS = "raw_arguments"
-_DATA_URL = re.compile(r"data:([\w/+.-]+);base64,(.+)", re.DOTALL)
 _BAD_IN_ID = re.compile(r"[^a-zA-Z0-9_-]")
 _BEGINNING = "[the conversation begins with the assistant]"
 _EMPTY = "[an empty message]"
@@ -143,10 +143,10 @@ def _image(part: ImagePart, *, images: Images) -> Json:
     data = images.get(part.media.path) if part.media.path else None
     mime, url = part.media.mime, part.media.url
     if data is None and url is not None:
-        inline = _DATA_URL.fullmatch(url)
+        inline = inline_image(url)
         if inline is None:
             return {"type": "image", "source": {"type": "url", "url": url}}
-        mime, data = inline[1], inline[2]
+        mime, data = inline.mime, inline.data
     if data is None or len(data) > _MAX_IMAGE_CHARS:
         return text_block(_GONE)
     mime = _true_mime(data) or mime

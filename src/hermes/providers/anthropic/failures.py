@@ -3,7 +3,7 @@
 import msgspec
 
 from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable
-from hermes.net.service_failure import mask
+from hermes.net.service_failure import is_refused_everywhere, mask
 
 _REJECTED_TYPES = frozenset(
     {
@@ -14,6 +14,8 @@ _REJECTED_TYPES = frozenset(
         "request_too_large",
     }
 )
+# The same, where the request may be at fault, with the status that each would be.
+_REQUEST_TYPES = {"invalid_request_error": 400, "request_too_large": 413}
 
 
 class _Detail(msgspec.Struct):
@@ -30,4 +32,8 @@ def stream_failure(name: str, error: bytes, *, secret: str | None) -> ProviderEr
     said = mask(detail.message or "", secret=secret) or "it gave no reason"
     kind = mask(detail.type or "error", secret=secret)
     text = f"{name}: the service reported an error inside the stream: {kind}: {said}"
-    return ProviderRejected(text) if kind in _REJECTED_TYPES else ProviderUnavailable(text)
+    if kind not in _REJECTED_TYPES:
+        return ProviderUnavailable(text)
+    status = _REQUEST_TYPES.get(kind)
+    everywhere = status is not None and is_refused_everywhere(status, detail.message or "")
+    return ProviderRejected(text, everywhere=everywhere)

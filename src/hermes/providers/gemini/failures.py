@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable
+from hermes.errors import ProviderError, ProviderUnavailable
 from hermes.net import service_failure
 
 # 402: this account is out of money; 408, 409, 425, 429, 499: not now. Another candidate may do.
@@ -32,23 +32,29 @@ class _Body(msgspec.Struct):
 
 
 def failure(
-    name: str, status: int, *, headers: Mapping[str, str], body: bytes, secret: str | None
+    name: str,
+    status: int,
+    *,
+    headers: Mapping[str, str],
+    body: bytes,
+    secret: str | None,
+    absent: str = "",
 ) -> ProviderError:
-    """Return the error that the answer `status` stands for."""
+    """Return the error that the answer `status` stands for; `absent` says what helps after a 404."""
     told = _status_of(body)
     words = told.message or service_failure.words_of(body)
-    said = mask(words, secret=secret) or "it gave no reason"
+    said = mask(words, secret=secret)
     if status in _NOT_NOW or status >= 500 or told.status == _ACCOUNT:
         return ProviderUnavailable(
-            f"{name}: the service answered {status}: {said}",
+            f"{name}: the service answered {status}: {said or 'it gave no reason'}",
             retry_after=_retry_after(headers, told),
+            status=status,
         )
-    if 300 <= status < 400:
-        return ProviderRejected(
-            f"{name}: the service answered {status}, a redirect, which is not followed: set"
-            f" providers.{name}.base_url to the final address"
-        )
-    return ProviderRejected(f"{name}: the service refused the request with {status}: {said}")
+    # Words that are not Google's own, such as a proxy's page, stay what they are: no JSON.
+    plain = msgspec.json.encode({"message": said}) if told.message else said.encode()
+    return service_failure.failure(
+        name, status, headers=headers, body=plain, secret=secret, absent=absent
+    )
 
 
 def mask(text: str, *, secret: str | None) -> str:

@@ -1,22 +1,16 @@
 """`GeminiProvider`: one generateContent call, or one batch of embeddings; no policy, no retries."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Iterable
 
 import msgspec
 
-from hermes.errors import (
-    AnswerTooLarge,
-    NetError,
-    ProviderError,
-    ProviderUnavailable,
-    StreamTruncated,
-)
+from hermes.errors import NetError, ProviderUnavailable, StreamTruncated
 from hermes.message.ids import MakeId, make_id
-from hermes.net.client import NO_LIMIT, HttpClient, Response
+from hermes.net.client import HttpClient, Response
 from hermes.net.image_files import load_images
-from hermes.net.service_failure import MAX_ERROR_BYTES
+from hermes.net.model_stream import EVENTS, JSON, Endpoint, call_json, open_call, wire_words
+from hermes.net.service_failure import unusable
 from hermes.net.sse_parser import SseParser
 from hermes.ports.pricing import estimated, priced
 from hermes.ports.provider import Embedding, ModelEvent, ModelRequest, ProviderInfo
@@ -35,7 +29,7 @@ class _Vector(msgspec.Struct):
 
 
 class _Batch(msgspec.Struct):
-    embeddings: list[_Vector] = []
+    embeddings: list[_Vector]
 
 
 class GeminiProvider:
@@ -48,7 +42,6 @@ class GeminiProvider:
         self._settings = settings
         self._client = client
         self._new_id = new_id
-        self._name = f"provider.{settings.name}"
         self._headers = {"Content-Type": "application/json", **settings.headers}
         if settings.api_key:
             self._headers["x-goog-api-key"] = settings.api_key
@@ -84,7 +77,8 @@ class GeminiProvider:
         url = self._settings.url_of(resource, "streamGenerateContent") + "?alt=sse"
         body = await self._body(request)
         assembly = Assembly(self._settings, model=model, sent_chars=len(body), make_id=self._new_id)
-        async with self._call(url, body, timeout_s=NO_LIMIT) as response:
+        endpoint = self._endpoint(url, EVENTS)
+        async with open_call(self._client, endpoint, body=body) as response:
             parser = SseParser()
             more = True
             while more:
@@ -114,56 +108,51 @@ class GeminiProvider:
     ) -> Iterable[tuple[float, ...]]:
         url = self._settings.url_of(resource, "batchEmbedContents")
         body = build_embedding_body(texts, resource)
-        async with self._call(url, body, timeout_s=self._settings.embed_timeout_s) as response:
-            answer = await response.read(_MAX_EMBEDDING_BYTES)
+        answer = await call_json(
+            self._client,
+            self._endpoint(url, JSON),
+            body=body,
+            timeout_s=self._settings.embed_timeout_s,
+            limit=_MAX_EMBEDDING_BYTES,
+        )
+        return (vector.values for vector in self._vectors(answer, len(texts)))
+
+    def _vectors(self, answer: bytes, expected: int) -> list[_Vector]:
+        name = self._settings.name
         try:
             found = msgspec.json.decode(answer, type=_Batch).embeddings
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ProviderUnavailable(
-                f"{self._settings.name}: the service sent something that is no embeddings answer"
+            raise unusable(
+                name,
+                answer,
+                found="something else",
+                expected="a list of embeddings",
+                secret=self._settings.api_key,
             ) from error
-        if len(found) != len(texts):
+        if len(found) != expected:
             raise ProviderUnavailable(
-                f"{self._settings.name}: expected {len(texts)} embeddings, the service sent"
-                f" {len(found)}; none of them is used"
+                f"{name}: expected {expected} embeddings, the service sent {len(found)}; none of"
+                " them is used"
             )
-        return (vector.values for vector in found)
+        if not all(vector.values for vector in found):
+            raise ProviderUnavailable(
+                f"{name}: the service sent an embedding without numbers; none is used"
+            )
+        return found
 
-    @asynccontextmanager
-    async def _call(self, url: str, body: bytes, *, timeout_s: float) -> AsyncIterator[Response]:
-        """Post `body` and give the answer, which is a 200; raise what anything else means."""
-        try:
-            async with self._client.request(
-                self._name,
-                "POST",
-                url,
-                headers=self._headers,
-                body=body,
-                timeout_s=timeout_s,
-                trusted=True,
-            ) as response:
-                if response.status != 200:
-                    raise await self._failure(response)
-                yield response
-        except NetError as error:
-            raise ProviderUnavailable(str(error)) from error
+    def _endpoint(self, url: str, kinds: tuple[str, ...]) -> Endpoint:
+        return Endpoint(
+            provider=self._settings.name,
+            url=url,
+            headers=self._headers,
+            secret=self._settings.api_key,
+            kinds=kinds,
+            failure=failure,
+        )
 
     async def _body(self, request: ModelRequest) -> bytes:
         images = await load_images(request) if self._settings.vision else {}
         return build_body(request, self._settings, images=images)
-
-    async def _failure(self, response: Response) -> ProviderError:
-        try:
-            body = await response.read(MAX_ERROR_BYTES)
-        except AnswerTooLarge:
-            body = b""
-        return failure(
-            self._settings.name,
-            response.status,
-            headers=response.headers,
-            body=body,
-            secret=self._settings.api_key,
-        )
 
     async def _read(
         self, response: Response, parser: SseParser, *, assembly: Assembly
@@ -183,5 +172,6 @@ class GeminiProvider:
             if assembly.ended:
                 return [], False
             if assembly.started:
-                raise StreamTruncated(f"{error}; the answer is not whole") from error
+                words = wire_words(self._settings.name, error)
+                raise StreamTruncated(f"{words}; the answer is not whole") from error
             raise

@@ -7,10 +7,8 @@ the one content that Gemini demands. A `ReasoningPart` of this dialect is a thou
 nothing visible (`ALONE`).
 """
 
-import base64
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import unquote_to_bytes
 
 import msgspec
 
@@ -26,6 +24,7 @@ from hermes.message.parts import (
     ToolCallPart,
     ToolResultPart,
 )
+from hermes.net.image_files import inline_image
 from hermes.ports.provider import ModelRequest, ToolChoice, ToolSpec
 from hermes.providers.gemini.schema import fitted
 from hermes.providers.gemini.settings import GeminiSettings, Thinking
@@ -40,7 +39,7 @@ ALONE = "alone"
 # Gemini 3 refuses a call without signature; this is Google's word for calls it did not make.
 FOREIGN_SIGNATURE = "skip_thought_signature_validator"
 _NO_VISION = "[an image was attached; this model cannot see images]"
-_GONE = "[an image was attached; it is no longer available]"
+_GONE = "[an image was attached; it is no longer available or too large]"
 # Google's own translation of efforts for the models that count tokens.
 _BUDGETS = {"low": 1024, "medium": 8192, "high": 24_576}
 
@@ -207,18 +206,12 @@ def _image(media: Media, *, images: Images) -> Json:
     data = images.get(media.path) if media.path else None
     if data is not None:
         return {"inlineData": {"mimeType": media.mime, "data": data}}
-    if media.url is None:
+    inline = inline_image(media.url)
+    if media.url is None or (inline is not None and inline.is_too_large):
         return _text(_GONE)
-    if media.url.startswith("data:"):
-        return {"inlineData": _inline(media.url, mime=media.mime)}
+    if inline is not None:
+        return {"inlineData": {"mimeType": inline.mime, "data": inline.data}}
     return {"fileData": {"mimeType": media.mime, "fileUri": media.url}}
-
-
-def _inline(url: str, *, mime: str) -> Json:
-    head, _, data = url.removeprefix("data:").partition(",")
-    if not head.endswith(";base64"):
-        data = base64.b64encode(unquote_to_bytes(data)).decode()
-    return {"mimeType": head.partition(";")[0] or mime, "data": data}
 
 
 def _text(text: str) -> Json:

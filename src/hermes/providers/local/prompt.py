@@ -33,9 +33,9 @@ class Fitted(msgspec.Struct, frozen=True):
     cut: bool = False
 
 
-def lines_of(request: ModelRequest) -> tuple[Line, ...]:
-    """Return the stacked system blocks and the turns as text."""
-    system = [Line("system", _plain(block)) for block in request.system if block]
+def lines_of(request: ModelRequest, *, told: str | None = None) -> tuple[Line, ...]:
+    """Return the stacked system blocks, what is `told` besides, and the turns as text."""
+    system = [Line("system", _plain(block)) for block in (*request.system, told) if block]
     return (*system, *(_line(message) for message in request.messages))
 
 

@@ -13,15 +13,26 @@ import msgspec
 import structlog
 
 from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable, StreamTruncated
-from hermes.message.parts import TextPart
+from hermes.message.ids import MakeId, make_id
+from hermes.message.parts import Part, TextPart, tool_calls_of
 from hermes.message.reply import Usage
-from hermes.ports.provider import CallEnd, ModelEvent, ModelRequest, ProviderInfo, TextDelta
+from hermes.ports.provider import (
+    CallEnd,
+    ModelEvent,
+    ModelRequest,
+    ProviderInfo,
+    StopReason,
+    TextDelta,
+)
+from hermes.providers.local.answer import Astray, ConstrainedAnswer
+from hermes.providers.local.constraint import Constraint, constraint_of
 from hermes.providers.local.process import EngineProcess
 from hermes.providers.local.prompt import Fitted, first_budget, fit, lines_of, next_budget
 from hermes.providers.local.settings import MODEL_NAME, LocalSettings, is_installed
 
 _MAX_FITS = 6
 _TEMPERATURE = 0.3
+_TOP_P = 0.9
 _log = structlog.get_logger(__name__)
 
 
@@ -88,10 +99,12 @@ class LocalProvider:
         *,
         on_status: OnStatus = lambda _text: None,
         call_later: CallLater | None = None,
+        new_id: MakeId = make_id,
     ) -> None:
         self._settings = settings
         self._on_status = on_status
         self._call_later = call_later
+        self._new_id = new_id
         self._busy = asyncio.Lock()
         self._engine: EngineProcess | None = None
         self._timer: Timer | None = None
@@ -104,8 +117,9 @@ class LocalProvider:
         return ProviderInfo(
             name=self._settings.name,
             model=MODEL_NAME,
-            tools=False,
+            tools=True,
             vision=False,
+            schema=True,
             context_tokens=self._settings.context_tokens,
             demonstration=True,
             local=True,
@@ -123,11 +137,12 @@ class LocalProvider:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Run one call after those before it; closing the iterator stops the generation."""
+        constraint = constraint_of(request, name=self._settings.name)
         async with self._busy:
             self._disarm()
             try:
                 engine = await self._loaded()
-                async with aclosing(self._call(engine, request)) as events:
+                async with aclosing(self._call(engine, request, constraint)) as events:
                     async for event in events:
                         yield event
             finally:
@@ -159,18 +174,21 @@ class LocalProvider:
         return self._engine
 
     async def _call(
-        self, engine: EngineProcess, request: ModelRequest
+        self, engine: EngineProcess, request: ModelRequest, constraint: Constraint | None
     ) -> AsyncGenerator[ModelEvent, None]:
         wanted = request.max_output_tokens or self._settings.max_output_tokens
         context = self._settings.context_tokens
         output = max(1, min(wanted, self._settings.max_output_tokens, context // 2))
         allowed = max(1, min(context - output, self._settings.max_prompt_tokens))
-        lines, budget = lines_of(request), first_budget(allowed)
+        told = None if constraint is None else constraint.told
+        lines, budget = lines_of(request, told=told), first_budget(allowed)
         for _ in range(_MAX_FITS):
             fitted = fit(lines, budget)
             self._tell(fitted)
+            body = _body(request, fitted, output=output, constraint=constraint)
+            answer = self._answer(constraint)
             try:
-                async with aclosing(self._run(engine, _body(request, fitted, output))) as events:
+                async with aclosing(self._run(engine, body, answer)) as events:
                     async for event in events:
                         yield event
             except _TooLong as error:
@@ -186,10 +204,17 @@ class LocalProvider:
             f" {context} tokens: shorten it, or configure a larger model"
         )
 
+    def _answer(self, constraint: Constraint | None) -> "_FreeAnswer | ConstrainedAnswer":
+        if constraint is None:
+            return _FreeAnswer()
+        return ConstrainedAnswer(json_answer=constraint.json_answer, make_id=self._new_id)
+
     async def _run(
-        self, engine: EngineProcess, body: dict[str, Any]
+        self,
+        engine: EngineProcess,
+        body: dict[str, Any],
+        answer: "_FreeAnswer | ConstrainedAnswer",
     ) -> AsyncGenerator[ModelEvent, None]:
-        text: list[str] = []
         finish, usage = None, None
         try:
             async with aclosing(engine.generate(body)) as chunks:
@@ -200,16 +225,27 @@ class LocalProvider:
                     usage = chunk.usage or usage
                     for choice in chunk.choices:
                         finish = choice.finish_reason or finish
-                        if choice.delta.content:
-                            text.append(choice.delta.content)
-                            yield TextDelta(choice.delta.content)
+                        for event in answer.feed(choice.delta.content or ""):
+                            yield event
+        except Astray as error:
+            raise self._let_go(answer) from error
         except ProviderUnavailable as error:
-            if text:
+            if answer.has_begun:
                 raise StreamTruncated(f"{error}; the answer is not whole") from error
             raise
-        if finish is None or usage is None:
+        if finish is None or usage is None or not (answer.is_whole or finish == "length"):
             raise StreamTruncated(f"{self._settings.name}: the generation stopped before its end")
-        yield _end("".join(text), finish, usage=usage)
+        yield _end(answer.parts(), finish, usage=usage)
+
+    def _let_go(self, answer: "_FreeAnswer | ConstrainedAnswer") -> ProviderError:
+        """Return what to raise when the engine does not hold the model to its grammar."""
+        name = self._settings.name
+        if answer.has_begun:
+            return StreamTruncated(f"{name}: the answer left its form; it is not whole")
+        return ProviderRejected(
+            f"{name}: the engine cannot hold the demonstration model to a schema of this request:"
+            " simplify the schemas of its tools or of its answer, or configure a larger model"
+        )
 
     def _problem(self, problem: _Problem) -> Exception:
         if problem.type == "exceed_context_size_error":
@@ -243,24 +279,53 @@ class LocalProvider:
             self._unloading = asyncio.get_running_loop().create_task(self.unload())
 
 
+class _FreeAnswer:
+    """An answer without a form: all of it is text."""
+
+    is_whole = True
+
+    def __init__(self) -> None:
+        self._said: list[str] = []
+
+    @property
+    def has_begun(self) -> bool:
+        return bool(self._said)
+
+    def feed(self, text: str) -> list[ModelEvent]:
+        if not text:
+            return []
+        self._said.append(text)
+        return [TextDelta(text)]
+
+    def parts(self) -> tuple[Part, ...]:
+        return (TextPart("".join(self._said)),) if self._said else ()
+
+
 # Any: a JSON object on its way to the engine.
-def _body(request: ModelRequest, fitted: Fitted, output: int) -> dict[str, Any]:
+def _body(
+    request: ModelRequest, fitted: Fitted, *, output: int, constraint: Constraint | None
+) -> dict[str, Any]:
     heat = request.temperature if request.temperature is not None else _TEMPERATURE
-    return {
+    body: dict[str, Any] = {
         "messages": [{"role": line.role, "content": line.content} for line in fitted.lines],
         "stream": True,
         "stream_options": {"include_usage": True},
         "max_tokens": output,
         "temperature": heat,
-        "top_p": 0.9,
+        "top_p": request.top_p if request.top_p is not None else _TOP_P,
         "repeat_penalty": 1.1,
         "cache_prompt": True,
     }
+    if constraint is not None:
+        body["grammar"] = constraint.grammar
+    elif request.stop:
+        body["stop"] = list(request.stop)
+    return body
 
 
-def _end(text: str, finish: str, *, usage: _Usage) -> CallEnd:
-    parts = (TextPart(text),) if text else ()
+def _end(parts: tuple[Part, ...], finish: str, *, usage: _Usage) -> CallEnd:
     counted = Usage(
         usage.prompt_tokens, usage.completion_tokens, usage.prompt_tokens_details.cached_tokens
     )
-    return CallEnd(parts, "length" if finish == "length" else "end", counted, MODEL_NAME)
+    reason: StopReason = "tool_calls" if tool_calls_of(parts) else "end"
+    return CallEnd(parts, "length" if finish == "length" else reason, counted, MODEL_NAME)

@@ -80,8 +80,13 @@ class Worker:
             self._emit(b'{"id":%d,"chunk":%s}\n' % (number, text.encode()))
             return self._cancelled >= number
 
-        if self._cancelled < number:
+        if self._cancelled >= number:
+            return
+        try:
             self._engine.handle_chat_completions(body, on_chunk)
+        except Exception as error:  # noqa: BLE001 - the thread's boundary; the gateway logs it
+            code = 400 if isinstance(error, ValueError) else 500
+            on_chunk({"error": {"message": f"{type(error).__name__}: {error}", "code": code}})
 
 
 def main(options: dict[str, Any]) -> NoReturn:

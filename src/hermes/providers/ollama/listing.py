@@ -3,6 +3,7 @@
 import msgspec
 
 from hermes.errors import ProviderUnavailable
+from hermes.net.service_failure import unusable
 from hermes.ports.pricing import counted, estimated, priced
 from hermes.ports.provider import Embedding
 from hermes.providers.ollama.settings import OllamaSettings
@@ -38,13 +39,21 @@ def read_embedding(
     try:
         found = msgspec.json.decode(answer, type=_Vectors)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ProviderUnavailable(
-            f"{settings.name}: the server answered something that is no list of embeddings"
+        raise unusable(
+            settings.name,
+            answer,
+            found="something else",
+            expected="a list of embeddings",
+            secret=settings.api_key,
         ) from error
     if len(found.embeddings) != len(texts):
         raise ProviderUnavailable(
             f"{settings.name}: the server answered {len(found.embeddings)} embeddings, expected"
             f" {len(texts)}: one for each text"
+        )
+    if not all(found.embeddings):
+        raise ProviderUnavailable(
+            f"{settings.name}: the server answered an embedding without numbers; none is used"
         )
     told = found.prompt_eval_count
     tokens = estimated(sum(map(len, texts))) if told is None else counted(told)

@@ -2,10 +2,12 @@
 
 from collections.abc import AsyncGenerator
 
+import msgspec
+
 from hermes.message.ids import MakeId, make_id
 from hermes.net.client import HttpClient
 from hermes.net.image_files import load_images
-from hermes.net.model_stream import Assembling, Endpoint, call_json, probe, stream_model
+from hermes.net.model_stream import JSON, Assembling, Endpoint, call_json, probe, stream_model
 from hermes.net.ndjson_parser import NdjsonParser
 from hermes.ports.provider import Embedding, ModelEvent, ModelRequest, ProviderInfo
 from hermes.providers.ollama.assembly import Assembly
@@ -13,6 +15,8 @@ from hermes.providers.ollama.listing import read_embedding, read_tags
 from hermes.providers.ollama.settings import OllamaSettings, check
 from hermes.providers.ollama.wire import build_body, build_embedding
 
+# Some proxies call the lines by their parts.
+_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/json")
 _MAX_PROBE_BYTES = 4_194_304
 _MAX_EMBEDDING_BYTES = 268_435_456
 
@@ -27,9 +31,9 @@ class OllamaProvider:
         self._settings = settings
         self._client = client
         self._new_id = new_id
-        self._chat = self._endpoint("/api/chat")
-        self._embed = self._endpoint("/api/embed")
-        self._tags = self._endpoint("/api/tags")
+        self._chat = self._endpoint("/api/chat", kinds=_LINES)
+        self._embed = self._endpoint("/api/embed", kinds=JSON)
+        self._tags = self._endpoint("/api/tags", kinds=JSON)
         self._info = ProviderInfo(
             name=settings.name,
             model=settings.model,
@@ -60,8 +64,12 @@ class OllamaProvider:
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Run one call; closing the iterator closes its connection."""
+        model = request.model or self._settings.model
         return stream_model(
-            self._client, self._chat, prepare=lambda: self._prepare(request), parser=NdjsonParser()
+            self._client,
+            _pullable(self._chat, model),
+            prepare=lambda: self._prepare(request),
+            parser=NdjsonParser(),
         )
 
     async def embed(self, texts: tuple[str, ...], *, model: str) -> Embedding:
@@ -70,7 +78,7 @@ class OllamaProvider:
         chosen = model or settings.embedding_model
         answer = await call_json(
             self._client,
-            self._embed,
+            _pullable(self._embed, chosen),
             body=build_embedding(texts, chosen),
             timeout_s=settings.embed_timeout_s,
             limit=_MAX_EMBEDDING_BYTES,
@@ -86,7 +94,7 @@ class OllamaProvider:
         body = build_body(request, settings, images=images)
         return body, Assembly(settings, sent_chars=len(body), make_id=self._new_id)
 
-    def _endpoint(self, path: str) -> Endpoint:
+    def _endpoint(self, path: str, *, kinds: tuple[str, ...]) -> Endpoint:
         settings = self._settings
         headers = {
             "Content-Type": "application/json",
@@ -100,4 +108,11 @@ class OllamaProvider:
             url=settings.base_url.rstrip("/") + path,
             headers=headers,
             secret=settings.api_key,
+            kinds=kinds,
         )
+
+
+def _pullable(endpoint: Endpoint, model: str) -> Endpoint:
+    """Return the endpoint with what helps when `model` is not there."""
+    advice = f"run `ollama pull {model[:80]}` where the server runs, or name a model that it has"
+    return msgspec.structs.replace(endpoint, absent=advice)

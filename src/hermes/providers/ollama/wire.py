@@ -21,6 +21,7 @@ from hermes.message.parts import (
     ToolResultPart,
     text_of,
 )
+from hermes.net.image_files import inline_image
 from hermes.ports.provider import ModelRequest, ToolSpec
 from hermes.providers.ollama.settings import OllamaSettings
 
@@ -30,7 +31,7 @@ Images = Mapping[str, str]
 
 DIALECT = "ollama"
 _NO_VISION = "[an image was attached; this model cannot see images]"
-_GONE = "[an image was attached; it is no longer available]"
+_GONE = "[an image was attached; it is no longer available or too large]"
 
 
 def build_body(request: ModelRequest, settings: OllamaSettings, *, images: Images) -> bytes:
@@ -165,9 +166,13 @@ def _shown(message: ChatMessage, *, images: Images | None) -> Json:
 
 
 def _picture(part: Part, *, images: Images | None) -> str | None:
-    if images is None or not isinstance(part, ImagePart) or part.media.path is None:
+    if images is None or not isinstance(part, ImagePart):
         return None
-    return images.get(part.media.path)
+    found = images.get(part.media.path) if part.media.path else None
+    if found is not None:
+        return found
+    inline = inline_image(part.media.url)
+    return None if inline is None or inline.is_too_large else inline.data
 
 
 def _words(part: Part, *, sees: bool) -> str:
@@ -184,4 +189,5 @@ def _words(part: Part, *, sees: bool) -> str:
 
 def _unseen(part: ImagePart) -> str:
     """Return what stands for an image whose bytes are not here: the server fetches none."""
-    return f"[an image is at {part.media.url}]" if part.media.url else _GONE
+    url = part.media.url
+    return _GONE if url is None or inline_image(url) is not None else f"[an image is at {url}]"

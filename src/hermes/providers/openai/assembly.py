@@ -12,7 +12,8 @@ from hermes.errors import ProviderError, ProviderUnavailable, StreamTruncated
 from hermes.message.ids import MakeId
 from hermes.message.parts import Part, TextPart, ToolCallPart
 from hermes.message.reply import Usage
-from hermes.net.service_failure import mask, words_of
+from hermes.net.service_failure import reported
+from hermes.net.unfinished_json import is_unfinished
 from hermes.ports.pricing import counted, estimated, priced
 from hermes.ports.provider import (
     CallEnd,
@@ -28,6 +29,8 @@ from hermes.providers.openai.thoughts import ThoughtCollector
 
 DONE = b"[DONE]"
 _FAILED = "error"
+# Ends at which a tool call may be cut off by what ended the answer.
+_UNFINISHED = frozenset({"length", "content_filter"})
 _STOP_REASONS: dict[str, StopReason] = {
     "stop": "end",
     "length": "length",
@@ -75,9 +78,7 @@ class Assembly:
                 return ()
             raise self._broken("sent something that is no chat-completion chunk") from error
         if chunk.error and bytes(chunk.error) != b"null":
-            said = words_of(b'{"error":' + bytes(chunk.error) + b"}")
-            told = mask(said, secret=self._settings.api_key)
-            raise self._broken(f"reported an error inside the stream: {told}")
+            raise self._reported(payload)
         if chunk.usage is not None:
             self._usage = chunk.usage
         if chunk.model:
@@ -97,7 +98,9 @@ class Assembly:
                 " the answer is not whole"
             )
         text = "".join(self._text)
-        calls = self._calls.finished(cut=self._finish == "length")
+        calls = self._calls.finished(cut=self._finish in _UNFINISHED)
+        if any(is_unfinished(call.arguments) for call in calls):
+            raise self._broken("ended in the middle of a tool call's arguments")
         said: tuple[Part, ...] = (TextPart(text),) if text else ()
         parts: tuple[Part, ...] = (*self._thoughts.part(), *said, *calls)
         return CallEnd(parts, self._stop_reason(calls), self._measure(text, calls), self._model)
@@ -155,6 +158,10 @@ class Assembly:
             cached_in=counted(usage.cached),
             reasoning_out=counted(usage.reasoned),
         )
+
+    def _reported(self, payload: bytes) -> ProviderError:
+        error = reported(self._settings.name, payload, secret=self._settings.api_key)
+        return StreamTruncated(f"{error}; the answer is not whole") if self.started else error
 
     def _broken(self, what: str) -> ProviderError:
         text = f"{self._settings.name}: the service {what}; the answer is not whole"

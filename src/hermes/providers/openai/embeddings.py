@@ -4,6 +4,7 @@ import msgspec
 
 from hermes.errors import ProviderUnavailable
 from hermes.message.reply import Usage
+from hermes.net.service_failure import unusable
 from hermes.ports.pricing import counted, estimated, priced
 from hermes.ports.provider import Embedding
 from hermes.providers.openai.chunks import WireUsage
@@ -38,13 +39,21 @@ def read_embedding(
     try:
         found = _decode(answer)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ProviderUnavailable(
-            f"{settings.name}: the service answered something that is no list of embeddings"
+        raise unusable(
+            settings.name,
+            answer,
+            found="something else",
+            expected="a list of embeddings",
+            secret=settings.api_key,
         ) from error
     if len(found.data) != len(texts):
         raise ProviderUnavailable(
             f"{settings.name}: the service answered {len(found.data)} embeddings, expected"
             f" {len(texts)}: one for each text"
+        )
+    if not all(row.embedding for row in found.data):
+        raise ProviderUnavailable(
+            f"{settings.name}: the service answered an embedding without numbers; none is used"
         )
     rows = sorted(enumerate(found.data), key=lambda row: _place(row[0], row[1]))
     usage = _measure(found.usage, settings, texts=texts)

@@ -6,7 +6,15 @@ from hermes.errors import ProviderRejected
 from hermes.message.ids import MakeId, make_id
 from hermes.net.client import HttpClient
 from hermes.net.image_files import load_data_urls
-from hermes.net.model_stream import Assembling, Endpoint, call_json, probe, stream_model
+from hermes.net.model_stream import (
+    EVENTS,
+    JSON,
+    Assembling,
+    Endpoint,
+    call_json,
+    probe,
+    stream_model,
+)
 from hermes.net.sse_parser import SseParser
 from hermes.ports.provider import Embedding, ModelEvent, ModelRequest, ProviderInfo
 from hermes.providers.openai.assembly import Assembly
@@ -32,9 +40,9 @@ class OpenAIProvider:
         settings = self._settings = complete(settings)
         self._client = client
         self._new_id = new_id
-        self._chat = self._endpoint("/chat/completions", accept="text/event-stream")
-        self._embeddings = self._endpoint("/embeddings", accept="application/json")
-        self._models = self._endpoint("/models", accept="application/json")
+        self._chat = self._endpoint("/chat/completions", kinds=EVENTS)
+        self._embeddings = self._endpoint("/embeddings", kinds=JSON)
+        self._models = self._endpoint("/models", kinds=JSON)
         self._info = ProviderInfo(
             name=settings.name,
             model=settings.model,
@@ -107,9 +115,9 @@ class OpenAIProvider:
         body = build_body(request, settings, images=images)
         return body, Assembly(settings, sent_chars=len(body), make_id=self._new_id)
 
-    def _endpoint(self, path: str, *, accept: str) -> Endpoint:
+    def _endpoint(self, path: str, *, kinds: tuple[str, ...]) -> Endpoint:
         settings = self._settings
-        headers = {"Content-Type": "application/json", "Accept": accept, **settings.headers}
+        headers = {"Content-Type": "application/json", "Accept": kinds[0], **settings.headers}
         if settings.api_key:
             headers["Authorization"] = f"Bearer {settings.api_key}"
         return Endpoint(
@@ -117,4 +125,5 @@ class OpenAIProvider:
             url=settings.base_url.rstrip("/") + path,
             headers=headers,
             secret=settings.api_key,
+            kinds=kinds,
         )

@@ -23,6 +23,7 @@ from hermes.message.parts import (
     ToolResultPart,
     text_of,
 )
+from hermes.net.image_files import inline_image
 from hermes.ports.provider import ModelRequest
 from hermes.providers.openai.parameters import Json, build_parameters
 from hermes.providers.openai.presets import PLAIN, Quirks
@@ -32,7 +33,7 @@ Images = Mapping[str, str]
 
 DIALECT = "openai"
 _NO_VISION = "[an image was attached; this model cannot see images]"
-_GONE = "[an image was attached; it is no longer available]"
+_GONE = "[an image was attached; it is no longer available or too large]"
 _MARK = {"type": "ephemeral"}
 _NINE = re.compile(r"^[a-zA-Z0-9]{9}$")
 
@@ -113,8 +114,17 @@ def _reasoning_back(parts: tuple[Part, ...], quirks: Quirks) -> Json:
     if field == "reasoning_content":
         # Sent also when empty: the services that want the field refuse a tool call without it.
         return {field: "".join(part.text for part in kept)}
-    sealed = [part.sealed for part in kept if part.sealed is not None]
+    # Callers bring these back: what is not one JSON value could write past its field.
+    sealed = [part.sealed for part in kept if part.sealed is not None and _is_json(part.sealed)]
     return {field: msgspec.Raw(sealed[0].encode())} if sealed else {}
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False
+    return True
 
 
 def _call_id(call_id: str, quirks: Quirks) -> str:
@@ -160,9 +170,11 @@ def _block(part: Part, *, images: Images, vision: bool) -> Json:
 def _image(part: ImagePart, *, images: Images) -> Json:
     # The file comes first: a platform's address may be private or short-lived.
     source = images.get(part.media.path) if part.media.path else None
-    source = source or part.media.url
     if source is None:
-        return _text(_GONE)
+        inline = inline_image(part.media.url)
+        source = part.media.url if inline is None else inline.url
+        if source is None or (inline is not None and inline.is_too_large):
+            return _text(_GONE)
     return {"type": "image_url", "image_url": {"url": source}}
 
 

@@ -10,9 +10,10 @@ import msgspec
 
 from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable, StreamTruncated
 from hermes.message.ids import MakeId
-from hermes.message.parts import Part, ToolCallPart
+from hermes.message.parts import Part, ToolCallPart, tool_calls_of
 from hermes.message.reply import Usage
 from hermes.net.service_failure import mask
+from hermes.net.unfinished_json import is_unfinished
 from hermes.ports.pricing import counted, estimated, priced
 from hermes.ports.provider import (
     CallEnd,
@@ -34,7 +35,9 @@ from hermes.providers.openai_responses.settings import ResponsesSettings
 
 _DONE = b"[DONE]"
 _SUMMARY_BREAK = "\n\n"
-# The request itself is at fault: no other candidate of this wire would take it either.
+# The image itself is at fault, so that nobody could read it.
+_REJECTED_EVERYWHERE = frozenset({"empty_image_file", "invalid_base64_image"})
+# The request is at fault, by the rules of this service.
 _REJECTED = frozenset(
     {
         "bio_policy",
@@ -69,6 +72,7 @@ class Assembly:
         self._calls: dict[int, int] = {}
         self._written = 0
         self._thinking = False
+        self._before = b""
         self._model = settings.model
         self._last: WireResponse | None = None
         self._cut: str | None = None
@@ -108,6 +112,9 @@ class Assembly:
             event = decode_event(payload)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise self._broken("sent something that is no event of a response") from error
+        if event.sequence_number > 0 and payload == self._before:
+            return ()  # the same event once more: numbers are given once
+        self._before = payload
         take = self._takes.get(event.type)
         return take(event) if take is not None else ()
 
@@ -122,6 +129,8 @@ class Assembly:
         # Some servers leave the output out of their last event; the items came one by one before.
         items = last.output or [item for _, item in sorted(self._items.items())]
         parts = parts_of(items, cut=self._cut is not None, make_id=self._make_id)
+        if any(is_unfinished(call.arguments) for call in tool_calls_of(parts)):
+            raise self._broken("ended in the middle of a tool call's arguments")
         return CallEnd(parts, self._stop_reason(parts, items), self._measure(last), self._model)
 
     def _begin(self, event: Event) -> Sequence[ModelEvent]:
@@ -182,7 +191,10 @@ class Assembly:
         problem = inner or Problem(event.code, event.message)
         told = mask(problem.message or "it gave no reason", secret=self._settings.api_key)
         if problem.code in _REJECTED and not self.started:
-            raise ProviderRejected(f"{self._settings.name}: the service refused: {told}")
+            raise ProviderRejected(
+                f"{self._settings.name}: the service refused: {told}",
+                everywhere=problem.code in _REJECTED_EVERYWHERE,
+            )
         raise self._broken(f"reported an error inside the stream: {told}")
 
     def _stop_reason(self, parts: tuple[Part, ...], items: list[Item]) -> StopReason:

@@ -75,6 +75,7 @@ class Event(msgspec.Struct):
     """One event of the stream."""
 
     type: str = ""
+    sequence_number: int = 0
     delta: str | None = None
     output_index: int = 0
     item: Item | None = None

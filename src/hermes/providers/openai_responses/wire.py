@@ -21,6 +21,7 @@ from hermes.message.parts import (
     ToolCallPart,
     ToolResultPart,
 )
+from hermes.net.image_files import inline_image
 from hermes.ports.effort import effort_of
 from hermes.ports.provider import ModelRequest, ToolChoice
 from hermes.providers.openai_responses.settings import ResponsesSettings
@@ -33,7 +34,7 @@ DIALECT = "responses"
 _SEALED = "reasoning.encrypted_content"
 _LEAST_OUTPUT_TOKENS = 16
 _NO_VISION = "[an image was attached; this model cannot see images]"
-_GONE = "[an image was attached; it is no longer available]"
+_GONE = "[an image was attached; it is no longer available or too large]"
 
 
 def build_body(request: ModelRequest, settings: ResponsesSettings, *, images: Images) -> bytes:
@@ -139,7 +140,7 @@ def _said(parts: tuple[Part, ...]) -> Iterator[Json]:
         if isinstance(part, ReasoningPart):
             if part.dialect != DIALECT:
                 continue
-            if thought is None or thought["id"] != part.id:
+            if thought is None or part.sealed is not None or thought.get("id") != part.id:
                 thought = _thought(part)
                 yield thought
             elif part.text:
@@ -156,12 +157,13 @@ def _said(parts: tuple[Part, ...]) -> Iterator[Json]:
 
 
 def _thought(part: ReasoningPart) -> Json:
-    return {
+    thought: Json = {
         "type": "reasoning",
-        "id": part.id,
         "summary": [_summary(part.text)] if part.text else [],
         "encrypted_content": part.sealed,
     }
+    # The seal fits its own id or none: some clients keep only the seal.
+    return thought if part.id is None else thought | {"id": part.id}
 
 
 def _summary(text: str) -> Json:
@@ -193,9 +195,11 @@ def _block(part: Part, *, images: Images | None) -> Json:
 def _image(part: ImagePart, *, images: Images) -> Json:
     # The file comes first: a platform's address may be private or short-lived.
     source = images.get(part.media.path) if part.media.path else None
-    source = source or part.media.url
     if source is None:
-        return _text(_GONE)
+        inline = inline_image(part.media.url)
+        source = part.media.url if inline is None else inline.url
+        if source is None or (inline is not None and inline.is_too_large):
+            return _text(_GONE)
     return {"type": "input_image", "image_url": source, "detail": "auto"}
 
 

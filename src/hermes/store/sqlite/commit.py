@@ -1,4 +1,4 @@
-"""The end of a turn as one unit: outcome, transcript, credit, outbox, interaction and events."""
+"""The end of a turn as one unit: outcome, transcript, credit, spending, outbox and events."""
 
 import msgspec
 
@@ -8,6 +8,7 @@ from hermes.ports.records import Commit, Interaction, Lease, NewDelivery
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, encode
 from hermes.store.sqlite.queries import load
+from hermes.store.sqlite.spend import add_spent
 from hermes.store.sqlite.steps import end_steps
 
 _SQL = load("turns")
@@ -63,6 +64,7 @@ class CommitUnit:
         self._finish(db, reply_body)
         self._settle_claims(db)
         self._charge(db)
+        add_spent(db, commit.spent)
         self._deliver(db, reply_body)
         if commit.interaction is not None:
             self._write_interaction(db, commit.interaction)
@@ -195,6 +197,7 @@ class CommitUnit:
                 row.usage.tokens_in,
                 row.usage.tokens_out,
                 row.usage.cost_usd,
+                row.usage.unpriced,
                 row.platform_usage.tokens_in + row.platform_usage.tokens_out,
                 row.platform_usage.cost_usd,
                 commit.at,

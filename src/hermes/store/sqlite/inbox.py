@@ -20,10 +20,10 @@ from hermes.ports.records import (
 )
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, decode_event, encode
+from hermes.store.sqlite.newcomers import find_or_add_person
 from hermes.store.sqlite.queries import load
 
 _SQL = load("inbox")
-_PEOPLE = load("people")
 _MAX_NOTES = 20
 _TURNS = load("turns")
 _decode_result = msgspec.json.Decoder(Result).decode
@@ -65,7 +65,14 @@ class SqliteInbox:
         event = message.event
         source = event.source
         digest = self._engine.sealer.digest(message.identity)
-        person_id = self._person(db, source.platform, source.user_id, at=message.received_at)
+        person_id = find_or_add_person(
+            db,
+            source.platform,
+            source.user_id,
+            sealer=self._engine.sealer,
+            make_id=self._make_id,
+            at=message.received_at,
+        )
         name = (event.account, source.platform, event.route, event.external_id)
         known = db.row(_SQL["find_external"], name)
         if known is not None:
@@ -96,16 +103,6 @@ class SqliteInbox:
             return _Kept(result)
         seq = db.last_insert_rowid()
         return _Kept(result, _view(message, lane, person_id=person_id, seq=seq, content=content))
-
-    def _person(self, db: Database, platform: str, user_id: str, *, at: float) -> str:
-        row = db.row(_PEOPLE["find"], (platform, user_id))
-        if row is not None:
-            return str(row[0])
-        person_id = self._make_id("p")
-        db.execute(_PEOPLE["add_person"], (person_id, at))
-        db.execute(_PEOPLE["add_channel"], (platform, user_id, person_id))
-        self._engine.sealer.make_key(db, person_id)
-        return person_id
 
     def _count(self, kept: _Kept) -> None:
         if not kept.result.duplicate:

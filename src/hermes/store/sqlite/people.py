@@ -1,22 +1,26 @@
 """People and credentials: who is who, what they may spend, and which hashes open which door."""
 
 from hermes.ports.records import Person
+from hermes.store.sqlite.answers import drop_answers
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine
+from hermes.store.sqlite.keys import SqliteKeys
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.transcripts import SqliteTranscripts
 
 _SQL = load("people")
 _ACCESS = load("access")
+_ANSWERS = load("answers")
 _CHECKED_KEPT = 1_000
 
 
 class SqlitePeople:
     """Fits `ports.store.PeopleStore`."""
 
-    def __init__(self, engine: Engine, *, transcripts: SqliteTranscripts) -> None:
+    def __init__(self, engine: Engine, *, transcripts: SqliteTranscripts, keys: SqliteKeys) -> None:
         self._engine = engine
         self._transcripts = transcripts
+        self._keys = keys
 
     def find(self, platform: str, user_id: str) -> Person | None:
         """Return the person behind a channel id."""
@@ -44,12 +48,15 @@ class SqlitePeople:
         def unit(db: Database) -> None:
             db.execute(_SQL["drop_key"], (person_id,))
             db.execute(_SQL["forget_channels"], (person_id,))
+            db.execute(_SQL["forget_caller_keys"], (person_id,))
+            drop_answers(db, db.rows(_ANSWERS["of_person"], (person_id,)))
             db.execute(_SQL["mark_erased"], (person_id, at))
 
         def after(_: None) -> None:
             self._engine.sealer.forget(person_id)
             self._engine.fresh.clear()
             self._transcripts.forget()
+            self._keys.forget()
 
         await self._engine.writer.run("erase", unit, after=after)
 

@@ -66,6 +66,7 @@ def end_steps(
                 usage.cached_in,
                 usage.reasoning_out,
                 usage.cost_usd,
+                usage.unpriced,
                 step.payer,
                 step.at,
             ),

@@ -12,6 +12,7 @@ from hermes.errors import StorageFull
 from hermes.message.ids import MakeId
 from hermes.ports.clock import Clock
 from hermes.ports.records import Event, MessageRecord, Refusal, Timeline
+from hermes.store.sqlite.answers import SqliteAnswers
 from hermes.store.sqlite.approvals import SqliteApprovals
 from hermes.store.sqlite.connection import (
     Database,
@@ -22,10 +23,12 @@ from hermes.store.sqlite.connection import (
 )
 from hermes.store.sqlite.engine import Engine
 from hermes.store.sqlite.inbox import SqliteInbox
+from hermes.store.sqlite.keys import SqliteKeys
 from hermes.store.sqlite.outbox import SqliteOutbox
 from hermes.store.sqlite.people import SqliteAccess, SqlitePeople
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.seal import Sealer
+from hermes.store.sqlite.spend import SqliteSpend
 from hermes.store.sqlite.transcripts import SqliteTranscripts
 from hermes.store.sqlite.turns import SqliteTurns
 from hermes.store.sqlite.writer import Writer
@@ -48,6 +51,7 @@ _INTERACTION = (
     "tokens_in",
     "tokens_out",
     "cost_usd",
+    "unpriced",
     "platform_tokens",
     "platform_cost_usd",
     "at",
@@ -106,7 +110,10 @@ class SqliteStore:
         self.turns = SqliteTurns(self._engine, transcripts=self.transcripts)
         self.approvals = SqliteApprovals(self._engine, turns=self.turns)
         self.outbox = SqliteOutbox(self._engine)
-        self.people = SqlitePeople(self._engine, transcripts=self.transcripts)
+        self.keys = SqliteKeys(self._engine, make_id=make_id)
+        self.people = SqlitePeople(self._engine, transcripts=self.transcripts, keys=self.keys)
+        self.spend = SqliteSpend(self._engine)
+        self.answers = SqliteAnswers(self._engine)
         self.access = SqliteAccess(self._engine)
         self._space_checked_at = -_SPACE_CHECK_S
         self._space_problem: str | None = None
@@ -130,19 +137,23 @@ class SqliteStore:
         return self._engine.sealer.digest(content)
 
     def timeline(self, name: str) -> Timeline | None:
-        """Return everything known of a message, by its id, its external id or a refusal's id."""
+        """Return everything known of a message, a refusal or a call, by its id.
+
+        A message is found by its external id too; of a call there are only events.
+        """
         message = self._find(name)
         refusal = self._refusal(name)
         if message is None and refusal is not None and refusal.message_id is not None:
             message = self.inbox.get(refusal.message_id)
-        if message is None and refusal is None:
-            return None
         known = message.id if message is not None else ""
+        events = self._events(known or name)
+        if message is None and refusal is None and not events:
+            return None
         return Timeline(
             message=message,
             result=self.inbox.result(known),
             steps=self.turns.steps(known),
-            events=self._events(known),
+            events=events,
             deliveries=self.outbox.of_message(known),
             ledger=self._ledger(known),
             interaction=self._interaction(known),
@@ -185,13 +196,18 @@ class SqliteStore:
         return dict(zip(_INTERACTION, row, strict=True))
 
     async def purge(self, before: float, *, limit: int) -> int:
-        """Forget finished messages older than `before`, at most `limit`; returns how many."""
-        if self._engine.reader.row(_SQL["old_messages"], (before, 1)) is None:
+        """Forget finished messages and calls older than `before`, at most `limit`; how many."""
+        reader = self._engine.reader
+        has_messages = reader.row(_SQL["old_messages"], (before, 1)) is not None
+        if not has_messages and reader.row(_SQL["has_old_calls"], (before,)) is None:
             return 0
 
         def unit(db: Database) -> int:
             rows = db.rows(_SQL["old_messages"], (before, limit))
-            return sum(_purge_message(db, row) for row in rows)
+            for row in rows:
+                _purge_message(db, row)
+            db.execute(_SQL["drop_calls"], (before, limit - len(rows)))
+            return len(rows) + db.changes()
 
         return await self._engine.writer.run("purge", unit)
 
@@ -242,7 +258,7 @@ class SqliteStore:
         self._db.close()
 
 
-def _purge_message(db: Database, row: tuple[Any, ...]) -> int:
+def _purge_message(db: Database, row: tuple[Any, ...]) -> None:
     message_id = row[0]
     bodies = [body for body in row[1:] if body is not None]
     for name in ("step_bodies", "outbox_bodies"):
@@ -251,7 +267,6 @@ def _purge_message(db: Database, row: tuple[Any, ...]) -> int:
         db.execute(_SQL[name], (message_id,))
     for body in bodies:
         db.execute(_SQL["drop_body"], (body,))
-    return 1
 
 
 def _size(path: Path) -> int:

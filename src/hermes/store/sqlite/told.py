@@ -34,7 +34,7 @@ def _told(engine: Engine, lane: str, message_id: str, *, said: list[ChatMessage]
     row = engine.reader.row(_SQL["provenance"], (message_id, lane))
     if row is None or said[0].role != "user":
         return None
-    person_id, platform, chat_id, at, model, tokens_in, tokens_out, cost = row
+    person_id, platform, chat_id, at, model, tokens_in, tokens_out, cost, unpriced = row
     reply = next((entry.text for entry in reversed(said) if entry.role == "assistant"), "")
     event = MessageEvent(
         account="",
@@ -60,5 +60,5 @@ def _told(engine: Engine, lane: str, message_id: str, *, said: list[ChatMessage]
         outcome=Outcome.ANSWERED if reply else Outcome.FAILED,
         done_at=at,
     )
-    usage = Usage(tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost)
+    usage = Usage(tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost, unpriced=unpriced)
     return record, Result(text=reply, usage=usage, model=model)

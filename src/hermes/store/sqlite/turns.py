@@ -18,6 +18,7 @@ from hermes.store.sqlite.commit import CommitUnit
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine
 from hermes.store.sqlite.queries import load
+from hermes.store.sqlite.spend import add_spent
 from hermes.store.sqlite.steps import end_steps, start_steps
 from hermes.store.sqlite.transcripts import SqliteTranscripts
 
@@ -80,9 +81,9 @@ class SqliteTurns:
                 body=None
                 if row[5] is None
                 else self._engine.sealer.get(self._engine.reader, row[5]),
-                usage=Usage(row[6], row[7], row[8], row[9], row[10]),
-                payer=row[11],
-                at=row[12],
+                usage=Usage(*row[6:12]),
+                payer=row[12],
+                at=row[13],
                 ended_at=row[14],
             )
             for row in rows
@@ -140,6 +141,7 @@ class SqliteTurns:
             db.execute(_SQL["claim"], (claimed, write.message_id))
             if db.changes() != 1:
                 raise GuardFailed(f"message {claimed} is no longer waiting")
+        add_spent(db, write.spent)
         self._engine.add_events(db, write.message_id, write.events)
 
     async def commit(self, lease: Lease, commit: Commit) -> None:

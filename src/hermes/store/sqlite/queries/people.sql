@@ -38,6 +38,10 @@ UPDATE people SET erased_at = ?2 WHERE id = ?1;
 -- The person's platform ids are no longer known.
 DELETE FROM user_channels WHERE person_id = ?1;
 
+-- name: forget_caller_keys
+-- The person's keys open nothing any more.
+DELETE FROM caller_keys WHERE person_id = ?1;
+
 -- name: get
 -- One person.
 SELECT id, created_at, tier, erased_at FROM people WHERE id = ?1;

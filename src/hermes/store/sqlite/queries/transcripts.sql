@@ -35,7 +35,7 @@ SELECT body FROM transcript WHERE lane = ?1 AND epoch = ?2 ORDER BY position LIM
 -- name: provenance
 -- What the turn of a message took, and where its session is.
 SELECT interactions.person_id, lanes.platform, lanes.chat_id, interactions.at, llm_backend,
-    tokens_in, tokens_out, cost_usd
+    tokens_in, tokens_out, cost_usd, unpriced
 FROM interactions JOIN lanes ON lanes.key = ?2
 WHERE interactions.message_id = ?1;
 

@@ -125,13 +125,13 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
 -- name: end_step
 -- A step, after its effect.
 UPDATE steps SET state = ?3, body = ?4, tokens_in = ?5, tokens_out = ?6, cached_in = ?7,
-    reasoning_out = ?8, cost_usd = ?9, payer = ?10, ended_at = ?11
+    reasoning_out = ?8, cost_usd = ?9, unpriced = ?10, payer = ?11, ended_at = ?12
 WHERE message_id = ?1 AND ordinal = ?2 AND state = 'started';
 
 -- name: steps
 -- The steps of a turn, in order.
 SELECT ordinal, kind, state, name, arguments_hash, body, tokens_in, tokens_out, cached_in,
-    reasoning_out, cost_usd, payer, started_at, person_id, ended_at
+    reasoning_out, cost_usd, unpriced, payer, started_at, ended_at
 FROM steps WHERE message_id = ?1 ORDER BY ordinal;
 
 -- name: step_body
@@ -147,5 +147,5 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6);
 -- The provenance of a turn.
 INSERT INTO interactions (message_id, person_id, agent, platform, llm_backend, llm_cache_hit,
     soul_load_ms, semantic_recall_used, tools, tool_exec_ms, tokens_in, tokens_out, cost_usd,
-    platform_tokens, platform_cost_usd, at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16);
+    unpriced, platform_tokens, platform_cost_usd, at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17);

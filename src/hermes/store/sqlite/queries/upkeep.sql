@@ -13,6 +13,16 @@ WHERE state = 'done' AND done_at < ?1
     )
 ORDER BY seq LIMIT ?2;
 
+-- name: has_old_calls
+-- Whether there is a line of a call whose time is over.
+SELECT 1 FROM events WHERE kind = 'call' AND at < ?1 LIMIT 1;
+
+-- name: drop_calls
+-- Forget lines of calls whose time is over, the oldest first.
+DELETE FROM events WHERE id IN (
+    SELECT id FROM events WHERE kind = 'call' AND at < ?1 ORDER BY at LIMIT ?2
+);
+
 -- name: drop_message
 -- Forget a message.
 DELETE FROM inbox WHERE id = ?1 AND state = 'done';
@@ -62,5 +72,5 @@ SELECT 'hold', amount, at FROM holds WHERE message_id = ?1;
 -- name: interaction
 -- The provenance of a turn.
 SELECT agent, platform, llm_backend, llm_cache_hit, soul_load_ms, semantic_recall_used, tools,
-    tool_exec_ms, tokens_in, tokens_out, cost_usd, platform_tokens, platform_cost_usd, at
+    tool_exec_ms, tokens_in, tokens_out, cost_usd, unpriced, platform_tokens, platform_cost_usd, at
 FROM interactions WHERE message_id = ?1;

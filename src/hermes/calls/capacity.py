@@ -2,7 +2,7 @@
 
 import asyncio
 
-from hermes.errors import ProviderUnavailable
+from hermes.errors import Overloaded
 
 
 class CallLimit:
@@ -13,8 +13,14 @@ class CallLimit:
         self._count = places
         self._wait_s = wait_s
 
+    async def __aenter__(self) -> None:
+        await self.take()
+
+    async def __aexit__(self, *_: object) -> None:
+        self.release()
+
     async def take(self) -> None:
-        """Wait for a place; raises `ProviderUnavailable` when none comes free in time."""
+        """Wait for a place; raises `Overloaded` when none comes free in time."""
         if not self._places.locked():
             await self._places.acquire()
             return
@@ -22,7 +28,7 @@ class CallLimit:
             async with asyncio.timeout(self._wait_s):
                 await self._places.acquire()
         except TimeoutError:
-            raise ProviderUnavailable(
+            raise Overloaded(
                 f"all {self._count} places for model calls (turns.max_concurrent_calls) were "
                 f"taken for {self._wait_s:g} s; try again in a moment"
             ) from None

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from hermes.pipeline.patience import Patience
+from hermes.calls.patience import Patience
 
 
 class StillLoop(asyncio.SelectorEventLoop):
@@ -36,9 +36,9 @@ def run(story: Callable[[], Awaitable[None]]) -> None:
 @pytest.mark.req("M7")
 def test_silence_ends_a_call() -> None:
     async def story() -> None:
-        async with Patience(10, limit_s=60):
-            await pass_by(9.9)
-            await pass_by(0.2)
+        with Patience(10, limit_s=60) as patience:
+            await patience.wait(pass_by(9.9))
+            await patience.wait(pass_by(10.1))
             raise AssertionError("the call is still waited for")
 
     with pytest.raises(TimeoutError):
@@ -46,15 +46,14 @@ def test_silence_ends_a_call() -> None:
 
 
 @pytest.mark.req("M7")
-def test_output_keeps_a_call_alive_and_its_length_ends_it() -> None:
+def test_pieces_keep_a_call_alive_and_its_length_ends_it() -> None:
     passed: list[float] = []
 
     async def story() -> None:
-        async with Patience(10, limit_s=60) as patience:
+        with Patience(10, limit_s=60) as patience:
             for _ in range(20):
-                await pass_by(7)
+                await patience.wait(pass_by(7))
                 passed.append(7)
-                patience.heard()
 
     with pytest.raises(TimeoutError):
         run(story)
@@ -62,10 +61,36 @@ def test_output_keeps_a_call_alive_and_its_length_ends_it() -> None:
 
 
 @pytest.mark.req("M7")
+def test_a_listener_who_takes_long_is_no_silence() -> None:
+    async def story() -> None:
+        with Patience(10, limit_s=60) as patience:
+            await patience.wait(pass_by(1))
+            await pass_by(45)
+            await patience.wait(pass_by(9))
+            await pass_by(45)
+            await patience.wait(pass_by(0))
+
+    run(story)
+
+
+@pytest.mark.req("M7")
+def test_a_call_whose_time_is_up_while_its_listener_was_busy_ends_at_the_next_silence() -> None:
+    async def story() -> None:
+        with Patience(10, limit_s=60) as patience:
+            await pass_by(61)
+            await patience.wait(pass_by(10))
+            await patience.wait(pass_by(1))
+            raise AssertionError("the call is still waited for")
+
+    with pytest.raises(TimeoutError):
+        run(story)
+
+
+@pytest.mark.req("M7")
 def test_a_call_that_ends_in_time_leaves_nothing_behind() -> None:
     async def story() -> None:
-        async with Patience(10, limit_s=60):
-            await pass_by(9)
+        with Patience(10, limit_s=60) as patience:
+            await patience.wait(pass_by(9))
         await pass_by(100)
 
     run(story)
@@ -73,9 +98,12 @@ def test_a_call_that_ends_in_time_leaves_nothing_behind() -> None:
 
 @pytest.mark.req("M7")
 def test_a_cancellation_from_elsewhere_is_no_timeout() -> None:
+    async def gone() -> None:
+        raise asyncio.CancelledError
+
     async def story() -> None:
-        async with Patience(10, limit_s=60):
-            raise asyncio.CancelledError
+        with Patience(10, limit_s=60) as patience:
+            await patience.wait(gone())
 
     with pytest.raises(asyncio.CancelledError):
         run(story)

@@ -1,0 +1,98 @@
+"""The money side of one try: held before it, settled by what it took, however it ends."""
+
+import msgspec
+
+from hermes.calls.budgets import Budgets, Purse
+from hermes.calls.costs import Cost, Costs, tokens_in_of
+from hermes.calls.events import Piece
+from hermes.message.reply import Usage
+from hermes.ports.pricing import estimated
+from hermes.ports.provider import CallEnd, ModelRequest, ProviderInfo, ToolCallDelta
+from hermes.ports.spend import Spent
+from hermes.routing.plan import Candidate
+
+
+class Receipt:
+    """What a call took so far, for the ledger: one line for each try that reached a model."""
+
+    def __init__(self) -> None:
+        self._spent: list[Spent] = []
+
+    def add(self, spent: Spent) -> None:
+        """Note one try."""
+        self._spent.append(spent)
+
+    def take(self) -> tuple[Spent, ...]:
+        """Hand over what was noted since the last time."""
+        spent, self._spent = tuple(self._spent), []
+        return spent
+
+
+class Till:
+    """Where bills are paid: budgets, prices."""
+
+    def __init__(self, budgets: Budgets, costs: Costs) -> None:
+        self.budgets = budgets
+        self.costs = costs
+
+
+class Bill:
+    """`async with` holds room for a try and settles it; `OverBudget` is raised before anything."""
+
+    def __init__(
+        self,
+        till: Till,
+        purse: Purse,
+        *,
+        info: ProviderInfo,
+        candidate: Candidate,
+        request: ModelRequest,
+        receipt: Receipt,
+    ) -> None:
+        self._till = till
+        self._purse = purse
+        self._info = info
+        self._candidate = candidate
+        self._request = request
+        self._receipt = receipt
+        self._heard = 0
+        self._is_paid = False
+
+    async def __aenter__(self) -> "Bill":
+        ahead = self._till.costs.ahead(self._info, self._request)
+        self._hold = await self._till.budgets.hold(self._purse, ahead)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._is_paid:
+            return
+        if not self._heard:
+            await self._till.budgets.release(self._hold)
+            return
+        usage = Usage(tokens_in_of(self._request), estimated(self._heard))
+        await self._settle(self._till.costs.of(self._info, self._candidate.model, usage))
+
+    def hear(self, piece: Piece) -> None:
+        """Count output of which nobody may ever say what it was."""
+        self._heard += len(piece.arguments if isinstance(piece, ToolCallDelta) else piece.text)
+
+    async def pay(self, end: CallEnd) -> CallEnd:
+        """Settle to the usage that the service told; returns the end with its cost."""
+        cost = self._till.costs.of(
+            self._info, self._candidate.model, end.usage, said_model=end.model
+        )
+        await self._settle(cost)
+        return msgspec.structs.replace(end, usage=cost.usage)
+
+    async def _settle(self, cost: Cost) -> None:
+        self._is_paid = True
+        await self._till.budgets.settle(self._hold, cost)
+        self._receipt.add(
+            Spent(
+                day=self._hold.day,
+                account=self._purse.account,
+                model=f"{self._candidate.provider}:{self._candidate.model}",
+                usage=cost.usage,
+                assumed_usd=cost.assumed_usd,
+            )
+        )

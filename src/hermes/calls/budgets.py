@@ -1,0 +1,172 @@
+"""Spending limits: room is set aside before a call and settled to what it really took.
+
+The platform's own cap fails open when the counters are down, everybody else's fails closed, and
+the kill switch never fails open. A call counts on the day of its hold.
+"""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+import structlog
+
+from hermes.calls.costs import Cost
+from hermes.calls.days import Calendar
+from hermes.config import AgentSettings, BudgetSettings
+from hermes.errors import CounterDown, ModelsStopped, OverBudget, Overloaded, StoreError
+from hermes.ports.clock import Clock
+from hermes.ports.keys import CallerKey
+from hermes.ports.spend import Account, Claim, Counter, KillSwitch, Meter
+
+_log = structlog.get_logger(__name__)
+_STOPPED_S = 60.0
+_COUNTERS_S = 5.0
+
+
+class Purse(msgspec.Struct, frozen=True, kw_only=True):
+    """Who pays for a call, and the limits that come with them."""
+
+    account: Account
+    tier: str | None = None
+    key: CallerKey | None = None
+
+
+class Hold(msgspec.Struct, frozen=True, kw_only=True):
+    """Room that was set aside for one call."""
+
+    day: str
+    claims: tuple[Claim, ...] = ()
+
+
+class Budgets:
+    """Holds, settles and releases."""
+
+    def __init__(
+        self,
+        counter: Counter,
+        *,
+        settings: BudgetSettings,
+        agents: Mapping[str, AgentSettings],
+        switch: Callable[[], KillSwitch],
+        calendar: Calendar,
+        clock: Clock,
+    ) -> None:
+        self._counter = counter
+        self._settings = settings
+        self._agents = agents
+        self._switch = switch
+        self._calendar = calendar
+        self._clock = clock
+
+    async def hold(self, purse: Purse, ahead: Cost) -> Hold:
+        """Set room aside; raises `OverBudget` or `ModelsStopped`, and then nothing is held."""
+        self.check_switch()
+        at = self._clock.now()
+        day = self._calendar.day(at)
+        claims = self._claims(purse, ahead, day=day)
+        if not claims:
+            return Hold(day=day)
+        try:
+            refused = await self._counter.take(claims)
+        except CounterDown as error:
+            return _without_counters(claims, error, day=day)
+        if refused is not None:
+            raise self._over(refused, at=at)
+        return Hold(day=day, claims=claims)
+
+    def day(self, at: float | None = None) -> str:
+        """Return the day of an instant, or today, as the ledger names it."""
+        return self._calendar.day(self._clock.now() if at is None else at)
+
+    async def settle(self, hold: Hold, cost: Cost) -> None:
+        """Replace what was set aside by what the call took."""
+        await self._correct(hold, tokens=cost.tokens, usd=cost.counted_usd)
+
+    async def release(self, hold: Hold) -> None:
+        """Give everything back: the call took nothing."""
+        await self._correct(hold, tokens=0, usd=0.0)
+
+    def check_switch(self) -> None:
+        """Raise `ModelsStopped` while the kill switch is on, or nobody can tell."""
+        try:
+            switch = self._switch()
+        except StoreError as error:
+            raise ModelsStopped(
+                "model calls are stopped: the kill switch cannot be read", _STOPPED_S
+            ) from error
+        if switch.is_on:
+            why = f" ({switch.reason})" if switch.reason else ""
+            raise ModelsStopped(
+                f"the operator has stopped all model calls{why}; `hermes kill-switch off` "
+                "releases them",
+                _STOPPED_S,
+            )
+
+    async def _correct(self, hold: Hold, *, tokens: int, usd: float) -> None:
+        if not hold.claims:
+            return
+        changes = {
+            claim.meter: (tokens if claim.meter.unit == "tokens" else usd) - claim.amount
+            for claim in hold.claims
+        }
+        try:
+            await self._counter.add(changes)
+        except CounterDown as error:
+            _log.warning("counters_down", problem=str(error))
+
+    def _claims(self, purse: Purse, ahead: Cost, *, day: str) -> tuple[Claim, ...]:
+        settings, account = self._settings, purse.account
+        tokens, usd = float(ahead.tokens), ahead.counted_usd
+        claims: list[Claim] = []
+        if settings.platform_day_usd is not None:
+            claims.append(Claim(Meter("platform", "", "usd", day), usd, settings.platform_day_usd))
+        most = settings.person_day_tokens.get(purse.tier or "") if settings.by_tier else None
+        if most is not None:
+            claims.append(Claim(Meter("person", account.person_id, "tokens", day), tokens, most))
+        if settings.person_month_usd is not None:
+            meter = Meter("person", account.person_id, "usd", day[:7])
+            claims.append(Claim(meter, usd, settings.person_month_usd))
+        agent = self._agents.get(account.agent)
+        if agent is not None and agent.budget_day_usd is not None:
+            meter = Meter("agent", account.agent, "usd", day)
+            claims.append(Claim(meter, usd, agent.budget_day_usd))
+        if purse.key is not None:
+            claims.extend(_claims_of_key(purse.key, ahead, day=day))
+        return tuple(claims)
+
+    def _over(self, claim: Claim, *, at: float) -> OverBudget:
+        meter = claim.meter
+        limit = f"{meter.whose} {meter.name}".strip()
+        per = {0: "in all", 7: "this month", 10: "today"}[len(meter.period)]
+        room = f"${claim.cap:,.2f}" if meter.unit == "usd" else f"{claim.cap:,.0f} tokens"
+        wait = self._calendar.to_next_day(at)
+        if len(meter.period) == 7:
+            wait = self._calendar.to_next_month(at)
+        return OverBudget(
+            f"the budget of {limit} has no room for this call: {room} {per}",
+            wait,
+            limit=f"{limit}: {room} {per}",
+        )
+
+
+def _claims_of_key(key: CallerKey, ahead: Cost, *, day: str) -> list[Claim]:
+    period = {"day": day, "month": day[:7], "total": ""}[key.budget_period]
+    claims = []
+    if key.budget_usd is not None:
+        meter = Meter("key", key.id, "usd", period)
+        claims.append(Claim(meter, ahead.counted_usd, key.budget_usd))
+    if key.budget_tokens is not None:
+        meter = Meter("key", key.id, "tokens", period)
+        claims.append(Claim(meter, float(ahead.tokens), float(key.budget_tokens)))
+    return claims
+
+
+def _without_counters(claims: tuple[Claim, ...], error: CounterDown, *, day: str) -> Hold:
+    """Only the platform's own cap lets a call through that nobody can count now."""
+    closed = next((claim for claim in claims if claim.meter.whose != "platform"), None)
+    if closed is not None:
+        raise Overloaded(
+            f"the budget of this {closed.meter.whose} cannot be checked right now; try again soon",
+            _COUNTERS_S,
+        ) from error
+    _log.warning("platform_cap_not_checked", problem=str(error))
+    return Hold(day=day)

@@ -1,0 +1,79 @@
+"""What a call costs: by the price of its model, or by an assumption where nobody knows it.
+
+An unknown price is never free: the cost stays unknown, and budgets count the assumption.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from hermes.config import BudgetSettings, ProviderSettings
+from hermes.message.reply import Usage
+from hermes.ports.pricing import estimated
+from hermes.ports.provider import ModelRequest, ProviderInfo
+from hermes.routing.prices import price_of, usage_cost
+
+_PER_MILLION = 1_000_000
+_IMAGE_TOKENS = 1_000
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """A usage with its cost, and what budgets count for the part whose price is unknown."""
+
+    usage: Usage
+    assumed_usd: float = 0.0
+
+    @property
+    def counted_usd(self) -> float:
+        """The dollars that budgets count."""
+        return self.usage.cost_usd + self.assumed_usd
+
+    @property
+    def tokens(self) -> int:
+        """The tokens that budgets count."""
+        return self.usage.tokens_in + self.usage.tokens_out
+
+
+class Costs:
+    """Prices calls by the settings and the price list."""
+
+    def __init__(self, tables: Mapping[str, ProviderSettings], *, settings: BudgetSettings) -> None:
+        self._tables = tables
+        self._settings = settings
+
+    def of(
+        self, info: ProviderInfo, model: str, usage: Usage, *, said_model: str | None = None
+    ) -> Cost:
+        """Return what a usage costs; `said_model` is the one that the service says it was."""
+        table = self._tables.get(info.name)
+        price = price_of(info, model, table)
+        if price is None and said_model:
+            price = price_of(info, said_model, table)
+        priced = usage_cost(price, usage)
+        return Cost(priced, self._assumed(priced) if priced.unpriced else 0.0)
+
+    def ahead(self, info: ProviderInfo, request: ModelRequest) -> Cost:
+        """Return the most that a call is expected to cost, before it is made."""
+        written = request.max_output_tokens or self._settings.expected_output_tokens
+        return self.of(info, request.model, Usage(tokens_in_of(request), written))
+
+    def _assumed(self, usage: Usage) -> float:
+        settings = self._settings
+        read = usage.tokens_in * settings.assumed_price_in_per_million
+        written = usage.tokens_out * settings.assumed_price_out_per_million
+        return (read + written) / _PER_MILLION
+
+
+def tokens_in_of(request: ModelRequest) -> int:
+    """Return about how many tokens a request makes the model read."""
+    chars = sum(map(len, request.system))
+    chars += sum(len(tool.description) + len(tool.parameters) for tool in request.tools)
+    images = 0
+    for message in request.messages:
+        for part in message.parts:
+            text = getattr(part, "text", None) or getattr(part, "arguments", None)
+            if text is None:
+                images += 1
+            else:
+                chars += len(text)
+    return estimated(chars) + images * _IMAGE_TOKENS

@@ -1,0 +1,77 @@
+"""Vectors for texts: like a model call, with a plan, a place and a bill, but nothing to stream."""
+
+import asyncio
+from collections.abc import Mapping
+
+import msgspec
+
+from hermes.calls.bill import Bill, Receipt, Till
+from hermes.calls.budgets import Purse
+from hermes.calls.capacity import CallLimit
+from hermes.errors import ProviderError, ProviderRejected, ProviderTimeout
+from hermes.message.chat import user_text
+from hermes.ports.provider import CallEnd, Embedder, Embedding, ModelRequest, Provider
+from hermes.routing.plan import Candidate, Plan
+
+
+class Embeddings:
+    """Runs embedding calls over the candidates of a plan."""
+
+    def __init__(
+        self,
+        providers: Mapping[str, Provider],
+        *,
+        limit: CallLimit,
+        till: Till,
+        limit_s: float,
+    ) -> None:
+        self._providers = providers
+        self._limit = limit
+        self._till = till
+        self._limit_s = limit_s
+
+    async def run(
+        self, texts: tuple[str, ...], plan: Plan, *, purse: Purse, receipt: Receipt
+    ) -> tuple[Candidate, Embedding]:
+        """Return the vectors and who made them; raises the last error when nobody can."""
+        problem: ProviderError = ProviderRejected("no candidate makes embeddings")
+        for candidate in plan.candidates:
+            try:
+                return candidate, await self._try(texts, candidate, purse=purse, receipt=receipt)
+            except ProviderRejected as error:
+                problem = error
+                if error.everywhere:
+                    raise
+            except ProviderError as error:
+                problem = error
+        raise problem
+
+    async def _try(
+        self, texts: tuple[str, ...], candidate: Candidate, *, purse: Purse, receipt: Receipt
+    ) -> Embedding:
+        provider = self._providers.get(candidate.provider)
+        if provider is None or not isinstance(provider, Embedder):
+            raise ProviderRejected(f"{candidate.provider} makes no embeddings")
+        request = ModelRequest(
+            model=candidate.model,
+            messages=tuple(user_text(text) for text in texts),
+            max_output_tokens=0,
+        )
+        bill = Bill(
+            self._till,
+            purse,
+            info=provider.info,
+            candidate=candidate,
+            request=request,
+            receipt=receipt,
+        )
+        async with bill, self._limit:
+            try:
+                async with asyncio.timeout(self._limit_s):
+                    made = await provider.embed(texts, model=candidate.model)
+            except TimeoutError:
+                raise ProviderTimeout(
+                    f"{candidate.provider} made no embeddings in {self._limit_s:g} s"
+                ) from None
+            paid = await bill.pay(CallEnd((), "end", made.usage, made.model))
+        return msgspec.structs.replace(made, usage=paid.usage)

@@ -1,0 +1,40 @@
+"""What a model call tells while it runs; the pipeline and `/v1` both listen.
+
+A call begins with `Trying`, then pieces of the answer, then exactly one `Answered`. `Failed` stands
+between two candidates; a call without an answer ends by raising the last error.
+"""
+
+import msgspec
+
+from hermes.errors import ProviderError
+from hermes.ports.provider import CallEnd, ReasoningDelta, TextDelta, ToolCallDelta
+from hermes.routing.plan import Candidate
+
+Piece = TextDelta | ReasoningDelta | ToolCallDelta
+
+
+class Trying(msgspec.Struct, frozen=True):
+    """A candidate is about to be called; nothing is on the wire yet."""
+
+    candidate: Candidate
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """A candidate failed, and another one takes its place."""
+
+    candidate: Candidate
+    error: ProviderError
+
+
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole answer: its parts, why it stopped, and its usage with what it cost.
+
+    `cached_from` is the id of the call that the answer is remembered from.
+    """
+
+    candidate: Candidate
+    end: CallEnd
+    cached_from: str | None = None
+
+
+CallEvent = Trying | Failed | Piece | Answered

@@ -1,0 +1,103 @@
+"""Where a call stands in its plan, and what comes after a failure.
+
+Before the first piece was shown any failure moves on to the next candidate, except one that every
+candidate would have. After it the failure is final, unless the next candidate may continue.
+"""
+
+import msgspec
+
+from hermes.calls import schema_ways
+from hermes.calls.events import Piece
+from hermes.errors import (
+    AnswerInvalid,
+    ProviderError,
+    ProviderRejected,
+    ProviderUnavailable,
+)
+from hermes.message.chat import ChatMessage, user_text
+from hermes.message.parts import TextPart
+from hermes.ports.provider import CallEnd, ModelRequest, TextDelta
+from hermes.routing.plan import Candidate, Plan
+
+_GO_ON = (
+    "Your answer was cut off. Continue it exactly where it stopped; do not repeat anything and "
+    "do not comment on it."
+)
+_MOST_TRIES = 3
+
+
+class Walk:
+    """One call on its way through the plan."""
+
+    def __init__(
+        self, plan: Plan, request: ModelRequest, *, patience_s: float, continues: bool
+    ) -> None:
+        self._plan = plan
+        self._wanted = request
+        self._patience_s = patience_s
+        self._continues = continues
+        self._place = 0
+        self._tries = 1
+        self._repair: ModelRequest | None = None
+        self._text: list[str] = []
+        self._has_shown_other = False
+
+    @property
+    def candidate(self) -> Candidate:
+        """The candidate to call now."""
+        return self._plan.candidates[self._place]
+
+    @property
+    def is_last(self) -> bool:
+        """Whether nobody else can be tried."""
+        return self._place + 1 >= len(self._plan.candidates)
+
+    @property
+    def text(self) -> str:
+        """The text that was shown so far."""
+        return "".join(self._text)
+
+    def request(self) -> ModelRequest:
+        """Return the request for the candidate: as wanted, repaired, or going on."""
+        base = self._repair or self._wanted
+        if self._text:
+            said = ChatMessage("assistant", (TextPart(self.text),))
+            base = msgspec.structs.replace(
+                base, messages=(*base.messages, said, user_text(_GO_ON)), schema=None
+            )
+        return msgspec.structs.replace(base, model=self.candidate.model)
+
+    def show(self, piece: Piece) -> None:
+        """Remember what was shown."""
+        if isinstance(piece, TextDelta):
+            self._text.append(piece.text)
+        else:
+            self._has_shown_other = True
+
+    def joined(self, end: CallEnd, *, before: str) -> CallEnd:
+        """Return the answer with the text that earlier candidates had shown of it."""
+        if not before:
+            return end
+        return msgspec.structs.replace(end, parts=(TextPart(before), *end.parts))
+
+    def after(self, error: ProviderError) -> float:
+        """Move on after a failure; returns how long to wait first, or raises the failure."""
+        has_shown = bool(self._text) or self._has_shown_other
+        if has_shown and (not self._continues or self._has_shown_other):
+            raise error
+        if isinstance(error, ProviderRejected) and error.everywhere:
+            raise error
+        if isinstance(error, AnswerInvalid) and self._repair is None and not has_shown:
+            self._repair = schema_ways.repair(self._wanted, error.answer, str(error))
+            return 0.0
+        wait = error.retry_after if isinstance(error, ProviderUnavailable) else None
+        if wait is not None and wait <= self._patience_s and self._tries < _MOST_TRIES:
+            self._tries += 1
+            self._patience_s -= wait
+            return wait
+        if self.is_last:
+            raise error
+        self._place += 1
+        self._tries = 1
+        self._repair = None
+        return 0.0

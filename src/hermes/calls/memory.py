@@ -1,0 +1,85 @@
+"""Answers given before: the key they are found by, and when one may be given again.
+
+The key covers everything that goes to the model and whose answer it was, so that two different
+calls, people or agents never share one.
+"""
+
+import msgspec
+
+from hermes.calls.events import Answered
+from hermes.config import CacheSettings
+from hermes.message.parts import ImagePart, Part, ToolCallPart
+from hermes.message.reply import Usage
+from hermes.ports.clock import Clock
+from hermes.ports.keys import KeptAnswer
+from hermes.ports.provider import CallEnd, ModelRequest
+from hermes.ports.spend import Account
+from hermes.ports.store import Store
+from hermes.routing.plan import Candidate
+
+_encode = msgspec.json.Encoder().encode
+_decode_parts = msgspec.json.Decoder(tuple[Part, ...]).decode
+
+
+class AnswerMemory:
+    """Looks answers up and keeps them."""
+
+    def __init__(self, store: Store, *, settings: CacheSettings, clock: Clock) -> None:
+        self._store = store
+        self._settings = settings
+        self._clock = clock
+        self.hits = 0
+
+    def find(
+        self, account: Account, candidate: Candidate, request: ModelRequest
+    ) -> Answered | None:
+        """Return the answer that this person's agent got to exactly this request."""
+        if not can_be_kept(request):
+            return None
+        kept = self._store.answers.get(
+            self.digest(account, candidate, request),
+            person_id=account.person_id,
+            now=self._clock.now(),
+        )
+        if kept is None:
+            return None
+        self.hits += 1
+        end = CallEnd(_decode_parts(kept.body), "end", Usage(), kept.model)
+        return Answered(candidate=candidate, end=end, cached_from=kept.call_id)
+
+    async def keep(
+        self, account: Account, request: ModelRequest, answer: Answered, *, call_id: str
+    ) -> None:
+        """Keep a whole answer; one that was cut or that calls tools is not kept."""
+        end = answer.end
+        whole = end.stop_reason == "end" and not any(isinstance(p, ToolCallPart) for p in end.parts)
+        if not whole or answer.cached_from is not None or not can_be_kept(request):
+            return
+        now = self._clock.now()
+        kept = KeptAnswer(
+            digest=self.digest(account, answer.candidate, request),
+            person_id=account.person_id,
+            agent=account.agent,
+            model=end.model,
+            call_id=call_id,
+            body=_encode(end.parts),
+            usage=end.usage,
+            stop_reason=end.stop_reason,
+            at=now,
+            expires_at=now + self._settings.max_age_s,
+        )
+        await self._store.answers.put(kept, keep=self._settings.max_answers)
+
+    def digest(self, account: Account, candidate: Candidate, request: ModelRequest) -> bytes:
+        """Return the key of an answer: a keyed hash, different for everything that is different."""
+        model = (candidate.provider, candidate.model)
+        return self._store.digest(_encode((account.person_id, account.agent, model, request)))
+
+
+def can_be_kept(request: ModelRequest) -> bool:
+    """Tell whether a request says everything its answer depends on: no tools, no pictures."""
+    if request.tools:
+        return False
+    return not any(
+        isinstance(part, ImagePart) for message in request.messages for part in message.parts
+    )

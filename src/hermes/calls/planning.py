@@ -1,0 +1,42 @@
+"""Asking providers whether they can be called now, and making the plan of a call."""
+
+import asyncio
+from collections.abc import Mapping
+
+from hermes.errors import ProviderError
+from hermes.ports.provider import Provider
+from hermes.routing.decide import make_plan
+from hermes.routing.plan import Ask, Offer, Plan
+from hermes.routing.policy import Policy
+
+_PROBE_S = 2.0
+
+
+class Planner:
+    """Makes plans over the configured providers."""
+
+    def __init__(self, providers: Mapping[str, Provider], *, policy: Policy) -> None:
+        self._providers = providers
+        self.policy = policy
+
+    async def plan(self, ask: Ask) -> Plan:
+        """Return the plan of a call; raises `ProviderUnavailable` when no model can serve it."""
+        return make_plan(ask, await self.offers(), policy=self.policy)
+
+    async def offers(self) -> list[Offer]:
+        """Ask every provider at once, in their order."""
+        providers = self._providers.values()
+        if len(providers) == 1:
+            return [await ask_provider(one) for one in providers]
+        return list(await asyncio.gather(*(ask_provider(one) for one in providers)))
+
+
+async def ask_provider(provider: Provider) -> Offer:
+    """Ask a provider whether it can be called now; it has two seconds to say so."""
+    try:
+        async with asyncio.timeout(_PROBE_S):
+            return Offer(provider.info, await provider.available())
+    except TimeoutError:
+        return Offer(provider.info, available=False, problem=f"no sign of life in {_PROBE_S:g} s")
+    except ProviderError as error:
+        return Offer(provider.info, available=False, problem=str(error))

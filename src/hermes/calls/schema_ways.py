@@ -1,0 +1,149 @@
+"""How a model is made to answer in JSON that fits a schema: its own way, a tool, or words; pure.
+
+A request goes in, and the same request goes out as the chosen way needs it. Whether the answer fits
+is told in `schema`; who calls whom, and when a second round is worth it, is not known here.
+"""
+
+import json
+import re
+from typing import Any, Literal
+
+import msgspec
+
+from hermes.message.chat import ChatMessage, user_text
+from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart
+from hermes.ports.provider import (
+    CallEnd,
+    ModelRequest,
+    OutputSchema,
+    ProviderInfo,
+    ToolChoice,
+    ToolSpec,
+)
+from hermes.routing.fitness import has_ability
+
+Way = Literal["native", "tool", "words"]
+
+_MAX_TRIES = 32
+_MAX_NAME = 64
+_FENCE = "```"
+_OPENING = re.compile(r"[\[{]")
+_NO_NAME = re.compile(r"[^a-zA-Z0-9_-]+")
+_decode_at = json.JSONDecoder().raw_decode
+
+
+def way_of(info: ProviderInfo, model: str, request: ModelRequest) -> Way:
+    """Return how this model is best made to fit the schema; with no schema there is nothing to do.
+
+    A forced tool would keep the model from using the request's own tools, and can only be an object.
+    """
+    if request.schema is None or has_ability(info, model, "schema"):
+        return "native"
+    if request.tools or not has_ability(info, model, "tools"):
+        return "words"
+    return "tool" if _is_object(request.schema) else "words"
+
+
+def in_words(request: ModelRequest) -> ModelRequest:
+    """Return the request with the schema told in one more system block."""
+    schema = _schema_of(request)
+    when = "If you call no tool, answer" if request.tools else "Answer"
+    block = (
+        f"{when} with JSON only: one value that fits the JSON schema below. Write no other words"
+        " before or after it, no explanation and no code fence.\n\n"
+        f"JSON schema:\n{bytes(schema.schema).decode()}"
+    )
+    return msgspec.structs.replace(request, schema=None, system=(*request.system, block))
+
+
+def as_tool(request: ModelRequest) -> ModelRequest:
+    """Return the request with the schema as the parameters of a tool that must be called."""
+    schema = _schema_of(request)
+    name = tool_name(schema)
+    spec = ToolSpec(name, "Give the answer, in the form that these parameters have.", schema.schema)
+    return msgspec.structs.replace(
+        request, schema=None, tools=(spec,), tool_choice=ToolChoice("required", name)
+    )
+
+
+def from_tool(end: CallEnd, request: ModelRequest) -> CallEnd:
+    """Return the end of an `as_tool` call as if its arguments had been the answer's text.
+
+    `request` is the one before `as_tool`. A model that called nothing is taken at its words.
+    """
+    name = tool_name(_schema_of(request))
+    calls = [part for part in end.parts if isinstance(part, ToolCallPart) and part.name == name]
+    if not calls:
+        return end
+    thoughts = [part for part in end.parts if isinstance(part, ReasoningPart)]
+    parts: tuple[Part, ...] = (*thoughts, TextPart(calls[0].arguments))
+    reason = "end" if end.stop_reason == "tool_calls" else end.stop_reason
+    return msgspec.structs.replace(end, parts=parts, stop_reason=reason)
+
+
+def repair(request: ModelRequest, answer: str, problem: str) -> ModelRequest:
+    """Return the request of the one round in which a model may mend its `answer`."""
+    said = (ChatMessage("assistant", (TextPart(answer),)),) if answer.strip() else ()
+    wish = user_text(
+        f"Your answer cannot be used: {problem}. Answer again with the whole JSON that fits the"
+        " schema, and nothing else."
+    )
+    return msgspec.structs.replace(request, messages=(*request.messages, *said, wish))
+
+
+def as_json(text: str) -> str:
+    """Return the JSON inside an answer that puts a fence or a sentence around it.
+
+    An answer that holds no JSON comes back as it is.
+    """
+    whole = text.strip()
+    if _is_json(whole):
+        return whole
+    for fenced in whole.split(_FENCE)[1::2]:
+        inside = fenced.partition("\n")[2].strip()  # the first line names the language
+        if _is_json(inside):
+            return inside
+    return max(_values(whole), key=len, default=text)
+
+
+def tool_name(schema: OutputSchema) -> str:
+    """Return the name of the tool that stands for the schema."""
+    return _NO_NAME.sub("_", schema.name).strip("_")[:_MAX_NAME] or "answer"
+
+
+def _values(text: str) -> list[str]:
+    """Return the objects and arrays that stand in a text, as far as a few tries find them."""
+    found: list[str] = []
+    position = 0
+    for _ in range(_MAX_TRIES):
+        opening = _OPENING.search(text, position)
+        if opening is None:
+            break
+        position = opening.end()
+        try:
+            _, end = _decode_at(text, opening.start())
+        except (ValueError, RecursionError):
+            continue
+        found.append(text[opening.start() : end])
+        position = end
+    return found
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def _is_object(schema: OutputSchema) -> bool:
+    # Any: a JSON schema.
+    root: Any = msgspec.json.decode(schema.schema)
+    return isinstance(root, dict) and root.get("type") == "object"
+
+
+def _schema_of(request: ModelRequest) -> OutputSchema:
+    if request.schema is None:
+        raise ValueError("a request without a schema has no way to fit it")
+    return request.schema

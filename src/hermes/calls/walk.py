@@ -1,0 +1,205 @@
+"""A model call, from the wish to the priced answer: walks the plan until a candidate answers.
+
+Each try has its place, its hold and its time limits; what it took is on the receipt, however it
+ends. The listener sees every try before it is on the wire, and may write that down first.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+
+import msgspec
+import structlog
+
+from hermes import failpoints
+from hermes.calls.bill import Bill, Receipt, Till
+from hermes.calls.budgets import Purse
+from hermes.calls.capacity import CallLimit
+from hermes.calls.costs import Cost
+from hermes.calls.events import Answered, CallEvent, Failed, Trying
+from hermes.calls.failover import Walk
+from hermes.calls.fitting import fit, read
+from hermes.calls.memory import AnswerMemory
+from hermes.calls.patience import Patience
+from hermes.errors import (
+    ProviderError,
+    ProviderRejected,
+    ProviderTimeout,
+    ProviderUnavailable,
+    StorageFull,
+    StoreError,
+    StreamTruncated,
+)
+from hermes.message.reply import Usage
+from hermes.ports.provider import CallEnd, ModelEvent, ModelRequest, Provider
+from hermes.ports.spend import Spent
+from hermes.routing.plan import Candidate, Plan
+
+_log = structlog.get_logger(__name__)
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """A call as its caller wants it.
+
+    `whole` says that nobody waits for pieces; `wait_s` is the patience with a service that asks
+    for some; `remembers` lets the answer be one that was given before.
+    """
+
+    call_id: str
+    request: ModelRequest
+    purse: Purse
+    whole: bool = False
+    wait_s: float = 0.0
+    remembers: bool = False
+
+
+class CallTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a model may be silent, and how long a call may last."""
+
+    silence_s: float
+    limit_s: float
+
+
+class Calls:
+    """Runs model calls."""
+
+    def __init__(
+        self,
+        providers: Mapping[str, Provider],
+        *,
+        limit: CallLimit,
+        till: Till,
+        memory: AnswerMemory,
+        times: CallTimes,
+        caps: Callable[[Candidate], int | None],
+        continues: bool,
+        sleep: Sleep,
+    ) -> None:
+        self._providers = providers
+        self._limit = limit
+        self._till = till
+        self._memory = memory
+        self._times = times
+        self._caps = caps
+        self._continues = continues
+        self._sleep = sleep
+
+    async def run(
+        self, wish: Wish, plan: Plan, *, receipt: Receipt
+    ) -> AsyncGenerator[CallEvent, None]:
+        """Run a call; raises the last error when no candidate answers."""
+        walk = Walk(
+            plan, wish.request, patience_s=wish.wait_s, continues=self._continues and not wish.whole
+        )
+        while True:
+            candidate = walk.candidate
+            try:
+                async with aclosing(self._try(wish, walk, receipt=receipt)) as events:
+                    async for event in events:
+                        yield event
+                return
+            except ProviderError as error:
+                wait = walk.after(error)
+                failure = error
+            yield Failed(candidate, failure)
+            if wait:
+                await self._sleep(wait)
+
+    def cost_of(self, name: str, usage: Usage) -> Cost:
+        """Return what a usage costs at `provider:model`."""
+        provider, _, model = name.partition(":")
+        found = self._providers.get(provider)
+        if found is None:
+            return Cost(msgspec.structs.replace(usage, unpriced=usage.tokens_in + usage.tokens_out))
+        return self._till.costs.of(found.info, model, usage)
+
+    def day(self, at: float) -> str:
+        """Return the day of an instant, as the ledger names it."""
+        return self._till.budgets.day(at)
+
+    async def _try(
+        self, wish: Wish, walk: Walk, *, receipt: Receipt
+    ) -> AsyncGenerator[CallEvent, None]:
+        candidate, before = walk.candidate, walk.text
+        provider = self._provider(candidate)
+        wanted = self._capped(walk.request(), candidate)
+        found = self._memory.find(wish.purse.account, candidate, wanted) if wish.remembers else None
+        if found is not None:
+            receipt.add(self._spent_nothing(wish, found))
+            yield Trying(candidate)
+            yield found
+            return
+        fitted = fit(wanted, provider.info, whole=wish.whole)
+        bill = Bill(
+            self._till,
+            wish.purse,
+            info=provider.info,
+            candidate=candidate,
+            request=fitted.request,
+            receipt=receipt,
+        )
+        async with bill, self._limit:
+            yield Trying(candidate)
+            async with aclosing(self._pieces(provider, fitted.request)) as events:
+                async for event in events:
+                    if isinstance(event, CallEnd):
+                        end = await bill.pay(event)
+                        break
+                    bill.hear(event)
+                    if not fitted.hides:
+                        walk.show(event)
+                        yield event
+        end = read(fitted, end, wanted=wanted)
+        if not end.parts and not walk.is_last:
+            raise ProviderUnavailable(f"{candidate.provider} gave an empty answer")
+        end = walk.joined(end, before=before)
+        answer = Answered(candidate=candidate, end=end)
+        if wish.remembers:
+            await self._remember(wish, wanted, answer=answer)
+        yield answer
+
+    async def _pieces(
+        self, provider: Provider, request: ModelRequest
+    ) -> AsyncGenerator[ModelEvent, None]:
+        """Yield what a provider says, within the limits of time, up to its end."""
+        times, name = self._times, provider.info.name
+        async with failpoints.outside("model.call"), aclosing(provider.stream(request)) as events:
+            with Patience(times.silence_s, limit_s=times.limit_s) as patience:
+                while True:
+                    try:
+                        event = await patience.wait(anext(events))
+                    except StopAsyncIteration:
+                        raise StreamTruncated(f"{name} ended its stream without an end") from None
+                    except TimeoutError:
+                        raise ProviderTimeout(
+                            f"{name} gave no output for {times.silence_s:g} s "
+                            f"(turns.output_timeout_s) or took over {times.limit_s:g} s in all"
+                        ) from None
+                    yield event
+
+    def _provider(self, candidate: Candidate) -> Provider:
+        provider = self._providers.get(candidate.provider)
+        if provider is None:
+            raise ProviderRejected(f"provider {candidate.provider} is no longer configured")
+        return provider
+
+    def _capped(self, request: ModelRequest, candidate: Candidate) -> ModelRequest:
+        """A model writes no more than its cap where the caller sets no limit of their own."""
+        if request.max_output_tokens is not None:
+            return request
+        return msgspec.structs.replace(request, max_output_tokens=self._caps(candidate))
+
+    def _spent_nothing(self, wish: Wish, found: Answered) -> Spent:
+        return Spent(
+            day=self._till.budgets.day(),
+            account=wish.purse.account,
+            model=f"{found.candidate.provider}:{found.candidate.model}",
+            usage=Usage(),
+            is_cached=True,
+        )
+
+    async def _remember(self, wish: Wish, wanted: ModelRequest, *, answer: Answered) -> None:
+        try:
+            await self._memory.keep(wish.purse.account, wanted, answer, call_id=wish.call_id)
+        except (StoreError, StorageFull) as error:
+            _log.warning("answer_not_kept", call_id=wish.call_id, problem=str(error))

@@ -1,0 +1,132 @@
+"""`hermes costs`: what model calls took, by person, agent, channel, key, model or day."""
+
+from typing import Annotated, get_args
+from urllib.parse import urlencode
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hermes.calls.days import Calendar
+from hermes.cli.at_desk import at_desk, money
+from hermes.cli.surroundings import settings_for
+from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.control.spending import CostAsk, CostLine, CostsReport, costs
+from hermes.ports.clock import SystemClock
+from hermes.ports.spend import CostBy, CostRow
+
+EPILOG = examples(
+    "hermes costs",
+    "hermes costs --by person --days 7",
+    "hermes costs --by day --month 2026-11",
+    "hermes costs --by key --from 2026-11-01 --to 2026-11-15 --json",
+)
+_BY: tuple[CostBy, ...] = get_args(CostBy)
+_UNNAMED = {"key": "no key", "agent": "no agent", "channel": "no channel"}
+
+
+def _check_by(value: str) -> str:
+    if value not in _BY:
+        raise typer.BadParameter(f"{value!r} is not one of {', '.join(_BY)}")
+    return value
+
+
+def command(
+    *,
+    home: Home = None,
+    by: Annotated[
+        str, typer.Option(help=f"One of {', '.join(_BY)}.", callback=_check_by)
+    ] = "model",
+    days: Annotated[
+        int | None,
+        typer.Option(help="The last days, today included; otherwise 30.", show_default=False),
+    ] = None,
+    month: Annotated[
+        str | None, typer.Option(help="A month, such as 2026-11.", show_default=False)
+    ] = None,
+    first_day: Annotated[
+        str | None, typer.Option("--from", help="The first day.", show_default=False)
+    ] = None,
+    last_day: Annotated[
+        str | None,
+        typer.Option("--to", help="The last day; otherwise today.", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what model calls cost: calls, tokens, dollars, and tokens whose price is unknown.
+
+    Days are those of the setting time_zone.
+    """
+    ask = CostAsk(
+        by=next(one for one in _BY if one == by),
+        days=days,
+        month=month,
+        first_day=first_day,
+        last_day=last_day,
+    )
+    report = _report(ask, home)
+    if as_json:
+        print_json(report)
+    else:
+        _print(report, console())
+
+
+def _report(ask: CostAsk, home: Home) -> CostsReport:
+    query = urlencode(msgspec.to_builtins(ask))
+    return at_desk(
+        home,
+        lambda gateway: gateway.get(f"/control/costs?{query}", CostsReport),
+        here=lambda desk: desk.costs(ask),
+        empty=lambda: _nothing(ask, home),
+    )
+
+
+def _nothing(ask: CostAsk, home: Home) -> CostsReport:
+    calendar = Calendar(settings_for(home).settings.time_zone)
+    return costs(None, ask, today=calendar.day(SystemClock().now()))
+
+
+def _print(report: CostsReport, out: Console) -> None:
+    days = f"{report.first_day} to {report.last_day}"
+    if not report.rows:
+        out.print(f"Nothing was spent from {days}.")
+        return
+    table = Table(report.by, box=None, pad_edge=False, header_style="dim")
+    for name in ("calls", "cached", "tokens in", "tokens out", "cost"):
+        table.add_column(name, justify="right")
+    table.add_column("price unknown", justify="right")
+    for row in report.rows:
+        table.add_row(*_cells(row, name=_name(row, report.by)))
+    table.add_row(*_cells(report.total, name="total"), style="bold")
+    out.print(table)
+    note = " Budgets count an assumed price for what has none." if report.total.assumed_usd else ""
+    out.print(f"{days}.{note}", style="dim")
+
+
+def _name(row: CostLine, by: CostBy) -> str:
+    name = row.name or _UNNAMED.get(by, "unknown")
+    return f"{name} ({row.label})" if row.label else name
+
+
+def _cells(row: CostRow, *, name: str) -> list[Text]:
+    cells = [name, *(f"{count:,}" for count in _counts(row)), _cost(row), _unknown(row)]
+    return [Text(clean(cell)) for cell in cells]
+
+
+def _counts(row: CostRow) -> tuple[int, ...]:
+    return (row.calls, row.cached_calls, row.tokens_in, row.tokens_out)
+
+
+def _cost(row: CostRow) -> str:
+    """What nobody knows the price of is not free: no zero stands for it."""
+    if not row.unpriced_tokens:
+        return money(row.cost_usd)
+    return f"{money(row.cost_usd)} + unknown" if row.cost_usd else "price unknown"
+
+
+def _unknown(row: CostRow) -> str:
+    if not row.unpriced_tokens:
+        return ""
+    return f"{row.unpriced_tokens:,} tokens, counted as {money(row.assumed_usd)}"

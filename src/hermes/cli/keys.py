@@ -1,0 +1,249 @@
+"""`hermes keys create|list|revoke`: the keys with which callers use `/v1`."""
+
+from collections.abc import Callable
+from typing import Annotated, TypeVar
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hermes.cli.at_desk import at_desk, money, operator_name
+from hermes.cli.terminal import (
+    AsJson,
+    Home,
+    clean,
+    console,
+    error_console,
+    examples,
+    print_json,
+)
+from hermes.control.key_terms import lifetime, model_patterns, one_period, token_budget, usd_budget
+from hermes.control.keys import EndedKey, KeyEnd, KeyLine, KeysReport, MadeKey, NewKey
+from hermes.control.why_answer import clock_time
+from hermes.errors import BadRequest
+from hermes.ports.keys import BudgetPeriod
+
+CREATE_EPILOG = examples(
+    "hermes keys create --user ann",
+    "KEY=$(hermes keys create --user ann --budget 5/month)",
+    'hermes keys create --user ci --label "nightly build" --tokens 200000/day --expires 30d',
+    'hermes keys create --user ann --models "auto,openai:*,agent:main" --rate 60 --json',
+)
+LIST_EPILOG = examples("hermes keys list", "hermes keys list --json")
+REVOKE_EPILOG = examples(
+    "hermes keys revoke k_06gtv2gs6bqvb0ljq03ptcp1",
+    "hermes keys revoke k_06gtv2   (enough, when no other key begins so)",
+)
+_Value = TypeVar("_Value")
+_PER = {"day": " a day", "month": " a month", "total": " in all"}
+_NOW = {"day": " today", "month": " this month", "total": ""}
+
+
+def _checked(read: Callable[[str], _Value]) -> Callable[[str | None], str | None]:
+    """Return a callback that refuses what cannot be read, as a wrong use of the command."""
+
+    def check(text: str | None) -> str | None:
+        if text is not None:
+            try:
+                read(text)
+            except BadRequest as error:
+                raise typer.BadParameter(str(error)) from None
+        return text
+
+    return check
+
+
+def create(
+    *,
+    home: Home = None,
+    user: Annotated[str, typer.Option(help="Whose key it is.", show_default=False)],
+    label: Annotated[str, typer.Option(help="What it is for.", show_default=False)] = "",
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            help="Dollars: 5 in all, 5/day or 5/month; 0 refuses all that costs.",
+            callback=_checked(usd_budget),
+            show_default=False,
+        ),
+    ] = None,
+    tokens: Annotated[
+        str | None,
+        typer.Option(
+            help="Tokens, counted over the same time as the budget, or N/day, N/month.",
+            callback=_checked(token_budget),
+            show_default=False,
+        ),
+    ] = None,
+    models: Annotated[
+        str | None,
+        typer.Option(
+            help="Patterns of the models it may use; otherwise all.",
+            callback=_checked(model_patterns),
+            show_default=False,
+        ),
+    ] = None,
+    rate: Annotated[
+        int | None, typer.Option(min=1, help="Requests per minute.", show_default=False)
+    ] = None,
+    max_output: Annotated[
+        int | None, typer.Option(min=1, help="Tokens that one answer may have.", show_default=False)
+    ] = None,
+    expires: Annotated[
+        str | None,
+        typer.Option(
+            help="How long it lasts, such as 12h, 30d or 8w.",
+            callback=_checked(lifetime),
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a key for a caller of /v1; the secret is printed once and kept only as a hash.
+
+    Standard output is the secret alone; what goes with it is printed beside it.
+    """
+    new = NewKey(
+        user=user,
+        label=label,
+        models=() if models is None else model_patterns(models),
+        budget_usd=None if budget is None else usd_budget(budget)[0],
+        budget_period=_period(budget, tokens),
+        budget_tokens=None if tokens is None else token_budget(tokens)[0],
+        requests_per_minute=rate,
+        max_output_tokens=max_output,
+        lifetime_s=None if expires is None else lifetime(expires),
+        by=operator_name(),
+    )
+    made = at_desk(
+        home,
+        lambda gateway: gateway.post("/control/keys", MadeKey, body=new),
+        here=lambda desk: desk.create_key(new),
+    )
+    if as_json:
+        print_json(made)
+    else:
+        print(made.secret, flush=True)
+        _explain(made, error_console())
+
+
+def list_all(home: Home = None, as_json: AsJson = False) -> None:
+    """List every key: whose it is, what it may do, and what it used of its budget."""
+    report = at_desk(
+        home,
+        lambda gateway: gateway.get("/control/keys", KeysReport),
+        here=lambda desk: desk.keys(),
+        empty=KeysReport,
+    )
+    if as_json:
+        print_json(report)
+    else:
+        _print(report, console())
+
+
+def revoke(
+    key_id: Annotated[
+        str, typer.Argument(metavar="ID", help="The key's id, or as much of it as is needed.")
+    ],
+    *,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """End a key at once; what it spent stays in `hermes costs`."""
+    end = KeyEnd(id=key_id, by=operator_name())
+    ended = at_desk(
+        home,
+        lambda gateway: gateway.post("/control/keys/revoke", EndedKey, body=end),
+        here=lambda desk: desk.revoke_key(end),
+    )
+    if as_json:
+        print_json(ended)
+        return
+    key = ended.key
+    when = clock_time(key.revoked_at or 0.0)
+    did = "is revoked now" if ended.changed else f"was revoked already, at {when}"
+    print(clean(f"The key {key.id} of {key.user} (ends in {key.hint}) {did}."))
+
+
+def _period(budget: str | None, tokens: str | None) -> BudgetPeriod:
+    try:
+        return one_period(budget, tokens)
+    except BadRequest as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _explain(made: MadeKey, out: Console) -> None:
+    key = made.key
+    limits = ", ".join(text for text in (_budget(key), _limits(key)) if text)
+    model = next((name for name in key.models if "*" not in name), "auto")
+    lines = (
+        f"Key {key.id} of {key.user}" + (f": {limits}." if limits else ", without limits."),
+        "Only now the secret is shown: Hermes keeps its hash. With it in $KEY:",
+        "",
+        f"  curl {made.address}/v1/chat/completions \\",
+        '    -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" \\',
+        f'    -d \'{{"model": "{model}", "messages": [{{"role": "user", "content": "Hello"}}]}}\'',
+        "",
+        "  from openai import OpenAI",
+        f'  client = OpenAI(base_url="{made.address}/v1", api_key=KEY)',
+    )
+    for line in lines:
+        out.print(Text(clean(line)), soft_wrap=True)
+
+
+def _print(report: KeysReport, out: Console) -> None:
+    if not report.keys:
+        out.print("There is no key. `hermes keys create --user NAME` makes one.")
+        return
+    names = ("id", "user", "label", "ends in", "used", "may use", "limits", "state")
+    table = Table(*names, box=None, pad_edge=False, header_style="dim")
+    for key in report.keys:
+        style = None if key.state == "active" else "dim"
+        table.add_row(*(Text(clean(cell)) for cell in _cells(key)), style=style)
+    out.print(table)
+
+
+def _cells(key: KeyLine) -> tuple[str, ...]:
+    return (
+        key.id,
+        key.user,
+        key.label,
+        key.hint,
+        _used(key),
+        ", ".join(key.models) or "all",
+        _limits(key),
+        _state(key),
+    )
+
+
+def _used(key: KeyLine) -> str:
+    """Return what was used of what is limited; without a budget, what was used in all."""
+    usd, tokens = money(key.used_usd), f"{key.used_tokens:,}"
+    if key.budget_usd is not None:
+        usd += f" of {money(key.budget_usd)}"
+    if key.budget_tokens is not None:
+        tokens += f" of {key.budget_tokens:,}"
+    return f"{usd}, {tokens} tokens{_NOW[key.budget_period]}"
+
+
+def _budget(key: KeyLine) -> str:
+    room = [] if key.budget_usd is None else [money(key.budget_usd)]
+    room += [] if key.budget_tokens is None else [f"{key.budget_tokens:,} tokens"]
+    return f"{' and '.join(room)}{_PER[key.budget_period]}" if room else ""
+
+
+def _limits(key: KeyLine) -> str:
+    limits = []
+    if key.requests_per_minute is not None:
+        limits.append(f"{key.requests_per_minute:,} a minute")
+    if key.max_output_tokens is not None:
+        limits.append(f"answers of {key.max_output_tokens:,} tokens")
+    if key.expires_at is not None:
+        limits.append(f"until {clock_time(key.expires_at)}")
+    return ", ".join(limits)
+
+
+def _state(key: KeyLine) -> str:
+    if key.revoked_at is not None:
+        return f"revoked {clock_time(key.revoked_at)}"
+    return key.state

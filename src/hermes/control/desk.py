@@ -1,0 +1,95 @@
+"""The operator's functions for keys and money, bound to one store.
+
+The running gateway has a desk behind `/control`; while none runs, a command opens one itself.
+"""
+
+import secrets
+
+from hermes.calls.days import Calendar
+from hermes.control.keys import (
+    EndedKey,
+    KeyEnd,
+    KeysReport,
+    MadeKey,
+    NewKey,
+    RandomBytes,
+    create_key,
+    key_line,
+    revoke_key,
+)
+from hermes.control.spending import (
+    CostAsk,
+    CostsReport,
+    SwitchOrder,
+    SwitchReport,
+    costs,
+    kill_switch,
+    set_kill_switch,
+)
+from hermes.message.ids import MakeId
+from hermes.ports.clock import Clock
+from hermes.ports.store import Store
+
+
+class Desk:
+    """Where operators' orders about keys and money arrive; `address` is what callers use."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        calendar: Calendar,
+        clock: Clock,
+        make_id: MakeId,
+        address: str,
+        random_bytes: RandomBytes = secrets.token_bytes,
+    ) -> None:
+        self._store = store
+        self._calendar = calendar
+        self._clock = clock
+        self._make_id = make_id
+        self._address = address
+        self._random_bytes = random_bytes
+
+    async def create_key(self, new: NewKey) -> MadeKey:
+        """Make a key for a caller; only now its secret is told."""
+        at = self._clock.now()
+        secret, key = await create_key(
+            self._store.keys,
+            new,
+            key_id=self._make_id("k"),
+            at=at,
+            random_bytes=self._random_bytes,
+        )
+        line = key_line(self._store.spend, key, calendar=self._calendar, now=at)
+        return MadeKey(secret=secret, address=self._address, key=line)
+
+    async def keys(self) -> KeysReport:
+        """Return every key with what it used."""
+        store, now = self._store, self._clock.now()
+        return KeysReport(
+            keys=tuple(
+                key_line(store.spend, key, calendar=self._calendar, now=now)
+                for key in store.keys.list()
+            )
+        )
+
+    async def revoke_key(self, end: KeyEnd) -> EndedKey:
+        """End a key at once."""
+        at = self._clock.now()
+        key, changed = await revoke_key(self._store.keys, end, at=at)
+        line = key_line(self._store.spend, key, calendar=self._calendar, now=at)
+        return EndedKey(key=line, changed=changed)
+
+    async def kill_switch(self) -> SwitchReport:
+        """Return how the kill switch stands."""
+        return kill_switch(self._store.spend)
+
+    async def set_kill_switch(self, order: SwitchOrder) -> SwitchReport:
+        """Stop every model call at once, or release them."""
+        return await set_kill_switch(self._store.spend, order, at=self._clock.now())
+
+    async def costs(self, ask: CostAsk) -> CostsReport:
+        """Return what model calls cost."""
+        store, today = self._store, self._calendar.day(self._clock.now())
+        return costs(store.spend, ask, today=today, keys=store.keys.list())

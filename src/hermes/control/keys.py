@@ -1,0 +1,186 @@
+"""Keys of the callers of `/v1`: made, listed and revoked by the operator.
+
+A secret is 256 random bits, shown once and kept only as its SHA-256; `/v1` finds keys by the same
+digest. What a key used is read off the ledger.
+"""
+
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Literal
+
+import msgspec
+import structlog
+
+from hermes.calls.days import Calendar
+from hermes.errors import BadRequest, NotFound
+from hermes.ports.keys import BudgetPeriod, CallerKey
+from hermes.ports.spend import Meter
+from hermes.ports.store import KeyStore, SpendStore
+
+_log = structlog.get_logger(__name__)
+
+# A public prefix lets secret scanners find a leaked key.
+KEY_PREFIX = "hk_"
+KeyState = Literal["active", "expired", "revoked"]
+RandomBytes = Callable[[int], bytes]
+
+_SECRET_BYTES = 32
+_HINT_CHARS = 4
+_LONGEST_NAME = 200
+_KNOWN_SHOWN = 10
+# The least and the most that each number of a key may be; the most fits the database's integers.
+_BOUNDS = {
+    "budget_usd": (0, 10**12),
+    "budget_tokens": (0, 10**15),
+    "requests_per_minute": (1, 10**6),
+    "max_output_tokens": (1, 10**9),
+    "lifetime_s": (1, 10**12),
+}
+
+
+class NewKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A key as the operator wants it; what is None is not limited, a budget of 0 refuses all cost."""
+
+    user: str
+    label: str = ""
+    models: tuple[str, ...] = ()
+    budget_usd: float | None = None
+    budget_period: BudgetPeriod = "total"
+    budget_tokens: int | None = None
+    requests_per_minute: int | None = None
+    max_output_tokens: int | None = None
+    lifetime_s: float | None = None
+    by: str = ""
+
+
+class KeyLine(CallerKey, frozen=True, kw_only=True):
+    """A key, and what it used of its budget in the time that the budget counts now."""
+
+    state: KeyState
+    used_usd: float
+    used_tokens: int
+
+
+class MadeKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A new key with its secret, which nobody can read again; `address` is where it is good for."""
+
+    secret: str
+    address: str
+    key: KeyLine
+
+
+class KeysReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Every key, the newest first."""
+
+    keys: tuple[KeyLine, ...] = ()
+
+
+class KeyEnd(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The wish to revoke a key by its id, or by a beginning of it that no other key has."""
+
+    id: str
+    by: str = ""
+
+
+class EndedKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A key that is revoked now; `changed` is false when it was before."""
+
+    key: KeyLine
+    changed: bool
+
+
+def key_digest(secret: str) -> bytes:
+    """Return the hash under which a key's secret is known."""
+    return sha256(secret.encode("utf-8", "surrogatepass")).digest()
+
+
+async def create_key(
+    keys: KeyStore, new: NewKey, *, key_id: str, at: float, random_bytes: RandomBytes
+) -> tuple[str, CallerKey]:
+    """Make a key; returns its secret, which is kept nowhere, and the key."""
+    _check(new)
+    text = urlsafe_b64encode(random_bytes(_SECRET_BYTES)).rstrip(b"=").decode("ascii")
+    secret = KEY_PREFIX + text
+    wanted = CallerKey(
+        id=key_id,
+        label=new.label,
+        user=new.user,
+        person_id="",
+        hint=secret[-_HINT_CHARS:],
+        created_at=at,
+        models=new.models,
+        budget_usd=new.budget_usd,
+        budget_period=new.budget_period,
+        budget_tokens=new.budget_tokens,
+        requests_per_minute=new.requests_per_minute,
+        max_output_tokens=new.max_output_tokens,
+        expires_at=None if new.lifetime_s is None else at + new.lifetime_s,
+    )
+    key = await keys.add(wanted, digest=key_digest(secret), user=new.user)
+    _log.info("key_created", key_id=key.id, person_id=key.person_id, by=new.by)
+    return secret, key
+
+
+async def revoke_key(keys: KeyStore, end: KeyEnd, *, at: float) -> tuple[CallerKey, bool]:
+    """End a key at once; returns it, and whether it was still good."""
+    key = _find(keys.list(), end.id)
+    changed = await keys.revoke(key.id, at=at)
+    if changed:
+        _log.info("key_revoked", key_id=key.id, person_id=key.person_id, by=end.by)
+    return _find(keys.list(), key.id), changed
+
+
+def key_line(spend: SpendStore, key: CallerKey, *, calendar: Calendar, now: float) -> KeyLine:
+    """Return a key with what it used."""
+    day = calendar.day(now)
+    period = {"day": day, "month": day[:7], "total": ""}[key.budget_period]
+    return KeyLine(
+        **msgspec.structs.asdict(key),
+        state=_state(key, now),
+        used_usd=spend.total(Meter("key", key.id, "usd", period)),
+        used_tokens=int(spend.total(Meter("key", key.id, "tokens", period))),
+    )
+
+
+def _state(key: CallerKey, now: float) -> KeyState:
+    if key.revoked_at is not None:
+        return "revoked"
+    return "expired" if key.expires_at is not None and key.expires_at <= now else "active"
+
+
+def _check(new: NewKey) -> None:
+    for what, text in (("user", new.user), ("label", new.label)):
+        if len(text) > _LONGEST_NAME:
+            raise BadRequest(
+                f"The {what} of the key has {len(text)} characters; write at most {_LONGEST_NAME}."
+            )
+    if not new.user.strip():
+        raise BadRequest("The key belongs to nobody: name its user, such as --user ann.")
+    for name, (least, most) in _BOUNDS.items():
+        number = getattr(new, name)
+        if number is not None and not least <= number <= most:
+            raise BadRequest(
+                f"The key's {name} is {number}: expected a number from {least:,} to {most:,}."
+            )
+
+
+def _find(known: Sequence[CallerKey], name: str) -> CallerKey:
+    matches = [key for key in known if key.id == name] or [
+        key for key in known if name and key.id.startswith(name)
+    ]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise BadRequest(
+            f"{len(matches)} keys begin with {name!r}: {_named(matches)}. Write more of the id."
+        )
+    standing = [key for key in known if key.revoked_at is None]
+    told = f"The keys that are not revoked: {_named(standing)}" if standing else "There is no key"
+    raise NotFound(f"No key is known as {name!r}. {told}. `hermes keys list` shows all.")
+
+
+def _named(keys: Sequence[CallerKey]) -> str:
+    names = [f"{key.id} ({key.label or key.user})" for key in keys[:_KNOWN_SHOWN]]
+    more = len(keys) - len(names)
+    return ", ".join([*names, f"and {more} more"] if more else names)

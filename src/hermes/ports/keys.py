@@ -1,0 +1,50 @@
+"""Keys of the callers of `/v1`, and answers that are remembered for them, as values."""
+
+from typing import Literal
+
+import msgspec
+
+from hermes.message.reply import Usage
+
+BudgetPeriod = Literal["day", "month", "total"]
+
+
+class CallerKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A key of a caller: whose it is and what it may do; the secret itself is never kept.
+
+    `models` are patterns over `provider:model`, model ids and `agent:NAME`; empty is all of them.
+    `hint` is the end of the secret, by which its owner recognises it.
+    """
+
+    id: str
+    label: str
+    user: str
+    person_id: str
+    hint: str
+    created_at: float
+    models: tuple[str, ...] = ()
+    budget_usd: float | None = None
+    budget_period: BudgetPeriod = "total"
+    budget_tokens: int | None = None
+    requests_per_minute: int | None = None
+    max_output_tokens: int | None = None
+    expires_at: float | None = None
+    revoked_at: float | None = None
+
+
+class KeptAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer that may be given again; `digest` is a keyed hash over everything it answered.
+
+    `body` is the answer's parts as JSON, sealed by the store.
+    """
+
+    digest: bytes
+    person_id: str
+    agent: str
+    model: str
+    call_id: str
+    body: bytes
+    usage: Usage
+    stop_reason: str
+    at: float
+    expires_at: float

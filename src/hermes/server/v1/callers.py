@@ -1,0 +1,107 @@
+"""Who calls `/v1`: the holder of a caller's key, or of this gateway's own token.
+
+A key comes as `Authorization: Bearer KEY` or, as Anthropic's clients send it, as `x-api-key`.
+Cookies are no credential here.
+"""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from hermes.calls.budgets import Purse
+from hermes.control.keys import KEY_PREFIX, key_digest
+from hermes.errors import Forbidden, Overloaded, Unauthenticated
+from hermes.ports.clock import Clock
+from hermes.ports.door import Door
+from hermes.ports.keys import CallerKey
+from hermes.ports.spend import PLATFORM, Account
+from hermes.ports.store import KeyStore
+
+_MINUTE_S = 60.0
+_MOST_BUCKETS = 10_000
+
+
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
+    """Who calls; without a key it is the operator, who has no limits of their own."""
+
+    user: str
+    key: CallerKey | None = None
+
+    def purse(self, agent: str = "") -> Purse:
+        """Return who pays for the caller's calls."""
+        person = PLATFORM if self.key is None else self.key.person_id
+        key_id = "" if self.key is None else self.key.id
+        account = Account(person_id=person, agent=agent, channel="v1", key=key_id)
+        return Purse(account=account, key=self.key)
+
+    def may_use(self, *names: str) -> bool:
+        """Tell whether the key allows a model under one of its names."""
+        patterns = () if self.key is None else self.key.models
+        if not patterns:
+            return True
+        return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
+
+
+class Callers:
+    """Checks credentials, and how often each key is used."""
+
+    def __init__(self, keys: KeyStore, *, door: Door, clock: Clock) -> None:
+        self._keys = keys
+        self._door = door
+        self._clock = clock
+        self._buckets: dict[str, tuple[float, float]] = {}
+
+    async def check(self, headers: Mapping[str, str]) -> Caller:
+        """Return who calls; raises `Unauthenticated`, or `Overloaded` beyond the key's rate."""
+        secret = _secret_in(headers)
+        if not secret.startswith(KEY_PREFIX):
+            await self._door.authenticate({"authorization": f"Bearer {secret}"})
+            return Caller(user="operator")
+        key = self._keys.find(key_digest(secret))
+        if key is None:
+            raise Unauthenticated("This key is not known here: make one with `hermes keys create`.")
+        self._check_life(key)
+        self._check_rate(key)
+        return Caller(user=key.user, key=key)
+
+    def _check_life(self, key: CallerKey) -> None:
+        if key.revoked_at is not None:
+            raise Unauthenticated("This key was revoked: ask the operator for a new one.")
+        if key.expires_at is not None and key.expires_at <= self._clock.now():
+            raise Unauthenticated("This key has expired: ask the operator for a new one.")
+
+    def _check_rate(self, key: CallerKey) -> None:
+        most = key.requests_per_minute
+        if most is None:
+            return
+        now = self._clock.monotonic()
+        left, at = self._buckets.get(key.id, (float(most), now))
+        left = min(float(most), left + (now - at) * most / _MINUTE_S)
+        if left < 1:
+            wait = (1 - left) * _MINUTE_S / most
+            raise Overloaded(f"This key may be used {most} times a minute.", wait)
+        if len(self._buckets) >= _MOST_BUCKETS:
+            self._buckets.clear()
+        self._buckets[key.id] = (left - 1, now)
+
+
+def check_model(caller: Caller, *names: str) -> None:
+    """Raise `Forbidden` when the caller's key does not allow a model."""
+    if not caller.may_use(*names):
+        assert caller.key is not None
+        allowed = ", ".join(caller.key.models)
+        raise Forbidden(f"This key may not use {names[0][:80]!r}; it may use: {allowed}.")
+
+
+def _secret_in(headers: Mapping[str, str]) -> str:
+    own = headers.get("x-api-key")
+    if own:
+        return own.strip()
+    scheme, _, secret = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and secret.strip():
+        return secret.strip()
+    raise Unauthenticated(
+        "No key was sent: add the header 'Authorization: Bearer KEY' or 'x-api-key: KEY'. "
+        "`hermes keys create` makes one."
+    )

@@ -1,0 +1,150 @@
+"""`/v1` as a channel: its routes, and the home of turns that `agent:NAME` runs."""
+
+from collections.abc import Callable, Sequence
+
+from starlette.routing import Route
+
+from hermes.calls.events import Trying
+from hermes.control.models import models_report
+from hermes.errors import HermesError
+from hermes.net.http_route import Answer, Endpoint, Exchange
+from hermes.ports.channel import Accept, Capabilities, HttpResponse
+from hermes.ports.door import Door
+from hermes.routing.plan import Ask
+from hermes.server.v1.anthropic_errors import anthropic_refusal
+from hermes.server.v1.callers import Caller
+from hermes.server.v1.chat import ChatDialect
+from hermes.server.v1.embeddings import read_embeddings, write_embeddings
+from hermes.server.v1.messages import MessagesDialect
+from hermes.server.v1.models_list import ListedModel, speaks_anthropic, write_model, write_models
+from hermes.server.v1.openai_errors import openai_refusal
+from hermes.server.v1.record import Record
+from hermes.server.v1.responses import ResponsesDialect
+from hermes.server.v1.serve import AUTO, V1Parts, allowed_plan, handler_of, new_record
+
+_BODY_S = 60.0
+
+MakeParts = Callable[[Door], V1Parts]
+
+
+class V1Channel:
+    """The compatible endpoints as a channel; its transport is the HTTP server itself."""
+
+    name = "v1"
+    capabilities = Capabilities(delivery="pull", busy="queue", max_chars=1_000_000)
+
+    def __init__(self, make_parts: MakeParts) -> None:
+        self._make_parts = make_parts
+
+    async def connect(self, accept: Accept) -> None:
+        """Nothing to start: the server brings the requests."""
+
+    async def disconnect(self) -> None:
+        """Nothing to release."""
+
+    def routes(self, door: Door) -> Sequence[Route]:
+        """Return the routes to mount."""
+        parts = self._make_parts(door)
+        messages = MessagesDialect()
+        other = _Other(parts, messages)
+        return (
+            Route("/v1/chat/completions", Endpoint({"POST": handler_of(ChatDialect(), parts)})),
+            Route("/v1/responses", Endpoint({"POST": handler_of(ResponsesDialect(), parts)})),
+            Route("/v1/messages", Endpoint({"POST": handler_of(messages, parts)})),
+            Route("/v1/messages/count_tokens", Endpoint({"POST": other.count})),
+            Route("/v1/embeddings", Endpoint({"POST": other.embed})),
+            Route("/v1/models", Endpoint({"GET": other.models})),
+            Route("/v1/models/{id:path}", Endpoint({"GET": other.model})),
+        )
+
+
+class _Other:
+    """The endpoints that are no conversation."""
+
+    def __init__(self, parts: V1Parts, messages: MessagesDialect) -> None:
+        self._parts = parts
+        self._messages = messages
+
+    async def count(self, exchange: Exchange) -> Answer:
+        try:
+            await self._parts.callers.check(exchange.headers)
+            return HttpResponse(body=self._messages.count(await self._body(exchange)))
+        except HermesError as error:
+            return anthropic_refusal(error)
+
+    async def models(self, exchange: Exchange) -> Answer:
+        try:
+            listed = await self._listed(await self._parts.callers.check(exchange.headers))
+            body = write_models(listed, exchange.headers, query=exchange.query())
+            return HttpResponse(body=body)
+        except HermesError as error:
+            return _refusal(exchange, error)
+
+    async def model(self, exchange: Exchange) -> Answer:
+        try:
+            listed = await self._listed(await self._parts.callers.check(exchange.headers))
+            name = exchange.parameter("id")
+            return HttpResponse(body=write_model(listed, exchange.headers, model_id=name))
+        except HermesError as error:
+            return _refusal(exchange, error)
+
+    async def embed(self, exchange: Exchange) -> Answer:
+        try:
+            caller = await self._parts.callers.check(exchange.headers)
+        except HermesError as error:
+            return openai_refusal(error)
+        record = new_record(self._parts, caller)
+        try:
+            return await self._embed(exchange, caller, record=record)
+        except HermesError as error:
+            record.failed(error)
+            return record.refused(openai_refusal(error))
+        finally:
+            record.write()
+
+    async def _embed(self, exchange: Exchange, caller: Caller, *, record: Record) -> Answer:
+        parts = self._parts
+        call = read_embeddings(await self._body(exchange))
+        record.wanted = call.model
+        ask = Ask(capability="embeddings", model=call.model)
+        plan = allowed_plan(caller, call.model, await parts.planner.plan(ask))
+        candidate, embedding = await parts.embeddings.run(
+            call.texts, plan, purse=caller.purse(), receipt=record.receipt
+        )
+        record.hear(Trying(candidate))
+        record.answered()
+        headers = {"x-request-id": record.stamp.id}
+        if call.ignored:
+            headers["x-hermes-ignored"] = ", ".join(call.ignored)[:500]
+        return HttpResponse(body=write_embeddings(call, embedding), headers=headers)
+
+    async def _body(self, exchange: Exchange) -> bytes:
+        limit = self._parts.settings.v1.max_body_bytes
+        return await exchange.body(limit=limit, timeout_s=_BODY_S)
+
+    async def _listed(self, caller: Caller) -> list[ListedModel]:
+        """Return what the caller may ask for, models that cannot be called now left out."""
+        settings = self._parts.settings
+        report = models_report(settings, await self._parts.planner.offers())
+        listed = [ListedModel(id=AUTO, owner="hermes", display_name="Routed by Hermes")]
+        listed += [
+            ListedModel(
+                id=f"{line.provider}:{line.model}",
+                owner=line.provider,
+                display_name=line.model,
+                context_tokens=line.context_tokens,
+            )
+            for line in report.models
+            if line.available
+        ]
+        listed += [
+            ListedModel(id=f"agent:{key}", owner="hermes", display_name=agent.name)
+            for key, agent in settings.agents.items()
+        ]
+        return [one for one in listed if caller.may_use(one.id, one.display_name)]
+
+
+def _refusal(exchange: Exchange, error: HermesError) -> HttpResponse:
+    if speaks_anthropic(exchange.headers):
+        return anthropic_refusal(error)
+    return openai_refusal(error)

@@ -1,0 +1,198 @@
+"""A chat-completions request as a model request: pure, bytes in, values out.
+
+What cannot be honoured is refused by name; what has no effect is listed.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Raw
+
+from hermes.errors import BadRequest
+from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSpec
+from hermes.server.v1.chat_messages import Conversation, read_messages
+from hermes.server.v1.chat_shape import (
+    AllowedChoice,
+    ChatBody,
+    CustomChoice,
+    FunctionChoice,
+    SchemaFormat,
+    TextFormat,
+    Tool,
+)
+from hermes.server.v1.dialect import WireCall
+from hermes.server.v1.wire_body import WireBody, checked_object, is_given
+
+_BODY = WireBody(ChatBody, "chat-completions request")
+_ANY_OBJECT = Raw(b'{"type":"object"}')
+_NO_PARAMETERS = Raw(b'{"type":"object","properties":{}}')
+_EFFORTS: dict[str, Literal["low", "medium", "high"] | int] = {
+    # A budget of nothing is the word for it that every provider has.
+    "none": 0,
+    "minimal": "low",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "high",
+    "max": "high",
+}
+
+
+def read_chat(body: bytes) -> WireCall:
+    """Return the request in a body; raises `BadRequest`."""
+    asked, unknown = _BODY.decode(body)
+    _refuse_what_cannot_be(asked)
+    said = read_messages(asked.messages)
+    tools, choice = _tools_of(asked)
+    effort = asked.reasoning_effort
+    request = ModelRequest(
+        model="",
+        messages=said.messages,
+        system=said.system,
+        tools=tools,
+        max_output_tokens=_output_limit(asked),
+        temperature=asked.temperature,
+        top_p=asked.top_p,
+        stop=_stops(asked),
+        tool_choice=choice,
+        schema=_schema_of(asked),
+        reasoning=None if effort is None else _EFFORTS[effort],
+        cache_prefix=said.marked or _marks_tools(asked),
+    )
+    options = asked.stream_options
+    return WireCall(
+        model=asked.model,
+        request=request,
+        stream=bool(asked.stream),
+        wants_usage=options is not None and bool(options.include_usage),
+        ignored=(*unknown, *_ignored(asked, said)),
+    )
+
+
+def _refuse_what_cannot_be(asked: ChatBody) -> None:
+    for refused, field, remedy in _wishes(asked):
+        if refused:
+            raise BadRequest(f"{field} cannot be honoured here: {remedy}.")
+
+
+def _wishes(asked: ChatBody) -> Iterator[tuple[bool, str, str]]:
+    """Yield what would change the answer and has no way to a model: is it asked for, what to do."""
+    no_logprobs = "log-probabilities are not passed on; leave it out"
+    no_bias = "not every model has it; leave it out or set it to 0"
+    no_audio = 'answers are text; leave it out or set it to ["text"]'
+    yield asked.n not in {None, 1}, "n", "one answer is given to a request; send several requests"
+    yield bool(asked.logprobs), "logprobs", no_logprobs
+    yield bool(asked.top_logprobs), "top_logprobs", no_logprobs
+    yield bool(asked.logit_bias), "logit_bias", "not every model has it; leave it out"
+    yield bool(asked.frequency_penalty), "frequency_penalty", no_bias
+    yield bool(asked.presence_penalty), "presence_penalty", no_bias
+    yield any(one != "text" for one in asked.modalities or ()), "modalities", no_audio
+    yield is_given(asked.audio), "audio", "answers are text; leave it out"
+    yield (
+        is_given(asked.web_search_options),
+        "web_search_options",
+        "no search is made for the model; offer it one as a tool",
+    )
+    yield is_given(asked.moderation), "moderation", "nothing is moderated here; leave it out"
+    yield bool(asked.functions), "functions", "send tools instead"
+    yield is_given(asked.function_call), "function_call", "send tool_choice instead"
+
+
+def _output_limit(asked: ChatBody) -> int | None:
+    given = [n for n in (asked.max_completion_tokens, asked.max_tokens) if n is not None]
+    return min(given) if given else None
+
+
+def _stops(asked: ChatBody) -> tuple[str, ...]:
+    stop = [asked.stop] if isinstance(asked.stop, str) else asked.stop
+    return tuple(one for one in stop or () if one)
+
+
+def _tools_of(asked: ChatBody) -> tuple[tuple[ToolSpec, ...], ToolChoice]:
+    """Return the tools that may be called, and whether they must be."""
+    tools = tuple(_spec(tool, place) for place, tool in enumerate(asked.tools or ()))
+    choice = asked.tool_choice
+    if isinstance(choice, CustomChoice):
+        raise _no_custom("tool_choice")
+    if isinstance(choice, AllowedChoice):
+        return _allowed(choice, tools)
+    if isinstance(choice, FunctionChoice):
+        _check_known([choice.function.name], tools)
+        return tools, ToolChoice("required", choice.function.name)
+    if choice == "required" and not tools:
+        raise BadRequest("tool_choice is 'required' and there are no tools: send tools.")
+    return tools, ToolChoice(choice or "auto")
+
+
+def _spec(tool: object, place: int) -> ToolSpec:
+    if not isinstance(tool, Tool):
+        raise _no_custom(f"tools[{place}]")
+    function = tool.function
+    parameters = _NO_PARAMETERS
+    if is_given(function.parameters):
+        where = f"tools[{place}].function.parameters"
+        parameters = checked_object(function.parameters, where)
+    return ToolSpec(function.name, function.description or "", parameters)
+
+
+def _no_custom(field: str) -> BadRequest:
+    return BadRequest(
+        f"{field}: custom tools, which take free text, cannot be passed on to every model; send a"
+        " tool of type 'function' with one string parameter."
+    )
+
+
+def _allowed(
+    choice: AllowedChoice, tools: tuple[ToolSpec, ...]
+) -> tuple[tuple[ToolSpec, ...], ToolChoice]:
+    """Return only the allowed tools: no other service has a way to show tools and forbid them."""
+    names = [tool.function.name for tool in choice.allowed_tools.tools]
+    _check_known(names, tools)
+    if not names:
+        raise BadRequest("tool_choice allows no tools: name some, or set it to 'none'.")
+    allowed = tuple(spec for spec in tools if spec.name in names)
+    return allowed, ToolChoice(choice.allowed_tools.mode)
+
+
+def _check_known(names: list[str], tools: tuple[ToolSpec, ...]) -> None:
+    known = {spec.name for spec in tools}
+    for name in names:
+        if name not in known:
+            raise BadRequest(
+                f"tool_choice names the tool {name[:80]!r}, which is not among the tools: add it"
+                " to tools, or name another."
+            )
+
+
+def _schema_of(asked: ChatBody) -> OutputSchema | None:
+    wanted = asked.response_format
+    if wanted is None or isinstance(wanted, TextFormat):
+        return None
+    if not isinstance(wanted, SchemaFormat):
+        return OutputSchema(name="json_object", schema=_ANY_OBJECT, strict=False)
+    named = wanted.json_schema
+    if not is_given(named.schema):
+        raise BadRequest(
+            "response_format.json_schema.schema is missing: send a JSON schema, or set"
+            " response_format to {'type': 'json_object'}."
+        )
+    schema = checked_object(named.schema, "response_format.json_schema.schema")
+    return OutputSchema(name=named.name, schema=schema, strict=bool(named.strict))
+
+
+def _marks_tools(asked: ChatBody) -> bool:
+    return any(
+        isinstance(tool, Tool) and is_given(tool.cache_control) for tool in asked.tools or ()
+    )
+
+
+def _ignored(asked: ChatBody, said: Conversation) -> Iterator[str]:
+    """Yield the names of known fields that were sent and have no effect."""
+    yield from said.ignored
+    if asked.parallel_tool_calls is False and asked.tools:
+        yield "parallel_tool_calls"
+    if any(isinstance(tool, Tool) and tool.function.strict for tool in asked.tools or ()):
+        yield "tools.function.strict"
+    wanted = asked.response_format
+    if isinstance(wanted, SchemaFormat) and wanted.json_schema.description:
+        yield "response_format.json_schema.description"

@@ -1,0 +1,187 @@
+"""The messages of a chat-completions request as a conversation: pure.
+
+Leading system and developer messages become the stacked system blocks; later ones stay where they
+are, as system messages, which every provider takes. The last message always stays a message.
+"""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from hermes.errors import BadRequest
+from hermes.message.chat import ChatMessage
+from hermes.message.parts import ImagePart, Media, Part, TextPart, ToolCallPart, ToolResultPart
+from hermes.server.v1.chat_shape import (
+    AssistantMessage,
+    CustomToolCall,
+    DeveloperMessage,
+    FunctionMessage,
+    Image,
+    Message,
+    Refusal,
+    SystemMessage,
+    Text,
+    ToolMessage,
+    UserMessage,
+)
+from hermes.server.v1.chat_thoughts import read_thoughts
+from hermes.server.v1.wire_body import is_given
+
+# Not "image/*": one service wants a type beside an address, and looks at the picture itself.
+_UNKNOWN_IMAGE = "image/jpeg"
+_TYPES = {"png": "image/png", "gif": "image/gif", "webp": "image/webp"}
+_ENDING = re.compile(r"https://[^?#]*\.(\w{3,4})(?:[?#]|$)", re.ASCII)
+_PICTURE = re.compile(r"data:(image/[\w.+-]{1,64});base64,(?=.)", re.ASCII | re.IGNORECASE)
+
+
+class Conversation(msgspec.Struct, frozen=True):
+    """The system blocks, the messages, whether a cache mark was found, and what has no effect."""
+
+    system: tuple[str, ...]
+    messages: tuple[ChatMessage, ...]
+    marked: bool
+    ignored: tuple[str, ...]
+
+
+def read_messages(wire: list[Message]) -> Conversation:
+    """Return the conversation; raises `BadRequest` for what no model could be shown."""
+    reader = _Reader()
+    leading = 0
+    system: list[str] = []
+    for message in wire[:-1]:
+        if not isinstance(message, SystemMessage | DeveloperMessage):
+            break
+        system += reader.blocks(message)
+        leading += 1
+    messages = tuple(reader.message(one, leading + n) for n, one in enumerate(wire[leading:]))
+    return Conversation(tuple(system), messages, reader.marked, tuple(reader.ignored))
+
+
+class _Reader:
+    """Reads one conversation; it remembers the tool calls, for their results to be known by."""
+
+    def __init__(self) -> None:
+        self.marked = False
+        # A dict for its order: each name once.
+        self.ignored: dict[str, None] = {}
+        self._names: dict[str, str] = {}
+
+    def blocks(self, message: SystemMessage | DeveloperMessage) -> list[str]:
+        """Return the blocks of a system message that are not empty."""
+        self._note(message)
+        if isinstance(message.content, str):
+            return [message.content] if message.content else []
+        return [part.text for part in self._marks(message.content) if part.text]
+
+    def message(self, message: Message, place: int) -> ChatMessage:
+        """Return one message; `place` names it in errors."""
+        if isinstance(message, UserMessage):
+            self._note(message)
+            if isinstance(message.content, str):
+                return ChatMessage("user", (TextPart(message.content),))
+            return ChatMessage("user", tuple(self._shown(message, place)))
+        if isinstance(message, AssistantMessage):
+            self._note(message)
+            return ChatMessage("assistant", tuple(self._said(message, place)))
+        if isinstance(message, ToolMessage):
+            self._note(message)
+            return ChatMessage("tool", (self._result(message, place),))
+        if isinstance(message, FunctionMessage):
+            raise BadRequest(
+                f"messages[{place}]: the role 'function' is not taken any more: send the result"
+                " with the role 'tool' and its tool_call_id."
+            )
+        return ChatMessage("system", tuple(TextPart(block) for block in self.blocks(message)))
+
+    def _note(
+        self,
+        message: SystemMessage | DeveloperMessage | UserMessage | AssistantMessage | ToolMessage,
+    ) -> None:
+        if is_given(message.cache_control):
+            self.marked = True
+        # A result's name is known by its call.
+        if message.name is not None and not isinstance(message, ToolMessage):
+            self.ignored["messages.name"] = None
+
+    def _marks(self, parts: list[Text]) -> list[Text]:
+        for part in parts:
+            self._mark(part)
+        return parts
+
+    def _mark(self, part: Text | Image) -> None:
+        if is_given(part.cache_control) or is_given(part.prompt_cache_breakpoint):
+            self.marked = True
+
+    def _shown(self, message: UserMessage, place: int) -> Iterator[Part]:
+        for n, part in enumerate(message.content):
+            if isinstance(part, Text):
+                self._mark(part)
+                yield TextPart(part.text)
+            elif isinstance(part, Image):
+                self._mark(part)
+                if part.image_url.detail not in {None, "auto"}:
+                    self.ignored["messages.content.image_url.detail"] = None
+                yield ImagePart(_media(part.image_url.url, f"messages[{place}].content[{n}]"))
+            else:
+                raise BadRequest(
+                    f"messages[{place}].content[{n}]: sounds and files cannot be passed on to every"
+                    " model; send their text, or a picture as image_url."
+                )
+
+    def _said(self, message: AssistantMessage, place: int) -> Iterator[Part]:
+        if is_given(message.audio) or is_given(message.function_call):
+            raise BadRequest(
+                f"messages[{place}]: audio and function_call cannot be honoured here: send the"
+                " answer's text as content, and calls as tool_calls."
+            )
+        thought = message.reasoning_content or message.reasoning or ""
+        if thought or message.reasoning_details:
+            yield from read_thoughts(thought, message.reasoning_details or [])
+        yield from self._words(message)
+        for call in message.tool_calls or ():
+            if isinstance(call, CustomToolCall):
+                raise BadRequest(
+                    f"messages[{place}].tool_calls: calls of custom tools cannot be passed on to"
+                    " every model; send calls of type 'function'."
+                )
+            self._names[call.id] = call.function.name
+            yield ToolCallPart(call.id, call.function.name, call.function.arguments)
+
+    def _words(self, message: AssistantMessage) -> Iterator[TextPart]:
+        content = message.content or ()
+        if isinstance(content, str):
+            yield TextPart(content)
+        else:
+            for part in content:
+                if isinstance(part, Text):
+                    self._mark(part)
+                yield TextPart(part.refusal if isinstance(part, Refusal) else part.text)
+        if message.refusal:
+            yield TextPart(message.refusal)
+
+    def _result(self, message: ToolMessage, place: int) -> ToolResultPart:
+        name = self._names.get(message.tool_call_id)
+        if name is None:
+            raise BadRequest(
+                f"messages[{place}].tool_call_id {message.tool_call_id[:80]!r} names a call that no"
+                " message before it made: send the assistant's message with its tool_calls first."
+            )
+        content = message.content
+        if not isinstance(content, str):
+            content = "\n".join(part.text for part in self._marks(content))
+        return ToolResultPart(message.tool_call_id, name, content)
+
+
+def _media(url: str, field: str) -> Media:
+    if url.startswith("https://"):
+        ending = _ENDING.match(url)
+        mime = _TYPES.get(ending[1].lower() if ending else "", _UNKNOWN_IMAGE)
+        return Media(mime, url=url)
+    picture = _PICTURE.match(url)
+    if picture is None:
+        raise BadRequest(
+            f"{field}.image_url.url begins with {url[:24]!r}: expected an https address, or"
+            " data:image/...;base64,... with the picture itself."
+        )
+    return Media(picture[1].lower(), url=url)

@@ -1,0 +1,253 @@
+"""The body of a chat-completions request as its clients write it; only shapes, no meaning.
+
+What Hermes cannot do has its shape here, too: `chat_in` refuses it by its name. A `Raw` field is
+empty when it was not sent; msgspec takes no other type beside it.
+"""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Raw
+
+MAX_MESSAGES = 10_000
+MAX_TOOLS = 128
+
+ToolName = Annotated[str, Meta(min_length=1, max_length=128)]
+
+
+class Text(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
+    """A piece of text; the marks are two services' words for the same wish to cache."""
+
+    text: str
+    cache_control: Raw = Raw()
+    prompt_cache_breakpoint: Raw = Raw()
+
+
+class ImageUrl(msgspec.Struct, frozen=True):
+    """Where a picture is: an address, or the picture itself as a data URL."""
+
+    url: str
+    detail: str | None = None
+
+
+class Image(msgspec.Struct, frozen=True, tag_field="type", tag="image_url"):
+    """A picture."""
+
+    image_url: ImageUrl
+    cache_control: Raw = Raw()
+    prompt_cache_breakpoint: Raw = Raw()
+
+
+class Audio(msgspec.Struct, frozen=True, tag_field="type", tag="input_audio"):
+    """A sound."""
+
+
+class File(msgspec.Struct, frozen=True, tag_field="type", tag="file"):
+    """A document."""
+
+
+class Refusal(msgspec.Struct, frozen=True, tag_field="type", tag="refusal"):
+    """What the model said instead of an answer."""
+
+    refusal: str
+
+
+class Function(msgspec.Struct, frozen=True):
+    """What a tool call calls; the arguments are the model's own text."""
+
+    name: ToolName
+    arguments: str = ""
+
+
+class ToolCall(msgspec.Struct, frozen=True, tag_field="type", tag="function"):
+    """A call that the model made."""
+
+    id: Annotated[str, Meta(min_length=1)]
+    function: Function
+
+
+class CustomToolCall(msgspec.Struct, frozen=True, tag_field="type", tag="custom"):
+    """A call of a tool that takes free text."""
+
+
+class SystemMessage(msgspec.Struct, frozen=True, tag_field="role", tag="system"):
+    """Instructions."""
+
+    content: str | list[Text]
+    name: str | None = None
+    cache_control: Raw = Raw()
+
+
+class DeveloperMessage(msgspec.Struct, frozen=True, tag_field="role", tag="developer"):
+    """Instructions, by the name that newer models have for them."""
+
+    content: str | list[Text]
+    name: str | None = None
+    cache_control: Raw = Raw()
+
+
+class UserMessage(msgspec.Struct, frozen=True, tag_field="role", tag="user"):
+    """What the person says and shows."""
+
+    content: str | list[Text | Image | Audio | File]
+    name: str | None = None
+    cache_control: Raw = Raw()
+
+
+class AssistantMessage(msgspec.Struct, frozen=True, tag_field="role", tag="assistant"):
+    """What the model said, thought and called."""
+
+    content: str | list[Text | Refusal] | None = None
+    refusal: str | None = None
+    tool_calls: list[ToolCall | CustomToolCall] | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    # Any: objects of a service's own making, which go back to it.
+    reasoning_details: list[dict[str, Any]] | None = None
+    name: str | None = None
+    cache_control: Raw = Raw()
+    audio: Raw = Raw()
+    function_call: Raw = Raw()
+
+
+class ToolMessage(msgspec.Struct, frozen=True, tag_field="role", tag="tool"):
+    """What a tool answered."""
+
+    tool_call_id: str
+    content: str | list[Text]
+    name: str | None = None
+    cache_control: Raw = Raw()
+
+
+class FunctionMessage(msgspec.Struct, frozen=True, tag_field="role", tag="function"):
+    """What a function answered, before there were tools."""
+
+
+Message = (
+    SystemMessage
+    | DeveloperMessage
+    | UserMessage
+    | AssistantMessage
+    | ToolMessage
+    | FunctionMessage
+)
+
+
+class FunctionSpec(msgspec.Struct, frozen=True):
+    """A function that the model may call."""
+
+    name: ToolName
+    description: str | None = None
+    parameters: Raw = Raw()
+    strict: bool | None = None
+
+
+class Tool(msgspec.Struct, frozen=True, tag_field="type", tag="function"):
+    """A tool of the caller's."""
+
+    function: FunctionSpec
+    cache_control: Raw = Raw()
+
+
+class CustomTool(msgspec.Struct, frozen=True, tag_field="type", tag="custom"):
+    """A tool that takes free text."""
+
+
+class Named(msgspec.Struct, frozen=True):
+    """A tool by its name."""
+
+    name: str
+
+
+class FunctionChoice(msgspec.Struct, frozen=True, tag_field="type", tag="function"):
+    """Exactly this tool."""
+
+    function: Named
+
+
+class AllowedTool(msgspec.Struct, frozen=True, tag_field="type", tag="function"):
+    """One of the tools that are allowed for now."""
+
+    function: Named
+
+
+class AllowedTools(msgspec.Struct, frozen=True):
+    """Which tools are allowed for now, and whether one of them must be used."""
+
+    mode: Literal["auto", "required"]
+    tools: list[AllowedTool]
+
+
+class AllowedChoice(msgspec.Struct, frozen=True, tag_field="type", tag="allowed_tools"):
+    """Some of the tools."""
+
+    allowed_tools: AllowedTools
+
+
+class CustomChoice(msgspec.Struct, frozen=True, tag_field="type", tag="custom"):
+    """A tool that takes free text."""
+
+
+Choice = Literal["auto", "none", "required"] | FunctionChoice | AllowedChoice | CustomChoice
+
+
+class TextFormat(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
+    """An answer in words."""
+
+
+class ObjectFormat(msgspec.Struct, frozen=True, tag_field="type", tag="json_object"):
+    """An answer that is any JSON object."""
+
+
+class JsonSchema(msgspec.Struct, frozen=True):
+    """A schema for the answer."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=64)]
+    schema: Raw = Raw()
+    strict: bool | None = None
+    description: str | None = None
+
+
+class SchemaFormat(msgspec.Struct, frozen=True, tag_field="type", tag="json_schema"):
+    """An answer that fits a schema."""
+
+    json_schema: JsonSchema
+
+
+class StreamOptions(msgspec.Struct, frozen=True):
+    """What a stream tells beside the answer."""
+
+    include_usage: bool | None = None
+
+
+class ChatBody(msgspec.Struct, frozen=True, kw_only=True):
+    """A request; every field that this struct lacks has no effect here."""
+
+    model: Annotated[str, Meta(min_length=1, max_length=256)]
+    messages: Annotated[list[Message], Meta(min_length=1, max_length=MAX_MESSAGES)]
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    max_completion_tokens: Annotated[int, Meta(ge=1)] | None = None
+    max_tokens: Annotated[int, Meta(ge=1)] | None = None
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
+    stop: str | Annotated[list[str], Meta(max_length=16)] | None = None
+    tools: Annotated[list[Tool | CustomTool], Meta(max_length=MAX_TOOLS)] | None = None
+    tool_choice: Choice | None = None
+    parallel_tool_calls: bool | None = None
+    response_format: TextFormat | ObjectFormat | SchemaFormat | None = None
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = (
+        None
+    )
+    n: int | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
+    logit_bias: dict[str, float] | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    modalities: list[str] | None = None
+    audio: Raw = Raw()
+    web_search_options: Raw = Raw()
+    moderation: Raw = Raw()
+    functions: list[Raw] | None = None
+    function_call: Raw = Raw()

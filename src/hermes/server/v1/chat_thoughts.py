@@ -1,0 +1,89 @@
+"""Reasoning on the chat wire: its text in `reasoning_content`, its seals in `reasoning_details`.
+
+The wire has no word of its own for either. The first is what most services and clients use; the
+second is OpenRouter's list of objects that a client sends back as they came, so that signed and
+sealed thoughts reach the service that wrote them. Entries of ours name the dialect they are from.
+"""
+
+from typing import Any
+
+import msgspec
+
+from hermes.errors import BadRequest
+from hermes.message.parts import Part, ReasoningPart
+
+# Any: JSON objects on their way through.
+Json = dict[str, Any]
+
+_DIALECT = "openai"
+_OURS = "hermes-"
+
+
+class _Detail(msgspec.Struct, frozen=True):
+    format: str
+    text: str = ""
+    data: str | None = None
+    signature: str | None = None
+    id: str | None = None
+
+
+def thought_text(parts: tuple[Part, ...]) -> str:
+    """Return the reasoning that a person can read."""
+    return "".join(part.text for part in parts if isinstance(part, ReasoningPart))
+
+
+def thought_details(parts: tuple[Part, ...]) -> list[Json]:
+    """Return what has to come back unchanged; empty when nothing is signed or sealed."""
+    told: list[Json] = []
+    for part in parts:
+        if not isinstance(part, ReasoningPart):
+            continue
+        if part.dialect == _DIALECT:
+            told += msgspec.json.decode(part.sealed, type=list[Json]) if part.sealed else []
+        elif part.sealed is not None or part.signature is not None:
+            told.append(_detail(part, index=len(told)))
+    return told
+
+
+def read_thoughts(text: str, details: list[Json]) -> list[ReasoningPart]:
+    """Return the reasoning of an earlier answer, each part for the dialect that it is from."""
+    parts: list[ReasoningPart] = []
+    others: list[Json] = []
+    for detail in details:
+        if str(detail.get("format")).startswith(_OURS):
+            parts.append(_part(detail))
+        else:
+            others.append(detail)
+    if text or others:
+        sealed = msgspec.json.encode(others).decode() if others else None
+        parts.append(ReasoningPart(text, _DIALECT, sealed=sealed))
+    return parts
+
+
+def _detail(part: ReasoningPart, *, index: int) -> Json:
+    kind = "reasoning.text" if part.sealed is None else "reasoning.encrypted"
+    told: Json = {"type": kind, "format": _OURS + part.dialect, "index": index}
+    fields = {
+        "id": part.id,
+        "text": part.text or None,
+        "data": part.sealed,
+        "signature": part.signature,
+    }
+    return told | {name: value for name, value in fields.items() if value is not None}
+
+
+def _part(detail: Json) -> ReasoningPart:
+    try:
+        found = msgspec.convert(detail, _Detail)
+    except msgspec.ValidationError:
+        raise BadRequest(
+            "messages: an entry of reasoning_details is not as Hermes wrote it: send it back"
+            " unchanged, or leave reasoning_details out."
+        ) from None
+    return ReasoningPart(
+        found.text,
+        found.format.removeprefix(_OURS),
+        signature=found.signature,
+        sealed=found.data,
+        id=found.id,
+    )

@@ -1,0 +1,75 @@
+"""What one of the compatible wires has to do: read a request, write an answer, a stream, an error.
+
+A dialect is pure: bytes in, values out. Who calls, what it may spend and which model answers is
+`serve`'s business, the same for all of them.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+
+from hermes.calls.events import Answered, Piece
+from hermes.errors import HermesError
+from hermes.ports.channel import HttpResponse
+from hermes.ports.provider import ModelRequest
+
+
+class WireCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A request of one of the wires, read.
+
+    `model` is the name that the caller wrote: `auto`, a model id, `provider:model`, `agent:NAME`.
+    `request.model` is empty: the plan fills it in. `ignored` names what was sent and has no effect
+    here; the answer says so in a header. `wants_usage` is whether a stream ends with the usage.
+    """
+
+    model: str
+    request: ModelRequest
+    stream: bool = False
+    wants_usage: bool = True
+    ignored: tuple[str, ...] = ()
+    # Any other thing that the dialect has to echo in its answer.
+    echo: dict[str, object] = {}
+
+
+class Stamp(msgspec.Struct, frozen=True):
+    """What names an answer: the call's id and when it began (seconds since 1970)."""
+
+    id: str
+    at: float
+
+
+class StreamWriter(Protocol):
+    """Writes one answer as server-sent events; every method returns the frames to send, or b""."""
+
+    def feed(self, piece: Piece) -> bytes:
+        """Write more of the answer; the first frames also open it."""
+        ...
+
+    def end(self, answer: Answered) -> bytes:
+        """Write the end: whatever the pieces have not shown, stop reason, usage, end marker."""
+        ...
+
+    def failed(self, error: HermesError) -> bytes:
+        """Write that the answer broke off; never anything that looks like a regular end."""
+        ...
+
+
+class Dialect(Protocol):
+    """One wire."""
+
+    def read(self, body: bytes, headers: Mapping[str, str]) -> WireCall:
+        """Return the request in a body; raises `BadRequest`."""
+        ...
+
+    def whole(self, call: WireCall, answer: Answered, *, stamp: Stamp) -> bytes:
+        """Return the whole answer as JSON."""
+        ...
+
+    def stream(self, call: WireCall, *, stamp: Stamp) -> StreamWriter:
+        """Return the writer of one streamed answer."""
+        ...
+
+    def refusal(self, error: HermesError) -> HttpResponse:
+        """Return an error in the shape that the wire's clients expect."""
+        ...

@@ -1,0 +1,85 @@
+"""`/v1/embeddings`: the request read, and vectors as the answer; pure."""
+
+import base64
+import sys
+from array import array
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from hermes.errors import BadRequest
+from hermes.ports.provider import Embedding
+from hermes.server.v1.wire_body import WireBody
+
+MAX_TEXTS = 2048
+
+_Text = Annotated[str, Meta(min_length=1)]
+_encode = msgspec.json.Encoder().encode
+
+
+class _Body(msgspec.Struct, frozen=True, kw_only=True):
+    model: Annotated[str, Meta(min_length=1, max_length=256)]
+    input: (
+        _Text | Annotated[list[_Text | int | list[int]], Meta(min_length=1, max_length=MAX_TEXTS)]
+    )
+    encoding_format: Literal["float", "base64"] | None = None
+    dimensions: int | None = None
+
+
+class EmbeddingsCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A request, read; with `packed` the vectors go back as base64 of 32-bit numbers."""
+
+    model: str
+    texts: tuple[str, ...]
+    packed: bool = False
+    ignored: tuple[str, ...] = ()
+
+
+_BODY = WireBody(_Body, "embeddings request")
+
+
+def read_embeddings(body: bytes) -> EmbeddingsCall:
+    """Return the request in a body; raises `BadRequest`."""
+    asked, unknown = _BODY.decode(body)
+    if asked.dimensions is not None:
+        raise BadRequest(
+            "dimensions cannot be honoured here: a model's vectors come in its own length. Leave it"
+            " out, or ask for a model with shorter vectors."
+        )
+    given = [asked.input] if isinstance(asked.input, str) else asked.input
+    texts = tuple(one for one in given if isinstance(one, str))
+    if len(texts) != len(given):
+        raise BadRequest(
+            "input holds token numbers, which mean something to one model only: send text, as a"
+            " string or a list of strings."
+        )
+    return EmbeddingsCall(
+        model=asked.model,
+        texts=texts,
+        packed=asked.encoding_format == "base64",
+        ignored=unknown,
+    )
+
+
+def write_embeddings(call: EmbeddingsCall, embedding: Embedding) -> bytes:
+    """Return the answer as JSON."""
+    # Any: JSON objects on their way to the encoder.
+    data: list[dict[str, Any]] = [
+        {
+            "object": "embedding",
+            "index": index,
+            "embedding": _packed(vector) if call.packed else vector,
+        }
+        for index, vector in enumerate(embedding.vectors)
+    ]
+    read = embedding.usage.tokens_in
+    usage = {"prompt_tokens": read, "total_tokens": read}
+    return _encode({"object": "list", "data": data, "model": embedding.model, "usage": usage})
+
+
+def _packed(vector: tuple[float, ...]) -> str:
+    numbers = array("f", vector)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return base64.b64encode(numbers.tobytes()).decode()

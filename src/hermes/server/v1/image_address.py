@@ -1,0 +1,26 @@
+"""Where a picture is that a caller shows to a model: an https address, or the picture itself."""
+
+import re
+
+from hermes.errors import BadRequest
+from hermes.message.parts import Media
+
+# Not "image/*": one service wants a type beside an address, and looks at the picture itself.
+_UNKNOWN_IMAGE = "image/jpeg"
+_TYPES = {"png": "image/png", "gif": "image/gif", "webp": "image/webp"}
+_ENDING = re.compile(r"https://[^?#]*\.(\w{3,4})(?:[?#]|$)", re.ASCII | re.IGNORECASE)
+_INLINE = re.compile(r"data:(image/[\w.+-]{1,64});base64,(?=.)", re.ASCII | re.IGNORECASE)
+
+
+def image_media(url: str, field: str) -> Media:
+    """Return the picture at `url`; raises `BadRequest` that names `field` for any other scheme."""
+    if url[:8].lower() == "https://":
+        ending = _ENDING.match(url)
+        return Media(_TYPES.get(ending[1].lower() if ending else "", _UNKNOWN_IMAGE), url=url)
+    inline = _INLINE.match(url)
+    if inline is None:
+        raise BadRequest(
+            f"{field} begins with {url[:24]!r}: expected an https address, or"
+            " data:image/...;base64,... with the picture itself."
+        )
+    return Media(inline[1].lower(), url=url)

@@ -1,0 +1,209 @@
+"""A Messages request, read: what is asked for, what has no effect here, what is refused by name.
+
+Pure; the conversation itself is read by `messages_history`.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+import msgspec
+
+from hermes.errors import BadRequest
+from hermes.ports.effort import Effort
+from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSpec
+from hermes.server.v1.dialect import WireCall
+from hermes.server.v1.messages_history import History
+from hermes.server.v1.messages_shape import (
+    MessagesBody,
+    OutputConfig,
+    ThinkingWish,
+    Tool,
+    ToolName,
+)
+from hermes.server.v1.wire_body import WireBody, checked_object
+
+_BODY = WireBody(MessagesBody, "Messages request")
+_QUOTED = 80
+_SCHEMA_NAME = "answer"
+_CUSTOM = (None, "custom")
+_MODES: dict[str, Literal["auto", "none", "required"]] = {
+    "auto": "auto",
+    "any": "required",
+    "tool": "required",
+    "none": "none",
+}
+_EFFORTS: dict[str, Effort] = {"low": "low", "medium": "medium"}
+# What the service itself takes where no effort is named.
+_USUAL_EFFORT: Effort = "high"
+
+
+def read_messages(body: bytes, headers: Mapping[str, str]) -> WireCall:
+    """Return the request of a body; raises `BadRequest`."""
+    asked, unknown = _BODY.decode(body)
+    if asked.max_tokens is None:
+        raise BadRequest(
+            "max_tokens: it is missing; say how many tokens the answer may have, such as 1024."
+        )
+    ignored = [*unknown, *(["anthropic-beta"] if "anthropic-beta" in headers else [])]
+    return _call(asked, ignored)
+
+
+def read_for_counting(body: bytes) -> ModelRequest:
+    """Return what would be sent for a body, which need not limit the answer."""
+    asked, _ = _BODY.decode(body)
+    return _call(asked, []).request
+
+
+def _call(asked: MessagesBody, ignored: list[str]) -> WireCall:
+    _refuse(asked)
+    history = _history(asked)
+    request = ModelRequest(
+        model="",
+        messages=tuple(history.messages),
+        system=tuple(history.system),
+        tools=_tools(asked),
+        max_output_tokens=asked.max_tokens,
+        temperature=asked.temperature,
+        top_p=asked.top_p,
+        stop=tuple(asked.stop_sequences or ()),
+        tool_choice=_choice(asked),
+        schema=_schema(asked),
+        reasoning=_reasoning(asked.thinking, asked.output_config),
+        cache_prefix=history.marked or _is_marked(asked),
+    )
+    ignored += sorted(history.ignored) + list(_without_effect(asked))
+    return WireCall(
+        model=asked.model, request=request, stream=bool(asked.stream), ignored=tuple(ignored)
+    )
+
+
+def _refuse(asked: MessagesBody) -> None:
+    """Raise for what changes the answer and cannot be done for every model."""
+    refused = {
+        "top_k": (asked.top_k, "use temperature or top_p instead"),
+        "container": (asked.container, "no code runs at the service here; leave it out"),
+        "mcp_servers": (asked.mcp_servers, "connect to them and send their tools in `tools`"),
+    }
+    for name, (value, instead) in refused.items():
+        if value is not None and value != []:
+            raise BadRequest(f"{name}: it cannot be honoured here; {instead}.")
+    if asked.inference_geo not in {None, "global"}:
+        raise BadRequest(
+            "inference_geo: where a model runs cannot be chosen by request; leave it out, and name"
+            " a model of a provider that runs there."
+        )
+
+
+def _history(asked: MessagesBody) -> History:
+    history = History()
+    if isinstance(asked.system, str):
+        history.system.append(asked.system)
+    else:
+        history.system.extend(block.text for block in asked.system or ())
+    for number, message in enumerate(asked.messages):
+        history.add(message, path=f"messages[{number}]")
+    return history
+
+
+def _tools(asked: MessagesBody) -> tuple[ToolSpec, ...]:
+    found: dict[str, ToolSpec] = {}
+    for number, tool in enumerate(asked.tools or ()):
+        spec = _tool(tool, f"tools[{number}]")
+        if spec.name in found:
+            raise BadRequest(f"tools[{number}].name: {spec.name!r} is there twice; rename one.")
+        found[spec.name] = spec
+    return tuple(found.values())
+
+
+def _tool(tool: Tool, path: str) -> ToolSpec:
+    if tool.type not in _CUSTOM:
+        raise BadRequest(
+            f"{path}.type: {str(tool.type)[:_QUOTED]!r} is a tool of one service, which other models"
+            " do not have; send a tool of your own, with a name and an input_schema."
+        )
+    if not bytes(tool.input_schema):
+        raise BadRequest(
+            f'{path}.input_schema: it is missing; {{"type": "object"}} takes anything.'
+        )
+    try:
+        msgspec.convert(tool.name, ToolName)
+    except msgspec.ValidationError:
+        raise BadRequest(
+            f"{path}.name: expected 1 to 128 letters, digits, '_' or '-', found"
+            f" {tool.name[:_QUOTED]!r}."
+        ) from None
+    schema = checked_object(tool.input_schema, f"{path}.input_schema")
+    return ToolSpec(tool.name, tool.description or "", schema.copy())
+
+
+def _choice(asked: MessagesBody) -> ToolChoice:
+    choice, names = asked.tool_choice, [tool.name for tool in asked.tools or ()]
+    if choice is None or (not names and choice.type in {"auto", "none"}):
+        return ToolChoice()
+    if not names:
+        raise BadRequest("tool_choice: a tool must be used, and `tools` has none; send them.")
+    if choice.type != "tool":
+        return ToolChoice(_MODES[choice.type])
+    if choice.name not in names:
+        raise BadRequest(
+            f"tool_choice.name: expected the name of one of the tools, found"
+            f" {(choice.name or '')[:_QUOTED]!r}."
+        )
+    return ToolChoice("required", choice.name)
+
+
+def _schema(asked: MessagesBody) -> OutputSchema | None:
+    inside = asked.output_config.format if asked.output_config is not None else None
+    wanted = inside or asked.output_format
+    if wanted is None:
+        return None
+    field = "output_format.schema" if inside is None else "output_config.format.schema"
+    schema = checked_object(wanted.schema, field)
+    return OutputSchema(name=_SCHEMA_NAME, schema=schema.copy())
+
+
+def _reasoning(wish: ThinkingWish | None, config: OutputConfig | None) -> Effort | int | None:
+    effort = config.effort if config is not None else None
+    if wish is None:
+        return _EFFORTS.get(effort, "high") if effort else None
+    if wish.type == "disabled":
+        return None
+    if wish.type == "enabled":
+        if wish.budget_tokens is None:
+            raise BadRequest("thinking.budget_tokens: it is missing; say how many, such as 4096.")
+        return wish.budget_tokens
+    return _EFFORTS.get(effort or "", _USUAL_EFFORT)
+
+
+def _is_marked(asked: MessagesBody) -> bool:
+    blocks = [] if asked.system is None or isinstance(asked.system, str) else asked.system
+    return (
+        asked.cache_control is not None
+        or any(block.cache_control is not None for block in blocks)
+        or any(tool.cache_control is not None for tool in asked.tools or ())
+    )
+
+
+def _without_effect(asked: MessagesBody) -> Iterator[str]:
+    """Yield the names of known fields that were given and change nothing here."""
+    tools, choice, wish, config = (
+        asked.tools,
+        asked.tool_choice,
+        asked.thinking,
+        asked.output_config,
+    )
+    for name in ("strict", "defer_loading", "allowed_callers", "input_examples"):
+        if any(getattr(tool, name) for tool in tools or ()):
+            yield f"tools.{name}"
+    if tools and choice is not None and choice.disable_parallel_tool_use:
+        yield "tool_choice.disable_parallel_tool_use"
+    if wish is not None:
+        if wish.type == "between_tools":
+            yield "thinking.type"
+        if wish.display is not None:
+            yield "thinking.display"
+    if config is not None:
+        if config.task_budget is not None:
+            yield "output_config.task_budget"
+        if config.effort is not None and wish is not None and wish.type in {"enabled", "disabled"}:
+            yield "output_config.effort"

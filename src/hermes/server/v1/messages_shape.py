@@ -1,0 +1,221 @@
+"""The body of a Messages request as its clients write it; only shapes, no meaning.
+
+Fields that Hermes cannot honour have their shape here, too: `messages_in` refuses them by name.
+"""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Raw
+
+MAX_MESSAGES = 10_000
+MAX_TOOLS = 128
+
+ToolName = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9_-]{1,128}\Z")]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Count = Annotated[int, Meta(ge=1)]
+
+
+class CacheControl(msgspec.Struct, frozen=True):
+    """A mark: what stands before it may be kept by the service's prompt cache."""
+
+    type: str = "ephemeral"
+
+
+Mark = CacheControl | None
+# Any: only whether it is there matters.
+Anything = Any
+
+
+class Shape(msgspec.Struct, frozen=True, tag_field="type"):
+    """Anything that says by its `type` what it is."""
+
+
+class Text(Shape, frozen=True, tag="text"):
+    """A piece of text."""
+
+    text: str
+    cache_control: Mark = None
+
+
+class Base64Source(Shape, frozen=True, tag="base64"):
+    """Bytes inside the request."""
+
+    media_type: str
+    data: str
+
+
+class UrlSource(Shape, frozen=True, tag="url"):
+    """Bytes at an address."""
+
+    url: str
+
+
+class FileSource(Shape, frozen=True, tag="file"):
+    """Bytes that were uploaded to a service before."""
+
+
+class TextSource(Shape, frozen=True, tag="text"):
+    """A document that is plain text."""
+
+    data: str
+
+
+class Image(Shape, frozen=True, tag="image"):
+    """A picture."""
+
+    source: Base64Source | UrlSource | FileSource
+    transformations: Anything = None
+    cache_control: Mark = None
+
+
+class ContentSource(Shape, frozen=True, tag="content"):
+    """A document that consists of blocks."""
+
+    content: str | list[Text | Image]
+
+
+class Citations(msgspec.Struct, frozen=True):
+    """Whether the answer shall cite."""
+
+    enabled: bool | None = None
+
+
+class Document(Shape, frozen=True, tag="document"):
+    """A document; only those of text can be read by every model."""
+
+    source: TextSource | ContentSource | Base64Source | UrlSource | FileSource
+    title: str | None = None
+    context: str | None = None
+    citations: Citations | None = None
+    cache_control: Mark = None
+
+
+class SearchResult(Shape, frozen=True, tag="search_result"):
+    """Something that was found, and where."""
+
+    source: str
+    title: str
+    content: list[Text]
+    citations: Citations | None = None
+    cache_control: Mark = None
+
+
+class ToolReference(Shape, frozen=True, tag="tool_reference"):
+    """A tool that a search for tools has found."""
+
+    tool_name: str
+    cache_control: Mark = None
+
+
+class ToolUse(Shape, frozen=True, tag="tool_use"):
+    """A call that the model made; its input stays the text that it is."""
+
+    id: str
+    name: str
+    input: Raw
+    cache_control: Mark = None
+
+
+ResultBlock = Text | Image | Document | SearchResult | ToolReference
+
+
+class ToolResult(Shape, frozen=True, tag="tool_result"):
+    """What a tool answered."""
+
+    tool_use_id: str
+    content: str | list[ResultBlock] | None = None
+    is_error: bool | None = None
+    cache_control: Mark = None
+
+
+class Thinking(Shape, frozen=True, tag="thinking"):
+    """What the model thought, with the service's signature under it."""
+
+    thinking: str
+    signature: str = ""
+
+
+class RedactedThinking(Shape, frozen=True, tag="redacted_thinking"):
+    """What the model thought and only its service can read."""
+
+    data: str
+
+
+Block = Text | Image | Document | SearchResult | ToolUse | ToolResult | Thinking | RedactedThinking
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One message of the conversation."""
+
+    role: Literal["user", "assistant", "system"]
+    content: str | list[Block]
+
+
+class Tool(msgspec.Struct, frozen=True):
+    """A tool; with another type than `custom` it is one that a service brings along."""
+
+    name: str = ""
+    type: str | None = None
+    description: str | None = None
+    input_schema: Raw = Raw()
+    cache_control: Mark = None
+    strict: bool | None = None
+    defer_loading: bool | None = None
+    allowed_callers: Anything = None
+    input_examples: Anything = None
+
+
+class ChosenTool(msgspec.Struct, frozen=True):
+    """Whether tools may, must or must not be used."""
+
+    type: Literal["auto", "any", "tool", "none"]
+    name: str | None = None
+    disable_parallel_tool_use: bool | None = None
+
+
+class ThinkingWish(msgspec.Struct, frozen=True):
+    """Whether the model shall think before it answers, and how much."""
+
+    type: Literal["enabled", "adaptive", "between_tools", "disabled"]
+    budget_tokens: Count | None = None
+    display: str | None = None
+
+
+class JsonFormat(msgspec.Struct, frozen=True):
+    """The JSON schema that the answer must fit."""
+
+    type: Literal["json_schema"]
+    schema: Raw
+
+
+class OutputConfig(msgspec.Struct, frozen=True):
+    """How the answer is made."""
+
+    effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
+    format: JsonFormat | None = None
+    task_budget: Anything = None
+
+
+class MessagesBody(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole request; `max_tokens` is optional only where tokens are counted."""
+
+    model: Annotated[str, Meta(min_length=1, max_length=256)]
+    messages: Annotated[list[Message], Meta(min_length=1, max_length=MAX_MESSAGES)]
+    max_tokens: Count | None = None
+    system: str | list[Text] | None = None
+    tools: Annotated[list[Tool], Meta(max_length=MAX_TOOLS)] | None = None
+    tool_choice: ChosenTool | None = None
+    thinking: ThinkingWish | None = None
+    output_config: OutputConfig | None = None
+    output_format: JsonFormat | None = None
+    stop_sequences: list[str] | None = None
+    temperature: Share | None = None
+    top_p: Share | None = None
+    stream: bool | None = None
+    cache_control: Mark = None
+    # What cannot be honoured.
+    top_k: Anything = None
+    container: Anything = None
+    mcp_servers: list[Anything] | None = None
+    inference_geo: str | None = None

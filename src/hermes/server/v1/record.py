@@ -1,0 +1,86 @@
+"""The story of one call under `/v1`, for `hermes why` and the ledger: ids, names and numbers."""
+
+import msgspec
+
+from hermes.calls.bill import Receipt
+from hermes.calls.events import Answered, CallEvent, Failed, Trying
+from hermes.calls.ledger import CallLedger
+from hermes.errors import HermesError, ProviderError
+from hermes.message.reply import Usage
+from hermes.ports.channel import HttpResponse
+from hermes.ports.clock import Clock
+from hermes.ports.spend import CallLine
+from hermes.server.v1.callers import Caller
+from hermes.server.v1.dialect import Stamp
+
+
+class Record:
+    """Hears a call and writes it down once, however it ends."""
+
+    def __init__(self, stamp: Stamp, caller: Caller, *, ledger: CallLedger, clock: Clock) -> None:
+        self.stamp = stamp
+        self.receipt = Receipt()
+        self._caller = caller
+        self.wanted = ""
+        self._ledger = ledger
+        self._clock = clock
+        self._attempts: list[dict[str, object]] = []
+        self._outcome = "left"
+        self._cached_from: str | None = None
+        self._is_written = False
+
+    def hear(self, event: CallEvent) -> None:
+        """Follow the call."""
+        if isinstance(event, Trying):
+            candidate = event.candidate
+            name = f"{candidate.provider}:{candidate.model}"
+            self._attempts.append({"model": name, "rule": candidate.rule})
+        elif isinstance(event, Failed):
+            self._blame(event.error)
+        elif isinstance(event, Answered):
+            self.answered()
+            self._cached_from = event.cached_from
+
+    def answered(self) -> None:
+        """Note that there is an answer."""
+        self._outcome = "answered"
+
+    def refused(self, response: HttpResponse) -> HttpResponse:
+        """Return an error's answer with the id by which `hermes why` explains it."""
+        headers = {**response.headers, "x-request-id": self.stamp.id, "request-id": self.stamp.id}
+        return msgspec.structs.replace(response, headers=headers)
+
+    def failed(self, error: HermesError) -> None:
+        """Note why there is no answer."""
+        self._outcome = error.code
+        if isinstance(error, ProviderError):
+            self._blame(error)
+
+    def _blame(self, error: ProviderError) -> None:
+        if self._attempts:
+            self._attempts[-1]["problem"] = error.code
+
+    def write(self) -> None:
+        """Hand the call to the ledger; a second time does nothing."""
+        if self._is_written:
+            return
+        self._is_written = True
+        spent = self.receipt.take()
+        used = Usage()
+        for one in spent:
+            used = used.plus(one.usage)
+        data: dict[str, object] = {
+            "wanted": self.wanted[:200],
+            "user": self._caller.user,
+            "key": "" if self._caller.key is None else self._caller.key.id,
+            "outcome": self._outcome,
+            "attempts": self._attempts,
+            "tokens_in": used.tokens_in,
+            "tokens_out": used.tokens_out,
+            "cost_usd": used.cost_usd,
+            "unpriced": used.unpriced,
+            "ms": round((self._clock.now() - self.stamp.at) * 1000),
+        }
+        if self._cached_from is not None:
+            data["cached_from"] = self._cached_from
+        self._ledger.note(spent, CallLine(id=self.stamp.id, at=self.stamp.at, data=data))

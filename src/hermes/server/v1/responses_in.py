@@ -1,0 +1,205 @@
+"""A Responses request as a model request: pure.
+
+Nothing is kept here from one call to the next, so whatever would need it is refused; what has no
+effect is named. The answer repeats parts of the request: `Echo` holds them, encoded once.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from hermes.errors import BadRequest
+from hermes.ports.provider import ModelRequest, OutputSchema
+from hermes.server.v1.dialect import WireCall
+from hermes.server.v1.responses_items import Conversation
+from hermes.server.v1.responses_shape import (
+    ObjectFormat,
+    ReasoningWish,
+    ResponsesBody,
+    SchemaFormat,
+    TextFormat,
+    TextWish,
+)
+from hermes.server.v1.responses_tools import Shape, Toolbox, choose
+from hermes.server.v1.wire_body import WireBody, checked_object, is_given
+
+ECHO = "responses"
+_BODY = WireBody(ResponsesBody, "Responses request")
+_SEALED = "reasoning.encrypted_content"
+_LOGPROBS = "message.output_text.logprobs"
+_NAME = re.compile(r"[a-z0-9_.]{1,80}")
+_MAX_NAMED = 32
+_ANY_OBJECT = OutputSchema(
+    name="json_object", schema=msgspec.Raw(b'{"type":"object"}'), strict=False
+)
+_EFFORTS: dict[str, Literal["low", "medium", "high"]] = {
+    "minimal": "low",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "high",
+    "max": "high",
+}
+_WHOLE = "nothing is kept here between calls; send the whole conversation as `input`"
+_REFUSED = {
+    "previous_response_id": _WHOLE,
+    "conversation": _WHOLE,
+    "prompt": "stored prompts are OpenAI's; send their text as `instructions` and `input`",
+    "background": "the answer comes with the call or not at all; leave it out and use `stream`",
+    "moderation": "answers are not moderated here; leave it out",
+    "top_logprobs": "not every model tells probabilities; leave it out, or set it to 0",
+}
+# Names of the chat-completions wire: without effect, each would change the answer unnoticed.
+_CHAT_NAMES = {
+    "messages": "send them as `input`",
+    "max_tokens": "it is `max_output_tokens` here",
+    "max_completion_tokens": "it is `max_output_tokens` here",
+    "response_format": "it is `text.format` here",
+    "reasoning_effort": "it is `reasoning.effort` here",
+    "stop": "this wire has no stop sequences; use /v1/chat/completions for them",
+    "n": "send the call several times",
+    "logprobs": "not every model tells probabilities; leave it out",
+    "functions": "send them as `tools`",
+}
+
+
+class Echo(msgspec.Struct, frozen=True):
+    """What the answer repeats, as the inside of a JSON object, and how its tools are shown."""
+
+    fields: bytes
+    shapes: dict[str, Shape]
+    has_schema: bool = False
+    wants_reasoning: bool = False
+
+
+def read_request(body: bytes, headers: Mapping[str, str]) -> WireCall:
+    """Return the request in `body`; raises `BadRequest`."""
+    asked, unknown = _BODY.decode(body)
+    _refuse(asked, unknown)
+    if asked.input is None or asked.input == []:
+        raise BadRequest("`input` is missing: send the conversation, as a text or as items.")
+    tools = Toolbox(by_codex=_is_codex(headers))
+    for place, raw in enumerate(asked.tools or ()):
+        tools.add(raw, f"tools[{place}]")
+    talk = Conversation(tools)
+    talk.read(asked.input)
+    choice, offered = choose(asked.tool_choice, tools)
+    request = ModelRequest(
+        model="",
+        messages=tuple(talk.messages),
+        system=(asked.instructions, *talk.system) if asked.instructions else tuple(talk.system),
+        tools=offered,
+        tool_choice=choice,
+        max_output_tokens=asked.max_output_tokens,
+        temperature=asked.temperature,
+        top_p=asked.top_p,
+        schema=_schema(asked.text),
+        reasoning=_EFFORTS.get(_effort(asked.reasoning) or ""),
+        cache_prefix=bool(asked.prompt_cache_key),
+    )
+    ignored = (*unknown, *_without_effect(asked), *tools.ignored, *talk.ignored)
+    return WireCall(
+        model=asked.model,
+        request=request,
+        stream=asked.stream is True,
+        ignored=tuple(dict.fromkeys(ignored)),
+        echo={ECHO: _echo(asked, request, shapes=tools.shapes)},
+    )
+
+
+def echo_of(call: WireCall) -> Echo:
+    """Return what the answer to `call` repeats."""
+    found = call.echo.get(ECHO)
+    return found if isinstance(found, Echo) else Echo(b"", {})
+
+
+def one_line(json: bytes) -> bytes:
+    """Return JSON without line breaks, which in an event would end it; in strings there are none."""
+    return json.replace(b"\n", b" ").replace(b"\r", b" ")
+
+
+def _is_codex(headers: Mapping[str, str]) -> bool:
+    said = (headers.get("originator", ""), headers.get("user-agent", ""))
+    return any(name.lower().startswith("codex") for name in said)
+
+
+def _refuse(asked: ResponsesBody, unknown: tuple[str, ...]) -> None:
+    for name, what in _REFUSED.items():
+        value = getattr(asked, name)
+        if is_given(value) if isinstance(value, msgspec.Raw) else value:
+            raise BadRequest(f"`{name}` cannot be honoured here: {what}.")
+    for name in unknown:
+        if name in _CHAT_NAMES:
+            raise BadRequest(f"`{name}` is no field of a Responses request: {_CHAT_NAMES[name]}.")
+    if _LOGPROBS in (asked.include or ()):
+        raise BadRequest(
+            f"`include` asks for {_LOGPROBS}: not every model tells probabilities; leave it out."
+        )
+
+
+def _effort(wish: ReasoningWish | None) -> str | None:
+    return None if wish is None else wish.effort
+
+
+def _schema(wish: TextWish | None) -> OutputSchema | None:
+    wanted = None if wish is None else wish.format
+    if isinstance(wanted, ObjectFormat):
+        return _ANY_OBJECT
+    if isinstance(wanted, SchemaFormat):
+        schema = checked_object(wanted.schema, "text.format.schema")
+        return OutputSchema(name=wanted.name, schema=schema, strict=wanted.strict is True)
+    return None
+
+
+def _without_effect(asked: ResponsesBody) -> list[str]:
+    reasoning, text = asked.reasoning or ReasoningWish(), asked.text or TextWish()
+    described = isinstance(text.format, SchemaFormat) and text.format.description is not None
+    found = {
+        "store": asked.store is True,
+        "metadata": bool(asked.metadata),
+        "truncation": asked.truncation == "auto",
+        "parallel_tool_calls": asked.parallel_tool_calls is False and bool(asked.tools),
+        "reasoning.effort": reasoning.effort == "none",
+        "reasoning.summary": (reasoning.summary or reasoning.generate_summary) is not None,
+        "reasoning.context": reasoning.context not in {None, "auto"},
+        "reasoning.mode": reasoning.mode not in {None, "standard"},
+        "text.verbosity": text.verbosity not in {None, "medium"},
+        "text.format.description": described,
+    }
+    included = [name for name in asked.include or () if name != _SEALED]
+    # The names go into a header: only those that are names.
+    named = [f"include.{name}" if _NAME.fullmatch(name) else "include" for name in included]
+    return [name for name, is_given in found.items() if is_given] + named[:_MAX_NAMED]
+
+
+def _echo(asked: ResponsesBody, request: ModelRequest, *, shapes: dict[str, Shape]) -> Echo:
+    wish, text = asked.reasoning or ReasoningWish(), asked.text or TextWish()
+    parallel = asked.parallel_tool_calls
+    fields = {
+        "background": False,
+        "instructions": asked.instructions,
+        "max_output_tokens": asked.max_output_tokens,
+        "max_tool_calls": None,
+        "metadata": asked.metadata or {},
+        "parallel_tool_calls": True if parallel is None else parallel,
+        "previous_response_id": None,
+        "prompt_cache_key": asked.prompt_cache_key,
+        "reasoning": {"effort": wish.effort, "summary": wish.summary},
+        "service_tier": "default",
+        "store": False,
+        "temperature": asked.temperature,
+        "text": TextWish(text.format or TextFormat(), text.verbosity),
+        "tool_choice": "auto" if asked.tool_choice is None else asked.tool_choice,
+        "tools": asked.tools or [],
+        "top_logprobs": 0,
+        "top_p": asked.top_p,
+        "truncation": "disabled",
+    }
+    return Echo(
+        one_line(msgspec.json.encode(fields)[1:-1]),
+        shapes,
+        has_schema=request.schema is not None,
+        wants_reasoning=request.reasoning is not None or _SEALED in (asked.include or ()),
+    )

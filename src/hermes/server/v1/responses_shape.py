@@ -1,0 +1,303 @@
+"""The body of a Responses request as its clients write it; only shapes, no meaning.
+
+Input items and tools stay raw in the body: an item may leave its type out, and clients send types
+that are newer than any list. `decode_at` reads one of them and says where a fault is. A `Raw` field
+that is empty was not sent.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta, Raw
+
+from hermes.errors import BadRequest
+
+MAX_ITEMS = 10_000
+MAX_TOOLS = 128
+MAX_QUOTE = 80
+
+T = TypeVar("T")
+Name = Annotated[str, Meta(min_length=1, max_length=128)]
+CallId = Annotated[str, Meta(min_length=1, max_length=512)]
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+
+
+class InputText(msgspec.Struct, frozen=True, tag_field="type", tag="input_text"):
+    """What somebody says to the model."""
+
+    text: str
+
+
+class OutputText(msgspec.Struct, frozen=True, tag_field="type", tag="output_text"):
+    """What the model said."""
+
+    text: str
+
+
+class PlainText(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
+    """Text by the name that other wires have for it."""
+
+    text: str
+
+
+class Refusal(msgspec.Struct, frozen=True, tag_field="type", tag="refusal"):
+    """What the model said instead of an answer."""
+
+    refusal: str
+
+
+class InputImage(msgspec.Struct, frozen=True, tag_field="type", tag="input_image"):
+    """A picture: an address, the picture itself as a data URL, or a file kept at the service."""
+
+    image_url: str | None = None
+    file_id: str | None = None
+    detail: str | None = None
+
+
+class InputFile(msgspec.Struct, frozen=True, tag_field="type", tag="input_file"):
+    """A document."""
+
+
+class InputAudio(msgspec.Struct, frozen=True, tag_field="type", tag="input_audio"):
+    """A sound."""
+
+
+Content = InputText | OutputText | PlainText | Refusal | InputImage | InputFile | InputAudio
+
+
+class Head(msgspec.Struct, frozen=True):
+    """What tells items apart: only messages may leave their type out."""
+
+    type: str | None = None
+    role: str | None = None
+
+
+class Message(msgspec.Struct, frozen=True):
+    """A message of anybody's."""
+
+    role: Literal["user", "assistant", "system", "developer"]
+    content: str | list[Content]
+    phase: str | None = None
+
+
+class SummaryText(msgspec.Struct, frozen=True):
+    """A piece of a reasoning summary."""
+
+    text: str = ""
+
+
+class Reasoning(msgspec.Struct, frozen=True):
+    """What the model thought; only its service can read what is encrypted."""
+
+    id: str | None = None
+    summary: list[SummaryText] | None = None
+    encrypted_content: str | None = None
+
+
+class FunctionCall(msgspec.Struct, frozen=True):
+    """A call of a function; the arguments are the model's own text."""
+
+    call_id: CallId
+    name: Name
+    arguments: str = ""
+    namespace: str | None = None
+
+
+class CustomCall(msgspec.Struct, frozen=True):
+    """A call of a tool that takes free text."""
+
+    call_id: CallId
+    name: Name
+    input: str = ""
+    namespace: str | None = None
+
+
+class ShellAction(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A command: the program and its arguments, and where and how long it runs."""
+
+    command: list[str]
+    working_directory: str | None = None
+    timeout_ms: int | None = None
+    env: dict[str, str] | None = None
+    user: str | None = None
+
+
+class ShellCall(msgspec.Struct, frozen=True):
+    """A command that the client runs in its shell."""
+
+    action: ShellAction
+    call_id: CallId | None = None
+    id: str | None = None
+
+
+class SearchCall(msgspec.Struct, frozen=True):
+    """A search for tools that the client runs."""
+
+    arguments: Raw
+    call_id: CallId | None = None
+    id: str | None = None
+
+
+class CallOutput(msgspec.Struct, frozen=True):
+    """What a tool answered."""
+
+    output: str | list[Content]
+    call_id: CallId | None = None
+    id: str | None = None
+
+
+class SearchOutput(msgspec.Struct, frozen=True):
+    """Which tools a search has found."""
+
+    tools: list[Raw]
+    call_id: CallId | None = None
+    id: str | None = None
+
+
+class MoreTools(msgspec.Struct, frozen=True):
+    """Tools that stand in the conversation."""
+
+    tools: list[Raw]
+
+
+class ToolHead(msgspec.Struct, frozen=True):
+    """What tells tools apart."""
+
+    type: str
+    external_web_access: bool | None = None
+
+
+class FunctionTool(msgspec.Struct, frozen=True):
+    """A function that the model may call."""
+
+    name: Name
+    description: str | None = None
+    parameters: Raw = Raw()
+    strict: bool | None = None
+
+
+class Grammar(msgspec.Struct, frozen=True):
+    """What the text for a custom tool must look like."""
+
+    type: Literal["text", "grammar"] = "text"
+    syntax: str | None = None
+    definition: str | None = None
+
+
+class CustomTool(msgspec.Struct, frozen=True):
+    """A tool that takes free text."""
+
+    name: Name
+    description: str | None = None
+    format: Grammar | None = None
+
+
+class Namespace(msgspec.Struct, frozen=True):
+    """Tools that belong together."""
+
+    name: Name
+    tools: list[Raw]
+    description: str | None = None
+
+
+class SearchTool(msgspec.Struct, frozen=True):
+    """The search for tools: the service's, or the client's."""
+
+    execution: str | None = None
+    description: str | None = None
+    parameters: Raw = Raw()
+
+
+class NamedTool(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A tool by its name."""
+
+    type: str
+    name: str | None = None
+
+
+class Choice(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One tool, or the tools that are allowed for now."""
+
+    type: str
+    name: str | None = None
+    mode: Literal["auto", "required"] | None = None
+    tools: list[NamedTool] | None = None
+
+
+class TextFormat(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
+    """An answer in words."""
+
+
+class ObjectFormat(msgspec.Struct, frozen=True, tag_field="type", tag="json_object"):
+    """An answer that is any JSON object."""
+
+
+class SchemaFormat(
+    msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="json_schema"
+):
+    """An answer that fits a schema."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=64)]
+    schema: Raw
+    strict: bool | None = None
+    description: str | None = None
+
+
+class TextWish(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the answer's text shall be like."""
+
+    format: TextFormat | ObjectFormat | SchemaFormat | None = None
+    verbosity: str | None = None
+
+
+class ReasoningWish(msgspec.Struct, frozen=True):
+    """How much the model shall think, and what of it is shown."""
+
+    effort: Effort | None = None
+    summary: str | None = None
+    generate_summary: str | None = None
+    context: str | None = None
+    mode: str | None = None
+
+
+class ResponsesBody(msgspec.Struct, frozen=True, kw_only=True):
+    """A request; every field that this struct lacks has no effect here."""
+
+    model: Annotated[str, Meta(min_length=1, max_length=256)]
+    input: str | Annotated[list[Raw], Meta(max_length=MAX_ITEMS)] | None = None
+    instructions: str | None = None
+    stream: bool | None = None
+    max_output_tokens: Annotated[int, Meta(ge=1)] | None = None
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
+    tools: Annotated[list[Raw], Meta(max_length=MAX_TOOLS)] | None = None
+    tool_choice: Literal["auto", "none", "required"] | Choice | None = None
+    parallel_tool_calls: bool | None = None
+    reasoning: ReasoningWish | None = None
+    text: TextWish | None = None
+    include: list[str] | None = None
+    store: bool | None = None
+    truncation: Literal["auto", "disabled"] | None = None
+    metadata: dict[str, str] | None = None
+    prompt_cache_key: str | None = None
+    background: bool | None = None
+    top_logprobs: int | None = None
+    previous_response_id: str | None = None
+    conversation: Raw = Raw()
+    prompt: Raw = Raw()
+    moderation: Raw = Raw()
+
+
+def decode_at(decode: Callable[[Raw], T], raw: Raw, *, where: str) -> T:
+    """Return what `raw` holds; `where` names its place in the body for the error."""
+    try:
+        return decode(raw)
+    except msgspec.ValidationError as problem:
+        fault, _, path = str(problem).rpartition(" - at `$")
+        place = where + path.removesuffix("`") if fault else where
+        raise BadRequest(f"{place}: {(fault or path)[:MAX_QUOTE]}.") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        raise BadRequest(f"{where}: this is no valid JSON; {str(problem)[:MAX_QUOTE]}.") from None
+    except RecursionError:
+        raise BadRequest(f"{where}: nested too deeply; send something flatter.") from None

@@ -1,0 +1,81 @@
+"""What a stream has shown so far, item by item, and how it meets the whole answer: pure.
+
+Pieces and parts need not be cut alike: a service may think in several items that came as one text,
+seal what was never shown, or leave out a call that broke off.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hermes.message.parts import ToolCallPart
+from hermes.server.v1.responses_out import Group, Said, Thought
+from hermes.server.v1.responses_tools import Shape
+
+SlotKind = Literal["thought", "said", "call"]
+
+
+@dataclass(slots=True)
+class Slot:
+    """An item of the stream; `head` begins its deltas, once it may have any.
+
+    An item that is not `announced` is one that can only be shown whole.
+    """
+
+    kind: SlotKind
+    place: int
+    id: str
+    head: bytes = b""
+    pieces: list[str] = field(default_factory=list)
+    call: ToolCallPart | None = None
+    shape: Shape | None = None
+    announced: bool = True
+
+    @property
+    def text(self) -> str:
+        """What was shown of it, or taken for it."""
+        return "".join(self.pieces)
+
+
+Pair = tuple[Group | None, Slot | None]
+
+
+def kind_of(group: Group) -> SlotKind:
+    """Return the kind of the item that a group becomes."""
+    if isinstance(group, Thought):
+        return "thought"
+    return "said" if isinstance(group, Said) else "call"
+
+
+def pair_up(groups: Sequence[Group], slots: Sequence[Slot]) -> list[Pair]:
+    """Return the answer's items in their order, each with what was shown of it."""
+    waiting: dict[SlotKind, list[Slot]] = {"thought": [], "said": [], "call": []}
+    for slot in slots:
+        waiting[slot.kind].append(slot)
+    pairs: list[Pair] = []
+    for group in _as_shown(groups, waiting["said"]):
+        left = waiting[kind_of(group)]
+        pairs.append((group, left.pop(0) if left else None))
+    for slot in sorted((s for left in waiting.values() for s in left), key=lambda s: s.place):
+        _insert(pairs, slot)
+    return pairs
+
+
+def _as_shown(groups: Sequence[Group], slots: Sequence[Slot]) -> Sequence[Group]:
+    """Return the groups with their text cut as it was shown, where all of it was."""
+    told = [group for group in groups if isinstance(group, Said)]
+    if "".join(said.text for said in told) != "".join(slot.text for slot in slots):
+        return groups
+    if len(told) != len(slots):
+        return [group for group in groups if not isinstance(group, Said)]
+    shown = iter(slots)
+    return [Said(next(shown).text) if isinstance(group, Said) else group for group in groups]
+
+
+def _insert(pairs: list[Pair], slot: Slot) -> None:
+    """Put an item that the whole answer does not name where the stream had it."""
+    for position, (_, other) in enumerate(pairs):
+        if other is not None and other.place > slot.place:
+            pairs.insert(position, (None, slot))
+            return
+    pairs.append((None, slot))

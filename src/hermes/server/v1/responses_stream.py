@@ -1,0 +1,205 @@
+"""A streamed answer as the events of the Responses wire.
+
+Items open as their first piece comes, and deltas leave at once. All items close at the end: only
+then is it known what a service has sealed of its reasoning, and clients keep items in the order in
+which they close.
+"""
+
+import msgspec
+
+from hermes.calls.events import Answered, Piece
+from hermes.errors import (
+    BadRequest,
+    HermesError,
+    OverBudget,
+    ProviderRejected,
+    ProviderUnavailable,
+    TryLater,
+)
+from hermes.message.parts import ToolCallPart
+from hermes.ports.provider import TextDelta, ToolCallDelta
+from hermes.server.v1.dialect import Stamp, WireCall
+from hermes.server.v1.openai_errors import openai_error
+from hermes.server.v1.responses_close import Closing, item_of
+from hermes.server.v1.responses_events import Frames, delta_head
+from hermes.server.v1.responses_in import echo_of
+from hermes.server.v1.responses_out import (
+    Ids,
+    Json,
+    ResponseWriter,
+    Thought,
+    call_item,
+    cut_reason,
+    groups_of,
+    is_refusal,
+    message_item,
+    reasoning_item,
+)
+from hermes.server.v1.responses_slots import Pair, Slot, SlotKind, kind_of, pair_up
+from hermes.server.v1.responses_thoughts import own_id
+
+# Their items hold more than text: they are shown once they are whole.
+_WHOLE_ONLY = frozenset({"local_shell", "tool_search"})
+
+
+class ResponsesStream:
+    """Writes one answer."""
+
+    def __init__(self, call: WireCall, stamp: Stamp) -> None:
+        self._echo = echo_of(call)
+        self._ids = Ids(stamp)
+        self._made_up = f"call_{stamp.id}"
+        self._response = ResponseWriter(call, stamp)
+        self._frames = Frames()
+        self._slots: list[Slot] = []
+        self._calls: dict[int, Slot] = {}
+        self._current: Slot | None = None
+        self._has_begun = False
+
+    def feed(self, piece: Piece) -> bytes:
+        """Write more of the answer; the first frames also open it."""
+        if isinstance(piece, ToolCallDelta):
+            return self._feed_call(piece)
+        if not piece.text:
+            return b""
+        kind: SlotKind = "said" if isinstance(piece, TextDelta) else "thought"
+        slot, opening = self._current, b""
+        if slot is None or slot.kind != kind:
+            slot, opening = self._open_words(kind)
+        slot.pieces.append(piece.text)
+        return opening + self._frames.delta(slot.head, piece.text)
+
+    def end(self, answer: Answered) -> bytes:
+        """Write what the pieces have not shown, then the end of every item and of the answer."""
+        frames = [self._begin()]
+        stop = answer.end.stop_reason
+        pairs = pair_up(groups_of(answer.end.parts), self._slots)
+        closing = Closing(self._frames, refused=is_refusal(stop, self._echo))
+        output: list[Json] = []
+        for place, pair in enumerate(pairs):
+            is_cut = cut_reason(stop) is not None and place == len(pairs) - 1
+            group, slot = pair[0], pair[1] or self._open_late(pair, frames)
+            item = item_of(group, slot, is_cut=is_cut, refused=closing.refused)
+            frames.append(closing.close(group, slot, item=item))
+            output.append(item)
+        kind = "response.completed" if cut_reason(stop) is None else "response.incomplete"
+        frames.append(self._tell(kind, self._response.ended(answer, output)))
+        return b"".join(frames)
+
+    def failed(self, error: HermesError) -> bytes:
+        """Write that the answer broke off: no item of it is called done."""
+        output = [item_of(None, slot, is_cut=True) for slot in self._slots]
+        opening = self._begin()
+        response = self._response.failed(failure_of(error), output)
+        return opening + self._tell("response.failed", response)
+
+    def _tell(self, kind: str, response: bytes) -> bytes:
+        return self._frames.event(kind, response=msgspec.Raw(response))
+
+    def _begin(self) -> bytes:
+        if self._has_begun:
+            return b""
+        self._has_begun = True
+        running = self._response.running()
+        frames = self._tell("response.created", running)
+        frames += self._tell("response.in_progress", running)
+        if self._echo.wants_reasoning:
+            # What is sealed comes last and belongs first: its place is kept from the beginning.
+            _, opening = self._add("thought")
+            frames += opening
+        return frames
+
+    def _open_words(self, kind: SlotKind) -> tuple[Slot, bytes]:
+        frames = self._begin()
+        slot = self._current
+        if slot is None or slot.kind != kind:
+            slot, opening = self._add(kind)
+            frames += opening
+        return slot, frames + self._add_part(slot)
+
+    def _add(self, kind: SlotKind, item_id: str | None = None) -> tuple[Slot, bytes]:
+        place = len(self._slots)
+        if kind == "thought":
+            slot = Slot(kind, place, item_id or self._ids.thought(place))
+            item = reasoning_item(slot.id)
+        else:
+            slot = Slot(kind, place, self._ids.message(place))
+            item = message_item(slot.id, "", status="in_progress")
+        self._slots.append(slot)
+        self._current = slot
+        return slot, self._frames.event("response.output_item.added", output_index=place, item=item)
+
+    def _add_part(self, slot: Slot) -> bytes:
+        at = {"item_id": slot.id, "output_index": slot.place}
+        if slot.kind == "thought":
+            slot.head = delta_head("response.reasoning_summary_text.delta", **at, summary_index=0)
+            part: Json = {"type": "summary_text", "text": ""}
+            kind = "response.reasoning_summary_part.added"
+            return self._frames.event(kind, **at, summary_index=0, part=part)
+        slot.head = delta_head("response.output_text.delta", **at, content_index=0, logprobs=[])
+        part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+        return self._frames.event("response.content_part.added", **at, content_index=0, part=part)
+
+    def _feed_call(self, piece: ToolCallDelta) -> bytes:
+        slot, opening = self._calls.get(piece.index), b""
+        if slot is None:
+            opening = self._begin()
+            call_id = piece.id or f"{self._made_up}_{len(self._slots)}"
+            slot, added = self._add_call(ToolCallPart(call_id, piece.name, ""))
+            self._calls[piece.index] = slot
+            opening += added
+        if not piece.arguments:
+            return opening
+        slot.pieces.append(piece.arguments)
+        if not slot.head:
+            return opening
+        return opening + self._frames.delta(slot.head, piece.arguments)
+
+    def _add_call(self, call: ToolCallPart) -> tuple[Slot, bytes]:
+        place, shape = len(self._slots), self._echo.shapes.get(call.name)
+        slot = Slot("call", place, self._ids.call(place, shape), call=call, shape=shape)
+        self._slots.append(slot)
+        self._current = slot
+        kind = "function" if shape is None else shape.kind
+        if kind in _WHOLE_ONLY:
+            slot.announced = False
+            return slot, b""
+        if kind == "function":
+            at = {"item_id": slot.id, "output_index": place}
+            slot.head = delta_head("response.function_call_arguments.delta", **at)
+        item = call_item(slot.id, call, shape=shape, status="in_progress")
+        added = self._frames.event("response.output_item.added", output_index=place, item=item)
+        return slot, added
+
+    def _open_late(self, pair: Pair, frames: list[bytes]) -> Slot:
+        """Open an item that no piece has shown."""
+        group = pair[0]
+        assert group is not None
+        if isinstance(group, ToolCallPart):
+            slot, opening = self._add_call(msgspec.structs.replace(group, arguments=""))
+        elif isinstance(group, Thought):
+            slot, opening = self._add(kind_of(group), own_id(group.parts))
+        else:
+            slot, opening = self._add(kind_of(group))
+        frames.append(opening)
+        return slot
+
+
+def failure_of(error: HermesError) -> Json:
+    """Return why a response failed, in the words that clients decide by."""
+    told = openai_error(error)["error"]
+    assert isinstance(told, dict)
+    message = str(told["message"])
+    wait = error.retry_after if isinstance(error, TryLater | ProviderUnavailable) else None
+    code = "server_error"
+    if isinstance(error, OverBudget):
+        code = "insufficient_quota"
+    elif wait is not None:
+        code = "rate_limit_exceeded"
+        # Codex reads the time from here.
+        message = f"{message} Please try again in {max(1, round(wait))}s."
+    elif isinstance(error, BadRequest) or (
+        isinstance(error, ProviderRejected) and error.everywhere
+    ):
+        code = "invalid_prompt"
+    return {"code": code, "message": message}

@@ -1,0 +1,223 @@
+"""One call under `/v1`, whatever its wire: who calls, which model, the call, the answer.
+
+The answer begins only when something of it is there: whatever fails before that has a status of
+its own, whatever fails after it is said in the stream.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+import msgspec
+
+from hermes.calls.embedding import Embeddings
+from hermes.calls.events import Answered, CallEvent, Failed, Piece, Trying
+from hermes.calls.ledger import CallLedger
+from hermes.calls.planning import Planner
+from hermes.calls.walk import Calls, Wish
+from hermes.config import Settings
+from hermes.errors import Forbidden, HermesError, StreamTruncated
+from hermes.message.ids import MakeId
+from hermes.message.parts import ImagePart
+from hermes.net.http_route import Answer, Exchange, Handler, refuse_url_credentials
+from hermes.net.sse import EventStream
+from hermes.ports.channel import HttpResponse
+from hermes.ports.clock import Clock
+from hermes.ports.provider import ModelRequest
+from hermes.routing.plan import Ask, Plan
+from hermes.server.v1.agent_turns import AgentTurns
+from hermes.server.v1.callers import Caller, Callers, check_model
+from hermes.server.v1.dialect import Dialect, Stamp, StreamWriter, WireCall
+from hermes.server.v1.record import Record
+
+AGENT = "agent:"
+AUTO = "auto"
+_BODY_S = 60.0
+_KEEP_ALIVE_S = 15.0
+
+
+class V1Parts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the endpoints work with."""
+
+    callers: Callers
+    planner: Planner
+    calls: Calls
+    embeddings: Embeddings
+    ledger: CallLedger
+    turns: AgentTurns
+    settings: Settings
+    clock: Clock
+    make_id: MakeId
+
+
+class WireEndpoint:
+    """The endpoint of one wire."""
+
+    def __init__(self, dialect: Dialect, parts: V1Parts) -> None:
+        self._dialect = dialect
+        self._parts = parts
+
+    async def post(self, exchange: Exchange) -> Answer:
+        """Serve one call; every error has the wire's own shape."""
+        parts = self._parts
+        try:
+            refuse_url_credentials(exchange)
+            caller = await parts.callers.check(exchange.headers)
+        except HermesError as error:
+            return self._dialect.refusal(error)
+        record = new_record(parts, caller)
+        try:
+            return await self._serve(exchange, caller, record=record)
+        except HermesError as error:
+            record.failed(error)
+            record.write()
+            return record.refused(self._dialect.refusal(error))
+
+    async def _serve(self, exchange: Exchange, caller: Caller, *, record: Record) -> Answer:
+        limit = self._parts.settings.v1.max_body_bytes
+        body = await exchange.body(limit=limit, timeout_s=_BODY_S)
+        call = self._dialect.read(body, exchange.headers)
+        record.wanted = call.model
+        events = await self._events(call, caller, exchange=exchange, record=record)
+        return await self._answer(call, events, record=record)
+
+    async def _events(
+        self, call: WireCall, caller: Caller, *, exchange: Exchange, record: Record
+    ) -> AsyncGenerator[CallEvent, None]:
+        parts = self._parts
+        if call.model.startswith(AGENT):
+            check_model(caller, call.model)
+            return parts.turns.run(call, caller, headers=exchange.headers)
+        plan = allowed_plan(caller, call.model, await parts.planner.plan(ask_of(call)))
+        wish = Wish(
+            call_id=record.stamp.id,
+            request=_limited(call.request, caller),
+            purse=caller.purse(),
+            whole=not call.stream,
+            wait_s=parts.settings.v1.wait_s,
+            remembers=self._remembers(caller, exchange),
+        )
+        return parts.calls.run(wish, plan, receipt=record.receipt)
+
+    def _remembers(self, caller: Caller, exchange: Exchange) -> bool:
+        """Whether the answer may be one from memory: as the call says, else as the settings do."""
+        if caller.key is None:
+            return False
+        said = exchange.headers.get("x-hermes-cache")
+        return self._parts.settings.cache.v1 if said is None else said.lower() in {"on", "true"}
+
+    async def _answer(
+        self, call: WireCall, events: AsyncGenerator[CallEvent, None], *, record: Record
+    ) -> Answer:
+        has_begun = False
+        try:
+            first = await _next(events, record)
+            has_begun = call.stream
+            while not call.stream and not isinstance(first, Answered):
+                first = await _next(events, record)
+        finally:
+            if not has_begun:
+                await events.aclose()
+        if not call.stream and isinstance(first, Answered):
+            record.write()
+            body = self._dialect.whole(call, first, stamp=record.stamp)
+            return HttpResponse(body=body, headers=headers_of(call, record, answer=first))
+        writer = self._dialect.stream(call, stamp=record.stamp)
+        return EventStream(
+            _frames(first, events, writer=writer, record=record),
+            keep_alive_s=_KEEP_ALIVE_S,
+            headers=headers_of(call, record),
+        )
+
+
+def new_record(parts: V1Parts, caller: Caller) -> Record:
+    """Begin the story of one call."""
+    stamp = Stamp(parts.make_id("v"), parts.clock.now())
+    return Record(stamp, caller, ledger=parts.ledger, clock=parts.clock)
+
+
+def handler_of(dialect: Dialect, parts: V1Parts) -> Handler:
+    """Return the handler of one wire."""
+    return WireEndpoint(dialect, parts).post
+
+
+def ask_of(call: WireCall) -> Ask:
+    """Return what routing has to know of a call."""
+    request = call.request
+    last = next((m for m in reversed(request.messages) if m.role == "user"), None)
+    return Ask(
+        prompt="" if last is None else last.text,
+        model=call.model,
+        tools=bool(request.tools),
+        images=any(isinstance(p, ImagePart) for m in request.messages for p in m.parts),
+    )
+
+
+def allowed_plan(caller: Caller, wanted: str, plan: Plan) -> Plan:
+    """Return the plan with the candidates that the caller's key allows."""
+    if caller.may_use(wanted):
+        return plan
+    kept = tuple(
+        one
+        for one in plan.candidates
+        if caller.may_use(one.model, one.provider, f"{one.provider}:{one.model}")
+    )
+    if not kept:
+        check_model(caller, wanted)
+        raise Forbidden(f"This key may not use {wanted[:80]!r}.")
+    return msgspec.structs.replace(plan, candidates=kept)
+
+
+def _limited(request: ModelRequest, caller: Caller) -> ModelRequest:
+    most = None if caller.key is None else caller.key.max_output_tokens
+    if most is None:
+        return request
+    wanted = request.max_output_tokens
+    return msgspec.structs.replace(
+        request, max_output_tokens=most if wanted is None else min(wanted, most)
+    )
+
+
+def headers_of(call: WireCall, record: Record, *, answer: Answered | None = None) -> dict[str, str]:
+    """Return the headers of an answer: its id, and what had no effect."""
+    headers = {"x-request-id": record.stamp.id, "request-id": record.stamp.id}
+    if call.ignored:
+        headers["x-hermes-ignored"] = ", ".join(call.ignored)[:500]
+    if answer is not None:
+        candidate = answer.candidate
+        headers["x-hermes-model"] = f"{candidate.provider}:{candidate.model}"[:200]
+        if answer.cached_from is not None:
+            headers["x-hermes-cached-from"] = answer.cached_from
+    return headers
+
+
+async def _next(events: AsyncGenerator[CallEvent, None], record: Record) -> Piece | Answered:
+    """Return the next thing that a caller sees."""
+    while True:
+        event = await anext(events, None)
+        if event is None:
+            raise StreamTruncated("the call ended without an answer")
+        record.hear(event)
+        if not isinstance(event, Trying | Failed):
+            return event
+
+
+async def _frames(
+    first: Piece | Answered,
+    events: AsyncGenerator[CallEvent, None],
+    *,
+    writer: StreamWriter,
+    record: Record,
+) -> AsyncGenerator[bytes, None]:
+    try:
+        async with aclosing(events):
+            event = first
+            while not isinstance(event, Answered):
+                yield writer.feed(event)
+                event = await _next(events, record)
+            record.write()
+            yield writer.end(event)
+    except HermesError as error:
+        record.failed(error)
+        yield writer.failed(error)
+    finally:
+        record.write()

@@ -1,0 +1,52 @@
+"""About how many tokens a request is, where nobody has counted them yet; pure.
+
+Every character that would be sent counts, pictures at a flat rate: their bytes say nothing of what
+a model makes of them.
+"""
+
+from collections.abc import Iterator
+
+from hermes.message.parts import (
+    AudioPart,
+    FilePart,
+    ImagePart,
+    Part,
+    ReasoningPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from hermes.ports.pricing import estimated
+from hermes.ports.provider import ModelRequest
+
+# What a picture of about a megapixel takes.
+_IMAGE_TOKENS = 1_500
+
+
+def input_tokens(request: ModelRequest) -> int:
+    """Return an estimate of the tokens of everything that would be sent; at least 1."""
+    parts = [part for message in request.messages for part in message.parts]
+    images = sum(isinstance(part, ImagePart) for part in parts)
+    chars = sum(_lengths(request)) + sum(map(_length, parts))
+    return max(1, estimated(chars) + images * _IMAGE_TOKENS)
+
+
+def _lengths(request: ModelRequest) -> Iterator[int]:
+    yield from map(len, request.system)
+    for tool in request.tools:
+        yield len(tool.name) + len(tool.description) + len(bytes(tool.parameters))
+    if request.schema is not None:
+        yield len(bytes(request.schema.schema))
+
+
+def _length(part: Part) -> int:
+    if isinstance(part, ImagePart | FilePart):
+        return 0
+    if isinstance(part, AudioPart):
+        return len(part.transcript or "")
+    if isinstance(part, ToolCallPart):
+        return len(part.name) + len(part.arguments)
+    if isinstance(part, ToolResultPart):
+        return len(part.text)
+    if isinstance(part, ReasoningPart):
+        return len(part.text) + len(part.signature or "") + len(part.sealed or "")
+    return len(part.text)

@@ -1,0 +1,117 @@
+"""Keys of the callers of `/v1`, by the hash of their secret; every request of theirs asks here."""
+
+from typing import Any
+
+import msgspec
+
+from hermes.message.ids import MakeId
+from hermes.ports.keys import CallerKey
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.engine import Engine, encode
+from hermes.store.sqlite.newcomers import find_or_add_person
+from hermes.store.sqlite.queries import load
+
+_SQL = load("keys")
+_PLATFORM = "v1"
+_FOUND_KEPT = 10_000
+_decode_models = msgspec.json.Decoder(tuple[str, ...]).decode
+
+
+class SqliteKeys:
+    """Fits `ports.store.KeyStore`."""
+
+    def __init__(self, engine: Engine, *, make_id: MakeId) -> None:
+        self._engine = engine
+        self._make_id = make_id
+        # What `find` found. This class and an erasure write keys, and every write clears it.
+        self._found: dict[bytes, CallerKey] = {}
+
+    async def add(self, key: CallerKey, *, digest: bytes, user: str) -> CallerKey:
+        """Keep a new key for the person behind `user` (made if unknown); returns it with them."""
+
+        def unit(db: Database) -> CallerKey:
+            person_id = find_or_add_person(
+                db,
+                _PLATFORM,
+                user,
+                sealer=self._engine.sealer,
+                make_id=self._make_id,
+                at=key.created_at,
+            )
+            kept = msgspec.structs.replace(key, user=user, person_id=person_id)
+            db.execute(_SQL["add"], (digest, *_columns(kept)))
+            return kept
+
+        return await self._engine.writer.run("add_key", unit, after=self._forget)
+
+    def find(self, digest: bytes) -> CallerKey | None:
+        """Return the key with this hash, revoked or expired ones too; answered from memory."""
+        found = self._found.get(digest)
+        if found is not None:
+            return found
+        row = self._engine.reader.row(_SQL["find"], (digest,))
+        if row is None:
+            return None
+        if len(self._found) >= _FOUND_KEPT:
+            self._found.clear()
+        self._found[digest] = key = _key(row)
+        return key
+
+    def list(self) -> tuple[CallerKey, ...]:
+        """Return every key, the newest first."""
+        return tuple(_key(row) for row in self._engine.reader.rows(_SQL["list"]))
+
+    async def revoke(self, key_id: str, *, at: float) -> bool:
+        """End a key; false when there is none of this id that is not revoked already."""
+
+        def unit(db: Database) -> bool:
+            db.execute(_SQL["revoke"], (key_id, at))
+            return db.changes() == 1
+
+        return await self._engine.writer.run("revoke_key", unit, after=self._forget)
+
+    def forget(self) -> None:
+        """Read every key again: somebody else has changed them."""
+        self._found.clear()
+
+    def _forget(self, _result: object) -> None:
+        self.forget()
+
+
+# Any: SQLite's values, in the order of the columns that `find` and `list` name.
+def _columns(key: CallerKey) -> tuple[Any, ...]:
+    return (
+        key.id,
+        key.label,
+        key.user,
+        key.person_id,
+        key.hint,
+        key.created_at,
+        encode(key.models).decode(),
+        key.budget_usd,
+        key.budget_period,
+        key.budget_tokens,
+        key.requests_per_minute,
+        key.max_output_tokens,
+        key.expires_at,
+        key.revoked_at,
+    )
+
+
+def _key(row: tuple[Any, ...]) -> CallerKey:
+    return CallerKey(
+        id=row[0],
+        label=row[1],
+        user=row[2],
+        person_id=row[3],
+        hint=row[4],
+        created_at=row[5],
+        models=_decode_models(row[6]),
+        budget_usd=row[7],
+        budget_period=row[8],
+        budget_tokens=row[9],
+        requests_per_minute=row[10],
+        max_output_tokens=row[11],
+        expires_at=row[12],
+        revoked_at=row[13],
+    )

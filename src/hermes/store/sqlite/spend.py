@@ -1,0 +1,125 @@
+"""The ledger of model calls: one row per day, person, agent, channel, key and model.
+
+Every total that a budget asks for is a few rows: a person's and a key's along the ledger's own
+keys, an agent's and the platform's from the sums per day that are written beside it.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from hermes.ports.records import Event
+from hermes.ports.spend import (
+    CallLine,
+    CostBy,
+    CostRow,
+    KillSwitch,
+    Meter,
+    Spent,
+    Whose,
+)
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.engine import Engine, encode
+from hermes.store.sqlite.queries import load
+
+_SQL = load("spend")
+_TOTALS: dict[Whose, str] = {
+    "person": _SQL["person_total"],
+    "agent": _SQL["agent_total"],
+    "key": _SQL["key_total"],
+    "platform": _SQL["platform_total"],
+}
+# Sorts after everything that a day can go on with.
+_LAST = "~"
+_decode_switch = msgspec.json.Decoder(KillSwitch).decode
+
+
+def add_spent(db: Database, spent: Sequence[Spent]) -> None:
+    """Add calls to the ledger, inside a unit."""
+    for call in spent:
+        account, usage = call.account, call.usage
+        db.execute(
+            _SQL["add"],
+            (
+                call.day,
+                account.person_id,
+                account.agent,
+                account.channel,
+                account.key,
+                call.model,
+                call.is_cached,
+                usage.tokens_in,
+                usage.tokens_out,
+                usage.cached_in,
+                usage.reasoning_out,
+                usage.cost_usd,
+                usage.unpriced,
+                call.assumed_usd,
+            ),
+        )
+        tokens = usage.tokens_in + usage.tokens_out
+        usd = usage.cost_usd + call.assumed_usd
+        db.execute(_SQL["add_to_day"], (call.day, account.agent, tokens, usd))
+
+
+class SqliteSpend:
+    """Fits `ports.store.SpendStore`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        # Every call asks for it. Only this class writes it, and every write clears it.
+        self._switch: KillSwitch | None = None
+
+    async def add(self, spent: Sequence[Spent], *, lines: Sequence[CallLine] = ()) -> None:
+        """Write calls that belong to no turn, and what `why` can tell of them, in one unit."""
+
+        def unit(db: Database) -> None:
+            add_spent(db, spent)
+            for line in lines:
+                self._engine.add_events(db, line.id, (Event("call", line.at, line.data),))
+
+        await self._engine.writer.run("add_spend", unit)
+
+    def total(self, meter: Meter) -> float:
+        """Return where the ledger says that a meter stands."""
+        days = (meter.period, meter.period + _LAST)
+        bindings = days if meter.whose == "platform" else (*days, meter.name)
+        tokens, usd = self._engine.reader.rows(_TOTALS[meter.whose], bindings)[0]
+        return float(tokens if meter.unit == "tokens" else usd)
+
+    def report(self, by: CostBy, *, first_day: str, last_day: str) -> tuple[CostRow, ...]:
+        """Return what was spent on those days, the most expensive first."""
+        rows = self._engine.reader.rows(_SQL["report"], (by, first_day, last_day))
+        return tuple(
+            CostRow(
+                name=row[0],
+                calls=row[1],
+                cached_calls=row[2],
+                tokens_in=row[3],
+                tokens_out=row[4],
+                cached_in=row[5],
+                reasoning_out=row[6],
+                cost_usd=row[7],
+                unpriced_tokens=row[8],
+                assumed_usd=row[9],
+            )
+            for row in rows
+        )
+
+    def kill_switch(self) -> KillSwitch:
+        """Return how the kill switch stands."""
+        if self._switch is None:
+            row = self._engine.reader.row(_SQL["kill_switch"])
+            self._switch = KillSwitch(is_on=False) if row is None else _decode_switch(row[0])
+        return self._switch
+
+    async def set_kill_switch(self, switch: KillSwitch) -> None:
+        """Turn the kill switch on or off."""
+
+        def unit(db: Database) -> None:
+            db.execute(_SQL["set_kill_switch"], (encode(switch),))
+
+        await self._engine.writer.run("set_kill_switch", unit, after=self._forget)
+
+    def _forget(self, _result: object) -> None:
+        self._switch = None

@@ -1,0 +1,45 @@
+"""A loopback model service that speaks every HTTP dialect strictly, and fails in one named way.
+
+It tells the dialect by the path, holds each request against the dialect's strict shape, and then
+lets the fault answer. Without a fault it gives the good answer. Every request is kept, and what no
+real service would have taken is in `complaints`.
+"""
+
+import asyncio
+
+from hermes.testing.faulty_upstream_answers import Dialect
+from hermes.testing.faulty_upstream_faults import FAULTS, REFUSED, Scene, none
+from hermes.testing.faulty_upstream_requests import NotAsked, answer_to, key_of
+from hermes.testing.scripted_http import Out, Received, ScriptedHttp, Sleep
+
+_WITHOUT_VERSION: frozenset[Dialect] = frozenset({"anthropic", "gemini", "ollama"})
+
+
+class FaultyUpstream(ScriptedHttp):
+    """The server; inside a test it is used as `async with FaultyUpstream("no_end") as upstream`."""
+
+    def __init__(self, fault: str | None = None, *, sleep: Sleep = asyncio.sleep) -> None:
+        super().__init__(self._answer)
+        self._is_refusing = fault == REFUSED
+        self._fault = none if fault is None or self._is_refusing else FAULTS[fault]
+        self._sleep = sleep
+        self.complaints: list[str] = []
+
+    def base_url(self, dialect: Dialect) -> str:
+        """Return the address to configure as `base_url` of a provider that speaks `dialect`."""
+        return self.origin if dialect in _WITHOUT_VERSION else f"{self.origin}/v1"
+
+    async def __aenter__(self) -> "FaultyUpstream":
+        await super().__aenter__()
+        if self._is_refusing:
+            self.stop_listening()
+        return self
+
+    async def _answer(self, received: Received, out: Out) -> None:
+        try:
+            answer = answer_to(received)
+        except NotAsked as error:
+            self.complaints.append(str(error))
+            out.whole(400, b"")
+            return
+        await self._fault(Scene(out, answer, key_of(received), self._sleep))

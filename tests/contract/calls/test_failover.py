@@ -1,0 +1,159 @@
+"""Walking the plan: who is tried after which failure, and what the listener sees of it."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from hermes.errors import (
+    Overloaded,
+    ProviderRejected,
+    ProviderTimeout,
+    ProviderUnavailable,
+    StreamTruncated,
+)
+from hermes.message.parts import text_of
+from hermes.ports.provider import TextDelta
+from hermes.testing.model_script import ScriptedTurn
+from tests.contract.calls.rig import Story, model, open_calls, until_called
+
+
+def broken(**turn: object) -> list[ScriptedTurn]:
+    return [ScriptedTurn(**turn)]  # type: ignore[arg-type]
+
+
+@pytest.mark.req("A23", "P5")
+@pytest.mark.parametrize(
+    "turn",
+    [
+        {"fault": "status", "status": 503},
+        {"fault": "status", "status": 429},
+        {"fault": "status", "status": 429, "retry_after": 600.0},
+        {"fault": "status", "status": 404},
+        {"fault": "cut"},
+        {"fault": "truncate"},
+        {"text": ""},
+    ],
+    ids=["503", "429", "429 for too long", "404", "cut", "truncated", "empty"],
+)
+async def test_before_the_first_output_any_failure_moves_on(
+    tmp_path: Path, turn: dict[str, object]
+) -> None:
+    one, two = model("one", broken(**turn)), model("two")
+    async with open_calls(tmp_path, one, two) as rig:
+        story = await rig.call("hello", "one", "two", wait_s=5.0)
+
+    assert story.kinds == ["Trying", "Failed", "Trying", "TextDelta", "Answered"]
+    assert story.answer.candidate.provider == "two"
+    assert text_of(story.answer.end.parts) == "#1 hello"
+    assert story.spent[-1].model == "two:two-1"
+
+
+@pytest.mark.req("A23")
+async def test_a_hang_before_the_first_output_moves_on_in_time(tmp_path: Path) -> None:
+    one, two = model("one", broken(fault="hang")), model("two")
+    quick = {"TURNS__OUTPUT_TIMEOUT_S": "0.05"}
+    async with open_calls(tmp_path, one, two, settings=quick) as rig:
+        story = await rig.call("hello", "one", "two")
+
+    assert story.kinds == ["Trying", "Failed", "Trying", "TextDelta", "Answered"]
+    assert one.cancelled == 1
+
+
+@pytest.mark.req("A23", "P5")
+async def test_after_the_first_output_the_failure_is_final(tmp_path: Path) -> None:
+    one = model("one", broken(text="half an answer", deltas=2, fault="truncate", after=1))
+    two = model("two")
+    story = Story()
+    async with open_calls(tmp_path, one, two) as rig:
+        with pytest.raises(StreamTruncated):
+            await rig.call("hello", "one", "two", story=story)
+
+    assert story.kinds == ["Trying", "TextDelta"]
+    assert two.calls == []
+    # What was written before it broke off is on the bill, as far as it can be told.
+    assert [(spent.model, spent.usage.tokens_out) for spent in story.spent] == [("one:one-1", 2)]
+
+
+@pytest.mark.req("P5")
+async def test_where_configured_the_next_candidate_goes_on_with_the_same_answer(
+    tmp_path: Path,
+) -> None:
+    one = model("one", broken(text="Once upon a time", deltas=2, fault="truncate", after=1))
+    two = model("two", [ScriptedTurn(text="n a time", deltas=2)])
+    going_on = {"ROUTING__CONTINUE_ON_FAILURE": "true"}
+    async with open_calls(tmp_path, one, two, settings=going_on) as rig:
+        story = await rig.call("tell", "one", "two")
+
+    shown = "".join(event.text for event in story.events if isinstance(event, TextDelta))
+    assert shown == "Once upon a time"
+    assert text_of(story.answer.end.parts) == shown
+    asked = two.calls[0].request.messages
+    assert [message.role for message in asked] == ["user", "assistant", "user"]
+    assert asked[1].text == "Once upo"
+
+
+@pytest.mark.req("A23")
+async def test_a_request_that_everybody_would_refuse_does_not_burn_the_chain(
+    tmp_path: Path,
+) -> None:
+    def refuse(*_: object) -> ScriptedTurn:
+        raise ProviderRejected("messages: must not be empty", everywhere=True)
+
+    one, two = model("one", refuse), model("two")
+    async with open_calls(tmp_path, one, two) as rig:
+        with pytest.raises(ProviderRejected, match="must not be empty"):
+            await rig.call("hello", "one", "two")
+
+    assert two.calls == []
+
+
+@pytest.mark.req("A23")
+async def test_a_short_wait_is_waited_for(tmp_path: Path) -> None:
+    one = model("one", broken(fault="status", status=429, retry_after=0.01))
+    two = model("two")
+    async with open_calls(tmp_path, one, two) as rig:
+        story = await rig.call("hello", "one", "two", wait_s=1.0)
+
+    assert story.answer.candidate.provider == "one"
+    assert len(one.calls) == 2
+    assert two.calls == []
+
+
+@pytest.mark.req("A23")
+async def test_when_all_fail_the_error_is_the_last_cause(tmp_path: Path) -> None:
+    one = model("one", broken(fault="status", status=500))
+    two = model("two", broken(fault="status", status=529))
+    story = Story()
+    async with open_calls(tmp_path, one, two) as rig:
+        with pytest.raises(ProviderUnavailable, match="529"):
+            await rig.call("hello", "one", "two", story=story)
+
+    assert story.kinds == ["Trying", "Failed", "Trying"]
+    assert story.spent == ()
+
+
+@pytest.mark.req("A21")
+async def test_a_call_that_finds_no_place_is_told_so_and_tries_nobody_else(tmp_path: Path) -> None:
+    one = model("one", broken(text="x", fault="hang", after=1))
+    two = model("two")
+    full = {"TURNS__MAX_CONCURRENT_CALLS": "1", "TURNS__CALL_WAIT_S": "0.02"}
+    async with open_calls(tmp_path, one, two, settings=full) as rig:
+        task = asyncio.create_task(rig.call("hold", "one"))
+        await until_called(one)
+        with pytest.raises(Overloaded):
+            await rig.call("hello", "two", "one")
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        story = await rig.call("hello", "two")
+
+    assert story.answer.candidate.provider == "two"
+
+
+@pytest.mark.req("A23")
+async def test_silence_in_the_middle_of_an_answer_ends_it(tmp_path: Path) -> None:
+    one = model("one", broken(text="half of it", deltas=2, fault="hang", after=1))
+    quick = {"TURNS__OUTPUT_TIMEOUT_S": "0.05"}
+    async with open_calls(tmp_path, one, settings=quick) as rig:
+        with pytest.raises(ProviderTimeout):
+            await rig.call("hello", "one")

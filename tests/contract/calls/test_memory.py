@@ -1,0 +1,130 @@
+"""Answers given again: to the same person, for exactly the same call, and to nobody else."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hermes.calls.budgets import Purse
+from hermes.message.chat import ChatMessage, user_text
+from hermes.message.parts import ImagePart, Media, TextPart, text_of
+from hermes.ports.keys import CallerKey
+from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSpec
+from hermes.ports.spend import Account
+from hermes.routing.plan import Candidate
+from hermes.testing.model_script import ScriptedTurn
+from tests.contract.calls.rig import CallRig, ask, model, open_calls, purse_for
+
+NAMES = ("one", "two")
+
+
+async def person(rig: CallRig, name: str) -> str:
+    """Return a person of this name, made by the store."""
+    key = CallerKey(
+        id=f"k_{name}", label="", user=name, person_id="", hint="", created_at=rig.clock.now()
+    )
+    return (await rig.store.keys.add(key, digest=name.encode(), user=name)).person_id
+
+
+@pytest.mark.req("A24", "J22")
+async def test_the_same_question_gets_the_same_answer_and_is_not_paid_again(
+    tmp_path: Path,
+) -> None:
+    one = model("one")
+    async with open_calls(tmp_path, one) as rig:
+        ann = purse_for(await person(rig, "ann"))
+        first = await rig.call("hello", "one", purse=ann, remembers=True)
+        again = await rig.call("hello", "one", purse=ann, remembers=True)
+
+        assert len(one.calls) == 1
+        assert text_of(again.answer.end.parts) == text_of(first.answer.end.parts)
+        assert again.answer.cached_from is not None
+        assert again.kinds == ["Trying", "Answered"]
+        assert [(one.is_cached, one.usage.tokens_in) for one in again.spent] == [(True, 0)]
+        assert rig.layer.memory.hits == 1
+
+        rig.clock.advance(3601)
+        late = await rig.call("hello", "one", purse=ann, remembers=True)
+        assert late.answer.cached_from is None
+
+
+@pytest.mark.req("A24", "J22")
+async def test_ten_thousand_people_with_a_canary_each_never_see_anothers(tmp_path: Path) -> None:
+    one = model("one", lambda seen, number: _canary(number))
+    async with open_calls(tmp_path, one, settings={"CACHE__MAX_ANSWERS": "20000"}) as rig:
+        people = [await person(rig, f"user{n}") for n in range(100)]
+        told: dict[tuple[str, str], str] = {}
+        for number in range(100):
+            for who in people:
+                purse = _purse(who, f"agent{number}")
+                story = await rig.call("my canary?", "one", purse=purse, remembers=True)
+                told[who, purse.account.agent] = text_of(story.answer.end.parts)
+        assert len(set(told.values())) == 10_000
+
+        for (who, agent), canary in told.items():
+            found = rig.layer.memory.find(
+                Account(person_id=who, agent=agent, channel="rest"),
+                Candidate("one", "one-1", "test"),
+                one.calls[0].request,
+            )
+            assert found is not None
+            assert text_of(found.end.parts) == canary
+
+
+@pytest.mark.req("A24")
+async def test_whatever_went_to_the_model_is_part_of_the_key(tmp_path: Path) -> None:
+    base = ask("hello")
+    schema = OutputSchema(name="s", schema=msgspec.Raw(b'{"type":"string"}'))
+    others = [
+        ask("hello "),
+        ask("hello", system=("be kind",)),
+        ask("hello", system=("be", "kind")),
+        ask("hello", temperature=0.0),
+        ask("hello", temperature=0.1),
+        ask("hello", top_p=0.1),
+        ask("hello", stop=("x",)),
+        ask("hello", max_output_tokens=1),
+        ask("hello", reasoning="low"),
+        ask("hello", reasoning=1024),
+        ask("hello", schema=schema),
+        ask("hello", tool_choice=ToolChoice("none")),
+        ModelRequest(model="", messages=(user_text("hel"), user_text("lo"))),
+        ModelRequest(model="", messages=(ChatMessage("assistant", (TextPart("hello"),)),)),
+        ModelRequest(model="", messages=(ChatMessage("user", (TextPart("hel"), TextPart("lo"))),)),
+    ]
+    async with open_calls(tmp_path, model("one")) as rig:
+        account = Account(person_id=await person(rig, "ann"), agent="main")
+        memory = rig.layer.memory
+        digests = {
+            memory.digest(account, Candidate(name, f"{name}-1", "test"), request)
+            for request in (base, *others)
+            for name in NAMES
+        }
+
+        assert len(digests) == 2 * (len(others) + 1)
+
+
+@pytest.mark.req("A24")
+async def test_calls_with_tools_or_pictures_are_not_remembered(tmp_path: Path) -> None:
+    tool = ToolSpec("look", "looks", msgspec.Raw(b'{"type":"object"}'))
+    picture = ImagePart(Media(mime="image/png", url="https://pictures.example.com/1.png"))
+    one = model("one")
+    async with open_calls(tmp_path, one) as rig:
+        ann = purse_for(await person(rig, "ann"))
+        for request in (
+            ask("hello", tools=(tool,)),
+            ModelRequest(model="", messages=(ChatMessage("user", (TextPart("see"), picture)),)),
+        ):
+            for _ in range(2):
+                story = await rig.call(request, "one", purse=ann, remembers=True)
+                assert story.answer.cached_from is None
+
+    assert len(one.calls) == 4
+
+
+def _canary(number: int) -> ScriptedTurn:
+    return ScriptedTurn(text=f"canary {number}")
+
+
+def _purse(person_id: str, agent: str) -> Purse:
+    return Purse(account=Account(person_id=person_id, agent=agent, channel="rest"))

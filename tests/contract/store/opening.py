@@ -1,0 +1,28 @@
+"""Opening the store for a test, and again after it was closed."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from hermes.message.ids import make_id
+from hermes.ports.clock import ManualClock
+from hermes.store.sqlite.seal import make_store_keys
+from hermes.store.sqlite.store import SqliteStore, StoreOptions
+
+KEYS = make_store_keys()
+
+
+@asynccontextmanager
+async def opened(folder: Path) -> AsyncIterator[SqliteStore]:
+    """Open the store of a folder, and close it after use."""
+    store = SqliteStore(
+        folder / "hermes.db",
+        key_file=KEYS,
+        clock=ManualClock(),
+        make_id=make_id,
+        options=StoreOptions(synchronous="NORMAL"),
+    )
+    try:
+        yield store
+    finally:
+        await store.close()

@@ -1,0 +1,105 @@
+"""Keys, the kill switch and costs as an operator meets them: the real gateway, the real commands."""
+
+import asyncio
+import json
+import signal
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.system.live import Live, environment, live_gateway, model_server, with_model
+
+HELLO = {"model": "auto", "messages": [{"role": "user", "content": "hello"}]}
+
+
+@pytest.fixture
+async def live(tmp_path: Path) -> AsyncIterator[Live]:
+    async with model_server() as url, live_gateway(tmp_path / "home", with_model(url)) as running:
+        yield running
+
+
+async def hermes(home: Path, *arguments: str, code: int = 0) -> str:
+    """Run a command; returns what it printed, on standard error when it is to fail."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "hermes", *arguments, env=environment(home), stdout=PIPE, stderr=PIPE
+    )
+    out, err = await asyncio.wait_for(process.communicate(), 30)
+    assert process.returncode == code, err.decode()
+    return (err if code else out).decode()
+
+
+async def call(live: Live, key: str) -> aiohttp.ClientResponse:
+    """Call /v1 with a key; returns the answer, read."""
+    headers = {"authorization": f"Bearer {key}"}
+    async with (
+        aiohttp.ClientSession(live.url) as session,
+        session.post("/v1/chat/completions", json=HELLO, headers=headers) as answer,
+    ):
+        await answer.read()
+        return answer
+
+
+async def used_key(home: Path) -> dict[str, object]:
+    """Return the one key of the list once the ledger, which may lag, tells what it used."""
+    async with asyncio.timeout(30):
+        while True:
+            (key,) = json.loads(await hermes(home, "keys", "list", "--json"))["keys"]
+            if key["used_tokens"]:
+                return dict(key)
+
+
+@pytest.mark.req("A20", "A22", "J20", "J21")
+async def test_a_key_works_from_its_making_to_its_end_and_what_it_took_is_told(live: Live) -> None:
+    key = (await hermes(live.home, "keys", "create", "--user", "ann", "--budget", "5/day")).strip()
+
+    good = await call(live, key)
+    used = await used_key(live.home)
+    told = await hermes(live.home, "why", good.headers["x-request-id"])
+    costs = json.loads(await hermes(live.home, "costs", "--by", "key", "--json"))["rows"]
+    await hermes(live.home, "keys", "revoke", str(used["id"]))
+    ended = await call(live, key)
+
+    assert (good.status, ended.status) == (200, 401)
+    assert [(row["name"], row["label"], row["calls"]) for row in costs] == [(used["id"], "ann", 1)]
+    assert told.startswith("Answered after ")
+    assert f"key {used['id']} (user ann, ends in {key[-4:]})" in told
+    assert "asked for  auto" in told
+
+
+@pytest.mark.req("A22")
+async def test_a_budget_of_nothing_refuses_whatever_costs(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with model_server() as url:
+        variables = with_model(url) | {"HERMES_PROVIDERS__OPENAI__PRICE_IN_PER_MILLION": "1"}
+        async with live_gateway(home, variables) as live:
+            key = (await hermes(home, "keys", "create", "--user", "ann", "--budget", "0")).strip()
+
+            refused = await call(live, key)
+
+    assert refused.status == 429
+
+
+@pytest.mark.req("A22", "J20", "J21", "W7")
+async def test_the_kill_switch_stops_every_call_over_a_restart_until_it_is_released(
+    live: Live,
+) -> None:
+    home = live.home
+    key = (await hermes(home, "keys", "create", "--user", "ann")).strip()
+    await hermes(home, "kill-switch", "on", "--reason", "the bill")
+    by_key = await call(live, key)
+    async with aiohttp.ClientSession(headers=live.bearer) as http:
+        by_chat = await live.post(http, sender="ann", text="hello")
+    assert await live.stop(signal.SIGINT) == 0
+    async with model_server() as url, live_gateway(home, with_model(url)) as again:
+        after_restart = await call(again, key)
+        await hermes(home, "kill-switch", "off")
+        released = await call(again, key)
+
+    assert [by_key.status, after_restart.status, released.status] == [503, 503, 200]
+    assert by_chat["outcome"] == "failed"
+    assert "again" in str(by_chat)
+    assert '"kill_switch"' in live.said()

@@ -1,0 +1,105 @@
+"""Which 200s are read as an answer, by what they say they are."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from hermes.errors import ProviderTimeout, ProviderUnavailable, StreamTruncated
+from hermes.message.reply import Usage
+from hermes.net.client import HttpClient, HttpSettings
+from hermes.net.model_stream import Assembling, Endpoint, call_json, stream_model
+from hermes.net.sse_parser import SseParser
+from hermes.ports.provider import CallEnd, ModelEvent, TextDelta
+from hermes.testing.scripted_http import Out, Received, ScriptedHttp
+
+END = CallEnd((), "end", Usage(), "m")
+
+
+class Echo:
+    """Shows every payload; `.` ends the answer."""
+
+    done = ended = started = False
+
+    def feed(self, payload: bytes) -> Sequence[ModelEvent]:
+        if payload == b".":
+            self.done = self.ended = True
+            return ()
+        self.started = True
+        return (TextDelta(payload.decode()),)
+
+    def end(self) -> CallEnd:
+        if not self.ended:
+            raise StreamTruncated("m: no end")
+        return END
+
+
+async def hang(_received: Received, _out: Out) -> None:
+    await asyncio.Event().wait()
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[HttpClient]:
+    made = HttpClient(HttpSettings())
+    yield made
+    await made.close()
+
+
+async def prepare() -> tuple[bytes, Assembling]:
+    return b"{}", Echo()
+
+
+async def streamed(client: HttpClient, head: str, body: bytes) -> list[ModelEvent]:
+    async def answer(_received: Received, out: Out) -> None:
+        length = f"Content-Length: {len(body)}\r\n"
+        out.raw(f"HTTP/1.1 200 OK\r\n{head}{length}\r\n".encode() + body)
+
+    async with ScriptedHttp(answer) as server:
+        endpoint = Endpoint(provider="m", url=server.origin, headers={})
+        events = stream_model(client, endpoint, prepare=prepare, parser=SseParser())
+        return [event async for event in events]
+
+
+@pytest.mark.req("A23")
+@pytest.mark.parametrize(
+    "head",
+    [
+        "",
+        "Content-Type: text/event-stream\r\n",
+        "Content-Type: Text/Event-Stream; charset=utf-8\r\n",
+        "Content-Type: text/plain\r\n",
+        "Content-Type: text/event-stream\r\nContent-Encoding: identity\r\n",
+    ],
+)
+async def test_a_stream_is_read_when_nothing_speaks_against_it(client, head):
+    assert await streamed(client, head, b"data: hi\n\ndata: .\n\n") == [TextDelta("hi"), END]
+
+
+@pytest.mark.req("A23")
+@pytest.mark.parametrize(
+    ("head", "body", "words"),
+    [
+        (
+            "Content-Type: text/html\r\n",
+            b"<html>",
+            "200 with text/html, expected text/event-stream",
+        ),
+        ("Content-Type: application/json\r\n", b'{"choices":[]}', "200 with application/json"),
+        ("Content-Type: application/json\r\n", b'{"error":"out of cheese"}', "out of cheese"),
+        ("Content-Type: application/problem+json\r\n", b'{"detail":"no cheese"}', "no cheese"),
+        ("Content-Encoding: zstd-of-a-kind\r\n", b"????", "encoding zstd-of-a-kind"),
+    ],
+)
+async def test_a_200_of_another_kind_is_said_to_be_that(client, head, body, words):
+    with pytest.raises(ProviderUnavailable, match=r"^m: ") as caught:
+        await streamed(client, head, body)
+
+    assert words in str(caught.value)
+
+
+@pytest.mark.req("A23")
+async def test_a_whole_answer_that_does_not_come_is_a_timeout(client):
+    async with ScriptedHttp(hang) as server:
+        endpoint = Endpoint(provider="m", url=server.origin, headers={})
+        with pytest.raises(ProviderTimeout, match=r"^m: .*within 0.05 s"):
+            await call_json(client, endpoint, body=b"{}", timeout_s=0.05, limit=10)

@@ -1,0 +1,118 @@
+"""What a refusal means for the next candidate, and what a 200 means that is no answer."""
+
+import msgspec
+import pytest
+
+from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable
+from hermes.net.service_failure import failure, reported, retry_after, unusable
+
+
+def said(message: str, **fields: object) -> bytes:
+    return msgspec.json.encode({"error": {"message": message, **fields}})
+
+
+def rejected(status: int, body: bytes) -> ProviderRejected:
+    error = failure("m", status, headers={}, body=body, secret=None)
+    assert isinstance(error, ProviderRejected)
+    return error
+
+
+@pytest.mark.req("A23", "P5")
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, said("messages: roles must alternate", type="invalid_request_error")),
+        (400, said("Invalid type for 'messages[0].content': expected a string, got a number.")),
+        (
+            400,
+            said("`tool_use` ids were found without `tool_result` blocks", code=None, param=None),
+        ),
+        (400, b'{"error":"messages must not be empty"}'),
+        (413, said("the request is enormous")),
+        (422, b'{"detail":"body.messages: field required"}'),
+    ],
+)
+def test_what_every_service_would_refuse_is_told_apart(status, body):
+    error = rejected(status, body)
+
+    assert (error.everywhere, error.status) == (True, status)
+
+
+@pytest.mark.req("A23", "P5")
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, said("no", code="context_length_exceeded")),
+        (400, said("no", param="model")),
+        (400, said("no", type="unsupported_value")),
+        (400, said("This model's maximum context length is 128000 tokens.")),
+        (400, said("prompt is too long: 210000 tokens > 200000 maximum")),
+        (400, said("Unknown parameter: 'reasoning'.")),
+        (400, said("top_k: Extra inputs are not permitted")),
+        (400, said("The response was filtered due to the content management policy.")),
+        (400, said("API key not valid. Please pass a valid API key.")),
+        (400, said("Your credit balance is too low to access the API.")),
+        (400, said("Invalid schema for response_format 'answer'")),
+        (400, said("User location is not served")),
+        (400, b"<html>400 Bad Request</html>"),
+        (400, b""),
+        (413, said("Request too large for model on tokens per minute")),
+        (401, said("messages: roles must alternate")),
+        (403, said("messages: roles must alternate")),
+        (404, said("messages: roles must alternate")),
+        (405, said("messages: roles must alternate")),
+        (308, said("messages: roles must alternate")),
+    ],
+)
+def test_what_is_the_services_own_matter_leaves_the_next_candidate_its_try(status, body):
+    error = rejected(status, body)
+
+    assert (error.everywhere, error.status) == (False, status)
+
+
+@pytest.mark.req("A23")
+def test_a_missing_model_says_what_to_do():
+    plain = rejected(404, said("no such model"))
+    pulled = failure("m", 404, headers={}, body=b"", secret=None, absent="pull it")
+
+    assert str(plain).endswith(
+        "no such model; check the name of the model and providers.m.base_url"
+    )
+    assert str(pulled).endswith("404: it gave no reason; pull it")
+
+
+@pytest.mark.req("A26")
+@pytest.mark.parametrize("wait", ["nan", "inf", "-inf", "1e999"])
+def test_a_wait_that_is_no_number_of_seconds_is_none(wait):
+    assert retry_after({"Retry-After": wait}) is None
+    assert retry_after({"Retry-After-Ms": wait, "Retry-After": "2"}) == 2.0
+
+
+@pytest.mark.req("A23")
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [
+        (said("slow down", code=429), ProviderUnavailable, 429),
+        (said("slow down", code="429"), ProviderUnavailable, None),
+        (said("roles must alternate", code=400), ProviderRejected, 400),
+        (said("down", code="server_error"), ProviderUnavailable, None),
+        (said("down", code=7), ProviderUnavailable, None),
+        (b'{"error":"down"}', ProviderUnavailable, None),
+    ],
+)
+def test_an_error_inside_a_200_is_as_good_as_the_status_it_names(body, kind, status):
+    error = reported("m", body, secret=None)
+
+    assert (type(error), error.status) == (kind, status)
+
+
+@pytest.mark.req("A23", "W35")
+def test_a_200_that_is_no_answer_says_what_it_is_or_what_it_says():
+    def met(body: bytes) -> ProviderError:
+        return unusable("m", body, found="text/html", expected="JSON", secret="hidden")
+
+    assert str(met(b"<html>")) == (
+        "m: the service answered 200 with text/html, expected JSON: check that providers.m.base_url"
+        " is the address of its API"
+    )
+    assert str(met(said("no hidden thing"))).endswith("inside its answer: no **** thing")
