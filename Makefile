@@ -19,7 +19,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --no-config --universal --python-versio
 	--generate-hashes --no-header --no-annotate --upgrade
 
 .PHONY: help setup setup-dev run test check check-lint check-format check-types check-imports \
-	check-sizes format torture bench coverage-map lock clean
+	check-sizes format torture bench bench-peers coverage-map lock clean
 
 help: ## print the targets
 	@printf 'Hermes: make TARGET\n\n'
@@ -66,8 +66,11 @@ torture: setup-dev ## kill -9 at every failpoint (SEEDS, KILLS, CUTS scale it; R
 	@$(BIN)/python -m tests.torture --seeds $(SEEDS) --kills $(KILLS) --cuts $(CUTS) \
 		--workers $(WORKERS) --minutes $(MINUTES) $(if $(RESUME),--resume) $(ARGS)
 
-bench: setup-dev ## measure beside the peers (ONLY=group runs one group)
+bench: setup-dev ## measure Hermes beside its targets (ONLY=group runs one group)
 	@$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY)) $(ARGS)
+
+bench-peers: setup-dev ## measure Hermes beside LiteLLM (installs it under build/, about 750 MB)
+	@$(BIN)/python -m bench --peers $(ARGS)
 
 coverage-map: setup-dev ## which requirement is proven by which test
 	@$(BIN)/python tools/coverage_map.py $(ARGS)

@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import bench.groups
+import bench.peers
 from bench.process import load_average
 from bench.registry import Group, Target, choose
 from bench.report import Progress, machine_lines, result_rows, table, write
@@ -19,6 +21,7 @@ _EXAMPLES = """examples:
   make bench                     every group
   make bench ONLY=turns          one group
   make bench ARGS=--check        exit code 1 when a number misses its target
+  make bench-peers               Hermes beside its peers, added to the numbers that are there
 """
 
 
@@ -26,7 +29,7 @@ def main() -> int:
     """Run what the command line asks for; returns the exit code."""
     options = _options()
     try:
-        groups = choose(options.only)
+        groups = choose(options.only, bench.peers if options.peers else bench.groups)
     except LookupError as problem:
         print(f"bench: {problem}", file=sys.stderr)
         return 2
@@ -37,6 +40,8 @@ def main() -> int:
     numbers["load_average_after"] = load_average()
     targets = {name: target for group in groups for name, target in group.targets.items()}
     _print(groups, numbers, targets=targets)
+    path = write(numbers, folder=Path.cwd(), keep=options.peers)
+    print(f"\nwritten to {path}")
     missed = [
         name
         for name, target in targets.items()
@@ -73,7 +78,6 @@ def _print(
         print(table(list(group.settings().items())))
     print()
     print(table(result_rows(numbers, targets), right=_NUMBERS))
-    print(f"\nwritten to {write(numbers, folder=Path.cwd())}")
 
 
 def _options() -> argparse.Namespace:
@@ -84,6 +88,7 @@ def _options() -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--only", action="append", default=[], help="a group; may be repeated")
+    parser.add_argument("--peers", action="store_true", help="the peers, not the groups")
     parser.add_argument("--check", action="store_true", help="fail when a target is missed")
     return parser.parse_args()
 

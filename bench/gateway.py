@@ -1,4 +1,4 @@
-"""A real `hermes up` on a fresh home in front of the scripted model server, both on loopback."""
+"""A real `hermes up` on a fresh home in front of a model server, both on loopback."""
 
 import os
 import re
@@ -20,13 +20,13 @@ _START_S = 60.0
 _STOP_S = 60.0
 _POLL_S = 0.002
 _TOKEN = re.compile(r"hermes_[A-Za-z0-9_-]{20,}")
-_ASK_READY = b"GET /readyz HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n"
 
 
 class Model(msgspec.Struct, frozen=True):
-    """The scripted model server."""
+    """A model server on loopback."""
 
     base_url: str
+    pid: int = 0
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,14 +43,25 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
 @contextmanager
 def model_server(*, delay_ms: float = 0) -> Iterator[Model]:
     """Run the scripted model in a process of its own."""
-    command = [sys.executable, "-m", "hermes.testing.model_server", "--delay-ms", str(delay_ms)]
-    command += ["--text", "Wear a warm coat, it is two degrees and windy."]
+    arguments = ["--delay-ms", str(delay_ms)]
+    arguments += ["--text", "Wear a warm coat, it is two degrees and windy."]
+    yield from _run_model("hermes.testing.model_server", *arguments)
+
+
+@contextmanager
+def upstream() -> Iterator[Model]:
+    """Run the model that costs least in a process of its own."""
+    yield from _run_model("bench.upstream")
+
+
+def _run_model(module: str, *arguments: str) -> Iterator[Model]:
+    command = [sys.executable, "-m", module, *arguments]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None
     try:
         told = msgspec.json.decode(process.stdout.readline())
-        yield Model(told["base_url"])
+        yield Model(told["base_url"], told["pid"])
     finally:
         process.stdin.close()
         process.wait(timeout=_STOP_S)
@@ -85,7 +96,7 @@ def gateway(
 def _run(
     model: Model, home: Path, *, settings: Mapping[str, str], launcher: str
 ) -> Iterator[Running]:
-    port = _free_port()
+    port = free_port()
     command = [sys.executable, "-m", launcher, "up", "--port", str(port)]
     with (home / "out.txt").open("wb") as out, (home / "log.txt").open("wb") as log:
         started = monotonic()
@@ -93,7 +104,7 @@ def _run(
             command, stdout=out, stderr=log, env=environment(model, home, **settings)
         )
         try:
-            cpu = _wait_ready(process, port, log=home / "log.txt")
+            cpu = wait_ready(process, port, path="/readyz", log=home / "log.txt")
             took = monotonic() - started
             yield Running(
                 pid=process.pid,
@@ -108,22 +119,30 @@ def _run(
             process.wait(timeout=_STOP_S)
 
 
-def _wait_ready(process: "subprocess.Popen[bytes]", port: int, *, log: Path) -> float:
-    """Return the CPU that the gateway had used when it first said that it is ready."""
-    deadline = monotonic() + _START_S
+def wait_ready(
+    process: "subprocess.Popen[bytes]",
+    port: int,
+    *,
+    path: str,
+    log: Path,
+    seconds: float = _START_S,
+) -> float:
+    """Return the CPU that a server had used when it first said that it is ready."""
+    deadline = monotonic() + seconds
     while monotonic() < deadline:
         if process.poll() is not None:
             break
-        if _is_ready(port):
+        if _is_ready(port, path):
             return cpu_s(process.pid)
         sleep(_POLL_S)
-    raise RuntimeError(f"the gateway did not become ready:\n{log.read_text()[-3000:]}")
+    raise RuntimeError(f"the server did not become ready:\n{log.read_text()[-3000:]}")
 
 
-def _is_ready(port: int) -> bool:
+def _is_ready(port: int, path: str) -> bool:
+    ask = f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n"
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
-            connection.sendall(_ASK_READY)
+            connection.sendall(ask.encode())
             return connection.recv(4096).startswith(b"HTTP/1.1 200")
     except OSError:
         return False
@@ -140,7 +159,8 @@ def _token(out: Path) -> str:
     raise RuntimeError(f"the gateway printed no API token:\n{out.read_text()[-3000:]}")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port of loopback that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

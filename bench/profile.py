@@ -1,4 +1,4 @@
-"""`python -m bench.profile`: where the gateway's CPU goes per turn, by part of the path.
+"""`python -m bench.profile`: where the gateway's CPU goes per turn or call, by part of the path.
 
 A developer's tool, no measurement: py-spy samples a gateway under load and every sample is given
 to the part that the innermost known frame belongs to. Waiting threads are left out.
@@ -11,18 +11,24 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import sleep
 
-from bench.gateway import Running, gateway, model_server
-from bench.load import Outcome, Plan, run
+from bench.calls import REQUEST, STREAM, counted_gateway
+from bench.gateway import Running, gateway, model_server, upstream
+from bench.load import Outcome, run
 from bench.process import load_average
 from bench.report import table
+from bench.turn_plan import TurnPlan
 
 _RATE_HZ = 500
 _ATTACH_S = 1.5
 _LONGEST_S = "300"
+_WARM_UP = 500
+_KINDS = {kind.name: kind for kind in (REQUEST, STREAM)}
+Send = Callable[[int], Outcome]
 # Innermost frame first; the first pattern that matches names the part.
 _PARTS = (
     ("waiting", r"Condition\.wait|_worker \(concurrent|Event\.wait"),
@@ -32,11 +38,17 @@ _PARTS = (
     ("store: reads beside the writer", r"Database\.(?:row|rows|one)|_read_view"),
     ("store: statements of the units", r"hermes/store/sqlite"),
     ("HTTP client (aiohttp)", r"aiohttp/|yarl/|multidict/"),
-    ("model call: our side", r"hermes/providers|hermes/net/client|hermes/net/sse_parser"),
+    (
+        "model call: our side",
+        r"hermes/providers|hermes/net/(?:client|sse_parser|model_stream|http_turn)",
+    ),
     ("HTTP server (uvicorn)", r"uvicorn/|starlette/"),
+    ("v1: read, write, record", r"hermes/server/v1"),
+    ("v1: events to the caller", r"hermes/net/sse\.py"),
     ("REST channel and door", r"hermes/server|hermes/channels|hermes/net/"),
     ("accept", r"hermes/inbox"),
-    ("turn: lanes, stages, journal", r"hermes/pipeline|hermes/routing|hermes/people"),
+    ("call: plan, walk, budgets", r"hermes/calls|hermes/routing"),
+    ("turn: lanes, stages, journal", r"hermes/pipeline|hermes/people"),
 )
 _LOOP = "event loop and the rest"
 
@@ -44,31 +56,48 @@ _LOOP = "event loop and the rest"
 def main() -> int:
     """Profile one run and print the shares."""
     options = _options()
-    with model_server() as model, gateway(model) as running:
-        _send(running, "warm", workers=options.workers, turns=500)
+    loaded = _calls if options.path in _KINDS else _turns
+    with loaded(options) as (pid, send):
+        send(_WARM_UP)
         with tempfile.TemporaryDirectory() as folder:
             raw = Path(folder) / "stacks.txt"
-            outcome = _record(running, raw, workers=options.workers, turns=options.turns)
+            outcome = _record(pid, raw, send=lambda: send(options.count))
             stacks = raw.read_text(encoding="utf-8")
     print(
-        f"{outcome.cpu_ms_per_turn:.2f} ms CPU per turn, {options.workers} at a time, under the "
-        f"profiler; load average {load_average():.1f}\n"
+        f"{outcome.cpu_ms_each:.2f} ms CPU per {options.path}, {options.workers} at a time, under "
+        f"the profiler; load average {load_average():.1f}\n"
     )
-    print(table(_shares(stacks, outcome.cpu_ms_per_turn), right=frozenset({1, 2})))
+    print(table(_shares(stacks, outcome.cpu_ms_each), right=frozenset({1, 2})))
     if options.frames:
         print()
         print(table(_frames(stacks, options.frames), right=frozenset({1})))
     return 0
 
 
-def _record(running: Running, raw: Path, *, workers: int, turns: int) -> Outcome:
+@contextmanager
+def _turns(options: argparse.Namespace) -> Iterator[tuple[int, Send]]:
+    with model_server() as model, gateway(model) as running:
+        yield running.pid, lambda count: _send(running, workers=options.workers, turns=count)
+
+
+@contextmanager
+def _calls(options: argparse.Namespace) -> Iterator[tuple[int, Send]]:
+    kind = _KINDS[options.path]
+    with upstream() as model, counted_gateway(model) as counted:
+        yield (
+            counted.server.pid,
+            lambda count: counted.send(kind, level=options.workers, count=count),
+        )
+
+
+def _record(pid: int, raw: Path, *, send: Callable[[], Outcome]) -> Outcome:
     spy = Path(sys.executable).with_name("py-spy")
-    command = [str(spy), "record", "--pid", str(running.pid), "--rate", str(_RATE_HZ)]
+    command = [str(spy), "record", "--pid", str(pid), "--rate", str(_RATE_HZ)]
     command += ["--duration", _LONGEST_S, "--format", "raw", "--output", str(raw)]
     recorder = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
         sleep(_ATTACH_S)
-        outcome = _send(running, "profile", workers=workers, turns=turns)
+        outcome = send()
     finally:
         recorder.send_signal(signal.SIGINT)
         _, told = recorder.communicate(timeout=60)
@@ -77,14 +106,14 @@ def _record(running: Running, raw: Path, *, workers: int, turns: int) -> Outcome
     return outcome
 
 
-def _send(running: Running, name: str, *, workers: int, turns: int) -> Outcome:
-    plan = Plan(
+def _send(running: Running, *, workers: int, turns: int) -> Outcome:
+    plan = TurnPlan(
         port=running.port,
         token=running.token,
         pid=running.pid,
-        name=name,
+        name="profile",
         workers=workers,
-        turns=turns,
+        count=turns,
         conversation_turns=10,
     )
     return run(plan)
@@ -112,7 +141,7 @@ def _shares(stacks: str, cpu_ms: float) -> list[tuple[str, str, str]]:
         parts[_part_of(stack)] += samples
     del parts["waiting"]
     total = sum(parts.values())
-    rows = [("part", "share", "us per turn")]
+    rows = [("part", "share", "us each")]
     for part, count in parts.most_common():
         share = count / total
         rows.append((part, f"{share:.1%}", f"{share * cpu_ms * 1000:.0f}"))
@@ -131,8 +160,9 @@ def _frames(stacks: str, most: int) -> list[tuple[str, str]]:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.profile", description=__doc__)
-    parser.add_argument("--workers", type=int, default=50, help="messages at a time")
-    parser.add_argument("--turns", type=int, default=5_000, help="messages in all")
+    parser.add_argument("--path", choices=["turn", *_KINDS], default="turn", help="what to send")
+    parser.add_argument("--workers", type=int, default=50, help="how many at a time")
+    parser.add_argument("--count", type=int, default=5_000, help="how many in all")
     parser.add_argument("--frames", type=int, default=0, help="also list this many hot functions")
     return parser.parse_args()
 

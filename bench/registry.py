@@ -1,11 +1,12 @@
 """The groups of measurements: every module in `bench/groups` that has a `GROUP` is one.
 
-A later group is a new file there; nothing else has to know of it.
+Peers are groups in `bench/peers`, which run only when they are asked for. A later group is a new file there; nothing else has to know of it.
 """
 
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import ModuleType
 
 import msgspec
 
@@ -48,21 +49,21 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     run: Callable[[Say], Iterator[dict[str, float]]]
 
 
-def find_groups() -> dict[str, Group]:
-    """Return every group by name."""
-    names = sorted(module.name for module in pkgutil.iter_modules(bench.groups.__path__))
-    modules = [importlib.import_module(f"bench.groups.{name}") for name in names]
+def find_groups(folder: ModuleType = bench.groups) -> dict[str, Group]:
+    """Return every group of a folder by name."""
+    names = sorted(module.name for module in pkgutil.iter_modules(folder.__path__))
+    modules = [importlib.import_module(f"{folder.__name__}.{name}") for name in names]
     groups = [module.GROUP for module in modules if hasattr(module, "GROUP")]
     return {group.name: group for group in groups}
 
 
-def choose(only: Sequence[str]) -> list[Group]:
+def choose(only: Sequence[str], folder: ModuleType = bench.groups) -> list[Group]:
     """Return the groups that were asked for, or all; raises `LookupError` with the known names."""
-    known = find_groups()
+    known = find_groups(folder)
     unknown = [name for name in only if name not in known]
     if unknown:
         raise LookupError(
             f"there is no group {unknown[0]!r}; known groups: {', '.join(known)}. "
-            "A group is a module in bench/groups"
+            f"A group is a module in {folder.__name__.replace('.', '/')}"
         )
     return [group for name, group in known.items() if not only or name in only]

@@ -56,10 +56,12 @@ def format_number(value: float) -> str:
     return f"{value:.2f}" if abs(value) >= 10 else f"{value:.3f}"
 
 
-def write(numbers: Mapping[str, float], *, folder: Path) -> Path:
-    """Write the numbers as one flat object; returns where."""
+def write(numbers: Mapping[str, float], *, folder: Path, keep: bool = False) -> Path:
+    """Write the numbers as one flat object, with `keep` into the one that is there."""
     path = folder / OUT
     path.parent.mkdir(parents=True, exist_ok=True)
+    if keep and path.exists():
+        numbers = {**msgspec.json.decode(path.read_bytes(), type=dict[str, float]), **numbers}
     rounded = {name: round(value, 4) for name, value in numbers.items()}
     path.write_bytes(msgspec.json.format(msgspec.json.encode(rounded), indent=2) + b"\n")
     return path

@@ -1,107 +1,84 @@
-"""Models: what it costs to decide which model serves a call, without asking any."""
+"""Models: what it costs to decide which model serves a call, and to pass a call on under `/v1`."""
 
 import statistics
 from collections.abc import Iterator
-from pathlib import Path
-from time import perf_counter_ns
 
-from bench.registry import Group, Say, Settings, Target
-from hermes.config import load
-from hermes.ports.provider import ProviderInfo
-from hermes.routing.decide import decide, make_plan
-from hermes.routing.plan import Ask, Offer
-from hermes.routing.policy import Policy, policy_of
-
-_PROMPT_BYTES = 2048
-_ROUNDS, _DECISIONS = 200, 50
-_KEYS = ("HERMES", "OPENROUTER", "ANTHROPIC", "GEMINI", "OPENAI")
-_CHOSEN = {
-    "HERMES_ROUTING__LOCAL_THRESHOLD": "0.7",
-    "HERMES_ROUTING__TASK_ROUTES__DEEP_REASONING__PRIMARY": "claude_api",
-    "HERMES_ROUTING__TASK_ROUTES__DEEP_REASONING__FALLBACK": "gemini",
-    "HERMES_ROUTING__TASK_ROUTES__CODE_GENERATION__PRIMARY": "gemini",
-}
-_PROSE = (
-    "We run a small library in a harbour town. People return books late, the reading room is "
-    "cold in winter, and the cellar floods when the river is high (twice last year!). Our two "
-    "helpers, who have been here since 1998, would like to keep the evening hours; the council "
-    "would rather not. "
+from bench.calls import (
+    LEVELS,
+    PRICED,
+    REQUEST,
+    ROUNDS,
+    SETTLE_S,
+    STREAM,
+    Counted,
+    Kind,
+    counted_gateway,
+    median_cpu_ms,
 )
+from bench.decisions import decision_settings, measure_decisions
+from bench.gateway import upstream
+from bench.process import cpu_s
+from bench.registry import Group, Say, Settings, Target
+
+# What else a caller may meet; at 16 at a time only, and without a target.
+_LONG_REQUEST = Kind(name="request50", answer="long", counts={16: 600})
+_PACED = Kind(name="stream50_paced", answer="paced", stream=True, counts={16: 400})
 
 
 def measure(say: Say) -> Iterator[dict[str, float]]:
     """Run the whole group."""
-    say(f"{_ROUNDS} rounds of {_DECISIONS} decisions each")
-    asks = {
-        # Most prompts hold none of the words that routing looks for.
-        "route_us": _ask(""),
-        # The dearest way: words of several steps, a task route by alias, then everything else.
-        "route_us_by_task": _ask("Explain the design and compare it with the other one. "),
-    }
-    policy = _policy()
-    decided = decide(asks["route_us_by_task"], _offers(), policy=policy)
-    if decided.task != "deep_reasoning":
-        raise RuntimeError(f"the prompt was taken for {decided.task}, expected deep_reasoning")
-    yield {name: _median_us(ask, policy) for name, ask in asks.items()}
+    yield from measure_decisions(say)
+    with upstream() as model, counted_gateway(model) as counted:
+        say("warming up")
+        for kind in (REQUEST, STREAM):
+            counted.send(kind, level=16, count=kind.counts[16])
+        before, sent_before = cpu_s(model.pid), counted.calls
+        for kind in (REQUEST, STREAM, _LONG_REQUEST, _PACED):
+            yield _measure_kind(counted, kind, say=say)
+        used_ms = (cpu_s(model.pid) - before) * 1000
+        yield {"v1_upstream_cpu_ms_per_call": used_ms / (counted.calls - sent_before)}
 
 
-def _ask(beginning: str) -> Ask:
-    text = beginning + _PROSE * (_PROMPT_BYTES // len(_PROSE) + 1)
-    return Ask(prompt=text[:_PROMPT_BYTES], tools=True)
-
-
-def _median_us(ask: Ask, policy: Policy) -> float:
-    offers = _offers()
-    rounds = []
-    for _ in range(_ROUNDS):
-        began = perf_counter_ns()
-        for _ in range(_DECISIONS):
-            make_plan(ask, offers, policy=policy)
-        rounds.append((perf_counter_ns() - began) / _DECISIONS / 1000)
-    return statistics.median(rounds)
-
-
-def _policy() -> Policy:
-    keys = {f"{name}_API_KEY": "bench" for name in _KEYS}
-    return policy_of(load({**keys, **_CHOSEN}, Path("no-such-home")).settings)
-
-
-def _offers() -> list[Offer]:
-    """Five clouds of which one is away, a local server, and the demonstration model."""
-    clouds = [Offer(_info(name.lower()), available=name != "OPENAI") for name in _KEYS]
-    house = Offer(_info("house", is_local=True), available=True)
-    last = Offer(_info("local", is_local=True, is_demonstration=True), available=True)
-    return [*clouds, house, last]
-
-
-def _info(name: str, *, is_local: bool = False, is_demonstration: bool = False) -> ProviderInfo:
-    return ProviderInfo(
-        name=name,
-        model=f"{name}-1",
-        tools=True,
-        vision=True,
-        context_tokens=128_000,
-        local=is_local,
-        demonstration=is_demonstration,
-    )
+def _measure_kind(counted: Counted, kind: Kind, *, say: Say) -> dict[str, float]:
+    numbers: dict[str, float] = {}
+    for level, count in kind.counts.items():
+        outcomes = []
+        for number in range(1, ROUNDS + 1):
+            say(f"{count} {kind.name}s, {level} at a time, round {number} of {ROUNDS}")
+            outcomes.append(counted.send(kind, level=level, count=count))
+        numbers[f"v1_cpu_ms_per_{kind.name}_{level}"] = median_cpu_ms(outcomes)
+        if kind is REQUEST and level == LEVELS[-1]:
+            numbers[f"v1_rps_{level}"] = statistics.median(one.per_s for one in outcomes)
+            numbers[f"v1_p50_ms_{level}"] = statistics.median(one.p50_ms for one in outcomes)
+            numbers[f"v1_p99_ms_{level}"] = statistics.median(one.p99_ms for one in outcomes)
+    return numbers
 
 
 def effective_settings() -> Settings:
-    """Return what the decisions are made with."""
+    """Return what the decisions are made with, and what the calls go through."""
     return {
-        "prompt": f"{_PROMPT_BYTES} bytes of English prose, tools in play",
-        "offers": "five clouds (one away), one local server, the demonstration model",
-        **_CHOSEN,
+        **decision_settings(),
+        "calls": "POST /v1/chat/completions; a key with a budget in dollars and in tokens, which "
+        "must have counted every call in the end",
+        "gateway": "a process of its own on a fresh home, shipped defaults: encryption, events and "
+        "logs on; a price is set, so that dollars are counted",
+        **PRICED,
+        "upstream": "zero delay, each event of a stream in a write of its own; Hermes always asks "
+        "it for a stream",
+        "CPU": f"of the gateway process, until {SETTLE_S:g} s after the last answer",
     }
 
 
-_LITELLM = "LiteLLM's complexity router: 360 to 5200"
+_DECISION = "LiteLLM's complexity router: 360 to 5200"
+_CALL = "LiteLLM's proxy: make bench-peers"
 GROUP = Group(
     name="models",
-    about="which model serves a call: the pure decision, availability already asked",
+    about="which model serves a call, and what passing a call on costs under /v1",
     targets={
-        "route_us": Target(at_most=20, peer=_LITELLM),
-        "route_us_by_task": Target(at_most=20, peer=_LITELLM),
+        "route_us": Target(at_most=20, peer=_DECISION),
+        "route_us_by_task": Target(at_most=20, peer=_DECISION),
+        **{f"v1_cpu_ms_per_request_{n}": Target(at_most=0.8, peer=_CALL) for n in LEVELS},
+        **{f"v1_cpu_ms_per_stream50_{n}": Target(at_most=2, peer=_CALL) for n in LEVELS},
     },
     settings=effective_settings,
     run=measure,

@@ -10,9 +10,10 @@ from pathlib import Path
 from time import sleep
 
 from bench.gateway import Model, Running, environment, gateway, model_server
-from bench.load import Outcome, Plan, run
+from bench.load import Outcome, run
 from bench.process import rss_mb
 from bench.registry import Group, Say, Settings, Target
+from bench.turn_plan import TurnPlan
 from hermes.config import load, show
 
 _STARTS = 5
@@ -51,13 +52,13 @@ def measure(say: Say) -> Iterator[dict[str, float]]:
 
 
 def _send(running: Running, name: str, *, workers: int, turns: int, conversation: int) -> Outcome:
-    plan = Plan(
+    plan = TurnPlan(
         port=running.port,
         token=running.token,
         pid=running.pid,
         name=name,
         workers=workers,
-        turns=turns,
+        count=turns,
         conversation_turns=conversation,
     )
     return run(plan)
@@ -102,8 +103,8 @@ def _measure_levels(model: Model, say: Say) -> dict[str, float]:
 def _level_numbers(level: int, outcomes: list[Outcome]) -> dict[str, float]:
     median = statistics.median
     return {
-        f"turns_per_s_{level}": median(one.turns_per_s for one in outcomes),
-        f"cpu_ms_per_turn_{level}": median(one.cpu_ms_per_turn for one in outcomes),
+        f"turns_per_s_{level}": median(one.per_s for one in outcomes),
+        f"cpu_ms_per_turn_{level}": median(one.cpu_ms_each for one in outcomes),
         f"p50_ms_{level}": median(one.p50_ms for one in outcomes),
         f"p99_ms_{level}": median(one.p99_ms for one in outcomes),
     }
@@ -114,7 +115,7 @@ def _measure_long(running: Running) -> dict[str, float]:
     workers = 10
     _send(running, "long", workers=workers, turns=workers * _LONG_TURNS, conversation=0)
     outcome = _send(running, "long", workers=workers, turns=1_000, conversation=0)
-    return {"cpu_ms_per_turn_10_long": outcome.cpu_ms_per_turn}
+    return {"cpu_ms_per_turn_10_long": outcome.cpu_ms_each}
 
 
 def _measure_growth(model: Model, say: Say) -> dict[str, float]:
@@ -128,7 +129,7 @@ def _measure_growth(model: Model, say: Say) -> dict[str, float]:
         )
     grown = outcome.rss_after_mb - outcome.rss_before_mb
     return {
-        "rss_growth_mb_per_10k_turns": grown * 10_000 / outcome.turns,
+        "rss_growth_mb_per_10k_turns": grown * 10_000 / outcome.count,
         "rss_after_12k_turns_mb": outcome.rss_after_mb,
     }
 
@@ -151,7 +152,7 @@ def _measure_sessions(model: Model, say: Say) -> dict[str, float]:
                     turns=_RATIO_TURNS,
                     conversation=_CONVERSATION_TURNS,
                 )
-                cpu[running.pid].append(outcome.cpu_ms_per_turn)
+                cpu[running.pid].append(outcome.cpu_ms_each)
     ratio = statistics.median(cpu[many.pid]) / statistics.median(cpu[few.pid])
     return {f"save_cost_ratio_{_MANY}_to_{_FEW}_sessions": ratio}
 

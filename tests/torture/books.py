@@ -96,6 +96,14 @@ class Books:
             self.holds = db.rows("SELECT message_id, amount FROM holds")
             self.ledger = db.rows("SELECT person_id, kind, amount, message_id FROM ledger")
             self.interactions = [str(r[0]) for r in db.rows("SELECT message_id FROM interactions")]
+            self.used = db.rows(
+                "SELECT person_id, sum(tokens_in + tokens_out) FROM interactions"
+                " WHERE tokens_in + tokens_out > 0 GROUP BY 1"
+            )
+            self.used_in_vain = int(db.one("SELECT total(platform_tokens) FROM interactions"))
+            self.spent = db.rows(
+                "SELECT person_id, sum(tokens_in + tokens_out) FROM spend GROUP BY 1"
+            )
             self.endings = [
                 str(row[0]) for row in db.rows("SELECT message_id FROM events WHERE kind = 'ended'")
             ]

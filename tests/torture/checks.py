@@ -12,6 +12,7 @@ from hermes.message.parts import ToolResultPart, tool_calls_of
 from hermes.outbox.chunking import split
 from hermes.outbox.marks import REPEAT_PREFIX
 from hermes.pipeline.targets import reply_id
+from hermes.ports.spend import PLATFORM
 from hermes.testing.push.book import MAX_CHARS, Posted
 from tests.torture.books import Books, DeliveryRow, Message
 from tests.torture.driver import Driver
@@ -36,6 +37,7 @@ def check_books(
         *promises(books, driver),
         *outcomes(books),
         *money(books, posted),
+        *spending(books),
         *transcripts(books, driver),
         *model_steps(books, calls),
         *tool_steps(books),
@@ -116,6 +118,16 @@ def money(books: Books, posted: tuple[Posted, ...]) -> Iterator[str]:
                 f"{message.external_id} ({message.outcome}, {message.reply!r}) was charged "
                 f"{captures[message.id]} times, right is {right}"
             )
+
+
+def spending(books: Books) -> Iterator[str]:
+    """The ledger of model calls holds what the turns used, and what crashes lost, once each."""
+    used = {str(person): int(tokens) for person, tokens in books.used}
+    if books.used_in_vain:
+        used[PLATFORM] = books.used_in_vain
+    spent = {str(person): int(tokens) for person, tokens in books.spent}
+    if used != spent:
+        yield f"the turns used {used} tokens, the ledger has {spent}"
 
 
 def is_earned(message: Message, said: set[str]) -> bool:

@@ -22,7 +22,7 @@ def cut_jobs(stories: int, *, synchronous: str, torn: bool) -> list[Job]:
             kills=tuple(
                 Kill(
                     power_cut=PowerCut(
-                        at=chance.randint(1, 150),
+                        at=chance.randint(1, 250),
                         keep_seed=chance.getrandbits(16) if torn and place % 2 else None,
                     )
                 )
@@ -50,4 +50,5 @@ async def test_without_full_syncs_the_same_cuts_lose_acknowledged_messages(bench
 
     results = await bench.run_all(jobs, at_once=3)
 
-    assert all("was accepted" in result.problem for result in results)
+    # A cut while the database is being made loses no promise: not every story has to find one.
+    assert any("was accepted" in result.problem for result in results)

@@ -2,19 +2,28 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from bench.load import Plan, carry_out
-from bench.process import cpu_s, rss_mb
+import bench.peers
+from bench.load import carry_out
+from bench.process import cpu_s, rss_mb, tree_cpu_s
 from bench.registry import Target, choose, find_groups
 from bench.report import result_rows, table, write
+from bench.turn_plan import TurnPlan
 
 
 def test_every_module_of_a_group_is_found_by_its_name() -> None:
     assert "turns" in find_groups()
     assert [group.name for group in choose(["turns"])] == ["turns"]
+
+
+def test_a_peer_runs_only_when_peers_are_asked_for() -> None:
+    assert "litellm" not in find_groups()
+    assert [group.name for group in choose([], bench.peers)] == ["litellm"]
 
 
 def test_an_unknown_group_is_refused_with_the_known_ones() -> None:
@@ -58,6 +67,14 @@ def test_the_file_is_one_flat_object_of_numbers(tmp_path: Path) -> None:
     assert json.loads(path.read_text()) == {"cost": 1.2346, "rate": 500}
 
 
+def test_the_numbers_of_peers_are_added_to_those_that_are_there(tmp_path: Path) -> None:
+    write({"cost": 1, "rate": 500}, folder=tmp_path)
+
+    path = write({"ratio": 20, "rate": 600}, folder=tmp_path, keep=True)
+
+    assert json.loads(path.read_text()) == {"cost": 1, "rate": 600, "ratio": 20}
+
+
 class Answers:
     """A server that answers every request with the same JSON and keeps the bodies it saw."""
 
@@ -88,18 +105,18 @@ class Answers:
 async def send(answers: Answers, *, own_pid: int, turns: int, workers: int) -> tuple[int, int]:
     server = await asyncio.start_server(answers.serve, "127.0.0.1", 0)
     async with server:
-        plan = Plan(
+        plan = TurnPlan(
             port=server.sockets[0].getsockname()[1],
             token="t",
             pid=own_pid,
             name="test",
             workers=workers,
-            turns=turns,
+            count=turns,
             conversation_turns=2,
         )
         outcome = await carry_out(plan)
         await answers.close()
-    return outcome.turns, outcome.errors
+    return outcome.count, outcome.errors
 
 
 async def test_the_load_sends_each_message_once_and_no_more_than_planned() -> None:
@@ -128,6 +145,21 @@ def test_cpu_and_memory_are_those_of_the_process() -> None:
 
     assert cpu_s(own_pid()) > before
     assert 1 < rss_mb(own_pid()) < 4_000
+
+
+def test_the_cpu_of_a_tree_is_also_that_of_children_running_and_ended() -> None:
+    busy = "import time\nwhile time.process_time() < 0.2: pass\nprint(flush=True); input()"
+    before = tree_cpu_s(own_pid())
+    with subprocess.Popen(
+        [sys.executable, "-c", busy], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        running = tree_cpu_s(own_pid())
+        child.communicate()
+
+    assert running - before > 0.15
+    assert tree_cpu_s(own_pid()) >= running
 
 
 def own_pid() -> int:

@@ -125,7 +125,7 @@ class _Call:
         """Return the reply with what a call that was cut off has used, as far as can be told."""
         spent = self.receipt.take()
         self._ctx.journal.spend(spent)
-        if not spent or self._candidate is None or not self.shown.text:
+        if not spent or self._candidate is None:
             return reply
         return msgspec.structs.replace(
             reply,
