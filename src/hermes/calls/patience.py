@@ -34,7 +34,7 @@ class Patience:
 
     async def wait(self, coming: Awaitable[Heard]) -> Heard:
         """Return what comes, or raise `TimeoutError`."""
-        task = asyncio.current_task()
+        task = asyncio.current_task(self._loop)
         assert task is not None
         before = task.cancelling()
         self._since = self._loop.time()

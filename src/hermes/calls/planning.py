@@ -26,13 +26,16 @@ class Planner:
     async def offers(self) -> list[Offer]:
         """Ask every provider at once, in their order."""
         providers = self._providers.values()
-        if len(providers) == 1:
-            return [await ask_provider(one) for one in providers]
-        return list(await asyncio.gather(*(ask_provider(one) for one in providers)))
+        slow = [one for one in providers if one.info.probed]
+        if len(slow) > 1:
+            return list(await asyncio.gather(*(ask_provider(one) for one in providers)))
+        return [await ask_provider(one) for one in providers]
 
 
 async def ask_provider(provider: Provider) -> Offer:
     """Ask a provider whether it can be called now; it has two seconds to say so."""
+    if not provider.info.probed:
+        return Offer(provider.info, await provider.available())
     try:
         async with asyncio.timeout(_PROBE_S):
             return Offer(provider.info, await provider.available())

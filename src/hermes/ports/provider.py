@@ -105,6 +105,7 @@ Capability = Literal["chat", "summarization", "embeddings", "vision", "tools", "
 class ProviderInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What a provider can do, as data; `local` ones never leave this machine.
 
+    One that is not `probed` tells its availability without asking anybody.
     A `tools`, `vision` or `schema` of False means that the service has no native way for it.
     """
 
@@ -119,6 +120,7 @@ class ProviderInfo(msgspec.Struct, frozen=True, kw_only=True):
     price_out_per_million: float = 0.0
     demonstration: bool = False
     local: bool = False
+    probed: bool = True
 
 
 class Embedding(msgspec.Struct, frozen=True):

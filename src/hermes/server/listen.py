@@ -16,6 +16,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from hermes.errors import ConfigurationError
+from hermes.server.edge import EdgeProtocol
 
 _CHANGE = "set server.port in config.yaml or HERMES_SERVER__PORT to another port"
 
@@ -123,7 +124,7 @@ def _config(app: ASGIApp, settings: ServeSettings) -> uvicorn.Config:
         app,
         # The loop belongs to the caller: `app.py` runs uvloop where there is one.
         loop="none",
-        http="httptools",
+        http=EdgeProtocol,
         ws="none",
         lifespan="off",
         interface="asgi3",

@@ -123,6 +123,7 @@ class LocalProvider:
             context_tokens=self._settings.context_tokens,
             demonstration=True,
             local=True,
+            probed=False,
         )
 
     @property

@@ -54,6 +54,7 @@ class OpenAIProvider:
             price_in_per_million=settings.price_in_per_million,
             price_out_per_million=settings.price_out_per_million,
             local=settings.is_on_this_machine,
+            probed=settings.rules.probe,
         )
 
     @property

@@ -49,6 +49,7 @@ class ResponsesProvider:
             price_in_per_million=settings.price_in_per_million,
             price_out_per_million=settings.price_out_per_million,
             local=settings.is_on_this_machine,
+            probed=False,
         )
 
     @property

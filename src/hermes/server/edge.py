@@ -1,0 +1,55 @@
+"""The edge of the HTTP server: what is written in one turn of the loop goes out in one piece.
+
+A stream of small events, and an answer whose head and body are written apart, cost one system
+call instead of many. Nothing waits longer than the end of the loop's turn.
+"""
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+_MOST_BYTES = 65_536
+
+
+class EdgeProtocol(HttpToolsProtocol):
+    """uvicorn's protocol over a transport that gathers."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Put the gathering in front of the connection."""
+        super().connection_made(_Gathering(transport, self.loop))  # type: ignore[arg-type]
+
+
+class _Gathering:
+    """A transport that holds writes back until the loop's turn ends."""
+
+    __slots__ = ("_loop", "_ready", "_size", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._ready: list[bytes] = []
+        self._size = 0
+
+    def write(self, data: bytes) -> None:
+        """Take bytes to send."""
+        if not self._ready:
+            self._loop.call_soon(self._flush)
+        self._ready.append(data)
+        self._size += len(data)
+        if self._size >= _MOST_BYTES:
+            self._flush()
+
+    def close(self) -> None:
+        """Send what is held back, then close."""
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._ready:
+            ready, self._ready, self._size = self._ready, [], 0
+            self._transport.write(ready[0] if len(ready) == 1 else b"".join(ready))
+
+    # Any: whatever else the protocol asks of its transport.
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
