@@ -97,7 +97,10 @@ def footer(answer: Answer) -> str:
     pieces = [clean(answer.model)] if answer.model else []
     if answer.tokens_in or answer.tokens_out:
         pieces.append(f"{answer.tokens_in} tokens in, {answer.tokens_out} out")
-    pieces.append(f"${answer.cost_usd:.6f}" if answer.cost_usd else "no cost")
+    if answer.cost_usd is None:
+        pieces.append("price unknown")
+    else:
+        pieces.append(f"${answer.cost_usd:.6f}" if answer.cost_usd else "no cost")
     return " · ".join([*pieces, answer.id])
 
 

@@ -29,7 +29,10 @@ class ToolView(msgspec.Struct, frozen=True):
 
 
 class TurnView(msgspec.Struct, frozen=True, kw_only=True):
-    """How a message stands; the reply and its price are final once `outcome` is set."""
+    """How a message stands; the reply and its price are final once `outcome` is set.
+
+    A `cost_usd` of None is unknown, which is not free.
+    """
 
     id: str
     state: MessageState
@@ -38,7 +41,7 @@ class TurnView(msgspec.Struct, frozen=True, kw_only=True):
     reply: str | None
     tokens_in: int
     tokens_out: int
-    cost_usd: float
+    cost_usd: float | None
     model: str | None
     tool_calls: tuple[ToolView, ...]
     duplicate: bool
@@ -136,7 +139,7 @@ def _view(
         reply=None if result is None else result.text,
         tokens_in=known.usage.tokens_in,
         tokens_out=known.usage.tokens_out,
-        cost_usd=known.usage.cost_usd,
+        cost_usd=None if known.usage.unpriced else known.usage.cost_usd,
         model=known.model,
         tool_calls=tuple(map(_tool_view, known.tool_calls)),
         duplicate=ticket.duplicate,

@@ -67,6 +67,14 @@ def test_a_conversation_shows_messages_and_not_the_pages_own_stops() -> None:
     }
 
 
+@pytest.mark.req("A20")
+def test_a_cost_that_nobody_knows_is_not_shown_as_nothing() -> None:
+    asked = to_event(WebMessage("c", "hi", "1"), now=0.0)
+    answer = Result(text="day", usage=Usage(1, 2, unpriced=3), model="m")
+    (message,) = as_json(conversation_json("c", [status(asked, answer)]))["messages"]
+    assert message["turn"]["cost_usd"] is None
+
+
 @pytest.mark.req("J24")
 def test_an_erased_message_has_no_text() -> None:
     (message,) = as_json(conversation_json("c", [status(None, None)]))["messages"]

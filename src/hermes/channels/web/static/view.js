@@ -138,7 +138,7 @@ function number(value) {
 }
 
 function price({ cost_usd: cost }) {
-  // Zero is also what a provider without prices costs: say nothing rather than "free".
+  if (cost === null) return "price unknown";
   if (cost === 0) return "";
   if (cost >= 0.01) return `$${cost.toFixed(2)}`;
   if (cost < 0.000001) return "less than $0.000001";
