@@ -3,8 +3,9 @@
 import msgspec
 
 from hermes.calls.budgets import Budgets, Purse
-from hermes.calls.costs import Cost, Costs, tokens_in_of
+from hermes.calls.costs import Cost, Costs
 from hermes.calls.events import Piece
+from hermes.calls.token_estimate import input_tokens
 from hermes.message.reply import Usage
 from hermes.ports.pricing import estimated
 from hermes.ports.provider import CallEnd, ModelRequest, ProviderInfo, ToolCallDelta
@@ -69,7 +70,7 @@ class Bill:
         if not self._heard:
             await self._till.budgets.release(self._hold)
             return
-        usage = Usage(tokens_in_of(self._request), estimated(self._heard))
+        usage = Usage(input_tokens(self._request), estimated(self._heard))
         await self._settle(self._till.costs.of(self._info, self._candidate.model, usage))
 
     def hear(self, piece: Piece) -> None:

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 
 import msgspec
 
+from hermes.calls.token_estimate import input_tokens
 from hermes.config import BudgetSettings, ProviderSettings
 from hermes.message.reply import Usage
-from hermes.ports.pricing import estimated
 from hermes.ports.provider import ModelRequest, ProviderInfo
 from hermes.routing.prices import price_of, usage_cost
 
 _PER_MILLION = 1_000_000
-_IMAGE_TOKENS = 1_000
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -55,25 +54,10 @@ class Costs:
     def ahead(self, info: ProviderInfo, request: ModelRequest) -> Cost:
         """Return the most that a call is expected to cost, before it is made."""
         written = request.max_output_tokens or self._settings.expected_output_tokens
-        return self.of(info, request.model, Usage(tokens_in_of(request), written))
+        return self.of(info, request.model, Usage(input_tokens(request), written))
 
     def _assumed(self, usage: Usage) -> float:
         settings = self._settings
         read = usage.tokens_in * settings.assumed_price_in_per_million
         written = usage.tokens_out * settings.assumed_price_out_per_million
         return (read + written) / _PER_MILLION
-
-
-def tokens_in_of(request: ModelRequest) -> int:
-    """Return about how many tokens a request makes the model read."""
-    chars = sum(map(len, request.system))
-    chars += sum(len(tool.description) + len(tool.parameters) for tool in request.tools)
-    images = 0
-    for message in request.messages:
-        for part in message.parts:
-            text = getattr(part, "text", None) or getattr(part, "arguments", None)
-            if text is None:
-                images += 1
-            else:
-                chars += len(text)
-    return estimated(chars) + images * _IMAGE_TOKENS

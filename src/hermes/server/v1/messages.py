@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from hermes.calls.events import Answered
+from hermes.calls.token_estimate import input_tokens
 from hermes.errors import HermesError
 from hermes.ports.channel import HttpResponse
 from hermes.server.v1.anthropic_errors import anthropic_refusal
@@ -12,7 +13,6 @@ from hermes.server.v1.dialect import Stamp, StreamWriter, WireCall
 from hermes.server.v1.messages_in import read_for_counting, read_messages
 from hermes.server.v1.messages_out import whole_message
 from hermes.server.v1.messages_stream import MessagesStream
-from hermes.server.v1.token_estimate import input_tokens
 
 
 class MessagesDialect:

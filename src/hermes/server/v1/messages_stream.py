@@ -7,6 +7,7 @@ waits. Whatever the pieces have not shown is written at the end.
 import msgspec
 
 from hermes.calls.events import Answered, Piece
+from hermes.calls.token_estimate import input_tokens
 from hermes.errors import HermesError
 from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart, tool_calls_of
 from hermes.message.reply import Usage
@@ -23,7 +24,6 @@ from hermes.server.v1.messages_out import (
     words_of,
 )
 from hermes.server.v1.messages_thoughts import DIALECT, Luggage, luggage_of, packed
-from hermes.server.v1.token_estimate import input_tokens
 
 PING = frame("ping", {"type": "ping"})
 _STOP = frame("message_stop", {"type": "message_stop"})

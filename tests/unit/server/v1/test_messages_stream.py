@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from hermes.calls.events import Piece
+from hermes.calls.token_estimate import input_tokens
 from hermes.errors import StreamTruncated
 from hermes.message.chat import ChatMessage, user_text
 from hermes.message.parts import ImagePart, Media, ReasoningPart, TextPart, ToolCallPart
@@ -17,7 +18,6 @@ from hermes.ports.provider import (
     ToolSpec,
 )
 from hermes.server.v1.messages import MessagesDialect
-from hermes.server.v1.token_estimate import input_tokens
 from tests.unit.server.v1.messages_answers import (
     STAMP,
     WISH,
