@@ -106,38 +106,28 @@ async def provider(
         name="stand-in",
         model="stand-in-1",
         base_url=server.base_url,
-        price_in_per_million=1.0,
-        price_out_per_million=2.0,
     )
     gemini = GeminiSettings(
         name="stand-in",
         model="stand-in-1",
         base_url=gemini_server.base_url,
         api_key=gemini_server.key,
-        price_in_per_million=1.0,
-        price_out_per_million=2.0,
     )
     anthropic = AnthropicSettings(
         name="stand-in",
         model="stand-in-1",
         base_url=anthropic_server.base_url,
         api_key="sk-ant-api-stand-in",
-        price_in_per_million=1.0,
-        price_out_per_million=2.0,
     )
     responses = ResponsesSettings(
         name="stand-in",
         model="stand-in-1",
         base_url=responses_server.base_url,
-        price_in_per_million=1.0,
-        price_out_per_million=2.0,
     )
     ollama = OllamaSettings(
         name="stand-in",
         model="stand-in-1",
         base_url=ollama_server.base_url,
-        price_in_per_million=1.0,
-        price_out_per_million=2.0,
     )
     makers: dict[str, Callable[[], Provider]] = {
         "scripted": lambda: ScriptedProvider(sleep=no_sleep),
@@ -174,7 +164,9 @@ def end_of(events: list[ModelEvent]) -> CallEnd:
 
 @pytest.mark.req("P6", "M7", "A20")
 @pytest.mark.parametrize("provider", EVERY, indirect=True)
-async def test_a_call_streams_text_and_ends_with_exactly_one_end(provider):
+async def test_a_call_streams_text_and_ends_with_exactly_one_end_that_counts_and_prices_nothing(
+    provider,
+):
     events = await events_of(provider, asking("Say hello to the sea."))
 
     ends = [event for event in events if isinstance(event, CallEnd)]
@@ -186,6 +178,7 @@ async def test_a_call_streams_text_and_ends_with_exactly_one_end(provider):
     assert ends[0].stop_reason in {"end", "length"}
     assert ends[0].usage.tokens_in > 0
     assert ends[0].usage.tokens_out > 0
+    assert (ends[0].usage.cost_usd, ends[0].usage.unpriced) == (0.0, 0)
     assert ends[0].model
 
 
@@ -222,17 +215,14 @@ async def test_calls_at_the_same_time_do_not_mix(provider):
         assert text == text_of(end_of(events).parts)
 
 
-@pytest.mark.req("M3", "A20")
+@pytest.mark.req("M3")
 @pytest.mark.parametrize("provider", SCRIPTED, indirect=True)
-async def test_the_model_sees_every_turn_in_order_and_the_cost_is_counted(provider):
+async def test_the_model_sees_every_turn_in_order(provider):
     before = (user_text("first"), ChatMessage("assistant", (TextPart("ok"),)))
 
     end = end_of(await events_of(provider, asking("second", *before)))
 
     assert end.parts == (TextPart("#2 second"),)
-    assert end.usage.cost_usd == pytest.approx(
-        (end.usage.tokens_in * 1.0 + end.usage.tokens_out * 2.0) / 1_000_000
-    )
 
 
 @pytest.mark.req("M7")

@@ -74,7 +74,10 @@ async def test_a_key_works_from_its_making_to_its_end_and_what_it_took_is_told(l
 async def test_a_budget_of_nothing_refuses_whatever_costs(tmp_path: Path) -> None:
     home = tmp_path / "home"
     async with model_server() as url:
-        variables = with_model(url) | {"HERMES_PROVIDERS__OPENAI__PRICE_IN_PER_MILLION": "1"}
+        variables = with_model(url) | {
+            "HERMES_PROVIDERS__OPENAI__PRICE_IN_PER_MILLION": "1",
+            "HERMES_PROVIDERS__OPENAI__PRICE_OUT_PER_MILLION": "1",
+        }
         async with live_gateway(home, variables) as live:
             key = (await hermes(home, "keys", "create", "--user", "ann", "--budget", "0")).strip()
 

@@ -226,6 +226,45 @@ async def test_an_agent_runs_a_whole_turn_through_the_journal(tmp_path: Path) ->
                 )
 
 
+@pytest.mark.req("A22", "J21")
+async def test_an_agents_turn_is_paid_by_the_key(tmp_path: Path) -> None:
+    async with gateway(tmp_path / "home") as live:
+        poor, _ = await key_of(live, "--tokens", "1")
+        rich, key_id = await key_of(live, "--budget", "100000")
+        async with openai_client(live, poor) as client:
+            with pytest.raises(openai.RateLimitError):
+                await client.chat.completions.create(model="agent:main", messages=HELLO)
+        async with openai_client(live, rich) as client:
+            await client.chat.completions.create(model="agent:main", messages=HELLO)
+            with pytest.raises(openai.NotFoundError):
+                await client.chat.completions.create(model="nobody:knows", messages=HELLO)
+            with pytest.raises(openai.BadRequestError):
+                await client.chat.completions.create(model="openai:a\r\nb", messages=HELLO)
+        _, out, _ = await hermes(live, "costs", "--by", "key", "--json")
+        assert [row["name"] for row in json.loads(out)["rows"]] == [key_id]
+
+
+@pytest.mark.req("A21")
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+async def test_a_caller_who_leaves_before_the_first_word_gives_its_place_back(
+    tmp_path: Path, *, stream: bool
+) -> None:
+    one_place = {"HERMES_TURNS__MAX_CONCURRENT_CALLS": "1", "HERMES_TURNS__CALL_WAIT_S": "0.5"}
+    async with gateway(tmp_path / "home", **one_place) as live:
+        secret, _ = await key_of(live)
+        slow = {"model": "auto", "stream": stream}
+        slow["messages"] = [{"role": "user", "content": "[[hang]] hello"}]
+        headers = {"authorization": f"Bearer {secret}"}
+        async with aiohttp.ClientSession(live.url, headers=headers) as http:
+            with pytest.raises(TimeoutError):
+                async with http.post(
+                    "/v1/chat/completions", json=slow, timeout=aiohttp.ClientTimeout(0.5)
+                ):
+                    pass
+        async with openai_client(live, secret) as client:
+            await client.chat.completions.create(model="auto", messages=HELLO)
+
+
 @pytest.mark.req("P7", "J22", "A24")
 async def test_why_tells_every_attempt_of_a_call_and_memory_is_per_key(tmp_path: Path) -> None:
     async with gateway(tmp_path / "home") as live:

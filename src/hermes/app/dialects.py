@@ -52,8 +52,6 @@ def _shared(name: str, table: ProviderSettings) -> dict[str, Any]:
         "headers": {key: value.get_secret_value() for key, value in table.headers.items()},
         "context_tokens": table.context_tokens,
         "max_output_tokens": table.max_output_tokens,
-        "price_in_per_million": table.price_in_per_million or 0.0,
-        "price_out_per_million": table.price_out_per_million or 0.0,
     }
     if table.base_url is not None:
         shared["base_url"] = str(table.base_url)

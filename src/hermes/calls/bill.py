@@ -87,7 +87,7 @@ class Bill:
 
     async def _settle(self, cost: Cost) -> None:
         self._is_paid = True
-        await self._till.budgets.settle(self._hold, cost)
+        # The ledger comes first: counters that are not told are read off it again.
         self._receipt.add(
             Spent(
                 day=self._hold.day,
@@ -97,3 +97,4 @@ class Bill:
                 assumed_usd=cost.assumed_usd,
             )
         )
+        await self._till.budgets.settle(self._hold, cost)

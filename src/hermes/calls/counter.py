@@ -5,6 +5,7 @@ The twin of counters that a fleet shares; losing them never resets a limit.
 
 from collections.abc import Callable, Mapping, Sequence
 
+from hermes.errors import CounterDown, StoreError
 from hermes.ports.spend import Claim, Meter
 
 _MOST_METERS = 100_000
@@ -19,6 +20,8 @@ class LedgerCounter:
 
     async def take(self, claims: Sequence[Claim]) -> Claim | None:
         """Add every amount, or none of them: then returns the claim that has no room."""
+        if len(self._stands) >= _MOST_METERS:
+            self._forget_what_is_over()
         for claim in claims:
             if self._read(claim.meter) + claim.amount > claim.cap:
                 return claim
@@ -39,12 +42,14 @@ class LedgerCounter:
     def _read(self, meter: Meter) -> float:
         stands = self._stands.get(meter)
         if stands is None:
-            if len(self._stands) >= _MOST_METERS:
-                self._forget_other_periods(meter.period)
-            stands = self._stands[meter] = self._total(meter)
+            try:
+                stands = self._stands[meter] = self._total(meter)
+            except StoreError as error:
+                raise CounterDown(f"the ledger cannot be read: {error}") from error
         return stands
 
-    def _forget_other_periods(self, period: str) -> None:
-        """Drop what is over; what counts for ever or for this time stays."""
-        for old in [one for one in self._stands if one.period and one.period[:7] != period[:7]]:
+    def _forget_what_is_over(self) -> None:
+        """Drop the meters of earlier months; what counts for ever or now stays."""
+        month = max((meter.period[:7] for meter in self._stands), default="")
+        for old in [one for one in self._stands if one.period and one.period[:7] < month]:
             del self._stands[old]

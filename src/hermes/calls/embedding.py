@@ -1,13 +1,14 @@
 """Vectors for texts: like a model call, with a plan, a place and a bill, but nothing to stream."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from hermes.calls.bill import Bill, Receipt, Till
 from hermes.calls.budgets import Purse
 from hermes.calls.capacity import CallLimit
+from hermes.calls.events import CallEvent, Failed, Trying
 from hermes.errors import ProviderError, ProviderRejected, ProviderTimeout
 from hermes.message.chat import user_text
 from hermes.ports.provider import CallEnd, Embedder, Embedding, ModelRequest, Provider
@@ -31,23 +32,34 @@ class Embeddings:
         self._limit_s = limit_s
 
     async def run(
-        self, texts: tuple[str, ...], plan: Plan, *, purse: Purse, receipt: Receipt
-    ) -> tuple[Candidate, Embedding]:
-        """Return the vectors and who made them; raises the last error when nobody can."""
+        self,
+        texts: tuple[str, ...],
+        plan: Plan,
+        *,
+        purse: Purse,
+        receipt: Receipt,
+        tell: Callable[[CallEvent], None],
+    ) -> Embedding:
+        """Return the vectors, telling every try; raises the last error when nobody can."""
         problem: ProviderError = ProviderRejected("no candidate makes embeddings")
         for candidate in plan.candidates:
             try:
-                return candidate, await self._try(texts, candidate, purse=purse, receipt=receipt)
-            except ProviderRejected as error:
-                problem = error
-                if error.everywhere:
-                    raise
+                return await self._try(texts, candidate, purse=purse, receipt=receipt, tell=tell)
             except ProviderError as error:
                 problem = error
+                tell(Failed(candidate, error))
+                if isinstance(error, ProviderRejected) and error.everywhere:
+                    raise
         raise problem
 
     async def _try(
-        self, texts: tuple[str, ...], candidate: Candidate, *, purse: Purse, receipt: Receipt
+        self,
+        texts: tuple[str, ...],
+        candidate: Candidate,
+        *,
+        purse: Purse,
+        receipt: Receipt,
+        tell: Callable[[CallEvent], None],
     ) -> Embedding:
         provider = self._providers.get(candidate.provider)
         if provider is None or not isinstance(provider, Embedder):
@@ -66,6 +78,8 @@ class Embeddings:
             receipt=receipt,
         )
         async with bill, self._limit:
+            self._till.budgets.check_switch()
+            tell(Trying(candidate))
             try:
                 async with asyncio.timeout(self._limit_s):
                     made = await provider.embed(texts, model=candidate.model)

@@ -70,7 +70,8 @@ class Walk:
     def show(self, piece: Piece) -> None:
         """Remember what was shown."""
         if isinstance(piece, TextDelta):
-            self._text.append(piece.text)
+            if piece.text:
+                self._text.append(piece.text)
         else:
             self._has_shown_other = True
 
@@ -80,10 +81,14 @@ class Walk:
             return end
         return msgspec.structs.replace(end, parts=(TextPart(before), *end.parts))
 
+    def _can_go_on(self) -> bool:
+        """Plain text can be continued; half of a tool call or of a JSON answer cannot."""
+        return self._continues and not self._has_shown_other and self._wanted.schema is None
+
     def after(self, error: ProviderError) -> float:
         """Move on after a failure; returns how long to wait first, or raises the failure."""
         has_shown = bool(self._text) or self._has_shown_other
-        if has_shown and (not self._continues or self._has_shown_other):
+        if has_shown and not self._can_go_on():
             raise error
         if isinstance(error, ProviderRejected) and error.everywhere:
             raise error

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Mapping
 
-from hermes.errors import ProviderError
+from hermes.errors import NotFound, ProviderError, ProviderUnavailable
 from hermes.ports.provider import Provider
-from hermes.routing.decide import make_plan
+from hermes.routing.decide import decide
 from hermes.routing.plan import Ask, Offer, Plan
 from hermes.routing.policy import Policy
 
@@ -20,8 +20,16 @@ class Planner:
         self.policy = policy
 
     async def plan(self, ask: Ask) -> Plan:
-        """Return the plan of a call; raises `ProviderUnavailable` when no model can serve it."""
-        return make_plan(ask, await self.offers(), policy=self.policy)
+        """Return the plan of a call; raises `ProviderUnavailable` when no model can serve it.
+
+        A model that the call itself names and that nobody has raises `NotFound`.
+        """
+        decision = decide(ask, await self.offers(), policy=self.policy)
+        if decision.problem is None:
+            return decision.plan
+        if decision.is_unknown and ask.model is not None:
+            raise NotFound(decision.problem)
+        raise ProviderUnavailable(decision.problem)
 
     async def offers(self) -> list[Offer]:
         """Ask every provider at once, in their order."""

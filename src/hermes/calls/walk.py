@@ -139,6 +139,7 @@ class Calls:
             receipt=receipt,
         )
         async with bill, self._limit:
+            self._till.budgets.check_switch()
             yield Trying(candidate)
             async with aclosing(self._pieces(provider, fitted.request)) as events:
                 async for event in events:

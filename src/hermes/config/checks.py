@@ -115,6 +115,7 @@ def _warnings(settings: Settings, origin: Origin) -> Iterator[Fault]:
     for key, model in _models(settings):
         yield from _key_for(settings, key, model=model)
     yield from _unused_prompts(settings)
+    yield from _half_prices(settings)
     yield from _silent_platforms(settings, origin)
 
 
@@ -151,6 +152,16 @@ def _unused_prompts(settings: Settings) -> Iterator[Fault]:
             key = ("agents", name, "system_prompt")
             text = f"but agents.{name}.system_blocks is given, so it is not used"
             yield key, agent.system_prompt, text, "remove one of the two"
+
+
+def _half_prices(settings: Settings) -> Iterator[Fault]:
+    fields = ("price_in_per_million", "price_out_per_million")
+    for name, provider in settings.providers.items():
+        for field, other in (fields, fields[::-1]):
+            price = getattr(provider, field)
+            if price is not None and getattr(provider, other) is None:
+                text = f"but providers.{name}.{other} is not set, so it is not used"
+                yield ("providers", name, field), price, text, "set both, or remove it"
 
 
 def _silent_platforms(settings: Settings, origin: Origin) -> Iterator[Fault]:

@@ -89,11 +89,14 @@ class ProviderSettings(Section):
         description="Headers to send with every call; their values are kept secret.",
     )
     price_in_per_million: Price | None = Field(
-        default=None, description="Dollars per million tokens read; without it the cost is unknown."
+        default=None,
+        description="Dollars per million tokens that its own model reads; counts before the price "
+        "list when both prices are set.",
     )
     price_out_per_million: Price | None = Field(
         default=None,
-        description="Dollars per million tokens written; without it the cost is unknown.",
+        description="Dollars per million tokens that its own model writes; counts before the price "
+        "list when both prices are set.",
     )
     max_output_tokens: Count | None = Field(
         default=None,
@@ -163,26 +166,19 @@ PROVIDERS: Mapping[str, Entry] = {
         "kind": "anthropic",
         "base_url": "https://api.anthropic.com",
         "model": "claude-haiku-4-5-20251001",
-        "price_in_per_million": 0.80,
-        "price_out_per_million": 4.00,
         "max_output_tokens": 1024,
         "context_tokens": 200_000,
     },
     "gemini": {
         "kind": "gemini",
         "base_url": "https://generativelanguage.googleapis.com",
-        "model": "gemini-2.5-flash",
+        "model": "gemini-3.5-flash-lite",
         "context_tokens": 1_048_576,
     },
-    "openai": {
-        "base_url": "https://api.openai.com/v1",
-        "model": "gpt-4o-mini",
-        "price_in_per_million": 0.15,
-        "price_out_per_million": 0.60,
-    },
+    "openai": {"base_url": "https://api.openai.com/v1", "model": "gpt-4o-mini"},
     "groq": {"base_url": "https://api.groq.com/openai/v1", "model": "openai/gpt-oss-120b"},
     "mistral": {"base_url": "https://api.mistral.ai/v1", "model": "mistral-small-latest"},
-    "deepseek": {"base_url": "https://api.deepseek.com/v1", "model": "deepseek-v4-flash"},
+    "deepseek": {"base_url": "https://api.deepseek.com/v1", "model": "deepseek-flash"},
     "together": {
         "base_url": "https://api.together.xyz/v1",
         "model": "meta-llama/Llama-3.3-70B-Instruct-Turbo",
@@ -191,7 +187,7 @@ PROVIDERS: Mapping[str, Entry] = {
         "base_url": "https://api.fireworks.ai/inference/v1",
         "model": "accounts/fireworks/models/llama-v3p3-70b-instruct",
     },
-    "xai": {"base_url": "https://api.x.ai/v1", "model": "grok-4"},
+    "xai": {"base_url": "https://api.x.ai/v1", "model": "grok-4.3"},
     "perplexity": {"base_url": "https://api.perplexity.ai", "model": "sonar"},
     "cerebras": {"base_url": "https://api.cerebras.ai/v1", "model": "gpt-oss-120b"},
     "nvidia": {
@@ -212,14 +208,10 @@ PROVIDERS: Mapping[str, Entry] = {
         "kind": "ollama",
         "base_url": "http://127.0.0.1:11434",
         "model": "llama3.2",
-        "price_in_per_million": 0.0,
-        "price_out_per_million": 0.0,
         "context_tokens": 8192,
     },
     "local": {
         "kind": "local",
-        "price_in_per_million": 0.0,
-        "price_out_per_million": 0.0,
         "max_output_tokens": 512,
         "context_tokens": 4096,
     },

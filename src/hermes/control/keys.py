@@ -20,6 +20,8 @@ from hermes.ports.store import KeyStore, SpendStore
 
 _log = structlog.get_logger(__name__)
 
+# The user behind the gateway's own token; no key can belong to it.
+OPERATOR = "@operator"
 # A public prefix lets secret scanners find a leaked key.
 KEY_PREFIX = "hk_"
 KeyState = Literal["active", "expired", "revoked"]
@@ -155,6 +157,11 @@ def _check(new: NewKey) -> None:
             raise BadRequest(
                 f"The {what} of the key has {len(text)} characters; write at most {_LONGEST_NAME}."
             )
+    if new.user.startswith(OPERATOR[0]):
+        raise BadRequest(
+            f"The user {new.user[:40]!r} begins with {OPERATOR[0]!r}, which is kept for the "
+            "gateway itself: leave it out."
+        )
     if not new.user.strip():
         raise BadRequest("The key belongs to nobody: name its user, such as --user ann.")
     for name, (least, most) in _BOUNDS.items():

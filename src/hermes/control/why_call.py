@@ -41,6 +41,7 @@ class CallTry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str
     rule: str = ""
     problem: str | None = None
+    status: int | None = None
 
 
 class CallStory(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +62,7 @@ class CallStory(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float = 0.0
     unpriced: int = 0
     cached_from: str | None = None
+    limit: str | None = None
 
     @property
     def model(self) -> str | None:
@@ -112,7 +114,7 @@ def call_answer(story: CallStory | None, key: WhyKey | None, *, at: float) -> st
     if failed:
         pieces.append("1 try failed" if failed == 1 else f"{failed} tries failed")
     pieces.append(cost_text(story.usage))
-    pieces.append(f"key {key_text(key)}" if key else f"by the {story.user or 'operator'}'s token")
+    pieces.append(f"key {key_text(key)}" if key else "by the operator's token")
     return "; ".join(pieces) + "."
 
 
@@ -142,4 +144,5 @@ def _ending(story: CallStory) -> str:
     if story.outcome == _LEFT:
         return f"Left by the caller after {took}, before its end"
     has_failed = story.attempts or story.outcome in _OF_MODELS
-    return f"{'Failed' if has_failed else 'Refused'} after {took} ({story.outcome})"
+    why = f"{story.outcome}: {story.limit}" if story.limit else story.outcome
+    return f"{'Failed' if has_failed else 'Refused'} after {took} ({why})"

@@ -27,6 +27,7 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     `account` and `route` say through which configured account and which door it came;
     `external_id` is the platform's id of the message, unique within (account, platform, route).
     `history` is what a caller without a session of its own says was said before.
+    `key` is the id of the caller's key that pays for it.
     `raw` is the untouched wire event, kept for debugging.
     """
 
@@ -43,6 +44,7 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     channel_prompt: str | None = None
     channel_context: str | None = None
     history: tuple[ChatMessage, ...] = ()
+    key: str | None = None
     internal: bool = False
     raw: msgspec.Raw = NO_RAW
 

@@ -9,6 +9,8 @@ from hermes.message.parts import Part, text_of
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     """Tokens and money of one or more model calls.
 
+    `cached_in` were read from a service's prompt cache and `cache_written` written to it; both are
+    part of `tokens_in`. Only the cost of the latter is kept in the store, not their number.
     `unpriced` are tokens whose price nobody knows: they are not part of the cost, and not free.
     """
 
@@ -18,6 +20,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     reasoning_out: int = 0
     cost_usd: float = 0.0
     unpriced: int = 0
+    cache_written: int = 0
 
     def plus(self, other: "Usage") -> "Usage":
         """Return the sum of both."""
@@ -28,6 +31,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
             self.reasoning_out + other.reasoning_out,
             self.cost_usd + other.cost_usd,
             self.unpriced + other.unpriced,
+            self.cache_written + other.cache_written,
         )
 
 
@@ -35,12 +39,14 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a turn as the person sees it; `silent` replies are kept but not delivered.
 
     `earned` says that it holds model text or tool output, which is what a credit pays for.
+    `code` is the error's, where one ended the turn.
     `usage` and `model` are those of a call that was cut off, as far as they can be told.
     """
 
     parts: tuple[Part, ...]
     outcome: Outcome = Outcome.ANSWERED
     reason: str | None = None
+    code: str | None = None
     silent: bool = False
     earned: bool = False
     usage: Usage = Usage()

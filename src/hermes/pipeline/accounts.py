@@ -1,7 +1,9 @@
 """On whose account the model calls of a turn go."""
 
 from hermes.calls.budgets import Purse
+from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
+from hermes.ports.keys import CallerKey
 from hermes.ports.spend import PLATFORM, Account
 
 
@@ -11,10 +13,16 @@ def account_of(turn: Turn, *, pays_platform: bool = False) -> Account:
         person_id=PLATFORM if pays_platform else turn.person_id,
         agent=turn.agent.key,
         channel=turn.event.source.platform,
+        key="" if pays_platform else turn.event.key or "",
     )
 
 
-def purse_of(turn: Turn) -> Purse:
-    """Return who pays for a turn's calls, with the limits of their tier."""
+def purse_of(turn: Turn, ctx: TurnContext) -> Purse:
+    """Return who pays for a turn's calls, with the limits of their tier and of their key."""
     tier = None if turn.person is None else turn.person.tier
-    return Purse(account=account_of(turn), tier=tier)
+    return Purse(account=account_of(turn), tier=tier, key=key_of(turn, ctx))
+
+
+def key_of(turn: Turn, ctx: TurnContext) -> CallerKey | None:
+    """Return the caller's key that a turn runs on."""
+    return None if turn.event.key is None else ctx.services.store.keys.get(turn.event.key)

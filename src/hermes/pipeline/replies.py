@@ -1,5 +1,7 @@
 """The words Hermes itself says: when a model, a tool or a time limit fails the person."""
 
+import msgspec
+
 from hermes.errors import ModelsStopped, OverBudget, TryLater
 from hermes.message.outcome import Outcome
 from hermes.message.parts import Part, TextPart, ToolResultPart
@@ -24,7 +26,8 @@ def not_now(turn: Turn, error: TryLater) -> Reply:
         text = "I am switched off at the moment. Please try again later."
     else:
         text = "Too many people are asking at once. Please try again in a moment."
-    return _tool_output(turn, str(error)) or failed(text, str(error))
+    refused = msgspec.structs.replace(failed(text, str(error)), code=error.code)
+    return _tool_output(turn, str(error)) or refused
 
 
 def _tool_output(turn: Turn, cause: str) -> Reply | None:

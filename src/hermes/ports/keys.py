@@ -13,7 +13,7 @@ class CallerKey(msgspec.Struct, frozen=True, kw_only=True):
     """A key of a caller: whose it is and what it may do; the secret itself is never kept.
 
     `models` are patterns over `provider:model`, model ids and `agent:NAME`; empty is all of them.
-    `hint` is the end of the secret, by which its owner recognises it.
+    `tier` is that of the person. `hint` is the end of the secret, by which its owner recognises it.
     """
 
     id: str
@@ -22,6 +22,7 @@ class CallerKey(msgspec.Struct, frozen=True, kw_only=True):
     person_id: str
     hint: str
     created_at: float
+    tier: str = "free"
     models: tuple[str, ...] = ()
     budget_usd: float | None = None
     budget_period: BudgetPeriod = "total"

@@ -88,7 +88,10 @@ class ToolCallDelta(msgspec.Struct, frozen=True, tag="tool_call"):
 
 
 class CallEnd(msgspec.Struct, frozen=True, tag="end"):
-    """The end of a call: the whole message as parts, why it stopped, what it used."""
+    """The end of a call: the whole message as parts, why it stopped, what it used.
+
+    A provider counts tokens and knows no prices: the cost in its `usage` is always 0.
+    """
 
     parts: tuple[Part, ...]
     stop_reason: StopReason
@@ -116,8 +119,6 @@ class ProviderInfo(msgspec.Struct, frozen=True, kw_only=True):
     schema: bool = False
     embeddings: bool = False
     context_tokens: int
-    price_in_per_million: float = 0.0
-    price_out_per_million: float = 0.0
     demonstration: bool = False
     local: bool = False
     probed: bool = True

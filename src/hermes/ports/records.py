@@ -225,6 +225,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str | None = None
     reason: str | None = None
     approval: str | None = None
+    code: str | None = None
 
 
 class Charge(msgspec.Struct, frozen=True, kw_only=True):

@@ -302,6 +302,10 @@ class KeyStore(Protocol):
         """Return the key with this hash, revoked or expired ones too; answered from memory."""
         ...
 
+    def get(self, key_id: str) -> CallerKey | None:
+        """Return the key of this id; answered from memory."""
+        ...
+
     def list(self) -> tuple[CallerKey, ...]:
         """Return every key, the newest first."""
         ...

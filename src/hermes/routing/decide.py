@@ -22,12 +22,16 @@ _LAST_RESORT = "last resort: the demonstration model"
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan with what it was decided by; `problem` says why when there is no candidate."""
+    """A plan with what it was decided by; `problem` says why when there is no candidate.
+
+    `is_unknown` says that nobody has the model that was named.
+    """
 
     plan: Plan
     complexity: float | None = None
     task: str | None = None
     problem: str | None = None
+    is_unknown: bool = False
 
 
 def make_plan(ask: Ask, offers: Sequence[Offer], *, policy: Policy) -> Plan:
@@ -68,7 +72,8 @@ def _named(draft: Draft, model: str, *, rule: str) -> Decision:
     if not found:
         known = ", ".join(draft.by_name) or "none"
         text = f"there is no provider for the {rule} {model!r}; known providers: {known}"
-        return Decision(plan=Plan(()), problem=f"{text}; name one of them as provider:model")
+        fix = f"{text}; name one of them as provider:model"
+        return Decision(plan=Plan(()), problem=fix, is_unknown=True)
     refused = [(offer.info.name, reason) for offer, _ in found if (reason := _away(draft, offer))]
     if len(refused) == len(found):
         dropped = tuple(Dropped(name, reason) for name, reason in refused)

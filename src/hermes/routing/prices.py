@@ -18,12 +18,13 @@ import msgspec
 from hermes.config import ProviderSettings
 from hermes.config.entries import PROVIDERS
 from hermes.message.reply import Usage
-from hermes.ports.pricing import Rates, priced
 from hermes.ports.provider import ProviderInfo
 
 Ability = Literal["tools", "vision", "schema", "embeddings"]
 PriceSource = Literal["configured", "list", "this machine"]
 _REMEMBERED = 1024
+_PER_MILLION = 1_000_000
+_COST_DIGITS = 9
 _OPEN_WIRE = "openai"  # spoken by every other service too, so it tells nothing of whose price it is
 _HOMES = {"openai-responses": "openai"}  # wires that do not have the name of their own service
 _DATE = re.compile(r"-20\d\d(?:-\d\d-\d\d|\d{4})$")
@@ -42,6 +43,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     price_in: float | None = None
     price_out: float | None = None
     price_cached: float | None = None
+    price_cache_write: float | None = None
     max_output: int | None = None
     checked: bool = True
 
@@ -66,13 +68,15 @@ class PriceList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class Price(msgspec.Struct, frozen=True):
     """Dollars per million tokens read and written, and where that is from.
 
-    `cached` is for tokens read from the service's prompt cache; None is as much as for others.
+    `cached` is for tokens read from the service's prompt cache and `cache_written` for those that
+    were written to it; None is as much as for others.
     """
 
     read: float
     written: float
     source: PriceSource
     cached: float | None = None
+    cache_written: float | None = None
 
 
 @lru_cache(maxsize=1)
@@ -118,8 +122,8 @@ def is_service(known: Known, name: str, kind: str) -> bool:
 def price_of(info: ProviderInfo, model: str, table: ProviderSettings | None) -> Price | None:
     """Return what a model costs at a provider, or None when that is not known."""
     model = model or info.model
-    own = None if table is None else _configured(info.name, model, table=table)
-    if own is not None and (own.read or own.written or not info.local):
+    own = None if table is None else _configured(model, table)
+    if own is not None:
         return own
     if info.local:
         return _THIS_MACHINE
@@ -135,13 +139,20 @@ def usage_cost(price: Price | None, usage: Usage) -> Usage:
     if price is None:
         tokens = usage.tokens_in + usage.tokens_out
         return msgspec.structs.replace(usage, cost_usd=0.0, unpriced=tokens)
-    cost = priced(
-        Rates(read=price.read, written=price.written, cached=price.cached),
-        tokens_in=usage.tokens_in,
-        tokens_out=usage.tokens_out,
-        cached_in=min(usage.cached_in, usage.tokens_in),
-    ).cost_usd
-    return msgspec.structs.replace(usage, cost_usd=cost, unpriced=0)
+    cost = _cost_of_input(price, usage) + usage.tokens_out * price.written
+    return msgspec.structs.replace(
+        usage, cost_usd=round(cost / _PER_MILLION, _COST_DIGITS), unpriced=0
+    )
+
+
+def _cost_of_input(price: Price, usage: Usage) -> float:
+    """Return what reading costs, in millionths; no part of it is counted twice."""
+    cached = min(usage.cached_in, usage.tokens_in)
+    kept = min(usage.cache_written, usage.tokens_in - cached)
+    cached_rate = price.read if price.cached is None else price.cached
+    kept_rate = price.read if price.cache_written is None else price.cache_written
+    fresh = usage.tokens_in - cached - kept
+    return fresh * price.read + cached * cached_rate + kept * kept_rate
 
 
 _THIS_MACHINE = Price(0.0, 0.0, "this machine")
@@ -177,17 +188,14 @@ def _listed(model: str, service: str) -> Price | None:
 def _price_in(known: Known) -> Price | None:
     if known.price_in is None or known.price_out is None:
         return None
-    return Price(known.price_in, known.price_out, "list", known.price_cached)
+    return Price(
+        known.price_in, known.price_out, "list", known.price_cached, known.price_cache_write
+    )
 
 
-def _configured(name: str, model: str, *, table: ProviderSettings) -> Price | None:
-    """Return the price that is set for a provider's own model.
-
-    A built-in price is not one that was set: what is listed for the model counts instead.
-    """
+def _configured(model: str, table: ProviderSettings) -> Price | None:
+    """Return the price that is set for a provider's own model."""
     read, written = table.price_in_per_million, table.price_out_per_million
     if read is None or written is None or (table.model is not None and table.model != model):
         return None
-    built_in = PROVIDERS.get(name, {})
-    prices = built_in.get("price_in_per_million"), built_in.get("price_out_per_million")
-    return None if prices == (read, written) else Price(read, written, "configured")
+    return Price(read, written, "configured")

@@ -46,7 +46,9 @@ class _Gathering:
         self._transport.close()
 
     def _flush(self) -> None:
-        if self._ready:
+        if self._transport.is_closing():
+            self._ready, self._size = [], 0
+        elif self._ready:
             ready, self._ready, self._size = self._ready, [], 0
             self._transport.write(ready[0] if len(ready) == 1 else b"".join(ready))
 

@@ -39,8 +39,6 @@ SCRIPTED_INFO = ProviderInfo(
     tools=True,
     vision=True,
     context_tokens=128_000,
-    price_in_per_million=1.0,
-    price_out_per_million=2.0,
 )
 
 
@@ -126,11 +124,7 @@ class ScriptedProvider:
         request = self.calls[number - 1].request
         tokens_in = turn.tokens_in if turn.tokens_in is not None else tokens_of_request(request)
         tokens_out = turn.tokens_out if turn.tokens_out is not None else max(1, len(turn.pieces))
-        cost = (
-            tokens_in * self._info.price_in_per_million
-            + tokens_out * self._info.price_out_per_million
-        ) / 1_000_000
-        return Usage(tokens_in, tokens_out, turn.cached_in, turn.reasoning_out, cost)
+        return Usage(tokens_in, tokens_out, turn.cached_in, turn.reasoning_out)
 
 
 def seen_in(request: ModelRequest) -> Seen:

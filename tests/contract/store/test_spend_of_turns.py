@@ -86,6 +86,21 @@ async def test_tokens_without_a_price_are_told_by_step_and_interaction(store: Sq
 
 
 @pytest.mark.req("A20")
+async def test_of_what_was_written_to_a_cache_only_the_cost_is_kept(store: SqliteStore) -> None:
+    lease, message = await begun(store)
+    await store.turns.step(lease, called(message))
+    used = msgspec.structs.replace(USAGE, cache_written=6)
+    model = Step(ordinal=1, kind="model", state="done", body=b"{}", usage=used, at=CLOCK.now())
+    end = msgspec.structs.replace(ending(message, clock=CLOCK), ended=(model,))
+    await store.turns.commit(lease, end)
+
+    story = store.timeline(message.id)
+
+    assert story is not None
+    assert story.steps[1].usage == USAGE
+
+
+@pytest.mark.req("A20")
 async def test_a_forgotten_message_still_tells_its_unpriced_tokens(store: SqliteStore) -> None:
     lease, message = await begun(store)
     took = Interaction(agent="main", platform="rest", usage=Usage(10, 5, unpriced=2))

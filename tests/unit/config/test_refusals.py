@@ -163,3 +163,26 @@ agents: {main: {system_prompt: Hello, system_blocks: [One]}}
         'config.yaml: agents.main.system_prompt is "Hello", but agents.main.system_blocks is '
         "given, so it is not used; remove one of the two",
     ]
+
+
+@pytest.mark.req("A20")
+@pytest.mark.parametrize(
+    ("half", "other"),
+    [
+        ("price_in_per_million", "price_out_per_million"),
+        ("price_out_per_million", "price_in_per_million"),
+    ],
+)
+def test_half_a_price_is_warned_of_and_a_whole_one_is_not(write, load_home, half, other):
+    write(
+        yaml=f"""
+providers:
+  mine: {{base_url: "https://models.example.com/v1", model: m, {half}: 1.5}}
+  openai: {{price_in_per_million: 0, price_out_per_million: 0}}
+"""
+    )
+
+    assert [str(warning) for warning in load_home().warnings] == [
+        f"config.yaml: providers.mine.{half} is 1.5, but providers.mine.{other} is not set, so it "
+        "is not used; set both, or remove it"
+    ]

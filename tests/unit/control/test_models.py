@@ -95,7 +95,7 @@ def test_every_model_is_told_with_its_state_abilities_context_and_price(settings
 
 @pytest.mark.req("P7")
 def test_a_route_is_that_of_the_default_agent_unless_a_tier_or_model_is_asked_about(settings):
-    offers = [an_offer("mine", "unheard-of-1"), an_offer("gemini", "gemini-2.5-flash")]
+    offers = [an_offer("mine", "unheard-of-1"), an_offer("gemini", "gemini-3.5-flash-lite")]
 
     default = route_report(Ask(prompt="Hello"), offers, settings=settings)
     named = route_report(Ask(prompt="Hello", model="gemini"), offers, settings=settings)

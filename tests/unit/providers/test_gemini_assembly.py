@@ -16,9 +16,6 @@ SETTINGS = GeminiSettings(
     name="gemini",
     model="gemini-3-pro",
     api_key="AIza-very-secret-key",
-    price_in_per_million=2.0,
-    price_out_per_million=10.0,
-    price_cached_per_million=1.0,
 )
 
 
@@ -68,7 +65,6 @@ def test_a_whole_answer_keeps_the_order_and_the_signatures_of_its_parts():
         ToolCallDelta(0, "call_0", "a", '{"x":1}'),
         ToolCallDelta(1, "given", "b", "{}"),
     ]
-    cost = (620 * 2.0 + 400 * 1.0 + 100 * 10.0) / 1_000_000
     assert made.end() == CallEnd(
         (
             ReasoningPart("hm", "gemini"),
@@ -81,7 +77,7 @@ def test_a_whole_answer_keeps_the_order_and_the_signatures_of_its_parts():
             ReasoningPart("", "gemini", signature="dQ==", id="alone"),
         ),
         "tool_calls",
-        Usage(1020, 100, 400, 30, cost),
+        Usage(1020, 100, 400, 30),
         "asked",
     )
 
@@ -149,9 +145,7 @@ def test_a_service_that_counts_nothing_is_estimated_not_free():
     made = assembly()
     made.feed(chunk({"text": "x" * 40}, finish="STOP"))
 
-    usage = made.end().usage
-
-    assert (usage.tokens_in, usage.tokens_out, usage.cost_usd > 0) == (100, 10, True)
+    assert made.end().usage == Usage(100, 10)
 
 
 @pytest.mark.req("A20")
@@ -160,7 +154,7 @@ def test_counts_beyond_reason_are_bounded():
     counts = {"promptTokenCount": 5, "cachedContentTokenCount": 50, "candidatesTokenCount": -3}
     made.feed(chunk({"text": "x"}, finish="STOP", usageMetadata=counts))
 
-    assert made.end().usage == Usage(5, 0, 5, 0, 5 / 1_000_000)
+    assert made.end().usage == Usage(5, 0, 5, 0)
 
 
 @pytest.mark.req("P5")

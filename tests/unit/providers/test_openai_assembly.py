@@ -18,9 +18,6 @@ SETTINGS = OpenAISettings(
     name="m",
     model="m-1",
     api_key="sk-very-secret-key",
-    price_in_per_million=2.0,
-    price_out_per_million=10.0,
-    price_cached_per_million=1.0,
 )
 
 
@@ -75,7 +72,6 @@ def test_a_whole_answer_is_assembled_from_interleaved_pieces():
         ToolCallDelta(1, arguments="{}"),
         ToolCallDelta(0, arguments=":1}"),
     ]
-    cost = (600 * 2.0 + 400 * 1.0 + 100 * 10.0) / 1_000_000
     assert made.end() == CallEnd(
         (
             TextPart("Hello"),
@@ -83,7 +79,7 @@ def test_a_whole_answer_is_assembled_from_interleaved_pieces():
             ToolCallPart("c1", "b", "{}"),
         ),
         "tool_calls",
-        Usage(1000, 100, 400, 30, cost),
+        Usage(1000, 100, 400, 30),
         "m-1-0613",
     )
 
@@ -142,9 +138,7 @@ def test_a_service_that_counts_nothing_is_estimated_not_free():
     made = assembly()
     made.feed(delta("stop", content="x" * 40))
 
-    usage = made.end().usage
-
-    assert (usage.tokens_in, usage.tokens_out, usage.cost_usd > 0) == (100, 10, True)
+    assert made.end().usage == Usage(100, 10)
 
 
 @pytest.mark.req("P5")
@@ -377,5 +371,4 @@ def test_cached_tokens_are_found_wherever_the_service_tells_them(fields):
     made.feed(delta("stop", content="x"))
     made.feed(msgspec.json.encode({"choices": [], "usage": usage}))
 
-    cost = (60 * 2.0 + 40 * 1.0 + 10.0) / 1_000_000
-    assert made.end().usage == Usage(100, 1, 40, 0, cost)
+    assert made.end().usage == Usage(100, 1, 40, 0)

@@ -99,9 +99,9 @@ def test_settings_win_over_the_preset_and_an_unknown_address_has_no_quirks():
 
 @pytest.mark.req("M5", "M7")
 def test_what_the_default_model_cannot_is_not_said_of_another_model():
-    deepseek = OpenAISettings(name="d", model="", base_url="https://api.deepseek.com/v1")
-    other = msgspec.structs.replace(deepseek, model="another-model")
+    groq = OpenAISettings(name="g", model="", base_url="https://api.groq.com/openai/v1")
+    other = msgspec.structs.replace(groq, model="another-model")
     perplexity = OpenAISettings(name="p", model="", base_url="https://api.perplexity.ai")
 
-    assert (complete(deepseek).vision, complete(other).vision) == (False, True)
+    assert (complete(groq).vision, complete(other).vision) == (False, True)
     assert complete(perplexity).tools is False

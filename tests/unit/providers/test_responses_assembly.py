@@ -14,9 +14,6 @@ SETTINGS = ResponsesSettings(
     name="r",
     model="gpt-5",
     api_key="sk-very-secret-key",
-    price_in_per_million=2.0,
-    price_out_per_million=10.0,
-    price_cached_per_million=1.0,
 )
 THOUGHT = {
     "type": "reasoning",
@@ -109,7 +106,7 @@ def test_a_whole_answer_is_assembled_from_its_events():
             ToolCallPart("call_1", "clock", '{"zone":1}'),
         ),
         "tool_calls",
-        Usage(1000, 100, 400, 30, (600 * 2.0 + 400 * 1.0 + 100 * 10.0) / 1_000_000),
+        Usage(1000, 100, 400, 30),
         "gpt-5-2026",
     )
 
@@ -168,9 +165,7 @@ def test_a_service_that_counts_nothing_is_estimated_not_free():
     made = said("x" * 40)
     made.feed(event("completed", response={"output": [message("x" * 40)]}))
 
-    usage = made.end().usage
-
-    assert (usage.tokens_in, usage.tokens_out, usage.cost_usd > 0) == (100, 10, True)
+    assert made.end().usage == Usage(100, 10)
 
 
 @pytest.mark.req("P5")

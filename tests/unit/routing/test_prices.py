@@ -13,6 +13,7 @@ from hermes.routing.prices import Price, known_model, price_list, price_of
 HAIKU = MODELS["claude-haiku"]
 MINI = Price(0.15, 0.60, "list", 0.075)
 GPT_4O = Price(2.50, 10.0, "list", 1.25)
+SONNET = Price(3.00, 15.00, "list", 0.30, 3.75)
 FREE = Price(0.0, 0.0, "this machine")
 
 
@@ -40,8 +41,8 @@ def test_the_models_of_the_tiers_cost_what_the_budgets_are_made_for():
     }
 
     assert costs == {
-        "claude-haiku": Price(0.80, 4.00, "list", 0.08),
-        "claude-sonnet": Price(3.00, 15.00, "list", 0.30),
+        "claude-haiku": Price(0.80, 4.00, "list", 0.08, 1.00),
+        "claude-sonnet": SONNET,
     }
 
 
@@ -51,7 +52,7 @@ def test_a_configured_price_counts_before_the_list_for_the_providers_own_model()
 
     assert price_of(info("mine", HAIKU), HAIKU, own) == Price(1.0, 5.0, "configured")
     assert price_of(info("mine", HAIKU), "", own) == Price(1.0, 5.0, "configured")
-    assert price_of(info("mine", HAIKU), "claude-sonnet-4-6", own) == Price(3, 15, "list", 0.30)
+    assert price_of(info("mine", HAIKU), "claude-sonnet-4-6", own) == SONNET
 
 
 @pytest.mark.req("A20")
@@ -129,7 +130,40 @@ def test_a_free_variant_costs_nothing_where_the_service_says_so_and_is_unknown_e
 
 
 @pytest.mark.req("A20")
-def test_a_built_in_price_does_not_follow_to_another_model_or_address():
+def test_a_price_set_for_a_server_counts_also_when_it_is_nothing_or_that_of_the_list():
+    server = {"base_url": "https://models.example.com/v1", "model": "gpt-4o-mini"}
+    nothing = table(**server, price_in_per_million=0, price_out_per_million=0)
+    listed = built_in("openai", **server, price_in_per_million=0.15, price_out_per_million=0.60)
+    mini = info("openai", "gpt-4o-mini")
+
+    assert price_of(mini, "", nothing) == Price(0.0, 0.0, "configured")
+    assert price_of(mini, "", listed) == Price(0.15, 0.60, "configured")
+
+
+@pytest.mark.req("A20")
+@pytest.mark.parametrize("half", ["price_in_per_million", "price_out_per_million"])
+def test_half_a_price_is_none(half):
+    own = table(base_url="https://models.example.com/v1", model="m", **{half: 1})
+
+    assert price_of(info("mine", "m"), "m", own) is None
+
+
+@pytest.mark.req("A20")
+def test_no_provider_has_a_price_of_its_own_and_the_list_knows_the_ones_it_is_made_for():
+    paid = ("anthropic", "gemini", "openai", "groq", "mistral", "deepseek", "xai")
+
+    built_in_prices = [name for name, entry in PROVIDERS.items() if "price" in " ".join(entry)]
+    unknown = [
+        name
+        for name in paid
+        if price_of(info(name, str(PROVIDERS[name]["model"])), "", built_in(name)) is None
+    ]
+
+    assert (built_in_prices, unknown) == ([], [])
+
+
+@pytest.mark.req("A20")
+def test_a_list_price_does_not_follow_to_another_model_or_address():
     other = built_in("openai", model="gpt-4.1")
     elsewhere = built_in("openai", base_url="https://proxy.example.com/v1")
     unheard = built_in("openai", model="gpt-unheard-of")
@@ -202,6 +236,15 @@ def test_the_numbers_of_the_file_fit_each_other():
         one.match for one in rows if one.price_in is None and one.price_cached is not None
     ] == []
     assert [one.match for one in priced if (one.price_cached or 0) >= (one.price_in or 0)] == []
+    assert [
+        one.match for one in rows if one.price_in is None and one.price_cache_write is not None
+    ] == []
+    assert [
+        one.match
+        for one in priced
+        if one.service == "anthropic"
+        and one.price_cache_write != pytest.approx(1.25 * (one.price_in or 0))
+    ] == []
     assert [one.match for one in rows if (one.max_output or 0) > one.context] == []
     assert {one.service for one in rows} <= set(PROVIDERS)
 

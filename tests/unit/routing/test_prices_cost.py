@@ -6,6 +6,7 @@ from hermes.message.reply import Usage
 from hermes.routing.prices import Price, usage_cost
 
 LISTED = Price(0.80, 4.00, "list", 0.08)
+WRITING = Price(0.80, 4.00, "list", 0.08, 1.00)
 CONFIGURED = Price(2.0, 10.0, "configured")
 LOCAL = Price(0.0, 0.0, "this machine")
 
@@ -27,6 +28,36 @@ def test_a_known_price_gives_a_cost_and_leaves_the_tokens_as_they_were(price, co
     assert costing == Usage(
         tokens_in=2000, tokens_out=1000, cached_in=500, reasoning_out=300, cost_usd=cost
     )
+
+
+@pytest.mark.req("A20")
+@pytest.mark.parametrize(
+    ("price", "cost"),
+    [
+        pytest.param(WRITING, 0.0014, id="its own rate"),
+        pytest.param(LISTED, 0.00124, id="as much as others"),
+    ],
+)
+def test_what_is_written_to_the_cache_is_part_of_what_was_read(price, cost):
+    used = Usage(tokens_in=2000, cached_in=500, cache_written=800)
+
+    assert usage_cost(price, used) == Usage(
+        tokens_in=2000, cached_in=500, cost_usd=cost, cache_written=800
+    )
+
+
+@pytest.mark.req("A20")
+def test_a_service_that_counts_more_cache_tokens_than_it_read_is_not_paid_for_them():
+    odd = Usage(tokens_in=1000, cached_in=600, cache_written=9000)
+
+    assert usage_cost(WRITING, odd).cost_usd == pytest.approx((600 * 0.08 + 400 * 1.00) / 1e6)
+
+
+@pytest.mark.req("A20")
+def test_usages_add_up_in_every_part():
+    one = Usage(1, 2, 3, 4, 0.5, 6, 7)
+
+    assert one.plus(one) == Usage(2, 4, 6, 8, 1.0, 12, 14)
 
 
 @pytest.mark.req("A20", "P6")

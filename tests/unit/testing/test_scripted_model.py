@@ -42,7 +42,7 @@ async def test_turns_are_played_in_order_and_every_call_is_counted():
     assert first == [
         TextDelta("Hel"),
         TextDelta("lo"),
-        CallEnd((TextPart("Hello"),), "end", Usage(10, 4, 0, 0, 18e-6), "scripted-1"),
+        CallEnd((TextPart("Hello"),), "end", Usage(10, 4), "scripted-1"),
     ]
     assert waits == [3, 0.5, 0.5]
     assert second[-1] == CallEnd(

@@ -12,11 +12,11 @@ import structlog
 from hermes.calls.bill import Receipt
 from hermes.calls.events import Answered, CallEvent, Failed, Trying
 from hermes.calls.walk import Wish
-from hermes.errors import ProviderError, TryLater, TurnInterrupted
+from hermes.errors import OverBudget, ProviderError, TryLater, TurnInterrupted
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import Part, ToolCallPart
 from hermes.message.reply import Reply
-from hermes.pipeline.accounts import purse_of
+from hermes.pipeline.accounts import key_of, purse_of
 from hermes.pipeline.candidates import choose_model, freeze
 from hermes.pipeline.exchange import rounds_used
 from hermes.pipeline.replies import cut_off, interrupted, model_failed, not_now
@@ -47,7 +47,8 @@ async def call_model(turn: Turn, ctx: TurnContext) -> Turn | Reply:
         text = call.shown.text
         return call.so_far(cut_off(text, str(error)) if text else model_failed(turn, str(error)))
     except TryLater as error:
-        ctx.journal.note("model_refused", code=error.code)
+        limit = error.limit if isinstance(error, OverBudget) else None
+        ctx.journal.note("model_refused", code=error.code, limit=limit)
         return not_now(turn, error)
     finally:
         ctx.journal.spend(call.receipt.take())
@@ -73,7 +74,7 @@ class _Call:
         wish = Wish(
             call_id=turn.id,
             request=request,
-            purse=purse_of(turn),
+            purse=purse_of(turn, ctx),
             wait_s=ctx.services.settings.turns.wait_s,
             remembers=turn.agent.settings.cache,
         )
@@ -97,13 +98,20 @@ class _Call:
             )
         elif isinstance(event, Failed):
             self.note_failure(event.error)
+            self._end_failed()
+
+    def _end_failed(self) -> None:
+        """End the step of a try that another one follows: it was not lost, and costs once."""
+        step = Step(ordinal=self._ordinal, kind="model", state="failed")
+        self._ctx.journal.end(self._ordinal, None, step=step)
+        self._ctx.journal.spend(self.receipt.take())
 
     def note_failure(self, error: ProviderError) -> None:
         """Tell the log and the timeline that a candidate failed."""
         candidate = self._candidate
         name = "" if candidate is None else f"{candidate.provider}:{candidate.model}"
         _log.warning("model_failed", message_id=self._turn.id, model=name, problem=str(error))
-        self._ctx.journal.note("model_failed", model=name, problem=error.code)
+        self._ctx.journal.note("model_failed", model=name, problem=error.code, status=error.status)
 
     def _answered(self, event: Answered, request: ModelRequest) -> Turn:
         turn, end = self._turn, event.end
@@ -144,8 +152,10 @@ def _allowed(parts: tuple[Part, ...], request: ModelRequest) -> tuple[Part, ...]
 def _request(turn: Turn, ctx: TurnContext) -> ModelRequest:
     limit = turn.agent.settings.tool_rounds
     rounds = ctx.services.settings.turns.tool_rounds if limit is None else limit
+    key = key_of(turn, ctx)
     return ModelRequest(
         model="",
+        max_output_tokens=None if key is None else key.max_output_tokens,
         messages=turn.context(),
         system=turn.system,
         tools=turn.tools if rounds_used(turn) < rounds else (),

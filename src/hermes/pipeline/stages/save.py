@@ -74,6 +74,7 @@ def build_commit(turn: Turn, reply: Reply, ctx: TurnContext) -> Commit:
         tool_calls=turn.tool_uses,
         model=turn.model,
         reason=reply.reason,
+        code=reply.code,
     )
     ctx.journal.note("ended", outcome=reply.outcome.value)
     return Commit(

@@ -147,10 +147,10 @@ class Assembly:
         if reason in {"end", "tool_calls"}:
             reason = "tool_calls" if calling else "end"
         if self._counts is not None:
-            usage = measured(self._counts, self._settings)
+            usage = measured(self._counts)
         else:
             written = sum(len(piece) for block in self._blocks.values() for piece in block.pieces)
-            usage = guessed(self._sent_chars, written, settings=self._settings)
+            usage = guessed(self._sent_chars, written)
         return CallEnd(parts, reason, usage, self._model)
 
     def _begin(self, event: _Event) -> None:

@@ -46,8 +46,6 @@ class AnthropicProvider:
             vision=settings.vision,
             schema=settings.schema,
             context_tokens=settings.context_tokens,
-            price_in_per_million=settings.price_in_per_million,
-            price_out_per_million=settings.price_out_per_million,
             local=settings.is_on_this_machine,
             probed=False,
         )

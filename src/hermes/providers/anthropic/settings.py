@@ -19,11 +19,9 @@ _HIGHEST_VISIBLE = 126
 
 
 class AnthropicSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """One configured service; prices are dollars per million tokens.
+    """One configured service.
 
     An `oauth_token` is used instead of the key; a key that looks like an OAuth token is one.
-    Without prices of their own, cache reads cost a tenth of the input and cache writes a quarter
-    more.
     """
 
     name: str
@@ -39,10 +37,6 @@ class AnthropicSettings(msgspec.Struct, frozen=True, kw_only=True):
     schema: bool = True
     context_tokens: int = 200_000
     max_output_tokens: int | None = None
-    price_in_per_million: float = 0.0
-    price_out_per_million: float = 0.0
-    price_cached_per_million: float | None = None
-    price_cache_write_per_million: float | None = None
 
     @property
     def secret(self) -> str | None:

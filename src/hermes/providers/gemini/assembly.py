@@ -10,7 +10,7 @@ from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable, 
 from hermes.message.ids import MakeId
 from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart, tool_calls_of
 from hermes.message.reply import Usage
-from hermes.ports.pricing import counted, estimated, priced
+from hermes.ports.pricing import counted, estimated
 from hermes.ports.provider import CallEnd, ReasoningDelta, StopReason, TextDelta, ToolCallDelta
 from hermes.providers.gemini.failures import failure, mask
 from hermes.providers.gemini.settings import GeminiSettings
@@ -239,15 +239,13 @@ class Assembly:
         raise self._broken(f"stopped for a reason that makes no answer: {told}")
 
     def _measure(self) -> Usage:
-        usage, rates = self._usage, self._settings.rates
+        usage = self._usage
         if usage is None:
             # A server that counts nothing must not make budgets believe that nothing was used.
-            tokens_in, tokens_out = estimated(self._sent_chars), estimated(self._written)
-            return priced(rates, tokens_in=tokens_in, tokens_out=tokens_out)
+            return Usage(estimated(self._sent_chars), estimated(self._written))
         thoughts = counted(usage.thoughts_token_count)
         tokens_in = counted(usage.prompt_token_count) + counted(usage.tool_use_prompt_token_count)
-        return priced(
-            rates,
+        return Usage(
             tokens_in=tokens_in,
             tokens_out=counted(usage.candidates_token_count) + thoughts,
             cached_in=min(tokens_in, counted(usage.cached_content_token_count)),

@@ -7,12 +7,13 @@ import msgspec
 
 from hermes.errors import NetError, ProviderUnavailable, StreamTruncated
 from hermes.message.ids import MakeId, make_id
+from hermes.message.reply import Usage
 from hermes.net.client import HttpClient, Response
 from hermes.net.image_files import load_images
 from hermes.net.model_stream import EVENTS, JSON, Endpoint, call_json, open_call, wire_words
 from hermes.net.service_failure import unusable
 from hermes.net.sse_parser import SseParser
-from hermes.ports.pricing import estimated, priced
+from hermes.ports.pricing import estimated
 from hermes.ports.provider import Embedding, ModelEvent, ModelRequest, ProviderInfo
 from hermes.providers.gemini.assembly import Assembly
 from hermes.providers.gemini.failures import failure
@@ -53,8 +54,6 @@ class GeminiProvider:
             schema=settings.schema,
             embeddings=settings.embedding_model is not None,
             context_tokens=settings.context_tokens,
-            price_in_per_million=settings.price_in_per_million,
-            price_out_per_million=settings.price_out_per_million,
             local=settings.is_on_this_machine,
             probed=False,
         )
@@ -98,8 +97,7 @@ class GeminiProvider:
             vectors += await self._embed_batch(texts[start : start + _MAX_BATCH], resource)
         # The service does not say what it counted.
         tokens = sum(max(1, estimated(len(text))) for text in texts)
-        usage = priced(self._settings.embedding_rates, tokens_in=tokens, tokens_out=0)
-        return Embedding(tuple(vectors), usage, chosen)
+        return Embedding(tuple(vectors), Usage(tokens_in=tokens), chosen)
 
     async def close(self) -> None:
         """Release nothing: the client belongs to the composition root."""

@@ -8,13 +8,12 @@ from urllib.parse import urlsplit
 import msgspec
 
 from hermes.errors import ConfigurationError, ProviderRejected
-from hermes.ports.pricing import Rates
 
 OFFICIAL_URL = "https://generativelanguage.googleapis.com"
 _KEYED_HOST = "generativelanguage.googleapis.com"
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _VERSION_END = re.compile(r"/v1(?:alpha|beta)?$")
-# A resource name such as `gemini-2.5-flash` or `tunedModels/mine`; no `..`, since it is in a path.
+# A resource name such as `gemini-3.8-flash` or `tunedModels/mine`; no `..`, since it is in a path.
 _MODEL = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)*", re.ASCII)
 # Thinking is a budget in tokens up to 2.5 and a level since 3; names without a number are newest.
 _BUDGETED = re.compile(r"gemini-(?:1|2)(?:\.\d+)?-")
@@ -25,7 +24,7 @@ Thinking = Literal["level", "budget"]
 
 
 class GeminiSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """One configured service; prices are dollars per million tokens.
+    """One configured service.
 
     `thinking` says how its models are told how hard to think; None reads it from a model's name.
     `end_wait_s` is how long the connection may stay open behind the finish reason.
@@ -45,27 +44,8 @@ class GeminiSettings(msgspec.Struct, frozen=True, kw_only=True):
     thinking: Thinking | None = None
     context_tokens: int = 1_048_576
     max_output_tokens: int | None = None
-    price_in_per_million: float = 0.0
-    price_out_per_million: float = 0.0
-    price_cached_per_million: float | None = None
-    price_embedding_per_million: float | None = None
     embed_timeout_s: float = 60.0
     end_wait_s: float = 2.0
-
-    @property
-    def rates(self) -> Rates:
-        """What a call's tokens cost."""
-        return Rates(
-            read=self.price_in_per_million,
-            written=self.price_out_per_million,
-            cached=self.price_cached_per_million,
-        )
-
-    @property
-    def embedding_rates(self) -> Rates:
-        """What embedded tokens cost; without a price of their own, as much as a call's."""
-        price = self.price_embedding_per_million
-        return Rates(read=self.price_in_per_million if price is None else price)
 
     @property
     def usable(self) -> bool:
@@ -93,7 +73,7 @@ class GeminiSettings(msgspec.Struct, frozen=True, kw_only=True):
         if not _MODEL.fullmatch(model):
             raise ProviderRejected(
                 f"{self.name}: {model[:80]!r} is no Gemini model name; expected one such as"
-                " gemini-2.5-flash or tunedModels/mine. Check the model of this call"
+                " gemini-3.8-flash or tunedModels/mine. Check the model of this call"
             )
         return model if "/" in model else f"models/{model}"
 

@@ -13,7 +13,7 @@ from hermes.message.ids import MakeId
 from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart
 from hermes.message.reply import Usage
 from hermes.net.service_failure import mask
-from hermes.ports.pricing import counted, estimated, priced
+from hermes.ports.pricing import counted, estimated
 from hermes.ports.provider import (
     CallEnd,
     ModelEvent,
@@ -145,8 +145,7 @@ class Assembly:
         written = sum(map(len, (*self._text, *self._thoughts)))
         written += sum(len(call.arguments) for call in self._calls)
         read, wrote = last.prompt_eval_count, last.eval_count
-        return priced(
-            self._settings.rates,
+        return Usage(
             tokens_in=estimated(self._sent_chars) if read is None else counted(read),
             tokens_out=estimated(written) if wrote is None else counted(wrote),
         )

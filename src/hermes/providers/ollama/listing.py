@@ -3,8 +3,9 @@
 import msgspec
 
 from hermes.errors import ProviderUnavailable
+from hermes.message.reply import Usage
 from hermes.net.service_failure import unusable
-from hermes.ports.pricing import counted, estimated, priced
+from hermes.ports.pricing import counted, estimated
 from hermes.ports.provider import Embedding
 from hermes.providers.ollama.settings import OllamaSettings
 
@@ -57,5 +58,4 @@ def read_embedding(
         )
     told = found.prompt_eval_count
     tokens = estimated(sum(map(len, texts))) if told is None else counted(told)
-    usage = priced(settings.rates, tokens_in=tokens, tokens_out=0)
-    return Embedding(found.embeddings, usage, found.model or model)
+    return Embedding(found.embeddings, Usage(tokens_in=tokens), found.model or model)

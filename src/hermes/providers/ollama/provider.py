@@ -42,8 +42,6 @@ class OllamaProvider:
             schema=True,
             embeddings=True,
             context_tokens=settings.context_tokens,
-            price_in_per_million=settings.price_in_per_million,
-            price_out_per_million=settings.price_out_per_million,
             local=settings.is_on_this_machine,
         )
 

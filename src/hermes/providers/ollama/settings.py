@@ -6,7 +6,6 @@ from urllib.parse import urlsplit
 import msgspec
 
 from hermes.errors import ConfigurationError
-from hermes.ports.pricing import Rates
 
 DEFAULT_URL = "http://127.0.0.1:11434"
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -32,17 +31,10 @@ class OllamaSettings(msgspec.Struct, frozen=True, kw_only=True):
     vision: bool = True
     context_tokens: int = 8192
     max_output_tokens: int | None = None
-    price_in_per_million: float = 0.0
-    price_out_per_million: float = 0.0
     effort_models: tuple[str, ...] = ("gpt-oss",)
     embedding_model: str = "nomic-embed-text"
     embed_timeout_s: float = 60.0
     probe_timeout_s: float = 1.0
-
-    @property
-    def rates(self) -> Rates:
-        """What its tokens cost."""
-        return Rates(read=self.price_in_per_million, written=self.price_out_per_million)
 
     @property
     def is_on_this_machine(self) -> bool:

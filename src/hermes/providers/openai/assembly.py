@@ -14,7 +14,7 @@ from hermes.message.parts import Part, TextPart, ToolCallPart
 from hermes.message.reply import Usage
 from hermes.net.service_failure import reported
 from hermes.net.unfinished_json import is_unfinished
-from hermes.ports.pricing import counted, estimated, priced
+from hermes.ports.pricing import counted, estimated
 from hermes.ports.provider import (
     CallEnd,
     ModelEvent,
@@ -144,15 +144,12 @@ class Assembly:
         return reason
 
     def _measure(self, text: str, calls: tuple[ToolCallPart, ...]) -> Usage:
-        usage, rates = self._usage, self._settings.rates
+        usage = self._usage
         if usage is None:
             # A server that counts nothing must not make budgets believe that nothing was used.
             written = len(text) + self._thoughts.size + sum(len(call.arguments) for call in calls)
-            return priced(
-                rates, tokens_in=estimated(self._sent_chars), tokens_out=estimated(written)
-            )
-        return priced(
-            rates,
+            return Usage(estimated(self._sent_chars), estimated(written))
+        return Usage(
             tokens_in=counted(usage.prompt_tokens),
             tokens_out=counted(usage.completion_tokens),
             cached_in=counted(usage.cached),

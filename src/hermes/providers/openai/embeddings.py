@@ -5,7 +5,7 @@ import msgspec
 from hermes.errors import ProviderUnavailable
 from hermes.message.reply import Usage
 from hermes.net.service_failure import unusable
-from hermes.ports.pricing import counted, estimated, priced
+from hermes.ports.pricing import counted, estimated
 from hermes.ports.provider import Embedding
 from hermes.providers.openai.chunks import WireUsage
 from hermes.providers.openai.settings import OpenAISettings
@@ -56,7 +56,7 @@ def read_embedding(
             f"{settings.name}: the service answered an embedding without numbers; none is used"
         )
     rows = sorted(enumerate(found.data), key=lambda row: _place(row[0], row[1]))
-    usage = _measure(found.usage, settings, texts=texts)
+    usage = _measure(found.usage, texts)
     return Embedding(tuple(row.embedding for _, row in rows), usage, found.model or model)
 
 
@@ -73,7 +73,7 @@ def _place(position: int, row: _Vector) -> int:
     return position if row.index is None else row.index
 
 
-def _measure(usage: WireUsage | None, settings: OpenAISettings, *, texts: tuple[str, ...]) -> Usage:
+def _measure(usage: WireUsage | None, texts: tuple[str, ...]) -> Usage:
     told = None if usage is None else usage.prompt_tokens
     tokens = estimated(sum(map(len, texts))) if told is None else counted(told)
-    return priced(settings.rates, tokens_in=tokens, tokens_out=0)
+    return Usage(tokens_in=tokens)

@@ -51,8 +51,6 @@ class OpenAIProvider:
             schema=settings.rules.schema,
             embeddings=settings.embeds,
             context_tokens=settings.context_tokens,
-            price_in_per_million=settings.price_in_per_million,
-            price_out_per_million=settings.price_out_per_million,
             local=settings.is_on_this_machine,
             probed=settings.rules.probe,
         )

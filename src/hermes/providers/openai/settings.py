@@ -6,7 +6,6 @@ from urllib.parse import urlsplit
 import msgspec
 
 from hermes.errors import ConfigurationError
-from hermes.ports.pricing import Rates
 from hermes.providers.openai.presets import PLAIN, Quirks, preset_for
 
 OFFICIAL_URL = "https://api.openai.com/v1"
@@ -16,7 +15,7 @@ _HIGHEST_VISIBLE = 126
 
 
 class OpenAISettings(msgspec.Struct, frozen=True, kw_only=True):
-    """One configured service; prices are dollars per million tokens.
+    """One configured service.
 
     What is left out comes from the preset of its address; so do `quirks`, unless they are given.
     """
@@ -31,9 +30,6 @@ class OpenAISettings(msgspec.Struct, frozen=True, kw_only=True):
     vision: bool = True
     context_tokens: int = 128_000
     max_output_tokens: int | None = None
-    price_in_per_million: float = 0.0
-    price_out_per_million: float = 0.0
-    price_cached_per_million: float | None = None
     embedding_model: str | None = None
     embed_timeout_s: float = 60.0
     probe_timeout_s: float = 1.0
@@ -46,15 +42,6 @@ class OpenAISettings(msgspec.Struct, frozen=True, kw_only=True):
             return self.quirks
         preset = preset_for(self.base_url, self.name)
         return PLAIN if preset is None else preset.quirks
-
-    @property
-    def rates(self) -> Rates:
-        """What its tokens cost."""
-        return Rates(
-            read=self.price_in_per_million,
-            written=self.price_out_per_million,
-            cached=self.price_cached_per_million,
-        )
 
     @property
     def usable(self) -> bool:

@@ -14,7 +14,7 @@ from hermes.message.parts import Part, ToolCallPart, tool_calls_of
 from hermes.message.reply import Usage
 from hermes.net.service_failure import mask
 from hermes.net.unfinished_json import is_unfinished
-from hermes.ports.pricing import counted, estimated, priced
+from hermes.ports.pricing import counted, estimated
 from hermes.ports.provider import (
     CallEnd,
     ModelEvent,
@@ -207,15 +207,12 @@ class Assembly:
         return "refusal" if refuses(items) else "end"
 
     def _measure(self, last: WireResponse) -> Usage:
-        usage, rates = last.usage, self._settings.rates
+        usage = last.usage
         if usage is None:
             # A server that counts nothing must not make budgets believe that nothing was used.
-            return priced(
-                rates, tokens_in=estimated(self._sent_chars), tokens_out=estimated(self._written)
-            )
+            return Usage(estimated(self._sent_chars), estimated(self._written))
         details_in, details_out = usage.input_tokens_details, usage.output_tokens_details
-        return priced(
-            rates,
+        return Usage(
             tokens_in=counted(usage.input_tokens),
             tokens_out=counted(usage.output_tokens),
             cached_in=counted(details_in.cached_tokens if details_in else None),

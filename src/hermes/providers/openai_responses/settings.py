@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 import msgspec
 
 from hermes.errors import ConfigurationError
-from hermes.ports.pricing import Rates
 
 OFFICIAL_URL = "https://api.openai.com/v1"
 _OFFICIAL_HOST = "api.openai.com"
@@ -18,7 +17,7 @@ _HIGHEST_VISIBLE = 126
 
 
 class ResponsesSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """One configured service; prices are dollars per million tokens.
+    """One configured service.
 
     Models whose name begins with one of `reasoning_models` are asked for their sealed reasoning;
     others, and those made for chat, would refuse the question. `reasoning_summary` asks for a summary that can be shown,
@@ -35,20 +34,8 @@ class ResponsesSettings(msgspec.Struct, frozen=True, kw_only=True):
     vision: bool = True
     context_tokens: int = 128_000
     max_output_tokens: int | None = None
-    price_in_per_million: float = 0.0
-    price_out_per_million: float = 0.0
-    price_cached_per_million: float | None = None
     reasoning_models: tuple[str, ...] = ("o1", "o3", "o4", "gpt-5", "gpt-6", "gpt-oss", "codex")
     reasoning_summary: Literal["auto", "concise", "detailed"] | None = None
-
-    @property
-    def rates(self) -> Rates:
-        """What its tokens cost."""
-        return Rates(
-            read=self.price_in_per_million,
-            written=self.price_out_per_million,
-            cached=self.price_cached_per_million,
-        )
 
     def reasons(self, model: str) -> bool:
         """Tell whether `model` is one that thinks before it answers."""

@@ -7,18 +7,26 @@ remembers, and only the last message counts.
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from urllib.parse import quote
 
 from hermes.calls.events import Answered, CallEvent, Trying
-from hermes.errors import BadRequest, ProviderUnavailable, StreamTruncated
+from hermes.errors import (
+    BadRequest,
+    ModelsStopped,
+    OverBudget,
+    Overloaded,
+    ProviderUnavailable,
+    StreamTruncated,
+)
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.outcome import Outcome
 from hermes.message.parts import TextPart
-from hermes.message.reply import Usage
 from hermes.message.source import Source
 from hermes.ports.clock import Clock
 from hermes.ports.door import Door
-from hermes.ports.provider import CallEnd, TextDelta
+from hermes.ports.provider import CallEnd, ModelRequest, TextDelta
+from hermes.ports.records import Result
 from hermes.ports.upward import Progress
 from hermes.routing.plan import Candidate
 from hermes.server.v1.callers import Caller
@@ -26,7 +34,9 @@ from hermes.server.v1.dialect import WireCall
 
 _AGENT = "agent"
 _MAX_NAME = 200
-_SAID = frozenset({Outcome.ANSWERED, Outcome.MERGED, Outcome.INTERRUPTED})
+_GAP = "\n\n"
+_LATER_S = 60.0
+_SAID = frozenset({Outcome.ANSWERED, Outcome.MERGED})
 
 
 class AgentTurns:
@@ -46,17 +56,23 @@ class AgentTurns:
         rule = f"explicit agent, turn {accepted.message_id}"
         candidate = Candidate(_AGENT, event.agent or "", rule)
         yield Trying(candidate)
-        shown = ""
-        async with aclosing(self._door.watch(accepted.message_id)) as updates:  # type: ignore[type-var]
+        said = _Said()
+        # The door watches by an async generator, which its port does not say.
+        watching = aclosing(self._door.watch(accepted.message_id))  # type: ignore[type-var]
+        async with watching as updates:
             async for progress in updates:
-                if progress.kind == "restart" and shown:
-                    yield TextDelta("\n\n")
-                elif progress.kind in ("delta", "snapshot") and progress.text:
-                    shown += progress.text
-                    yield TextDelta(progress.text)
-                elif progress.kind in ("done", "parked"):
-                    yield Answered(candidate=candidate, end=_end(progress, model=call.model))
+                if progress.kind in ("done", "parked"):
+                    result = _end_of(progress, name=call.model)
+                    rest = said.rest(result.text)
+                    if rest and call.stream:
+                        yield TextDelta(rest)
+                    text = said.all + rest if call.stream else result.text
+                    end = CallEnd((TextPart(text),), "end", result.usage, call.model)
+                    yield Answered(candidate=candidate, end=end)
                     return
+                more = said.hear(progress)
+                if more and call.stream:
+                    yield TextDelta(more)
         raise StreamTruncated(
             f"the gateway stops; the turn goes on, and `hermes why {accepted.message_id}` tells it"
         )
@@ -72,13 +88,15 @@ class AgentTurns:
             raise BadRequest("The last message must be one of the role 'user': it is answered.")
         conversation = headers.get("x-hermes-conversation", "")[:_MAX_NAME]
         name = headers.get("idempotency-key", "")[:_MAX_NAME] or self._make_id("x")
+        # No user can take the place of another by a colon in a name.
+        user = quote(caller.user, safe="")
         return MessageEvent(
             account="default",
             route="v1",
-            external_id=name,
+            external_id=f"{user}:{name}",
             source=Source(
                 platform="v1",
-                chat_id=f"{caller.user}:{conversation or name}",
+                chat_id=f"{user}:c:{conversation}" if conversation else f"{user}:x:{name}",
                 user_id=caller.user,
             ),
             parts=request.messages[-1].parts,
@@ -86,16 +104,62 @@ class AgentTurns:
             agent=call.model.partition(":")[2],
             channel_prompt="\n\n".join(request.system) or None,
             history=() if conversation else request.messages[:-1],
+            key=None if caller.key is None else caller.key.id,
         )
 
 
-def _end(progress: Progress, *, model: str) -> CallEnd:
-    result = progress.result
+class _Said:
+    """What was shown of a turn so far: all of it, and the part since its last new beginning."""
+
+    def __init__(self) -> None:
+        self.all = ""
+        self._since = ""
+
+    def hear(self, progress: Progress) -> str:
+        """Return what a progress adds to what is shown."""
+        if progress.kind == "restart":
+            self._since = ""
+        if progress.kind not in ("delta", "snapshot") or not progress.text:
+            return ""
+        gap = _GAP if self.all and not self._since else ""
+        self._since += progress.text
+        self.all += gap + progress.text
+        return gap + progress.text
+
+    def rest(self, text: str) -> str:
+        """Return what is missing of the final text; another text stands on its own."""
+        if text.startswith(self._since):
+            return text[len(self._since) :] if self._since or not self.all else _GAP + text
+        return _GAP + text
+
+
+def ignored_by_agents(request: ModelRequest) -> tuple[str, ...]:
+    """Return what a request asks of a model that an agent decides by itself."""
+    asked = {
+        "max_tokens": request.max_output_tokens,
+        "temperature": request.temperature,
+        "top_p": request.top_p,
+        "stop": request.stop or None,
+        "reasoning": request.reasoning,
+    }
+    return tuple(name for name, value in asked.items() if value is not None)
+
+
+def _end_of(progress: Progress, *, name: str) -> Result:
+    """Return how a turn ended; raises what kept it from an answer."""
+    result = progress.result or Result(text="")
     if progress.kind == "parked":
-        waits = "" if result is None else result.approval or ""
-        text = f"This waits for an approval ({waits}). Ask again once it was given."
-        return CallEnd((TextPart(text),), "end", Usage(), model)
-    if result is None or progress.outcome not in _SAID:
-        reason = None if result is None else result.reason or result.text
-        raise ProviderUnavailable(f"{model} could not answer: {reason or 'no reason was given'}")
-    return CallEnd((TextPart(result.text),), "end", result.usage, model)
+        waits = f"This waits for an approval ({result.approval}). Ask again once it was given."
+        return Result(text=waits)
+    if progress.outcome in _SAID:
+        return result
+    reason = f"{name} could not answer: {result.reason or result.text or 'no reason was given'}"
+    if progress.outcome is Outcome.INTERRUPTED:
+        raise StreamTruncated(reason)
+    if result.code == OverBudget.code:
+        raise OverBudget(reason, _LATER_S)
+    if result.code == ModelsStopped.code:
+        raise ModelsStopped(reason, _LATER_S)
+    if result.code == Overloaded.code:
+        raise Overloaded(reason)
+    raise ProviderUnavailable(reason)

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from hermes.calls.budgets import Purse
-from hermes.control.keys import KEY_PREFIX, key_digest
+from hermes.control.keys import KEY_PREFIX, OPERATOR, key_digest
 from hermes.errors import Forbidden, Overloaded, Unauthenticated
 from hermes.ports.clock import Clock
 from hermes.ports.door import Door
@@ -33,7 +33,9 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         person = PLATFORM if self.key is None else self.key.person_id
         key_id = "" if self.key is None else self.key.id
         account = Account(person_id=person, agent=agent, channel="v1", key=key_id)
-        return Purse(account=account, key=self.key)
+        return Purse(
+            account=account, key=self.key, tier=None if self.key is None else self.key.tier
+        )
 
     def may_use(self, *names: str) -> bool:
         """Tell whether the key allows a model under one of its names."""
@@ -57,7 +59,7 @@ class Callers:
         secret = _secret_in(headers)
         if not secret.startswith(KEY_PREFIX):
             await self._door.authenticate({"authorization": f"Bearer {secret}"})
-            return Caller(user="operator")
+            return Caller(user=OPERATOR)
         key = self._keys.find(key_digest(secret))
         if key is None:
             raise Unauthenticated("This key is not known here: make one with `hermes keys create`.")

@@ -4,10 +4,9 @@ from collections.abc import Callable, Sequence
 
 from starlette.routing import Route
 
-from hermes.calls.events import Trying
 from hermes.control.models import models_report
 from hermes.errors import HermesError
-from hermes.net.http_route import Answer, Endpoint, Exchange
+from hermes.net.http_route import Answer, Endpoint, Exchange, refuse_url_credentials
 from hermes.ports.channel import Accept, Capabilities, HttpResponse
 from hermes.ports.door import Door
 from hermes.routing.plan import Ask
@@ -67,14 +66,14 @@ class _Other:
 
     async def count(self, exchange: Exchange) -> Answer:
         try:
-            await self._parts.callers.check(exchange.headers)
+            await self._caller(exchange)
             return HttpResponse(body=self._messages.count(await self._body(exchange)))
         except HermesError as error:
             return anthropic_refusal(error)
 
     async def models(self, exchange: Exchange) -> Answer:
         try:
-            listed = await self._listed(await self._parts.callers.check(exchange.headers))
+            listed = await self._listed(await self._caller(exchange))
             body = write_models(listed, exchange.headers, query=exchange.query())
             return HttpResponse(body=body)
         except HermesError as error:
@@ -82,7 +81,7 @@ class _Other:
 
     async def model(self, exchange: Exchange) -> Answer:
         try:
-            listed = await self._listed(await self._parts.callers.check(exchange.headers))
+            listed = await self._listed(await self._caller(exchange))
             name = exchange.parameter("id")
             return HttpResponse(body=write_model(listed, exchange.headers, model_id=name))
         except HermesError as error:
@@ -90,7 +89,7 @@ class _Other:
 
     async def embed(self, exchange: Exchange) -> Answer:
         try:
-            caller = await self._parts.callers.check(exchange.headers)
+            caller = await self._caller(exchange)
         except HermesError as error:
             return openai_refusal(error)
         record = new_record(self._parts, caller)
@@ -108,15 +107,18 @@ class _Other:
         record.wanted = call.model
         ask = Ask(capability="embeddings", model=call.model)
         plan = allowed_plan(caller, call.model, await parts.planner.plan(ask))
-        candidate, embedding = await parts.embeddings.run(
-            call.texts, plan, purse=caller.purse(), receipt=record.receipt
+        embedding = await parts.embeddings.run(
+            call.texts, plan, purse=caller.purse(), receipt=record.receipt, tell=record.hear
         )
-        record.hear(Trying(candidate))
         record.answered()
         headers = {"x-request-id": record.stamp.id}
         if call.ignored:
             headers["x-hermes-ignored"] = ", ".join(call.ignored)[:500]
         return HttpResponse(body=write_embeddings(call, embedding), headers=headers)
+
+    async def _caller(self, exchange: Exchange) -> Caller:
+        refuse_url_credentials(exchange)
+        return await self._parts.callers.check(exchange.headers)
 
     async def _body(self, exchange: Exchange) -> bytes:
         limit = self._parts.settings.v1.max_body_bytes

@@ -5,7 +5,7 @@ import msgspec
 from hermes.calls.bill import Receipt
 from hermes.calls.events import Answered, CallEvent, Failed, Trying
 from hermes.calls.ledger import CallLedger
-from hermes.errors import HermesError, ProviderError
+from hermes.errors import HermesError, OverBudget, ProviderError
 from hermes.message.reply import Usage
 from hermes.ports.channel import HttpResponse
 from hermes.ports.clock import Clock
@@ -27,6 +27,7 @@ class Record:
         self._attempts: list[dict[str, object]] = []
         self._outcome = "left"
         self._cached_from: str | None = None
+        self._limit: str | None = None
         self._is_written = False
 
     def hear(self, event: CallEvent) -> None:
@@ -53,12 +54,16 @@ class Record:
     def failed(self, error: HermesError) -> None:
         """Note why there is no answer."""
         self._outcome = error.code
+        if isinstance(error, OverBudget):
+            self._limit = error.limit
         if isinstance(error, ProviderError):
             self._blame(error)
 
     def _blame(self, error: ProviderError) -> None:
         if self._attempts:
             self._attempts[-1]["problem"] = error.code
+            if error.status is not None:
+                self._attempts[-1]["status"] = error.status
 
     def write(self) -> None:
         """Hand the call to the ledger; a second time does nothing."""
@@ -83,4 +88,6 @@ class Record:
         }
         if self._cached_from is not None:
             data["cached_from"] = self._cached_from
+        if self._limit is not None:
+            data["limit"] = self._limit
         self._ledger.note(spent, CallLine(id=self.stamp.id, at=self.stamp.at, data=data))

@@ -15,7 +15,7 @@ from hermes.calls.ledger import CallLedger
 from hermes.calls.planning import Planner
 from hermes.calls.walk import Calls, Wish
 from hermes.config import Settings
-from hermes.errors import Forbidden, HermesError, StreamTruncated
+from hermes.errors import BadRequest, Forbidden, HermesError, StreamTruncated
 from hermes.message.ids import MakeId
 from hermes.message.parts import ImagePart
 from hermes.net.http_route import Answer, Exchange, Handler, refuse_url_credentials
@@ -24,15 +24,17 @@ from hermes.ports.channel import HttpResponse
 from hermes.ports.clock import Clock
 from hermes.ports.provider import ModelRequest
 from hermes.routing.plan import Ask, Plan
-from hermes.server.v1.agent_turns import AgentTurns
+from hermes.server.v1.agent_turns import AgentTurns, ignored_by_agents
 from hermes.server.v1.callers import Caller, Callers, check_model
 from hermes.server.v1.dialect import Dialect, Stamp, StreamWriter, WireCall
+from hermes.server.v1.presence import CallerLeft, Presence
 from hermes.server.v1.record import Record
 
 AGENT = "agent:"
 AUTO = "auto"
 _BODY_S = 60.0
 _KEEP_ALIVE_S = 15.0
+_LEFT = 499  # nobody reads it: the caller is gone
 
 
 class V1Parts(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,8 +79,18 @@ class WireEndpoint:
         body = await exchange.body(limit=limit, timeout_s=_BODY_S)
         call = self._dialect.read(body, exchange.headers)
         record.wanted = call.model
-        events = await self._events(call, caller, exchange=exchange, record=record)
-        return await self._answer(call, events, record=record)
+        if not call.model.isprintable():
+            raise BadRequest("The model's name holds characters that no name has.")
+        if call.model.startswith(AGENT):
+            ignored = (*call.ignored, *ignored_by_agents(call.request))
+            call = msgspec.structs.replace(call, ignored=ignored)
+        try:
+            async with Presence(exchange.receive):
+                events = await self._events(call, caller, exchange=exchange, record=record)
+                return await self._answer(call, events, record=record)
+        except CallerLeft:
+            record.write()
+            return HttpResponse(status=_LEFT)
 
     async def _events(
         self, call: WireCall, caller: Caller, *, exchange: Exchange, record: Record
@@ -184,7 +196,8 @@ def headers_of(call: WireCall, record: Record, *, answer: Answered | None = None
         headers["x-hermes-ignored"] = ", ".join(call.ignored)[:500]
     if answer is not None:
         candidate = answer.candidate
-        headers["x-hermes-model"] = f"{candidate.provider}:{candidate.model}"[:200]
+        name = f"{candidate.provider}:{candidate.model}"[:200]
+        headers["x-hermes-model"] = name.encode("ascii", "replace").decode()
         if answer.cached_from is not None:
             headers["x-hermes-cached-from"] = answer.cached_from
     return headers

@@ -23,8 +23,8 @@ class SqliteKeys:
     def __init__(self, engine: Engine, *, make_id: MakeId) -> None:
         self._engine = engine
         self._make_id = make_id
-        # What `find` found. This class and an erasure write keys, and every write clears it.
-        self._found: dict[bytes, CallerKey] = {}
+        # What `find` and `get` found. This class and an erasure write keys, and every write clears it.
+        self._found: dict[bytes | str, CallerKey] = {}
 
     async def add(self, key: CallerKey, *, digest: bytes, user: str) -> CallerKey:
         """Keep a new key for the person behind `user` (made if unknown); returns it with them."""
@@ -46,15 +46,22 @@ class SqliteKeys:
 
     def find(self, digest: bytes) -> CallerKey | None:
         """Return the key with this hash, revoked or expired ones too; answered from memory."""
-        found = self._found.get(digest)
+        return self._known(digest, "find")
+
+    def get(self, key_id: str) -> CallerKey | None:
+        """Return the key of this id; answered from memory."""
+        return self._known(key_id, "get")
+
+    def _known(self, name: bytes | str, query: str) -> CallerKey | None:
+        found = self._found.get(name)
         if found is not None:
             return found
-        row = self._engine.reader.row(_SQL["find"], (digest,))
+        row = self._engine.reader.row(_SQL[query], (name,))
         if row is None:
             return None
         if len(self._found) >= _FOUND_KEPT:
             self._found.clear()
-        self._found[digest] = key = _key(row)
+        self._found[name] = key = _key(row)
         return key
 
     def list(self) -> tuple[CallerKey, ...]:
@@ -114,4 +121,5 @@ def _key(row: tuple[Any, ...]) -> CallerKey:
         max_output_tokens=row[11],
         expires_at=row[12],
         revoked_at=row[13],
+        tier=row[14],
     )

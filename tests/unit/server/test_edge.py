@@ -1,0 +1,71 @@
+"""The gathering transport: one write per turn of the loop, nothing lost, nothing after the end."""
+
+import asyncio
+
+import pytest
+
+from hermes.server.edge import _Gathering
+
+
+class Transport(asyncio.Transport):
+    """Remembers what was written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[bytes] = []
+        self.is_closed = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        if self.is_closed:
+            raise RuntimeError("the handle is closed")
+        self.written.append(bytes(data))
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+
+async def turn() -> None:
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+
+@pytest.mark.req("M7")
+async def test_what_is_written_in_one_turn_goes_out_in_one_piece_and_in_order() -> None:
+    transport = Transport()
+    edge = _Gathering(transport, asyncio.get_running_loop())
+    for number in range(3):
+        edge.write(b"%d" % number)
+    assert transport.written == []
+    await turn()
+    edge.write(b"3")
+    await turn()
+
+    assert transport.written == [b"012", b"3"]
+
+
+@pytest.mark.req("M7")
+async def test_much_goes_out_at_once_and_closing_sends_the_rest() -> None:
+    transport = Transport()
+    edge = _Gathering(transport, asyncio.get_running_loop())
+    edge.write(b"x" * 70_000)
+    assert len(transport.written) == 1
+    edge.write(b"last")
+    edge.close()
+
+    assert transport.written[-1] == b"last"
+    assert transport.is_closed
+
+
+@pytest.mark.req("M7")
+async def test_a_connection_that_was_reset_takes_nothing_more() -> None:
+    transport = Transport()
+    edge = _Gathering(transport, asyncio.get_running_loop())
+    edge.write(b"x")
+    transport.is_closed = True
+    await turn()
+    edge.close()
+
+    assert transport.written == []
