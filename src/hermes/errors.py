@@ -11,6 +11,7 @@ HermesError
 ├── TryLater                nothing was kept; the same request may succeed later
 │   ├── Overloaded          a queue or a limit is full
 │   ├── StorageFull         the disk reserve is touched
+│   ├── RateLimited         a key is used more often than it may be
 │   ├── OverBudget          a spending limit has no room; it opens again later
 │   └── ModelsStopped       the kill switch is on
 ├── ConfigurationError      the operator has to change a setting
@@ -112,6 +113,12 @@ class StorageFull(TryLater):
     """The disk reserve is touched or the database cannot grow."""
 
     code = "storage_full"
+
+
+class RateLimited(TryLater):
+    """A key is used more often than it may be."""
+
+    code = "rate_limited"
 
 
 class OverBudget(TryLater):

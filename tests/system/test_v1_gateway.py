@@ -240,6 +240,22 @@ async def test_an_agents_turn_is_paid_by_the_key(tmp_path: Path) -> None:
                 await client.chat.completions.create(model="nobody:knows", messages=HELLO)
             with pytest.raises(openai.BadRequestError):
                 await client.chat.completions.create(model="openai:a\r\nb", messages=HELLO)
+            bad: Any = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": 7}}}
+            with pytest.raises(openai.BadRequestError, match="schema"):
+                await client.chat.completions.create(
+                    model="auto", messages=HELLO, response_format=bad
+                )
+            picture: Any = {"type": "image_url", "image_url": {"url": "https://x.example/a.png"}}
+            with pytest.raises(openai.BadRequestError, match="cannot read images"):
+                await client.chat.completions.create(
+                    model="local", messages=[{"role": "user", "content": [picture]}]
+                )
+        hurried, _ = await key_of(live, "--rate", "1")
+        async with openai_client(live, hurried) as client:
+            await client.models.list()
+            with pytest.raises(openai.RateLimitError) as caught:
+                await client.models.list()
+            assert caught.value.code == "rate_limit_exceeded"
         _, out, _ = await hermes(live, "costs", "--by", "key", "--json")
         assert [row["name"] for row in json.loads(out)["rows"]] == [key_id]
 

@@ -15,7 +15,7 @@ from hermes.config import AgentSettings, BudgetSettings
 from hermes.errors import CounterDown, ModelsStopped, OverBudget, Overloaded, StoreError
 from hermes.ports.clock import Clock
 from hermes.ports.keys import CallerKey
-from hermes.ports.spend import Account, Claim, Counter, KillSwitch, Meter
+from hermes.ports.spend import Account, Claim, Counter, KillSwitch, Meter, Unit
 
 _log = structlog.get_logger(__name__)
 _STOPPED_S = 60.0
@@ -70,7 +70,8 @@ class Budgets:
         except CounterDown as error:
             return _without_counters(claims, error, day=day)
         if refused is not None:
-            raise self._over(refused, at=at)
+            (used,) = await self._counter.read((refused.meter,))
+            raise self._over(refused, used=used, at=at)
         return Hold(day=day, claims=claims)
 
     def day(self, at: float | None = None) -> str:
@@ -133,19 +134,27 @@ class Budgets:
             claims.extend(_claims_of_key(purse.key, ahead, day=day))
         return tuple(claims)
 
-    def _over(self, claim: Claim, *, at: float) -> OverBudget:
+    def _over(self, claim: Claim, *, used: float, at: float) -> OverBudget:
         meter = claim.meter
         limit = f"{meter.whose} {meter.name}".strip()
         per = {0: "in all", 7: "this month", 10: "today"}[len(meter.period)]
-        room = f"${claim.cap:,.2f}" if meter.unit == "usd" else f"{claim.cap:,.0f} tokens"
+        room = _amount(claim.cap, meter.unit)
         wait = self._calendar.to_next_day(at)
         if len(meter.period) == 7:
             wait = self._calendar.to_next_month(at)
         return OverBudget(
-            f"the budget of {limit} has no room for this call: {room} {per}",
+            f"the budget of {limit} has no room for this call: it may take "
+            f"{_amount(claim.amount, meter.unit)}, and {_amount(used, meter.unit)} of {room} "
+            f"are used {per}; ask for fewer tokens, or come back when it renews",
             wait,
             limit=f"{limit}: {room} {per}",
         )
+
+
+def _amount(value: float, unit: Unit) -> str:
+    if unit == "tokens":
+        return f"{value:,.0f} tokens"
+    return f"${value:,.2f}" if value >= 1 or not value else f"${value:.2g}"
 
 
 def _claims_of_key(key: CallerKey, ahead: Cost, *, day: str) -> list[Claim]:

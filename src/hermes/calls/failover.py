@@ -24,6 +24,7 @@ _GO_ON = (
     "do not comment on it."
 )
 _MOST_TRIES = 3
+_TOO_MANY = 429
 
 
 class Walk:
@@ -81,6 +82,9 @@ class Walk:
             return end
         return msgspec.structs.replace(end, parts=(TextPart(before), *end.parts))
 
+    def _may_wait(self, wait: float) -> bool:
+        return wait <= self._patience_s and self._tries < _MOST_TRIES
+
     def _can_go_on(self) -> bool:
         """Plain text can be continued; half of a tool call or of a JSON answer cannot."""
         return self._continues and not self._has_shown_other and self._wanted.schema is None
@@ -96,7 +100,9 @@ class Walk:
             self._repair = schema_ways.repair(self._wanted, error.answer, str(error))
             return 0.0
         wait = error.retry_after if isinstance(error, ProviderUnavailable) else None
-        if wait is not None and wait <= self._patience_s and self._tries < _MOST_TRIES:
+        asks = isinstance(error, ProviderUnavailable) and error.status == _TOO_MANY
+        is_worth = asks or self.is_last
+        if wait is not None and is_worth and self._may_wait(wait):
             self._tries += 1
             self._patience_s -= wait
             return wait

@@ -35,11 +35,18 @@ def fit(wanted: ModelRequest, info: ProviderInfo, *, whole: bool) -> Fitted:
         request = schema_ways.as_tool(request)
     elif way == "words":
         request = schema_ways.in_words(request)
-    speaks = bool(wanted.tools) and not has_ability(info, wanted.model, "tools")
+    speaks = bool(wanted.tools) and not _has_tools(wanted, info)
     if speaks:
         request = spoken_tools.in_words(request)
-    hides = speaks or (way is not None and (whole or way != "native"))
+    hides = whole or speaks or way not in (None, "native")
     return Fitted(request=request, way=way, speaks_tools=speaks, hides=hides)
+
+
+def _has_tools(wanted: ModelRequest, info: ProviderInfo) -> bool:
+    """Tell whether the model has tools of its own, and can be made to use one if that is asked."""
+    if wanted.tool_choice.mode == "required" and not info.forces_tools:
+        return False
+    return has_ability(info, wanted.model, "tools")
 
 
 def read(fitted: Fitted, end: CallEnd, *, wanted: ModelRequest) -> CallEnd:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 
-from hermes.errors import NotFound, ProviderError, ProviderUnavailable
+from hermes.errors import BadRequest, NotFound, ProviderError, ProviderUnavailable
 from hermes.ports.provider import Provider
 from hermes.routing.decide import decide
 from hermes.routing.plan import Ask, Offer, Plan
@@ -22,13 +22,16 @@ class Planner:
     async def plan(self, ask: Ask) -> Plan:
         """Return the plan of a call; raises `ProviderUnavailable` when no model can serve it.
 
-        A model that the call itself names and that nobody has raises `NotFound`.
+        A model that the call itself names raises `NotFound` where nobody has it, and `BadRequest`
+        where it lacks what the call needs.
         """
         decision = decide(ask, await self.offers(), policy=self.policy)
         if decision.problem is None:
             return decision.plan
         if decision.is_unknown and ask.model is not None:
             raise NotFound(decision.problem)
+        if decision.is_unfit:
+            raise BadRequest(decision.problem)
         raise ProviderUnavailable(decision.problem)
 
     async def offers(self) -> list[Offer]:

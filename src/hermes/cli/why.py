@@ -119,7 +119,8 @@ def _try_rows(call: CallStory) -> list[tuple[str, str]]:
     rows = []
     for place, one in enumerate(call.attempts):
         ended = call.outcome if place == last else "passed over"
-        how = f"failed: {one.problem}" if one.problem else ended
+        status = f" ({one.status})" if one.status else ""
+        how = f"failed: {one.problem}{status}" if one.problem else ended
         rows.append((one.model, f"{how}; {one.rule}" if one.rule else how))
     return rows
 

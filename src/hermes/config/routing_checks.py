@@ -26,6 +26,8 @@ def routing_problems(settings: Settings) -> Iterator[Fault]:
     yield from _task_routes(settings)
     yield from _tiers(settings)
     yield from _tiers_of_agents(settings)
+    yield from _short_names(settings)
+    yield from _tiers_of_budgets(settings)
     yield from _band(settings)
 
 
@@ -136,3 +138,28 @@ def _band(settings: Settings) -> Iterator[Fault]:
         key: Key = ("routing", "complexity", "short_chars")
         text = f"expected less than routing.complexity.long_chars, {band.long_chars}"
         yield key, band.short_chars, text, "lower it"
+
+
+def _short_names(settings: Settings) -> Iterator[Fault]:
+    """A short name that says `provider:model` must name a provider that is there."""
+    for name, target in settings.routing.models.items():
+        provider, colon, _ = target.partition(":")
+        if not colon:
+            continue
+        meant = provider_meant(provider, settings.providers, aliases=settings.routing.aliases)
+        if meant not in settings.providers:
+            found = _missing(settings, target, name=provider, meant=meant)
+            yield (("routing", "models", name), target, *found)
+
+
+def _tiers_of_budgets(settings: Settings) -> Iterator[Fault]:
+    tiers = settings.routing.tiers
+    for tier, tokens in settings.budgets.person_day_tokens.items():
+        if tier not in tiers:
+            known = ", ".join(tiers)
+            yield (
+                ("budgets", "person_day_tokens", tier),
+                tokens,
+                f"but routing.tiers has no tier {tier!r}; known are: {known}",
+                f"add routing.tiers.{tier}, or name one of them",
+            )

@@ -13,6 +13,7 @@ from hermes.errors import (
     HermesError,
     NotFound,
     OverBudget,
+    RateLimited,
     Refused,
     TooLarge,
     TryLater,
@@ -30,6 +31,7 @@ _STATUS: dict[type[HermesError], int] = {
     TooLarge: 413,
     Refused: 400,
     OverBudget: 429,
+    RateLimited: 429,
     TryLater: 503,
 }
 

@@ -9,6 +9,7 @@ from hermes.message.reply import Reply
 from hermes.pipeline.turn import Turn
 
 _TOOL_CHARS = 3_000
+_DAY_S = 86_400.0
 
 
 def model_failed(turn: Turn, cause: str) -> Reply:
@@ -21,7 +22,8 @@ def model_failed(turn: Turn, cause: str) -> Reply:
 def not_now(turn: Turn, error: TryLater) -> Reply:
     """Return the end of a turn for which no model may be called now."""
     if isinstance(error, OverBudget):
-        text = "There is no budget left for this right now. Please try again later."
+        when = "tomorrow" if error.retry_after <= _DAY_S else "next month"
+        text = f"There is no budget left for this. Please try again {when}."
     elif isinstance(error, ModelsStopped):
         text = "I am switched off at the moment. Please try again later."
     else:

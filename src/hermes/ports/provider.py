@@ -108,7 +108,7 @@ Capability = Literal["chat", "summarization", "embeddings", "vision", "tools", "
 class ProviderInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What a provider can do, as data; `local` ones never leave this machine.
 
-    One that is not `probed` tells its availability without asking anybody.
+    One that does not `forces_tools` cannot be made to use one. One that is not `probed` tells its availability without asking anybody.
     A `tools`, `vision` or `schema` of False means that the service has no native way for it.
     """
 
@@ -122,6 +122,7 @@ class ProviderInfo(msgspec.Struct, frozen=True, kw_only=True):
     demonstration: bool = False
     local: bool = False
     probed: bool = True
+    forces_tools: bool = True
 
 
 class Embedding(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ import msgspec
 from hermes.errors import ProviderUnavailable
 from hermes.routing.complexity import complexity_of
 from hermes.routing.draft import Draft, Found
-from hermes.routing.fitness import AT_HOME, needs_of
+from hermes.routing.fitness import AT_HOME, LACKS, has_ability, needs_of
 from hermes.routing.plan import Ask, Candidate, Dropped, Offer, Plan
 from hermes.routing.policy import Policy
 from hermes.routing.tasks import task_of
@@ -24,7 +24,8 @@ _LAST_RESORT = "last resort: the demonstration model"
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """A plan with what it was decided by; `problem` says why when there is no candidate.
 
-    `is_unknown` says that nobody has the model that was named.
+    `is_unknown` says that nobody has the model that was named, `is_unfit` that it lacks what the
+    call needs.
     """
 
     plan: Plan
@@ -32,6 +33,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     task: str | None = None
     problem: str | None = None
     is_unknown: bool = False
+    is_unfit: bool = False
 
 
 def make_plan(ask: Ask, offers: Sequence[Offer], *, policy: Policy) -> Plan:
@@ -74,18 +76,27 @@ def _named(draft: Draft, model: str, *, rule: str) -> Decision:
         text = f"there is no provider for the {rule} {model!r}; known providers: {known}"
         fix = f"{text}; name one of them as provider:model"
         return Decision(plan=Plan(()), problem=fix, is_unknown=True)
-    refused = [(offer.info.name, reason) for offer, _ in found if (reason := _away(draft, offer))]
+    refused = [
+        (offer.info.name, reason)
+        for offer, named in found
+        if (reason := _away(draft, offer) or _cannot(draft.ask, offer, named))
+    ]
     if len(refused) == len(found):
         dropped = tuple(Dropped(name, reason) for name, reason in refused)
         told = "; ".join(f"{name}: {reason}" for name, reason in refused)
         text = f"the {rule} {model!r} cannot be used now ({told}); name another model, or auto"
-        return Decision(plan=Plan((), dropped), problem=text)
+        unfit = all(_away(draft, offer) is None for offer, _ in found)
+        return Decision(plan=Plan((), dropped), problem=text, is_unfit=unfit)
     return Decision(plan=_only(draft, found, rule=f"{rule} {draft.policy.told(model)}"))
 
 
 def _only(draft: Draft, found: Found, *, rule: str) -> Plan:
     """What the model lacks is no reason here: tools and schemas are then put into words."""
-    usable = [(offer, model) for offer, model in found if _away(draft, offer) is None]
+    usable = [
+        (offer, model)
+        for offer, model in found
+        if _away(draft, offer) is None and _cannot(draft.ask, offer, model) is None
+    ]
     candidates = tuple(
         Candidate(offer.info.name, model or offer.info.model, rule) for offer, model in usable
     )
@@ -98,6 +109,18 @@ def _away(draft: Draft, offer: Offer) -> str | None:
     if not offer.available:
         return offer.problem or "not available"
     return "offline mode" if draft.policy.offline and not offer.info.local else None
+
+
+def _cannot(ask: Ask, offer: Offer, model: str | None) -> str | None:
+    """Return what a model that the call itself names lacks and nobody can put into words."""
+    if ask.model is None:
+        return None
+    name = model or offer.info.model
+    if ask.images and not has_ability(offer.info, name, "vision"):
+        return LACKS["vision"]
+    if ask.capability == "embeddings" and not has_ability(offer.info, name, "embeddings"):
+        return LACKS["embeddings"]
+    return None
 
 
 def _unknown_tier(tier: str, policy: Policy) -> Decision:

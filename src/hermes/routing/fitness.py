@@ -8,7 +8,7 @@ from hermes.routing.prices import Ability, known_model
 AT_HOME = frozenset({"summarization", "embeddings"})
 """What never costs tokens elsewhere unless the settings allow it."""
 
-_LACKS: dict[Ability, str] = {
+LACKS: dict[Ability, str] = {
     "tools": "cannot call tools, and tools are in play",
     "vision": "cannot read images, and there is one",
     "schema": "has no JSON schema of its own",
@@ -53,7 +53,7 @@ def reason_unfit(
         known = known_model(model)
         for ability in needs:
             if not getattr(info, ability) or (known is not None and ability not in known.what):
-                return _LACKS[ability]
+                return LACKS[ability]
     return None
 
 

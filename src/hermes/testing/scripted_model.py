@@ -147,6 +147,10 @@ def tokens_of_request(request: ModelRequest) -> int:
 def _status_error(turn: ScriptedTurn) -> ProviderUnavailable | ProviderRejected:
     if turn.status == 429 or turn.status >= 500:
         return ProviderUnavailable(
-            f"scripted: the service answered {turn.status}", retry_after=turn.retry_after
+            f"scripted: the service answered {turn.status}",
+            retry_after=turn.retry_after,
+            status=turn.status,
         )
-    return ProviderRejected(f"scripted: the service refused the request with {turn.status}")
+    return ProviderRejected(
+        f"scripted: the service refused the request with {turn.status}", status=turn.status
+    )

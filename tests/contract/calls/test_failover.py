@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from hermes.errors import (
@@ -13,9 +14,9 @@ from hermes.errors import (
     StreamTruncated,
 )
 from hermes.message.parts import text_of
-from hermes.ports.provider import TextDelta
+from hermes.ports.provider import TextDelta, ToolChoice, ToolSpec
 from hermes.testing.model_script import ScriptedTurn
-from tests.contract.calls.rig import Story, model, open_calls, until_called
+from tests.contract.calls.rig import Story, ask, model, open_calls, until_called
 
 
 def broken(**turn: object) -> list[ScriptedTurn]:
@@ -157,3 +158,47 @@ async def test_silence_in_the_middle_of_an_answer_ends_it(tmp_path: Path) -> Non
     async with open_calls(tmp_path, one, settings=quick) as rig:
         with pytest.raises(ProviderTimeout):
             await rig.call("hello", "one")
+
+
+@pytest.mark.req("A23")
+async def test_a_caller_who_waits_for_the_whole_has_seen_nothing_of_a_broken_answer(
+    tmp_path: Path,
+) -> None:
+    one = model("one", broken(text="half an answer", deltas=2, fault="truncate", after=1))
+    async with open_calls(tmp_path, one, model("two")) as rig:
+        story = await rig.call("hello", "one", "two", whole=True)
+
+    assert story.kinds == ["Trying", "Failed", "Trying", "Answered"]
+    assert [spent.model for spent in story.spent] == ["one:one-1", "two:two-1"]
+
+
+@pytest.mark.req("A23")
+async def test_a_service_that_is_down_is_not_waited_for_while_another_is_there(
+    tmp_path: Path,
+) -> None:
+    down = [ScriptedTurn(fault="status", status=503, retry_after=0.01)]
+    one, two = model("one", list(down)), model("two")
+    async with open_calls(tmp_path, one, two) as rig:
+        story = await rig.call("hello", "one", "two", wait_s=5.0)
+        alone = model("three", list(down))
+    async with open_calls(tmp_path, alone) as rig:
+        waited = await rig.call("hello", "three", wait_s=5.0)
+
+    assert story.answer.candidate.provider == "two"
+    assert len(one.calls) == 1
+    assert waited.kinds[0:3] == ["Trying", "Failed", "Trying"]
+
+
+@pytest.mark.req("M5")
+async def test_a_model_that_cannot_be_made_to_use_a_tool_is_told_to_in_words(
+    tmp_path: Path,
+) -> None:
+    tool = ToolSpec("look", "looks", msgspec.Raw(b'{"type":"object"}'))
+    said = '{"tool_calls":[{"name":"look","arguments":{}}]}'
+    one = model("one", [ScriptedTurn(text=said)], forces_tools=False)
+    async with open_calls(tmp_path, one) as rig:
+        request = ask("hello", tools=(tool,), tool_choice=ToolChoice("required"))
+        story = await rig.call(request, "one")
+
+    assert story.answer.end.stop_reason == "tool_calls"
+    assert one.calls[0].request.tools == ()

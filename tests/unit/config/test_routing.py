@@ -97,6 +97,17 @@ TARGETS = "expected a provider, an alias, a name of routing.models, provider:mod
             "a -> b -> c -> a; let one of them name a provider",
         ),
         (
+            "routing: {models: {fast: 'mine:m'}}",
+            f'config.yaml: routing.models.fast is "mine:m", {TARGETS}; '
+            "providers.mine does not exist; add providers.mine",
+        ),
+        (
+            "budgets: {person_day_tokens: {gold: 5}}",
+            "config.yaml: budgets.person_day_tokens.gold is 5, but routing.tiers has no tier "
+            "'gold'; known are: free, starter, pro, venue-growth; add routing.tiers.gold, or name "
+            "one of them",
+        ),
+        (
             "routing: {aliases: {a: {provider: a}}}",
             'config.yaml: routing.aliases.a.provider is "a", which is a cycle: a -> a; '
             "let one of them name a provider",

@@ -9,6 +9,7 @@ import math
 import msgspec
 
 from hermes.errors import (
+    AnswerInvalid,
     BadRequest,
     Conflict,
     Forbidden,
@@ -20,6 +21,7 @@ from hermes.errors import (
     ProviderRejected,
     ProviderTimeout,
     ProviderUnavailable,
+    RateLimited,
     Refused,
     TooLarge,
     TryLater,
@@ -27,6 +29,7 @@ from hermes.errors import (
 )
 from hermes.net.http_json import json_response
 from hermes.ports.channel import HttpResponse
+from hermes.server.v1.blame import Blame, blame_of
 
 _REQUEST = "invalid_request_error"
 _SERVER = "api_error"
@@ -52,8 +55,10 @@ _KINDS: dict[type[HermesError], _Kind] = {
     TooLarge: _Kind(413, "request_too_large"),
     Refused: _Kind(400, _REQUEST),
     OverBudget: _Kind(429, "rate_limit_error"),
+    RateLimited: _Kind(429, "rate_limit_error"),
     ModelsStopped: _Kind(503, _SERVER, final=True),
     TryLater: _Kind(529, "overloaded_error"),
+    AnswerInvalid: _Kind(502, _SERVER, final=True),
     ProviderRejected: _Kind(502, _SERVER, final=True),
     ProviderTimeout: _Kind(504, "timeout_error"),
     ProviderError: _Kind(502, _SERVER),
@@ -61,6 +66,13 @@ _KINDS: dict[type[HermesError], _Kind] = {
 # What every service would refuse is the caller's to change.
 _FAULTY = _Kind(400, _REQUEST)
 _LATER = _Kind(503, _SERVER)
+_UPSTREAM: dict[Blame, _Kind] = {
+    "request": _FAULTY,
+    "length": _FAULTY,
+    "model": _Kind(404, "not_found_error"),
+    "rate": _Kind(429, "rate_limit_error"),
+    "later": _LATER,
+}
 _UNKNOWN = _Kind(500, _SERVER)
 
 
@@ -85,6 +97,9 @@ def anthropic_error(error: HermesError, *, request_id: str | None = None) -> dic
     """Return the JSON object that tells `error`, in a body or inside a stream."""
     kind = _kind_of(error)
     message = _INTERNAL if kind is _UNKNOWN else str(error)
+    if isinstance(error, ProviderError) and blame_of(error) == "length":
+        # The words by which Claude Code knows that it has to make its conversation shorter.
+        message = f"prompt is too long: {message}"
     told: dict[str, object] = {
         "type": "error",
         "error": {"type": kind.type, "message": message},
@@ -93,10 +108,10 @@ def anthropic_error(error: HermesError, *, request_id: str | None = None) -> dic
 
 
 def _kind_of(error: HermesError) -> _Kind:
-    if isinstance(error, ProviderRejected) and error.everywhere:
-        return _FAULTY
-    if isinstance(error, ProviderUnavailable) and error.retry_after is not None:
-        return _LATER
+    if isinstance(error, ProviderError):
+        told = _UPSTREAM.get(blame_of(error))
+        if told is not None:
+            return told
     for kind in type(error).__mro__:
         if kind in _KINDS:
             return _KINDS[kind]

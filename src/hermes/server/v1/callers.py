@@ -11,7 +11,7 @@ import msgspec
 
 from hermes.calls.budgets import Purse
 from hermes.control.keys import KEY_PREFIX, OPERATOR, key_digest
-from hermes.errors import Forbidden, Overloaded, Unauthenticated
+from hermes.errors import Forbidden, RateLimited, Unauthenticated
 from hermes.ports.clock import Clock
 from hermes.ports.door import Door
 from hermes.ports.keys import CallerKey
@@ -20,6 +20,7 @@ from hermes.ports.store import KeyStore
 
 _MINUTE_S = 60.0
 _MOST_BUCKETS = 10_000
+_UNKNOWN = "This key is not known here: copy it again, or make one with `hermes keys create`."
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,14 +56,17 @@ class Callers:
         self._buckets: dict[str, tuple[float, float]] = {}
 
     async def check(self, headers: Mapping[str, str]) -> Caller:
-        """Return who calls; raises `Unauthenticated`, or `Overloaded` beyond the key's rate."""
+        """Return who calls; raises `Unauthenticated`, or `RateLimited` beyond the key's rate."""
         secret = _secret_in(headers)
         if not secret.startswith(KEY_PREFIX):
-            await self._door.authenticate({"authorization": f"Bearer {secret}"})
+            try:
+                await self._door.authenticate({"authorization": f"Bearer {secret}"})
+            except Unauthenticated:
+                raise Unauthenticated(_UNKNOWN) from None
             return Caller(user=OPERATOR)
         key = self._keys.find(key_digest(secret))
         if key is None:
-            raise Unauthenticated("This key is not known here: make one with `hermes keys create`.")
+            raise Unauthenticated(_UNKNOWN)
         self._check_life(key)
         self._check_rate(key)
         return Caller(user=key.user, key=key)
@@ -82,7 +86,7 @@ class Callers:
         left = min(float(most), left + (now - at) * most / _MINUTE_S)
         if left < 1:
             wait = (1 - left) * _MINUTE_S / most
-            raise Overloaded(f"This key may be used {most} times a minute.", wait)
+            raise RateLimited(f"This key may be used {most} times a minute.", wait)
         if len(self._buckets) >= _MOST_BUCKETS:
             self._buckets.clear()
         self._buckets[key.id] = (left - 1, now)

@@ -52,7 +52,7 @@ class V1Channel:
             Route("/v1/messages", Endpoint({"POST": handler_of(messages, parts)})),
             Route("/v1/messages/count_tokens", Endpoint({"POST": other.count})),
             Route("/v1/embeddings", Endpoint({"POST": other.embed})),
-            Route("/v1/models", Endpoint({"GET": other.models})),
+            Route("/v1/models", Endpoint({"GET": other.models}, head=True)),
             Route("/v1/models/{id:path}", Endpoint({"GET": other.model})),
         )
 
@@ -143,7 +143,7 @@ class _Other:
             ListedModel(id=f"agent:{key}", owner="hermes", display_name=agent.name)
             for key, agent in settings.agents.items()
         ]
-        return [one for one in listed if caller.may_use(one.id, one.display_name)]
+        return [one for one in listed if one.id == AUTO or caller.may_use(one.id, one.display_name)]
 
 
 def _refusal(exchange: Exchange, error: HermesError) -> HttpResponse:

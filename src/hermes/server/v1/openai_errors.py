@@ -10,6 +10,7 @@ import math
 import msgspec
 
 from hermes.errors import (
+    AnswerInvalid,
     BadRequest,
     Conflict,
     Forbidden,
@@ -21,6 +22,7 @@ from hermes.errors import (
     ProviderRejected,
     ProviderTimeout,
     ProviderUnavailable,
+    RateLimited,
     Refused,
     StreamTruncated,
     TooLarge,
@@ -29,6 +31,7 @@ from hermes.errors import (
 )
 from hermes.net.http_json import json_response
 from hermes.ports.channel import HttpResponse
+from hermes.server.v1.blame import Blame, blame_of
 
 _REQUEST = "invalid_request_error"
 _SERVER = "server_error"
@@ -39,11 +42,15 @@ _INTERNAL = "Something went wrong inside Hermes; its log tells what. Trying agai
 
 
 class _Kind(msgspec.Struct, frozen=True):
-    """How a class of errors is told; a `code` of None is the error's own."""
+    """How a class of errors is told; a `code` of None is the error's own.
+
+    `final` ones are not worth a client's own retries.
+    """
 
     status: int
     type: str
     code: str | None = None
+    final: bool = False
 
 
 _KINDS: dict[type[HermesError], _Kind] = {
@@ -55,9 +62,11 @@ _KINDS: dict[type[HermesError], _Kind] = {
     TooLarge: _Kind(413, _REQUEST, "request_too_large"),
     Refused: _Kind(400, _REQUEST),
     OverBudget: _Kind(429, _QUOTA, _QUOTA),
-    ModelsStopped: _Kind(503, _SERVER),
+    RateLimited: _Kind(429, "rate_limit_error", "rate_limit_exceeded"),
+    ModelsStopped: _Kind(503, _SERVER, final=True),
     TryLater: _Kind(503, _SERVER),
-    ProviderRejected: _Kind(502, _SERVER),
+    AnswerInvalid: _Kind(502, _SERVER, final=True),
+    ProviderRejected: _Kind(502, _SERVER, final=True),
     ProviderTimeout: _Kind(504, _SERVER),
     ProviderUnavailable: _Kind(502, _SERVER),
     StreamTruncated: _Kind(502, _SERVER),
@@ -65,7 +74,17 @@ _KINDS: dict[type[HermesError], _Kind] = {
 }
 # What every service would refuse is the caller's to change.
 _FAULTY = _Kind(400, _REQUEST)
+_TOO_LONG = _Kind(400, _REQUEST, "context_length_exceeded")
+_ABSENT = _Kind(404, _REQUEST, "model_not_found")
+_BUSY = _Kind(429, "rate_limit_error", "rate_limit_exceeded")
 _LATER = _Kind(503, _SERVER)
+_UPSTREAM: dict[Blame, _Kind] = {
+    "request": _FAULTY,
+    "length": _TOO_LONG,
+    "model": _ABSENT,
+    "rate": _BUSY,
+    "later": _LATER,
+}
 _UNKNOWN = _Kind(500, _SERVER, "internal_error")
 
 
@@ -75,8 +94,8 @@ def openai_refusal(error: HermesError) -> HttpResponse:
     wait = error.retry_after if isinstance(error, TryLater | ProviderUnavailable) else None
     if wait is not None:
         headers["retry-after"] = str(max(1, math.ceil(wait)))
-        if wait > _LONGEST_RETRY_S:
-            headers["x-should-retry"] = "false"
+    if _kind_of(error).final or (wait or 0) > _LONGEST_RETRY_S:
+        headers["x-should-retry"] = "false"
     if isinstance(error, Unauthenticated):
         headers["www-authenticate"] = "Bearer"
     elif isinstance(error, TooLarge):
@@ -97,10 +116,10 @@ def openai_error(error: HermesError) -> dict[str, object]:
 
 
 def _kind_of(error: HermesError) -> _Kind:
-    if isinstance(error, ProviderRejected) and error.everywhere:
-        return _FAULTY
-    if isinstance(error, ProviderUnavailable) and error.retry_after is not None:
-        return _LATER
+    if isinstance(error, ProviderError):
+        told = _UPSTREAM.get(blame_of(error))
+        if told is not None:
+            return told
     for kind in type(error).__mro__:
         if kind in _KINDS:
             return _KINDS[kind]

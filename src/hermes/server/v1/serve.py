@@ -13,6 +13,7 @@ from hermes.calls.embedding import Embeddings
 from hermes.calls.events import Answered, CallEvent, Failed, Piece, Trying
 from hermes.calls.ledger import CallLedger
 from hermes.calls.planning import Planner
+from hermes.calls.schema import check_schema
 from hermes.calls.walk import Calls, Wish
 from hermes.config import Settings
 from hermes.errors import BadRequest, Forbidden, HermesError, StreamTruncated
@@ -81,6 +82,8 @@ class WireEndpoint:
         record.wanted = call.model
         if not call.model.isprintable():
             raise BadRequest("The model's name holds characters that no name has.")
+        if call.request.schema is not None:
+            check_schema(call.request.schema)
         if call.model.startswith(AGENT):
             ignored = (*call.ignored, *ignored_by_agents(call.request))
             call = msgspec.structs.replace(call, ignored=ignored)

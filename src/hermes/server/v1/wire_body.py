@@ -40,9 +40,8 @@ class WireBody(Generic[T]):
         except UnicodeDecodeError:
             raise BadRequest("The request body is not UTF-8: encode the JSON as UTF-8.") from None
         except msgspec.DecodeError as problem:
-            raise BadRequest(
-                f"The request body is not valid JSON ({problem}); lone surrogates are not allowed."
-            ) from None
+            hint = "; lone surrogates are not allowed" if b"\\u" in raw else ""
+            raise BadRequest(f"The request body is not valid JSON: {problem}{hint}.") from None
         except RecursionError:
             raise BadRequest(_TOO_DEEP) from None
 
