@@ -190,7 +190,7 @@ async def test_closing_a_call_stops_the_generation_and_keeps_the_model(model):
 @pytest.mark.req("A9")
 async def test_a_call_cancelled_while_it_reads_a_long_prompt_does_not_block_the_next(model):
     await answer(model, asking("hello"))
-    call = asyncio.create_task(answer(model, asking("many words " * 2000)))
+    call = asyncio.create_task(answer(model, asking("many words " * 1500)))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
 
@@ -214,14 +214,47 @@ async def test_a_killed_engine_is_a_truncated_answer_and_the_next_call_starts_it
 
 
 @pytest.mark.req("P6")
-async def test_a_conversation_too_long_for_the_context_is_cut_not_refused():
+async def test_a_conversation_too_long_for_the_context_is_cut_only_where_that_is_allowed():
     small = LocalProvider(LocalSettings(threads=1, context_tokens=512, max_output_tokens=16))
-    turns = tuple(user_text(f"第{n}章 の話、とても長い話です。" * 40) for n in range(8))
+    turns = tuple(user_text(f"第{n}章 の話、とても長い話です。" * 8) for n in range(8))
+    request = ModelRequest(model="m", messages=turns)
 
-    end = await answer(small, ModelRequest(model="m", messages=turns))
+    end = await answer(small, msgspec.structs.replace(request, cut_history=True))
+    with pytest.raises(ProviderRejected, match=r"context length of 512 tokens") as caught:
+        await answer(small, request)
     await small.close()
 
     assert 0 < end.usage.tokens_in <= 512 - 16
+    assert (caught.value.everywhere, caught.value.status) == (False, 400)
+    assert int(str(caught.value).split()[1]) > 512
+
+
+@pytest.mark.req("P6")
+@pytest.mark.parametrize("cut_history", [True, False])
+async def test_a_last_message_that_does_not_fit_alone_is_refused(cut_history):
+    small = LocalProvider(LocalSettings(threads=1, context_tokens=512, max_output_tokens=16))
+    turns = (user_text("hello"), user_text("many words " * 300))
+    request = ModelRequest(model="m", messages=turns, cut_history=cut_history)
+
+    with pytest.raises(ProviderRejected, match=r"local: \d{3,} tokens do not fit") as caught:
+        await answer(small, request)
+    again = await answer(small, asking("hello"))
+    await small.close()
+
+    assert (caught.value.everywhere, caught.value.status) == (False, 400)
+    assert again.usage.tokens_out > 0
+
+
+@pytest.mark.req("P6")
+async def test_what_may_not_be_cut_is_read_whole(model):
+    turns = tuple(user_text("many words " * 60) for _ in range(10))
+    request = ModelRequest(model="m", messages=turns, max_output_tokens=2)
+    limit = LocalSettings().max_prompt_tokens
+
+    end = await answer(model, request)
+    short = await answer(model, msgspec.structs.replace(request, cut_history=True))
+
+    assert short.usage.tokens_in <= limit < end.usage.tokens_in
 
 
 @pytest.mark.req("P6")

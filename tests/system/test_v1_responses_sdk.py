@@ -184,6 +184,7 @@ async def test_streamed_text(gateway: Gateway, client: openai.AsyncOpenAI) -> No
         "response.completed",
     ]
     assert events[-1].response.output_text == "Good day"
+    assert [events[place].response.model for place in (0, 1, -1)] == ["auto"] * 3
     assert events[-1].response.usage.total_tokens == 15
 
 

@@ -38,8 +38,9 @@ WITHOUT_CONVERSATION = frozenset(
         "store.use_credential",
     }
 )
-# Asks whether a model service is there, and changes nothing; a service with a key is not asked.
-ONLY_LOOKS = frozenset({"wire.provider.openai.probe"})
+# Asks whether a model service is there, or gets a picture, and changes nothing; a service with a key
+# is not asked, and conversations show no pictures.
+ONLY_LOOKS = frozenset({"wire.image", "wire.provider.openai.probe"})
 KILLS_PER_STORY = 8
 MOST_TRIES = 60
 LONGEST_LIFE_S = 0.8

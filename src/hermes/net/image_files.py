@@ -39,13 +39,18 @@ class InlineImage(msgspec.Struct, frozen=True):
         return _is_too_large(self.data)
 
 
+def is_inline(url: str) -> bool:
+    """Tell whether an address holds what it stands for, rightly or not."""
+    return url[: len(_INLINE)].lower() == _INLINE
+
+
 def inline_image(url: str | None) -> InlineImage | None:
     """Return the image inside a data URL, or None for any other address.
 
     A data URL that holds no image is wrong for every service: `ProviderRejected`, everywhere. One
     that is too large is not read any further.
     """
-    if url is None or url[: len(_INLINE)].lower() != _INLINE:
+    if url is None or not is_inline(url):
         return None
     head, comma, text = url[len(_INLINE) :].partition(",")
     kind, *options = [piece.strip().lower() for piece in head.split(";")]

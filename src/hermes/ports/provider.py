@@ -43,7 +43,8 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Everything one call sends; `system` are stacked blocks, in order.
 
     `reasoning` is an effort, or a budget in tokens. With `cache_prefix` the stable prefix (tools,
-    system blocks and history) is marked for the service's prompt cache, where it has marks.
+    system blocks and history) is marked for the service's prompt cache, where it has marks. With
+    `cut_history` a provider that cannot hold the request may leave the oldest messages out.
     """
 
     model: str
@@ -58,6 +59,7 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     schema: OutputSchema | None = None
     reasoning: Literal["low", "medium", "high"] | int | None = None
     cache_prefix: bool = False
+    cut_history: bool = False
 
 
 class TextDelta(msgspec.Struct, frozen=True, tag="text"):

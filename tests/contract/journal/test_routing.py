@@ -32,6 +32,14 @@ async def test_a_turn_is_routed_by_the_tree_and_tells_the_rule(tmp_path: Path) -
         }
 
 
+@pytest.mark.req("P6")
+async def test_a_turn_may_lose_its_oldest_messages_to_a_small_model(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        await rig.outcome(await rig.say("hello"))
+
+        assert rig.model.calls[0].request.cut_history
+
+
 @pytest.mark.req("A19")
 @pytest.mark.parametrize(
     ("settings", "tier"),

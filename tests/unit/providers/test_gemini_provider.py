@@ -26,6 +26,7 @@ from hermes.providers.gemini.settings import GeminiSettings
 from hermes.testing.gemini_frames import SIGNATURE
 from hermes.testing.gemini_server import GeminiServer
 from hermes.testing.model_script import ScriptedTurn, in_order
+from hermes.testing.scripted_http import Out, Received, ScriptedHttp
 
 NEW = "gemini-3-pro-preview"
 TOOLS = (ToolSpec("clock", "Tells the time.", msgspec.Raw(b'{"type":"object"}')),)
@@ -169,6 +170,38 @@ async def test_an_image_file_is_sent_as_its_bytes(client, server, tmp_path):
         {"inlineData": {"mimeType": "image/png", "data": "iVBORw=="}},
         {"text": "see?"},
     ]
+
+
+@pytest.mark.req("M7")
+@pytest.mark.parametrize(
+    ("model", "is_fetched"),
+    [
+        (NEW, False),
+        ("gemini-2.5-flash", False),
+        ("gemini-flash-latest", False),
+        ("models/gemini-10-pro", False),
+        ("gemini-2.0-flash", True),
+        ("models/gemini-1.5-pro", True),
+        ("gemma-3-27b-it", True),
+    ],
+)
+async def test_a_picture_at_an_address_is_fetched_only_for_models_that_take_none(
+    server, model, is_fetched
+):
+    async def picture(_received: Received, out: Out) -> None:
+        out.whole(200, b"\x89PNG\r\n\x1a\n", kind="image/png")
+
+    client = HttpClient(HttpSettings(exempt=("127.0.0.1/32",)))
+    async with ScriptedHttp(picture) as web:
+        image = ImagePart(Media("image/jpeg", url=f"{web.origin}/a"))
+        provider = GeminiProvider(settings_for(server), client)
+        await end_of(provider, ChatMessage("user", (image,)), model=model)
+    await client.close()
+
+    [part] = server.requests[0].body["contents"][0]["parts"]
+    by_value = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
+    by_address = {"fileData": {"mimeType": "image/jpeg", "fileUri": f"{web.origin}/a"}}
+    assert part == (by_value if is_fetched else by_address)
 
 
 @pytest.mark.req("A26", "A23")

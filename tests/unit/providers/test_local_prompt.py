@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hermes.message.chat import ChatMessage, user_text
 from hermes.message.parts import ImagePart, Media, ToolCallPart, ToolResultPart
 from hermes.ports.provider import ModelRequest
-from hermes.providers.local.prompt import Fitted, Line, fit, lines_of, next_budget
+from hermes.providers.local.prompt import Fitted, Fitting, Line, fit, lines_of, next_budget
 
 
 @pytest.mark.req("M3", "M4", "M5")
@@ -46,12 +46,10 @@ def test_the_oldest_turns_go_first_and_the_first_kept_one_is_a_users():
     assert fit((*lines, last), 300) == Fitted((lines[2], lines[3], last), 2)
 
 
-def test_a_last_message_that_is_too_long_alone_keeps_its_end():
-    fitted = fit((Line("user", "a" * 500 + "end"),), 100)
+def test_a_last_message_that_is_too_long_alone_stays_whole():
+    long = Line("user", "a" * 500 + "end")
 
-    assert fitted.cut
-    assert fitted.lines[0].content.endswith("aend")
-    assert fitted.lines[0].size <= 100
+    assert fit((Line("user", "old"), long), 100) == Fitted((long,), 1)
 
 
 @given(
@@ -62,13 +60,37 @@ def test_a_last_message_that_is_too_long_alone_keeps_its_end():
     st.integers(60, 2000),
 )
 def test_the_budget_is_kept_and_the_last_turn_stays(lines, budget):
-    lines = (*lines, Line("user", "last question"))
+    last = Line("user", "last question")
 
-    fitted = fit(lines, budget)
+    fitted = fit((*lines, last), budget)
 
-    assert sum(line.size for line in fitted.lines) <= budget
-    assert fitted.lines[-1].role == "user"
-    assert "last question".endswith(fitted.lines[-1].content)
+    system = sum(line.size for line in fitted.lines if line.role == "system")
+    turns = [line for line in fitted.lines if line.role != "system"]
+    assert system <= budget // 2
+    assert turns[-1] == last
+    assert len(turns) == 1 or sum(line.size for line in fitted.lines) <= budget
+
+
+@pytest.mark.req("P6")
+def test_what_may_not_be_cut_is_taken_whole_or_not_at_all():
+    lines = (Line("system", "s" * 90), Line("user", "a" * 90), Line("user", "b"))
+    fitting = Fitting(lines, allowed=1, may_cut=False)
+
+    assert fitting.fitted == Fitted(lines)
+    assert not fitting.shrink(9)
+    assert fitting.fitted == Fitted(lines)
+
+
+@pytest.mark.req("P6")
+def test_what_may_be_cut_shrinks_until_only_the_last_message_is_left():
+    lines = tuple(Line("user", str(number) * 76) for number in range(4))
+    fitting = Fitting(lines, allowed=200, may_cut=True)
+
+    tries = [fitting.fitted]
+    while fitting.shrink(250):
+        tries.append(fitting.fitted)
+
+    assert tries == [Fitted(lines), Fitted(lines[2:], 2), Fitted(lines[3:], 3)]
 
 
 def test_a_counted_overflow_always_shrinks_the_budget():

@@ -9,7 +9,7 @@ import pytest
 
 from hermes.errors import ProviderRejected, ProviderUnavailable
 from hermes.message.chat import ChatMessage, user_text
-from hermes.message.parts import ImagePart, Media, TextPart
+from hermes.message.parts import ImagePart, Media, Part, TextPart
 from hermes.message.reply import Usage
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.ports.provider import Embedder, Embedding, ModelRequest
@@ -29,6 +29,10 @@ async def client() -> AsyncIterator[HttpClient]:
 def provider(server: ScriptedHttp, client: HttpClient, **fields) -> OllamaProvider:
     settings = OllamaSettings(name="o", model="stand-in-1", base_url=server.origin)
     return OllamaProvider(msgspec.structs.replace(settings, **fields), client)
+
+
+def showing(*parts: Part) -> ModelRequest:
+    return ModelRequest(model="stand-in-1", messages=(ChatMessage("user", parts),))
 
 
 @pytest.mark.req("P6")
@@ -107,15 +111,46 @@ async def test_an_image_file_is_sent_as_its_bytes(client, tmp_path):
     picture = tmp_path / "a.png"
     picture.write_bytes(b"\x89PNG")
     image = ImagePart(Media("image/png", path=str(picture)))
-    request = ModelRequest(
-        model="stand-in-1", messages=(ChatMessage("user", (image, TextPart("see?"))),)
-    )
+    request = showing(image, TextPart("see?"))
 
     async with OllamaServer() as server:
         [event async for event in provider(server, client).stream(request)]
 
     message = server.requests[0].json()["messages"][0]
     assert message == {"role": "user", "content": "see?", "images": ["iVBORw=="]}
+
+
+@pytest.mark.req("M7")
+async def test_an_image_at_an_address_is_fetched_and_sent_as_its_bytes(tmp_path):
+    async def picture(_received: Received, out: Out) -> None:
+        out.whole(200, b"\x89PNG\r\n\x1a\n", kind="image/png")
+
+    client = HttpClient(HttpSettings(exempt=("127.0.0.1/32",)))
+    async with OllamaServer() as server, ScriptedHttp(picture) as web:
+        image = ImagePart(Media("image/jpeg", url=f"{web.origin}/a?b"))
+        lost = Media("image/png", path=str(tmp_path / "gone"), url=f"{web.origin}/a?b")
+        request = showing(image, ImagePart(lost), TextPart("see?"))
+        [event async for event in provider(server, client).stream(request)]
+        [event async for event in provider(server, client, vision=False).stream(request)]
+    await client.close()
+
+    seen, unseen = (one.json()["messages"][0] for one in server.requests)
+    assert seen == {"role": "user", "content": "see?", "images": ["iVBORw0KGgo="] * 2}
+    assert unseen["content"].count("this model cannot see images") == 2
+    assert [one.path for one in web.requests] == ["/a?b"]
+
+
+@pytest.mark.req("M7", "A23", "W34")
+async def test_an_image_that_cannot_be_fetched_is_refused_before_anything_is_sent(client):
+    image = ImagePart(Media("image/png", url="https://10.0.0.1/private?key=k"))
+
+    async with OllamaServer() as server:
+        with pytest.raises(ProviderRejected, match=r"o: the picture at 10\.0\.0\.1") as caught:
+            [event async for event in provider(server, client).stream(showing(image))]
+
+    assert not caught.value.everywhere
+    assert "private" not in str(caught.value)
+    assert server.requests == []
 
 
 @pytest.mark.req("A9")

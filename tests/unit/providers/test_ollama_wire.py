@@ -159,7 +159,7 @@ def test_images_go_as_bytes_and_other_things_become_words():
     parts = (
         TextPart("look"),
         ImagePart(Media("image/png", path="/a", url="https://cdn.test/a")),
-        ImagePart(Media("image/png", url="https://cdn.test/b")),
+        ImagePart(Media("image/png", url="data:image/png;base64,BBBB")),
         ImagePart(Media("image/png", path="/gone")),
         AudioPart(Media("audio/ogg"), transcript="good morning"),
         FilePart(Media("application/pdf", name="menu.pdf")),
@@ -172,10 +172,10 @@ def test_images_go_as_bytes_and_other_things_become_words():
 
     assert seen == {
         "role": "user",
-        "content": "look\n[an image is at https://cdn.test/b]\n"
+        "content": "look\n"
         "[an image was attached; it is no longer available or too large]\ngood morning\n"
         "[a file was attached: menu.pdf]",
-        "images": ["AAAA"],
+        "images": ["AAAA", "BBBB"],
     }
     assert "images" not in unseen
     assert unseen["content"].count("this model cannot see images") == 3

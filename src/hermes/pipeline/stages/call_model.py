@@ -159,4 +159,5 @@ def _request(turn: Turn, ctx: TurnContext) -> ModelRequest:
         messages=turn.context(),
         system=turn.system,
         tools=turn.tools if rounds_used(turn) < rounds else (),
+        cut_history=True,
     )

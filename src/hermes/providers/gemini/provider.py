@@ -9,6 +9,7 @@ from hermes.errors import NetError, ProviderUnavailable, StreamTruncated
 from hermes.message.ids import MakeId, make_id
 from hermes.message.reply import Usage
 from hermes.net.client import HttpClient, Response
+from hermes.net.image_fetch import with_fetched_images
 from hermes.net.image_files import load_images
 from hermes.net.model_stream import EVENTS, JSON, Endpoint, call_json, open_call, wire_words
 from hermes.net.service_failure import unusable
@@ -150,8 +151,13 @@ class GeminiProvider:
         )
 
     async def _body(self, request: ModelRequest) -> bytes:
-        images = await load_images(request) if self._settings.vision else {}
-        return build_body(request, self._settings, images=images)
+        settings = self._settings
+        images = await load_images(request) if settings.vision else {}
+        if settings.vision and not settings.fetches_for(request.model or settings.model):
+            request = await with_fetched_images(
+                request, self._client, provider=settings.name, loaded=images
+            )
+        return build_body(request, settings, images=images)
 
     async def _read(
         self, response: Response, parser: SseParser, *, assembly: Assembly

@@ -17,6 +17,8 @@ _VERSION_END = re.compile(r"/v1(?:alpha|beta)?$")
 _MODEL = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)*", re.ASCII)
 # Thinking is a budget in tokens up to 2.5 and a level since 3; names without a number are newest.
 _BUDGETED = re.compile(r"gemini-(?:1|2)(?:\.\d+)?-")
+# The service fetches pictures from any web address since 2.5; for older models, never.
+_FETCHES_NOTHING = re.compile(r"gemini-(?:1|2\.0)\b|gemma-")
 _LOWEST_VISIBLE = 33
 _HIGHEST_VISIBLE = 126
 
@@ -67,6 +69,10 @@ class GeminiSettings(msgspec.Struct, frozen=True, kw_only=True):
         if self.thinking is not None:
             return self.thinking
         return "budget" if _BUDGETED.match(model.removeprefix("models/")) else "level"
+
+    def fetches_for(self, model: str) -> bool:
+        """Tell whether the service itself fetches the pictures at web addresses for `model`."""
+        return not _FETCHES_NOTHING.match(model.removeprefix("models/"))
 
     def resource_of(self, model: str) -> str:
         """Return the resource name of `model`, safe to stand in a path."""

@@ -10,6 +10,7 @@ from hermes.ports.provider import ModelRequest
 
 _CHARS_PER_TOKEN = 3.0
 _SAFETY = 0.9
+_MAX_FITS = 6
 _PER_MESSAGE = 24  # what the template puts around each message, in characters
 
 
@@ -26,7 +27,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Fitted(msgspec.Struct, frozen=True):
-    """The messages that fit, how many older ones were dropped, and whether a text was cut."""
+    """The messages that fit, how many older ones were dropped, and whether the system text was cut."""
 
     lines: tuple[Line, ...]
     dropped: int = 0
@@ -50,8 +51,12 @@ def next_budget(budget: int, *, counted: int, allowed: int) -> int:
 
 
 def fit(lines: Sequence[Line], budget: int) -> Fitted:
-    """Drop the oldest turns, and cut what is too long alone, until `budget` characters hold all."""
-    system, cut_system = _fit_system([one for one in lines if one.role == "system"], budget // 2)
+    """Drop the oldest turns until `budget` characters hold the rest; the last one always stays whole.
+
+    Where even that is too much, the text is larger than the budget: only the engine can tell
+    whether its context holds it.
+    """
+    system, cut = _fit_system([one for one in lines if one.role == "system"], budget // 2)
     turns = [line for line in lines if line.role != "system"]
     room = budget - sum(line.size for line in system)
     kept: list[Line] = []
@@ -63,11 +68,29 @@ def fit(lines: Sequence[Line], budget: int) -> Fitted:
     while len(kept) > 1 and kept[-1].role == "assistant":
         kept.pop()
     kept.reverse()
-    cut_turn = room < 0
-    if cut_turn:
-        last = kept[-1]
-        kept[-1] = Line(last.role, last.content[-max(1, len(last.content) + room) :])
-    return Fitted((*system, *kept), len(turns) - len(kept), cut_system or cut_turn)
+    return Fitted((*system, *kept), len(turns) - len(kept), cut)
+
+
+class Fitting:
+    """What of a request is sent: all of it, or with `may_cut` less each time the engine says no."""
+
+    def __init__(self, lines: Sequence[Line], *, allowed: int, may_cut: bool) -> None:
+        self._lines = lines
+        self._allowed = allowed
+        self._budget = first_budget(allowed)
+        self._left = _MAX_FITS - 1 if may_cut else 0
+        self.fitted = fit(lines, self._budget) if may_cut else Fitted(tuple(lines))
+
+    def shrink(self, counted: int) -> bool:
+        """Take less than what the engine counted; False when nothing more may be left out."""
+        if not self._left:
+            return False
+        self._left -= 1
+        before = self.fitted
+        size = min(self._budget, sum(line.size for line in before.lines))
+        self._budget = next_budget(size, counted=counted, allowed=self._allowed)
+        self.fitted = fit(self._lines, self._budget)
+        return self.fitted != before
 
 
 def _fit_system(system: list[Line], budget: int) -> tuple[list[Line], bool]:

@@ -27,10 +27,9 @@ from hermes.ports.provider import (
 from hermes.providers.local.answer import Astray, ConstrainedAnswer
 from hermes.providers.local.constraint import Constraint, constraint_of
 from hermes.providers.local.process import EngineProcess
-from hermes.providers.local.prompt import Fitted, first_budget, fit, lines_of, next_budget
+from hermes.providers.local.prompt import Fitted, Fitting, lines_of
 from hermes.providers.local.settings import MODEL_NAME, LocalSettings, is_installed
 
-_MAX_FITS = 6
 _TEMPERATURE = 0.3
 _TOP_P = 0.9
 _log = structlog.get_logger(__name__)
@@ -180,29 +179,35 @@ class LocalProvider:
         wanted = request.max_output_tokens or self._settings.max_output_tokens
         context = self._settings.context_tokens
         output = max(1, min(wanted, self._settings.max_output_tokens, context // 2))
-        allowed = max(1, min(context - output, self._settings.max_prompt_tokens))
-        told = None if constraint is None else constraint.told
-        lines, budget = lines_of(request, told=told), first_budget(allowed)
-        for _ in range(_MAX_FITS):
-            fitted = fit(lines, budget)
-            self._tell(fitted)
-            body = _body(request, fitted, output=output, constraint=constraint)
+        fitting = self._fitting(request, constraint, room=context - output)
+        while True:
+            self._tell(fitting.fitted)
+            body = _body(request, fitting.fitted, output=output, constraint=constraint)
             answer = self._answer(constraint)
             try:
                 async with aclosing(self._run(engine, body, answer)) as events:
                     async for event in events:
                         yield event
             except _TooLong as error:
-                budget = next_budget(
-                    min(budget, sum(line.size for line in fitted.lines)),
-                    counted=error.counted,
-                    allowed=allowed,
-                )
+                if not fitting.shrink(error.counted):
+                    raise self._too_long(error.counted) from None
                 continue
             return
-        raise ProviderRejected(
-            f"{self._settings.name}: the message does not fit the demonstration model's context of"
-            f" {context} tokens: shorten it, or configure a larger model"
+
+    def _fitting(
+        self, request: ModelRequest, constraint: Constraint | None, *, room: int
+    ) -> "Fitting":
+        """Return the first try at what is sent; without `cut_history` it is all, and the only one."""
+        lines = lines_of(request, told=None if constraint is None else constraint.told)
+        allowed = max(1, min(room, self._settings.max_prompt_tokens))
+        return Fitting(lines, allowed=allowed, may_cut=request.cut_history)
+
+    def _too_long(self, counted: int) -> ProviderRejected:
+        name, held = self._settings.name, self._settings.context_tokens
+        return ProviderRejected(
+            f"{name}: {counted} tokens do not fit the demonstration model's context length of {held}"
+            " tokens: send fewer or shorter messages, or configure a larger model",
+            status=400,
         )
 
     def _answer(self, constraint: Constraint | None) -> "_FreeAnswer | ConstrainedAnswer":

@@ -18,7 +18,8 @@ class LocalSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The demonstration model; `threads` 0 leaves one core to the gateway.
 
     It reads about 160 tokens a second on one core, so `max_prompt_tokens` is what keeps the time
-    to the first word bearable, long before the context is full.
+    to the first word bearable, long before the context is full: a history that may be cut is cut
+    to it. What may not be cut is held up to `context_tokens`.
     """
 
     name: str = "local"

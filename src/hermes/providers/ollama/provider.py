@@ -6,6 +6,7 @@ import msgspec
 
 from hermes.message.ids import MakeId, make_id
 from hermes.net.client import HttpClient
+from hermes.net.image_fetch import with_fetched_images
 from hermes.net.image_files import load_images
 from hermes.net.model_stream import JSON, Assembling, Endpoint, call_json, probe, stream_model
 from hermes.net.ndjson_parser import NdjsonParser
@@ -43,6 +44,7 @@ class OllamaProvider:
             embeddings=True,
             context_tokens=settings.context_tokens,
             local=settings.is_on_this_machine,
+            forces_tools=False,
         )
 
     @property
@@ -88,7 +90,12 @@ class OllamaProvider:
 
     async def _prepare(self, request: ModelRequest) -> tuple[bytes, Assembling]:
         settings = self._settings
-        images = await load_images(request) if settings.vision else {}
+        images: dict[str, str] = {}
+        if settings.vision:
+            images = await load_images(request)
+            request = await with_fetched_images(
+                request, self._client, provider=settings.name, loaded=images
+            )
         body = build_body(request, settings, images=images)
         return body, Assembly(settings, sent_chars=len(body), make_id=self._new_id)
 

@@ -35,7 +35,10 @@ _GONE = "[an image was attached; it is no longer available or too large]"
 
 
 def build_body(request: ModelRequest, settings: OllamaSettings, *, images: Images) -> bytes:
-    """Return the request's JSON; `images` maps the path of each image file to its base64."""
+    """Return the request's JSON; `images` maps the path of each image file to its base64.
+
+    The server fetches nothing: an image that is only at an address was fetched before.
+    """
     model = request.model or settings.model
     body: Json = {
         "model": model,
@@ -179,15 +182,9 @@ def _words(part: Part, *, sees: bool) -> str:
     if isinstance(part, TextPart):
         return part.text
     if isinstance(part, ImagePart):
-        return _unseen(part) if sees else _NO_VISION
+        return _GONE if sees else _NO_VISION
     if isinstance(part, AudioPart):
         return part.transcript or "[a sound was attached; it has no transcript]"
     if isinstance(part, FilePart):
         return f"[a file was attached: {part.media.name or part.media.mime}]"
     return ""
-
-
-def _unseen(part: ImagePart) -> str:
-    """Return what stands for an image whose bytes are not here: the server fetches none."""
-    url = part.media.url
-    return _GONE if url is None or inline_image(url) is not None else f"[an image is at {url}]"

@@ -81,7 +81,7 @@ class ChatStream:
     def __init__(self, call: WireCall, *, stamp: Stamp) -> None:
         self._stamp = stamp
         self._with_usage = call.wants_usage
-        self._frame(call.model)
+        self._frame(call.model)  # who answers is not known when a stream begins
         self._open = False
         self._shown = 0
         self._thought = False
@@ -96,13 +96,14 @@ class ChatStream:
             chunk = self._before_text + _encode(piece.text) + self._after
             return chunk if self._open else self._opening(b'""') + chunk
         if isinstance(piece, ReasoningDelta):
+            if not piece.text:
+                return b""  # only a seal, which the end brings
             self._thought = True
             return self._opened() + self._delta({"reasoning_content": piece.text})
         return self._opened() + self._grow(piece)
 
     def end(self, answer: Answered) -> bytes:
         """Return what was not shown yet, why the answer ends, the usage if wanted, and the end."""
-        self._frame(answer.end.model)
         chunks = [self._rest(answer)]
         finish = _encode(_FINISH[answer.end.stop_reason])
         chunks.append(self._head + b"{}" + self._tail(finish))

@@ -55,10 +55,10 @@ def message_head(stamp: Stamp, *, model: str) -> Json:
 
 
 def usage_of(usage: Usage) -> Json:
-    """Return the usage: on this wire cached tokens are no part of `input_tokens`."""
+    """Return the usage: tokens read from a cache or written to it are no part of `input_tokens`."""
     told: Json = {
-        "input_tokens": max(0, usage.tokens_in - usage.cached_in),
-        "cache_creation_input_tokens": 0,
+        "input_tokens": max(0, usage.tokens_in - usage.cached_in - usage.cache_written),
+        "cache_creation_input_tokens": usage.cache_written,
         "cache_read_input_tokens": usage.cached_in,
         "output_tokens": usage.tokens_out,
     }

@@ -22,7 +22,8 @@ class ResponsesDialect:
     def whole(self, call: WireCall, answer: Answered, *, stamp: Stamp) -> bytes:
         """Return the whole answer as JSON."""
         items = output_items(answer, echo_of(call), ids=Ids(stamp))
-        return ResponseWriter(call, stamp).ended(answer, items)
+        model = answer.end.model or answer.candidate.model
+        return ResponseWriter(call, stamp, model=model).ended(answer, items)
 
     def stream(self, call: WireCall, *, stamp: Stamp) -> StreamWriter:
         """Return the writer of one streamed answer."""

@@ -213,7 +213,10 @@ def usage_of(usage: Usage) -> Json:
     """Return the tokens that the answer took."""
     return {
         "input_tokens": usage.tokens_in,
-        "input_tokens_details": {"cached_tokens": usage.cached_in, "cache_write_tokens": 0},
+        "input_tokens_details": {
+            "cached_tokens": usage.cached_in,
+            "cache_write_tokens": usage.cache_written,
+        },
         "output_tokens": usage.tokens_out,
         "output_tokens_details": {"reasoning_tokens": usage.reasoning_out},
         "total_tokens": usage.tokens_in + usage.tokens_out,
@@ -221,24 +224,26 @@ def usage_of(usage: Usage) -> Json:
 
 
 class ResponseWriter:
-    """Writes the Response object of one call, at any point of its life."""
+    """Writes the Response object of one call, at any point of its life, under one model's name.
 
-    def __init__(self, call: WireCall, stamp: Stamp) -> None:
-        self._model = call.model
+    A stream begins before it is known who answers, so its name is what the caller asked for.
+    """
+
+    def __init__(self, call: WireCall, stamp: Stamp, *, model: str | None = None) -> None:
+        self._model = model or call.model
         self._echoed = echo_of(call).fields
         self._id = stamp.id if stamp.id.startswith("resp_") else f"resp_{stamp.id}"
         self._at = int(stamp.at)
 
     def running(self) -> bytes:
         """Return the response before anything is in it."""
-        return self._write("in_progress", self._model)
+        return self._write("in_progress")
 
     def ended(self, answer: Answered, output: Sequence[Json]) -> bytes:
         """Return the response with its whole output."""
         reason = cut_reason(answer.end.stop_reason)
         return self._write(
             "completed" if reason is None else "incomplete",
-            answer.end.model or answer.candidate.model,
             output=output,
             incomplete_details=None if reason is None else {"reason": reason},
             usage=usage_of(answer.end.usage),
@@ -246,15 +251,15 @@ class ResponseWriter:
 
     def failed(self, error: Json, output: Sequence[Json]) -> bytes:
         """Return the response that broke off, with what there is of it."""
-        return self._write("failed", self._model, output=output, error=error)
+        return self._write("failed", output=output, error=error)
 
-    def _write(self, status: str, model: str, *, output: Sequence[Json] = (), **more: Any) -> bytes:
+    def _write(self, status: str, *, output: Sequence[Json] = (), **more: Any) -> bytes:
         told = {
             "id": self._id,
             "object": "response",
             "created_at": self._at,
             "status": status,
-            "model": model,
+            "model": self._model,
             "output": output,
             "error": None,
             "incomplete_details": None,

@@ -14,7 +14,7 @@ from hermes.server.v1.dialect import Stamp, WireCall
 from hermes.server.v1.responses import ResponsesDialect
 
 STAMP = Stamp("v1", 1_700_000_000.9)
-USAGE = Usage(tokens_in=10, tokens_out=5, cached_in=4, reasoning_out=2)
+USAGE = Usage(tokens_in=10, tokens_out=5, cached_in=4, reasoning_out=2, cache_written=3)
 WEATHER: Any = {
     "type": "function",
     "name": "weather",

@@ -171,15 +171,15 @@ def test_a_stream_of_text() -> None:
         "system_fingerprint": None,
     }
 
-    def chunk(model: str, delta: Json, finish: str | None) -> Json:
+    def chunk(delta: Json, finish: str | None) -> Json:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return {**top, "model": model, "choices": [choice]}
+        return {**top, "model": "auto", "choices": [choice]}
 
     assert chunks == [
-        chunk("auto", ROLE, None),
-        chunk("auto", {"content": "Good "}, None),
-        chunk("auto", {"content": '"day"\n'}, None),
-        chunk("m-1", {}, "stop"),
+        chunk(ROLE, None),
+        chunk({"content": "Good "}, None),
+        chunk({"content": '"day"\n'}, None),
+        chunk({}, "stop"),
     ]
 
 
@@ -187,7 +187,7 @@ def test_a_stream_of_text() -> None:
 def test_usage_stands_in_the_last_chunk_when_asked_for() -> None:
     *chunks, last = written([TextDelta("Hi")], answered(TextPart("Hi")), wants_usage=True)
     assert [chunk["usage"] for chunk in chunks] == [None, None, None]
-    assert (last["choices"], last["usage"], last["model"]) == ([], TOLD_USAGE, "m-1")
+    assert (last["choices"], last["usage"], last["model"]) == ([], TOLD_USAGE, "auto")
 
 
 @pytest.mark.req("M5", "M7")
@@ -239,6 +239,28 @@ def test_reasoning_comes_before_the_answer_and_its_seal_after_it() -> None:
                 }
             ]
         },
+    ]
+
+
+@pytest.mark.req("M7")
+def test_a_piece_of_reasoning_without_text_writes_nothing() -> None:
+    seal = ReasoningDelta("", signature="sig")
+    thought = ReasoningPart("Hm.", "anthropic", signature="sig")
+    details = deltas([], answered(thought, TextPart("Hi")))[-1]
+
+    assert CHAT.stream(asked(), stamp=STAMP).feed(seal) == b""
+    assert deltas([ReasoningDelta("Hm."), seal, TextDelta("Hi")], answered(thought)) == [
+        ROLE_WITHOUT_TEXT,
+        {"reasoning_content": "Hm."},
+        {"content": "Hi"},
+        details,
+    ]
+    # Nothing was shown of the thought, so that it comes at the end.
+    assert deltas([seal, TextDelta("Hi")], answered(thought, TextPart("Hi"))) == [
+        ROLE,
+        {"content": "Hi"},
+        {"reasoning_content": "Hm."},
+        details,
     ]
 
 

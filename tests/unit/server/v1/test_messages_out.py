@@ -30,7 +30,7 @@ def test_a_whole_answer():
         TextPart("I look."),
         ToolCallPart("t1", "find", '{"b":1,  "a":2}'),
         reason="tool_calls",
-        usage=Usage(100, 20, 60, 5),
+        usage=Usage(100, 20, 60, 5, cache_written=15),
     )
 
     assert whole(answer) == {
@@ -47,8 +47,8 @@ def test_a_whole_answer():
         "stop_reason": "tool_use",
         "stop_sequence": None,
         "usage": {
-            "input_tokens": 40,
-            "cache_creation_input_tokens": 0,
+            "input_tokens": 25,
+            "cache_creation_input_tokens": 15,
             "cache_read_input_tokens": 60,
             "output_tokens": 20,
             "output_tokens_details": {"thinking_tokens": 5},

@@ -43,7 +43,7 @@ EVERYTHING = (
 
 @pytest.mark.req("M7", "A20")
 def test_every_event_of_a_short_answer():
-    answer = answered(TextPart("Hello"), usage=Usage(100, 20, 60))
+    answer = answered(TextPart("Hello"), usage=Usage(100, 20, 60, cache_written=15))
 
     assert streamed(answer, TextDelta("Hel"), TextDelta("lo")) == [
         (
@@ -99,8 +99,8 @@ def test_every_event_of_a_short_answer():
                 "type": "message_delta",
                 "delta": {"stop_reason": "end_turn", "stop_sequence": None},
                 "usage": {
-                    "input_tokens": 40,
-                    "cache_creation_input_tokens": 0,
+                    "input_tokens": 25,
+                    "cache_creation_input_tokens": 15,
                     "cache_read_input_tokens": 60,
                     "output_tokens": 20,
                 },

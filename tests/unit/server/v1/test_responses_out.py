@@ -52,7 +52,7 @@ def test_the_whole_object():
         "incomplete_details": None,
         "usage": {
             "input_tokens": 10,
-            "input_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 0},
+            "input_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 3},
             "output_tokens": 5,
             "output_tokens_details": {"reasoning_tokens": 2},
             "total_tokens": 15,

@@ -60,11 +60,11 @@ def test_text():
         [TextDelta("Good "), TextDelta(""), TextDelta('"day"\n')],
         answered(TextPart('Good "day"\n')),
     )
-    final = whole(call, TextPart('Good "day"\n'))
+    final = {**whole(call, TextPart('Good "day"\n')), "model": "auto"}
     (item,) = final["output"]
     at = {"item_id": "msg_v1_0", "output_index": 0}
     part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
-    begun = {**final, "status": "in_progress", "model": "auto", "output": [], "usage": None}
+    begun = {**final, "status": "in_progress", "output": [], "usage": None}
     delta = {"type": "response.output_text.delta", **at, "content_index": 0, "logprobs": []}
     assert told == [
         {"type": "response.created", "response": begun},
@@ -285,7 +285,8 @@ def test_an_answer_that_came_whole_is_written_in_order():
     )
     call = read(stream=True, tools=[WEATHER, PATCH])
     told = written(call, [], answered(*parts, stop="tool_calls"))
-    assert told[-1]["response"] == whole(call, *parts, stop="tool_calls")
+    final = whole(call, *parts, stop="tool_calls")
+    assert told[-1]["response"] == {**final, "model": "auto"}
     assert [event["delta"] for event in told if "delta" in event] == [
         "One.",
         "Two.",
