@@ -1,0 +1,88 @@
+"""A context: messages as they were at one moment, read-only; what a model call sees.
+
+It reads like a list of plain dicts, which are the caller's own: changing one changes nothing here.
+"""
+
+from collections.abc import Iterable, Iterator
+from collections.abc import Sequence as Many
+from itertools import zip_longest
+from typing import overload
+
+from hermes.graph.blob import Message
+from hermes.graph.sequence import Sequence
+
+
+class Context(Many[Message]):
+    """Messages that never change; `version` and `shared` tie them to the branch they came from."""
+
+    __slots__ = ("sequence", "shared", "version")
+
+    def __init__(self, sequence: Sequence, *, version: int, shared: int | None = None) -> None:
+        self.sequence = sequence
+        self.version = version
+        self.shared = len(sequence) if shared is None else shared
+
+    @property
+    def root(self) -> bytes:
+        """The name of this context."""
+        return self.sequence.root
+
+    def to_list(self) -> list[Message]:
+        """Return the messages as plain data."""
+        return plain(self.sequence)
+
+    def __len__(self) -> int:
+        return len(self.sequence)
+
+    def __iter__(self) -> Iterator[Message]:
+        return (blob.message() for blob in self.sequence.blobs())
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Message]: ...
+    def __getitem__(self, index: int | slice) -> Message | list[Message]:
+        if isinstance(index, slice):
+            return [self[one] for one in range(*index.indices(len(self)))]
+        return self.sequence.blob(place_of(index, len(self))).message()
+
+    def __eq__(self, other: object) -> bool:
+        found = same_messages(self.sequence, other)
+        return NotImplemented if found is None else found
+
+    __hash__ = None  # type: ignore[assignment]  # As a list, which it is equal to.
+
+    def __repr__(self) -> str:
+        return f"<Context {self.root.hex()[:12]} of {len(self)} messages>"
+
+
+def plain(sequence: Sequence) -> list[Message]:
+    """Return the messages of a sequence as plain data."""
+    return [blob.message() for blob in sequence.blobs()]
+
+
+def place_of(index: int, length: int) -> int:
+    """Return an index from 0 on; raise IndexError as a list would."""
+    place = index + length if index < 0 else index
+    if not 0 <= place < length:
+        raise IndexError(f"message index {index} is out of range: there are {length} messages")
+    return place
+
+
+def same_messages(sequence: Sequence, other: object) -> bool | None:
+    """Compare with another list of messages, or return None if it is none."""
+    theirs = getattr(other, "sequence", None)
+    if isinstance(theirs, Sequence):
+        if len(theirs) != len(sequence):
+            return False
+        if theirs.reader.hasher is sequence.reader.hasher and theirs.root == sequence.root:
+            return True
+        return _all_equal(sequence, (blob.message() for blob in theirs.blobs()))
+    if isinstance(other, list):
+        return len(other) == len(sequence) and _all_equal(sequence, other)
+    return None
+
+
+def _all_equal(sequence: Sequence, others: Iterable[object]) -> bool:
+    pairs = zip_longest(sequence.blobs(), others)
+    return all(mine is not None and mine.message() == other for mine, other in pairs)

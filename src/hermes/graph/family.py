@@ -1,0 +1,47 @@
+"""What the branches of one graph have in common: its name, storage, calls and links."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+from weakref import WeakSet
+
+from hermes.graph.reader import Reader
+from hermes.graph.records import Call, Link
+from hermes.graph.sequence import Sequence
+from hermes.graph.storage import GraphStorage
+
+Now = Callable[[], float]
+
+
+class Branch(Protocol):
+    """What a family asks of its branches."""
+
+    @property
+    def branch(self) -> str:
+        """The name of the branch."""
+
+    def hear(self, context: Sequence) -> None:
+        """Note that a call on another branch saw `context`."""
+
+
+@dataclass(eq=False)
+class Family:
+    """One graph; its branches share it, and those in memory hear of each other's calls."""
+
+    name: str
+    storage: GraphStorage
+    reader: Reader
+    now: Now | None = None
+    calls: list[Call] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    branches: WeakSet[Branch] = field(default_factory=WeakSet)
+
+    def time(self) -> float | None:
+        """Return the time, if somebody has told where to look."""
+        return self.now() if self.now else None
+
+    def tell(self, teller: Branch, context: Sequence) -> None:
+        """Let the other branches know which context a call saw."""
+        for branch in list(self.branches):
+            if branch is not teller:
+                branch.hear(context)

@@ -1,0 +1,277 @@
+"""The message graph as people use it: a list of message dicts that forgets nothing.
+
+Reading and editing is as with a list; every change is a version. What a list has no word for
+(calls, branches, undo, compaction, saving) has a method here, and the work is done below.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from hermes.errors import BadRequest, Conflict, NotFound
+from hermes.graph import compaction, saving
+from hermes.graph.blob import Message, freeze
+from hermes.graph.context import Context, place_of
+from hermes.graph.diff import Change, diff
+from hermes.graph.family import Family, Now
+from hermes.graph.hashing import PLAIN, Hasher
+from hermes.graph.marks import SEEN, WRITTEN
+from hermes.graph.message_list import MessageList, freeze_all
+from hermes.graph.reader import Reader
+from hermes.graph.recording import CallFacts, check_sent, make_link, record_call
+from hermes.graph.records import Call, Edge, Link, Summary
+from hermes.graph.storage import GraphStorage, MemoryStorage
+from hermes.graph.tool_groups import cuts_of
+from hermes.graph.verify import Report, verify
+from hermes.graph.version import Version
+
+State = int | Version | Context | Call
+
+
+class MessageGraph(MessageList):
+    """A conversation: a list of message dicts whose every version, branch and call is kept."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        messages: Iterable[Mapping[str, Any]] = (),
+        *,
+        name: str = "graph",
+        branch: str = "main",
+        storage: GraphStorage | None = None,
+        hasher: Hasher = PLAIN,
+        actor: str = "",
+        now: Now | None = None,
+    ) -> None:
+        kept_in = MemoryStorage() if storage is None else storage
+        family = Family(name, kept_in, Reader(kept_in, hasher), now)
+        super().__init__(saving.start_history(family, branch, freeze_all(messages, hasher)))
+        self._history.actor = actor
+
+    @classmethod
+    def open(
+        cls,
+        name: str,
+        storage: GraphStorage,
+        *,
+        branch: str = "main",
+        hasher: Hasher = PLAIN,
+        actor: str = "",
+        now: Now | None = None,
+    ) -> "MessageGraph":
+        """Return a graph that was saved; its messages are read when they are needed."""
+        family = Family(name, storage, Reader(storage, hasher), now)
+        made = cls.__new__(cls)
+        MessageList.__init__(made, saving.open_history(family, branch))
+        made._history.actor = actor
+        return made
+
+    @property
+    def name(self) -> str:
+        """The name of the graph, which its branches share."""
+        return self._history.family.name
+
+    @property
+    def branch_name(self) -> str:
+        """The name of this branch."""
+        return self._history.branch
+
+    @property
+    def root(self) -> bytes:
+        """The name of the context that the messages are now."""
+        return self.sequence.root
+
+    @property
+    def version(self) -> int:
+        """The number of the current version."""
+        return self._history.number
+
+    def __repr__(self) -> str:
+        place = f"{self.name!r}, branch {self.branch_name!r}, version {self.version}"
+        return f"<MessageGraph {place}: {len(self)} messages>"
+
+    @contextmanager
+    def editing(self, actor: str, reason: str = "") -> Iterator["MessageGraph"]:
+        """Say who makes the edits inside the `with` block, and why."""
+        history = self._history
+        before = history.actor, history.reason
+        history.actor, history.reason = actor, reason
+        try:
+            yield self
+        finally:
+            history.actor, history.reason = before
+
+    def versions(self) -> list[Version]:
+        """Return every version, oldest first."""
+        return list(self._history.versions)
+
+    def edges(self) -> list[Edge]:
+        """Return the parallel edges: changes of messages that a recorded call saw or wrote."""
+        return list(self._history.edges())
+
+    def at(self, version: State) -> Context:
+        """Return the messages as they were at a version, or as a call saw them."""
+        if isinstance(version, Context):
+            return version
+        history = self._history
+        if isinstance(version, Call):
+            sequence = history.find(version.context)
+            return Context(sequence, version=version.version, shared=version.shared)
+        number = version.number if isinstance(version, Version) else version
+        if not 0 <= number <= self.version:
+            raise NotFound(
+                f"Branch {self.branch_name!r} of graph {self.name!r} has the versions 0 to "
+                f"{self.version}, and {number} is none of them. versions() lists them."
+            )
+        return Context(history.versions[number].sequence(history.family.reader), version=number)
+
+    def diff(self, before: State, after: State | None = None) -> list[Change]:
+        """Return what changed between two versions or calls; up to now if only one is named."""
+        end = self.sequence if after is None else self.at(after).sequence
+        return diff(self.at(before).sequence, end)
+
+    def undo(self) -> Version:
+        """Take back the last change that is not taken back yet; that is a version, too."""
+        return self._history.undo()
+
+    def branch(self, name: str) -> "MessageGraph":
+        """Return a new branch that begins here; this one stays as it is."""
+        made = MessageGraph.__new__(MessageGraph)
+        MessageList.__init__(made, saving.branch_off(self._history, name))
+        return made
+
+    def branches(self) -> list[str]:
+        """Return the names of all branches, saved or in memory."""
+        family = self._history.family
+        alive = {branch.branch for branch in family.branches}
+        return sorted(alive | set(family.storage.branches(family.name)))
+
+    def save(self) -> None:
+        """Write what is new to the storage, or raise Conflict if somebody else was first."""
+        saving.save(self._history)
+
+    def verify(self) -> Report:
+        """Check every version, blob and call; nothing is changed."""
+        return verify(self._history)
+
+    def context(self, extra: Iterable[Mapping[str, Any]] = ()) -> Context:
+        """Return what a model is about to see: the messages, and `extra` that is not kept.
+
+        Raises Conflict if a message was changed by going around its methods.
+        """
+        self._check_views()
+        added, end = self._frozen(extra, len(self)), len(self)
+        sequence = self.sequence.splice(end, end, added) if added else self.sequence
+        return Context(sequence, version=self.version, shared=end)
+
+    def record_call(
+        self,
+        response: Mapping[str, Any] | None,
+        *,
+        model: str,
+        context: Context | None = None,
+        sent: Iterable[Mapping[str, Any]] | None = None,
+        tools: Iterable[Mapping[str, Any]] | None = None,
+        sampling: Mapping[str, Any] | None = None,
+        usage: Mapping[str, Any] | None = None,
+        token_ids: Iterable[int] | None = None,
+        logprobs: Iterable[float] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        sampled: bool = True,
+        append: bool = True,
+        call_id: str | None = None,
+    ) -> Call:
+        """Keep a model call: what it saw, and `response` as what it wrote, appended if `append`.
+
+        `context` is what `context()` gave before the call, or the messages of now. `sent` is what
+        really went out: anything else than the context is refused with a Conflict. `response` is
+        None for a call that gave none, `sampled` false for an answer that no model wrote just now.
+        """
+        seen = self.context() if context is None else self._own(context)
+        if sent is not None:
+            check_sent(seen, sent)
+        hasher = self._history.family.reader.hasher
+        blob = None if response is None else freeze(response, hasher)
+        facts = CallFacts(
+            model=model, tools=tools, sampling=sampling, usage=usage, metadata=metadata,
+            token_ids=token_ids, logprobs=logprobs, sampled=sampled, call_id=call_id,
+        )  # fmt: skip
+        call = record_call(self._history, seen, facts, response=blob)
+        if blob is not None and append:
+            mark = bytes((WRITTEN if sampled else SEEN,))
+            self._history.change(len(self), len(self), (blob,), kind="answer", marked=mark)
+        return call
+
+    def calls(self) -> list[Call]:
+        """Return the calls of all branches, oldest first."""
+        return list(self._history.family.calls)
+
+    def is_sampled(self, index: int) -> bool:
+        """Say whether a recorded call wrote this message and nobody has changed it since."""
+        return self._history.known_marks()[place_of(index, len(self))] == WRITTEN
+
+    def link(
+        self,
+        tool_call_id: str,
+        *,
+        call: Call,
+        child: "MessageGraph | str | None" = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Link:
+        """Keep which graph answered a tool call of `call`, and what is known about its result."""
+        name = child.name if isinstance(child, MessageGraph) else child
+        return make_link(self._history, tool_call_id, call=call, child=name, metadata=metadata)
+
+    def links(self) -> list[Link]:
+        """Return the links of this graph to those that answered its tool calls."""
+        return list(self._history.family.links)
+
+    def cuts(self) -> list[int]:
+        """Return every index before which the conversation may be cut for a summary."""
+        return cuts_of(self.to_list())
+
+    def squish(
+        self, start: int, stop: int, summary: Mapping[str, Any], *, call: Call | None = None
+    ) -> Version:
+        """Put a summary in the place of the messages from `start` to `stop`; nothing is lost.
+
+        `call` is the one that wrote the summary, recorded with `append=False`.
+        """
+        (blob,) = self._frozen((summary,), start)
+        first, last, _ = slice(start, stop).indices(len(self))
+        return compaction.squish(self._history, first, last, summary=blob, call=call)
+
+    def expand(self, index: int) -> Version:
+        """Put the messages back that the summary at `index` stands for."""
+        return compaction.expand_summary(self._history, place_of(index, len(self)))
+
+    def originals(self, index: int) -> list[Message]:
+        """Return the messages that the summary at `index` stands for."""
+        return compaction.originals(self._history, place_of(index, len(self)))
+
+    def summaries(self) -> dict[int, Summary]:
+        """Return the summaries among the messages, by index."""
+        return compaction.summaries(self._history)
+
+    def _own(self, context: Context) -> Context:
+        if context.version <= self.version:
+            known = self._history.versions[context.version].sequence(self._history.family.reader)
+            if known.common_prefix(context.sequence) >= context.shared:
+                return context
+        raise BadRequest(
+            f"The context of a call on branch {self.branch_name!r} of graph {self.name!r} comes "
+            "from its context() or at(); this one is of another branch or graph."
+        )
+
+    def _check_views(self) -> None:
+        for view in self._views.changed_behind():
+            index = self._views.locate(view)
+            self._views.let_go(view)
+            if index is not None:
+                raise Conflict(
+                    f"Message {index} was changed by going around its methods, as with "
+                    "dict.__setitem__(message, ...): the dict that was handed out does not read as "
+                    f"the graph does (blob {view.blob.id.hex()}). The graph kept its own; to change "
+                    f"it, write graph[{index}][...] = ... and use a fresh message from it."
+                )

@@ -1,0 +1,107 @@
+"""The messages of a graph as dicts that write through, one object per message as in a list.
+
+A view knows which blob it shows and where that was; the log of edits says where it is now. A view
+whose message has left the graph goes on as a dict of its holder's own.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+from weakref import WeakValueDictionary
+
+from hermes.errors import HermesError
+from hermes.graph.blob import Blob, freeze
+from hermes.graph.history import History
+from hermes.graph.tracked import TrackedDict, tie, tied
+
+
+class Keeper(Protocol):
+    """The graph that hands out views."""
+
+    def rewrite(self, view: "MessageView") -> None:
+        """Take over what a view says now; raise if it cannot be."""
+
+
+class MessageView(TrackedDict):
+    """A message of a graph: reads and writes like a dict."""
+
+    __slots__ = ("__weakref__", "blob", "index", "keeper", "version")
+    keeper: Keeper | None
+    blob: Blob
+    index: int
+    version: int
+
+    def _written(self) -> None:
+        if self.keeper is not None:
+            self.keeper.rewrite(self)
+
+    def _tied(self, value: Any) -> Any:  # Any: JSON
+        return tied(value, self)
+
+
+class Views:
+    """The views that somebody holds; each message has at most one."""
+
+    __slots__ = ("_alive", "_history", "_keeper")
+
+    def __init__(self, keeper: Keeper, history: History) -> None:
+        self._keeper = keeper
+        self._history = history
+        # By the identity of the blob, which its view keeps alive.
+        self._alive: WeakValueDictionary[int, MessageView] = WeakValueDictionary()
+
+    def of(self, blob: Blob, index: int) -> MessageView:
+        """Return the view of the message at `index`."""
+        view = self._alive.get(id(blob))
+        if view is None:
+            message = blob.message()
+            view = MessageView(message)
+            view.keeper, view.blob = self._keeper, blob
+            for key, value in message.items():
+                if type(value) is dict or type(value) is list:
+                    dict.__setitem__(view, key, tie(value, view))
+            self._alive[id(blob)] = view
+        view.index, view.version = index, self._history.number
+        return view
+
+    def moved(self, view: MessageView, blob: Blob) -> None:
+        """Let a view show another blob in the same place."""
+        self._alive.pop(id(view.blob), None)
+        view.blob, view.version = blob, self._history.number
+        self._alive[id(blob)] = view
+
+    def locate(self, view: MessageView) -> int | None:
+        """Return where the message of a view is now; None lets go of a view that has left."""
+        history = self._history
+        index: int | None = view.index
+        for version in history.versions[view.version + 1 :]:
+            edit = version.edit
+            if index is None or index < edit.start:
+                continue
+            inside = index < edit.start + edit.removed
+            index = None if inside else index + edit.added - edit.removed
+        sequence = history.sequence
+        if index is None or index >= len(sequence) or sequence.blob(index) is not view.blob:
+            # It was moved by a sort or brought back by an undo, or it is gone.
+            found = (at for at, blob in enumerate(sequence.blobs()) if blob is view.blob)
+            index = next(found, None)
+        if index is None:
+            self.let_go(view)
+            return None
+        view.index, view.version = index, history.number
+        return index
+
+    def let_go(self, view: MessageView) -> None:
+        """Make a view a dict of its holder's own."""
+        self._alive.pop(id(view.blob), None)
+        view.keeper = None
+
+    def changed_behind(self) -> Iterator[MessageView]:
+        """Iterate over the views that were written to by other ways than their own methods."""
+        hasher = self._history.family.reader.hasher
+        for view in list(self._alive.values()):
+            try:
+                same = freeze(view, hasher).id == view.blob.id
+            except HermesError:
+                same = False
+            if not same:
+                yield view

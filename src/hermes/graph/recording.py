@@ -1,0 +1,144 @@
+"""Records a model call: checks what is told about it and gives it its id.
+
+The context is pinned by its root; what was really sent can be checked against it.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from hermes.errors import BadRequest, Conflict
+from hermes.graph.blob import Blob, canonical_value, detached, freeze
+from hermes.graph.context import Context
+from hermes.graph.hashing import Hasher
+from hermes.graph.history import History
+from hermes.graph.records import Call, Link
+from hermes.graph.sequence import Sequence
+from hermes.graph.tool_groups import calls_in
+
+
+class CallFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known about a call beside its context and its answer."""
+
+    model: str
+    # Any: JSON as the caller gave it.
+    tools: Iterable[Any] | None = None
+    sampling: Mapping[str, Any] | None = None
+    usage: Mapping[str, Any] | None = None
+    metadata: Mapping[str, Any] | None = None
+    token_ids: Iterable[int] | None = None
+    logprobs: Iterable[float] | None = None
+    sampled: bool = True
+    call_id: str | None = None
+
+
+def record_call(
+    history: History, context: Context, facts: CallFacts, *, response: Blob | None
+) -> Call:
+    """Keep one call; nothing is kept if something told about it is wrong."""
+    hasher = history.family.reader.hasher
+    tools = canonical_value(list(facts.tools)) if facts.tools is not None else None
+    call = Call(
+        id=facts.call_id or "",
+        graph=history.family.name,
+        branch=history.branch,
+        version=context.version,
+        context=context.root,
+        length=len(context),
+        shared=context.shared,
+        model=facts.model,
+        response=response.id if response else None,
+        tools=hasher.tools(tools) if tools is not None else None,
+        sampling=detached(dict(facts.sampling or {})),
+        usage=detached(dict(facts.usage or {})),
+        metadata=detached(dict(facts.metadata or {})),
+        token_ids=_integers(facts.token_ids),
+        logprobs=_finite(facts.logprobs),
+        sampled=facts.sampled,
+        at=history.family.time(),
+    )
+    call = _named(call, history, hasher)
+    if call.tools and tools is not None:
+        history.new_blobs[call.tools] = tools
+    if response and response.data is not None:
+        history.new_blobs[response.id] = response.data
+    history.record(call, context.sequence)
+    return call
+
+
+def check_sent(context: Context, sent: Iterable[Mapping[str, Any]]) -> None:
+    """Refuse to say that a model saw `context` when something else was sent."""
+    reader = context.sequence.reader
+    found = Sequence.of((freeze(message, reader.hasher) for message in sent), reader)
+    if found.root != context.root:
+        index = found.common_prefix(context.sequence)
+        raise Conflict(
+            f"What was sent is not what the graph holds: they differ from message {index} on "
+            f"({len(found)} sent, {len(context)} held). The call was not recorded. Send "
+            "context().to_list(), or write the change into the graph first."
+        )
+
+
+def make_link(
+    history: History,
+    tool_call_id: str,
+    *,
+    call: Call,
+    child: str | None,
+    metadata: Mapping[str, Any] | None,
+) -> Link:
+    """Keep that another graph answered a tool call, and what is known about the result."""
+    answer = history.new_blobs.get(call.response or b"")
+    if answer is None and call.response is not None:
+        blob = Blob(call.response, None)
+        history.family.reader.read_blobs((blob,))
+        answer = blob.data
+    made = calls_in(msgspec.json.decode(answer)) if answer else []
+    if tool_call_id not in made:
+        raise BadRequest(
+            f"Call {call.id} made the tool calls {made}, and {tool_call_id!r} is none of them. "
+            "Link to the call whose answer asked for the tool."
+        )
+    link = Link(
+        graph=history.family.name,
+        call=call.id,
+        tool_call_id=tool_call_id,
+        child=child,
+        metadata=detached(dict(metadata or {})),
+    )
+    history.family.links.append(link)
+    history.new_links.append(link)
+    return link
+
+
+def _named(call: Call, history: History, hasher: Hasher) -> Call:
+    known = history.family.calls
+    if not call.id:
+        told = msgspec.json.encode((call, len(known)))
+        return msgspec.structs.replace(call, id=f"c_{hasher.call(told).hex()[:32]}")
+    if any(one.id == call.id for one in known):
+        raise Conflict(
+            f"Graph {call.graph!r} has a call {call.id!r} already. Each call has its own id; leave "
+            "it out to have one made."
+        )
+    return call
+
+
+def _integers(values: Iterable[int] | None) -> tuple[int, ...] | None:
+    if values is None:
+        return None
+    found = tuple(values)
+    if any(type(one) is not int or one < 0 for one in found):
+        raise BadRequest("Token ids are whole numbers from 0 on; pass them as the tokenizer does.")
+    return found
+
+
+def _finite(values: Iterable[float] | None) -> tuple[float, ...] | None:
+    if values is None:
+        return None
+    found = tuple(float(one) for one in values)
+    if any(not math.isfinite(one) for one in found):
+        raise BadRequest("Log-probabilities are finite numbers; leave them out if some are not.")
+    return found

@@ -1,0 +1,125 @@
+"""What the graph remembers beside messages: edits, moves of refs, calls, summaries and links.
+
+Frozen values that a storage keeps whole; ids are bytes as the graph's hasher made them.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+EditKind = Literal[
+    "start", "branch", "append", "insert", "set", "delete", "replace", "answer", "undo", "squish",
+    "expand",
+]  # fmt: skip
+# What calls did with a message, for a run of messages: (mark, how many). See marks.py.
+Runs = tuple[tuple[int, int], ...]
+
+
+class Summary(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a summary blob stands for: messages `start` to `stop` of the context `source`."""
+
+    blob: bytes
+    source: bytes
+    start: int
+    stop: int
+    call: str | None = None
+
+
+class Edit(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A change of `removed` messages at `start` into `added` others.
+
+    `was` and `now` say what calls had done with the removed and the added ones. `parallel` is true
+    exactly if a recorded call saw or wrote one of the messages that changed: then the messages
+    before and after are versions of each other.
+    """
+
+    kind: EditKind
+    start: int
+    removed: int
+    added: int
+    actor: str = ""
+    reason: str = ""
+    parallel: bool = False
+    was: Runs = ()
+    now: Runs = ()
+    summary: Summary | None = None
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Where a branch began: a version of another branch."""
+
+    branch: str
+    version: int
+
+
+class Move(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One row of a ref's log: version `number` of a branch, and the edit that made it.
+
+    `content` is the version whose messages these are: itself, or for an undo an earlier one.
+    `before` is the root that the ref had; None if it did not exist.
+    """
+
+    graph: str
+    branch: str
+    number: int
+    before: bytes | None
+    after: bytes
+    length: int
+    content: int
+    edit: Edit
+    origin: Origin | None = None
+    at: float | None = None
+
+
+class Ref(msgspec.Struct, frozen=True):
+    """Where a branch stands: the root of its messages, their number and the version."""
+
+    root: bytes
+    length: int
+    version: int
+
+
+class Call(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One model call: the context it saw, what it was asked with, and the blob it wrote.
+
+    `shared` is how many messages the context has in common with `version` of its branch; more may
+    follow that were sent and not kept. `sampled` is false for answers that no model wrote just now,
+    such as those from a cache.
+    """
+
+    id: str
+    graph: str
+    branch: str
+    version: int
+    context: bytes
+    length: int
+    shared: int
+    model: str
+    response: bytes | None = None
+    tools: bytes | None = None
+    sampling: dict[str, Any] = {}  # Any: JSON as the caller gave it
+    usage: dict[str, Any] = {}  # Any: as above
+    token_ids: tuple[int, ...] | None = None
+    logprobs: tuple[float, ...] | None = None
+    metadata: dict[str, Any] = {}  # Any: as above
+    sampled: bool = True
+    at: float | None = None
+
+
+class Link(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A tool call of `call` that another graph answered, and what is known about its result."""
+
+    graph: str
+    call: str
+    tool_call_id: str
+    child: str | None = None
+    metadata: dict[str, Any] = {}  # Any: JSON as the caller gave it
+
+
+class Edge(msgspec.Struct, frozen=True):
+    """A parallel edge: at `version` the blob `before` at `index` gave way to `after`, if any did."""
+
+    version: int
+    index: int
+    before: bytes
+    after: bytes | None

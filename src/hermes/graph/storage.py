@@ -1,0 +1,144 @@
+"""Where graphs are kept: the protocol that a store fulfils, and its twin in memory.
+
+Blobs and chunks are named by their content, so they are only ever added. Refs move by
+compare-and-swap. One batch is one transaction: all of it is kept, or nothing.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from hermes.errors import Conflict
+from hermes.graph.records import Call, Link, Move, Ref
+
+
+class Batch(msgspec.Struct):
+    """What one save writes; the moves are those of one branch, oldest first.
+
+    The tools that a call was given are kept among the blobs, under their own kind of name.
+    """
+
+    blobs: dict[bytes, bytes] = {}
+    chunks: dict[bytes, bytes] = {}
+    moves: list[Move] = []
+    calls: list[Call] = []
+    links: list[Link] = []
+
+
+class ObjectStorage(Protocol):
+    """Reads blobs and chunks by name; what is not there is left out of the answer."""
+
+    def get_blobs(self, ids: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        """Return the bytes of those blobs that are kept; raise PersonErased for erased ones."""
+
+    def get_chunks(self, ids: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        """Return the bytes of those chunks that are kept."""
+
+
+class GraphStorage(ObjectStorage, Protocol):
+    """Keeps graphs; `write` is one transaction."""
+
+    def write(self, batch: Batch) -> None:
+        """Keep all of `batch`, or raise Conflict if its branch is not where its moves begin."""
+
+    def branches(self, graph: str) -> Mapping[str, Ref]:
+        """Return where each branch of a graph stands."""
+
+    def moves(self, graph: str, branch: str) -> Sequence[Move]:
+        """Return the log of a branch, oldest first."""
+
+    def calls(self, graph: str) -> Sequence[Call]:
+        """Return the calls of all branches of a graph, oldest first."""
+
+    def links(self, graph: str) -> Sequence[Link]:
+        """Return the links from a graph to others."""
+
+
+class MemoryStorage:
+    """The twin of a store: the same promises, kept as long as the process lives."""
+
+    def __init__(self) -> None:
+        self._blobs: dict[bytes, bytes] = {}
+        self._chunks: dict[bytes, bytes] = {}
+        self._moves: defaultdict[tuple[str, str], list[Move]] = defaultdict(list)
+        self._calls: defaultdict[str, list[Call]] = defaultdict(list)
+        self._links: defaultdict[str, list[Link]] = defaultdict(list)
+
+    def get_blobs(self, ids: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        """Return the bytes of those blobs that are kept."""
+        return _found(self._blobs, ids)
+
+    def get_chunks(self, ids: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        """Return the bytes of those chunks that are kept."""
+        return _found(self._chunks, ids)
+
+    def write(self, batch: Batch) -> None:
+        """Keep all of `batch`, or raise Conflict if its branch is not where its moves begin."""
+        check_moves(batch.moves, self._standing)
+        self._blobs |= batch.blobs
+        self._chunks |= batch.chunks
+        for move in batch.moves:
+            self._moves[move.graph, move.branch].append(move)
+        for call in batch.calls:
+            self._calls[call.graph].append(call)
+        for link in batch.links:
+            self._links[link.graph].append(link)
+
+    def branches(self, graph: str) -> Mapping[str, Ref]:
+        """Return where each branch of a graph stands."""
+        names = [branch for owner, branch in self._moves if owner == graph]
+        found = ((branch, self._standing(graph, branch)) for branch in names)
+        return {branch: ref for branch, ref in found if ref is not None}
+
+    def moves(self, graph: str, branch: str) -> Sequence[Move]:
+        """Return the log of a branch, oldest first."""
+        return tuple(self._moves.get((graph, branch), ()))
+
+    def calls(self, graph: str) -> Sequence[Call]:
+        """Return the calls of all branches of a graph, oldest first."""
+        return tuple(self._calls.get(graph, ()))
+
+    def links(self, graph: str) -> Sequence[Link]:
+        """Return the links from a graph to others."""
+        return tuple(self._links.get(graph, ()))
+
+    def size(self) -> int:
+        """Return how many bytes of blobs and chunks are kept, names included."""
+        kept = (self._blobs, self._chunks)
+        return sum(len(name) + len(data) for kind in kept for name, data in kind.items())
+
+    def _standing(self, graph: str, branch: str) -> Ref | None:
+        moves = self._moves.get((graph, branch))
+        return standing_after(moves[-1]) if moves else None
+
+
+class _Standing(Protocol):
+    def __call__(self, graph: str, branch: str, /) -> Ref | None: ...
+
+
+def standing_after(move: Move) -> Ref:
+    """Return where a branch stands after `move`."""
+    return Ref(move.after, move.length, move.number)
+
+
+def check_moves(moves: Iterable[Move], standing: _Standing) -> None:
+    """Compare before the swap: raise Conflict unless the branch stands where its moves begin."""
+    reached: dict[tuple[str, str], Ref] = {}
+    for move in moves:
+        name = (move.graph, move.branch)
+        now = reached.get(name) or standing(*name)
+        root, number = (now.root, now.version + 1) if now else (None, 0)
+        if (move.before, move.number) != (root, number):
+            raise Conflict(
+                f"Branch {move.branch!r} of graph {move.graph!r} stands at version {number - 1}, "
+                f"not at {move.number - 1} where this change began: somebody else moved it. "
+                "Nothing was written. Open the graph again and repeat the change, or keep it with "
+                "branch(NAME).save()."
+            )
+        reached[name] = standing_after(move)
+
+
+def _found(kept: Mapping[bytes, bytes], ids: Sequence[bytes]) -> Mapping[bytes, bytes]:
+    return {one: kept[one] for one in ids if one in kept}

@@ -1,0 +1,66 @@
+"""A version of a branch: the edit that made it and the messages it left."""
+
+import msgspec
+
+from hermes.graph.reader import Reader
+from hermes.graph.records import Edit, EditKind, Move, Origin
+from hermes.graph.sequence import Sequence
+
+
+class Version(msgspec.Struct, eq=False, gc=False):
+    """One state of a branch; `content` is the version whose messages these are.
+
+    A version from the log knows its root and reads its messages when they are asked for.
+    """
+
+    number: int
+    edit: Edit
+    content: int
+    kept: Sequence | bytes
+    length: int
+    at: float | None = None
+    origin: Origin | None = None
+
+    @property
+    def kind(self) -> EditKind:
+        """What was done."""
+        return self.edit.kind
+
+    @property
+    def actor(self) -> str:
+        """Who did it."""
+        return self.edit.actor
+
+    @property
+    def reason(self) -> str:
+        """Why, if it was said."""
+        return self.edit.reason
+
+    @property
+    def parallel(self) -> bool:
+        """Whether a call had seen or written what was changed."""
+        return self.edit.parallel
+
+    @property
+    def root(self) -> bytes:
+        """The name of the context that this version is."""
+        return self.kept if isinstance(self.kept, bytes) else self.kept.root
+
+    def sequence(self, reader: Reader) -> Sequence:
+        """Return the messages."""
+        if isinstance(self.kept, bytes):
+            self.kept = Sequence.read(self.kept, reader)
+        return self.kept
+
+
+def version_of(move: Move) -> Version:
+    """Return the version that a row of the log tells of."""
+    return Version(
+        number=move.number,
+        edit=move.edit,
+        content=move.content,
+        kept=move.after,
+        length=move.length,
+        at=move.at,
+        origin=move.origin,
+    )

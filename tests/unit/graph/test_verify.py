@@ -1,0 +1,173 @@
+"""Verifying finds what is missing, damaged, erased or told wrongly, and says where."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import pytest
+
+from hermes.errors import PersonErased
+from hermes.graph import MemoryStorage, MessageGraph, message_id
+from hermes.graph.records import Call, Link, Move
+from tests.unit.graph.said import assistant, tool_call, user
+
+
+class Damaged(MemoryStorage):
+    """A storage that says something else than it was told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.instead: dict[bytes, bytes | None] = {}
+        self.erased: set[bytes] = set()
+        self.told: dict[type, dict[str, object]] = {}
+
+    def get_blobs(self, ids: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        if self.erased.intersection(ids):
+            raise PersonErased("The data key of this person was destroyed.")
+        return self._instead(super().get_blobs(ids))
+
+    def get_chunks(self, ids: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        return self._instead(super().get_chunks(ids))
+
+    def moves(self, graph: str, branch: str) -> Sequence[Move]:
+        return self._told(super().moves(graph, branch))
+
+    def calls(self, graph: str) -> Sequence[Call]:
+        return self._told(super().calls(graph))
+
+    def links(self, graph: str) -> Sequence[Link]:
+        return self._told(super().links(graph))
+
+    def _instead(self, found: Mapping[bytes, bytes]) -> Mapping[bytes, bytes]:
+        changed = {name: self.instead.get(name, data) for name, data in found.items()}
+        return {name: data for name, data in changed.items() if data is not None}
+
+    def _told(self, found: Sequence) -> Sequence:
+        return [
+            msgspec.structs.replace(one, **self.told[type(one)]) if type(one) in self.told else one
+            for one in found
+        ]
+
+
+def kept() -> Damaged:
+    storage = Damaged()
+    graph = MessageGraph([user(f"{n}") for n in range(200)], name="talk", storage=storage)
+    call = graph.record_call(tool_call("c1"), model="m", tools=[{"name": "f"}])
+    graph.link("c1", call=call)
+    graph[5]["content"] = "changed"
+    graph.save()
+    return storage
+
+
+def problems(storage: Damaged) -> set[tuple[str, str]]:
+    found = MessageGraph.open("talk", storage).verify().problems
+    return {(problem.trouble, problem.where.split(" c_")[0]) for problem in found}
+
+
+@pytest.mark.req("G1", "G7")
+def test_a_whole_graph_is_counted() -> None:
+    report = MessageGraph.open("talk", kept()).verify()
+
+    assert (report.ok, report.problems) == (True, ())
+    assert (report.versions, report.blobs, report.calls) == (3, 202, 1)
+    assert report.chunks > 5
+
+
+@pytest.mark.req("G1")
+@pytest.mark.parametrize(
+    ("data", "trouble"),
+    [
+        (None, "missing"),
+        (b'{"role":"user","content":"8"}', "damaged"),
+        (b"\x00", "damaged"),
+    ],
+)
+def test_a_blob_that_is_not_what_its_name_says(data: bytes | None, trouble: str) -> None:
+    storage = kept()
+    storage.instead[message_id(user("7"))] = data
+
+    assert problems(storage) == {(trouble, "version 0")}
+
+
+@pytest.mark.req("J24")
+def test_what_was_erased_is_called_erased() -> None:
+    storage = kept()
+    storage.erased = {message_id(user("7")), message_id(user("150"))}
+
+    assert problems(storage) == {("erased", "version 0")}
+    assert len(MessageGraph.open("talk", storage).verify().problems) == 2
+
+
+@pytest.mark.req("G1")
+@pytest.mark.parametrize(
+    "data", [None, b"", b"\x01\x00" + b"x" * 32, b"\x01\x00" + b"x" * 31, b"\x02\x00"]
+)
+def test_a_chunk_that_is_not_what_its_name_says(data: bytes | None) -> None:
+    storage = kept()
+    name = next(iter(MessageGraph.open("talk", storage).sequence.leaves())).id
+    assert name is not None
+    storage.instead[name] = data
+
+    found = problems(storage)
+
+    assert found == {("missing" if data is None else "damaged", "version 2")}
+
+
+@pytest.mark.req("G1")
+def test_a_message_in_another_form_than_its_one_form() -> None:
+    class Sloppy(MemoryStorage):
+        def write(self, batch):
+            super().write(batch)
+
+    storage = Sloppy()
+    graph = MessageGraph([user("a")], name="talk", storage=storage)
+    blob = graph.sequence.blob(0)
+    blob.data = b'{"content":"a","role":"user"}'
+    blob.id = graph.sequence.reader.hasher.blob(blob.data)
+
+    (problem,) = graph.verify().problems
+
+    assert "holds no message in its one form" in problem.text
+
+
+@pytest.mark.req("G1", "G7")
+@pytest.mark.parametrize(
+    ("told", "where"),
+    [
+        ({Call: {"length": 7}}, "call"),
+        ({Call: {"response": message_id(assistant("never written"))}}, "call"),
+        ({Call: {"context": bytes(32)}}, "call"),
+        ({Link: {"call": "c_nobody"}}, "the link of c1"),
+        ({Move: {"length": 4}}, "version 1"),
+        ({Move: {"content": 0}}, "version 1"),
+    ],
+)
+def test_records_that_tell_something_else(told: dict[type, dict[str, object]], where: str) -> None:
+    storage = kept()
+    storage.told = told
+
+    assert where in {place for _, place in problems(storage)}
+
+
+@pytest.mark.req("G1")
+def test_an_edit_that_does_not_lead_to_its_messages() -> None:
+    storage = kept()
+    edit = MessageGraph.open("talk", storage).versions()[2].edit
+    storage.told = {Move: {"edit": msgspec.structs.replace(edit, start=6)}}
+
+    assert ("inconsistent", "version 2") in problems(storage)
+
+
+@pytest.mark.req("G1")
+def test_a_tree_that_is_cut_elsewhere() -> None:
+    from hermes.graph.chunk import make_leaf
+    from hermes.graph.sequence import Sequence as Messages
+    from hermes.graph.tree_check import TreeCheck
+
+    good = MessageGraph([user(f"{n}") for n in range(200)]).sequence
+    check = TreeCheck(good.reader)
+
+    check.tree(Messages(make_leaf([*good.blobs()]), good.reader), "here")
+
+    assert [(p.trouble, p.text.split(" is ")[1]) for p in check.problems] == [
+        ("inconsistent", "not cut where its content says")
+    ]
