@@ -5,6 +5,7 @@ call instead of many. Nothing waits longer than the end of the loop's turn.
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -12,8 +13,28 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 _MOST_BYTES = 65_536
 
 
+# Where a request finds how to be told that its connection is gone.
+ON_LOST = "hermes.on_lost"
+
+
 class EdgeProtocol(HttpToolsProtocol):
-    """uvicorn's protocol over a transport that gathers."""
+    """uvicorn's protocol over a transport that gathers; it tells when a connection is lost."""
+
+    _on_lost: Callable[[], None] | None = None
+
+    def on_message_begin(self) -> None:
+        """Let the request ask to be told."""
+        super().on_message_begin()
+        self.scope[ON_LOST] = self._tell  # type: ignore[literal-required]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell whoever asked."""
+        super().connection_lost(exc)
+        if self._on_lost is not None:
+            self._on_lost()
+
+    def _tell(self, whom: Callable[[], None] | None) -> None:
+        self._on_lost = whom
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Put the gathering in front of the connection."""

@@ -1,12 +1,17 @@
 """Whether the caller of a request is still there while nothing is sent to them yet.
 
-A caller who hangs up before the first output must not keep a place among the model calls.
+A caller who hangs up before the first output must not keep a place among the model calls. The
+edge of the server tells of a lost connection; under another server the request is listened to.
 """
 
 import asyncio
+from collections.abc import Callable
 from types import TracebackType
 
-from starlette.types import Receive
+from hermes.net.http_route import Exchange
+from hermes.server.edge import ON_LOST
+
+Tell = Callable[[Callable[[], None] | None], None]
 
 
 class CallerLeft(Exception):
@@ -16,15 +21,20 @@ class CallerLeft(Exception):
 class Presence:
     """`async with` cancels what runs inside when the caller leaves, and raises `CallerLeft`."""
 
-    def __init__(self, receive: Receive) -> None:
-        self._receive = receive
+    def __init__(self, exchange: Exchange) -> None:
+        self._receive = exchange.receive
+        self._tell: Tell | None = exchange.scope.get(ON_LOST)
+        self._watching: asyncio.Task[None] | None = None
         self._has_left = False
 
     async def __aenter__(self) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._task = task
-        self._watching = asyncio.create_task(self._watch())
+        if self._tell is not None:
+            self._tell(self._leave)
+        else:
+            self._watching = asyncio.create_task(self._listen())
 
     async def __aexit__(
         self,
@@ -32,15 +42,21 @@ class Presence:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._watching.cancel()
+        if self._tell is not None:
+            self._tell(None)
+        if self._watching is not None:
+            self._watching.cancel()
         if not self._has_left:
             return
         still_cancelling = self._task.uncancel() > 0
         if kind is asyncio.CancelledError and not still_cancelling:
             raise CallerLeft from None
 
-    async def _watch(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
+    def _leave(self) -> None:
         self._has_left = True
         self._task.cancel()
+
+    async def _listen(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._leave()

@@ -88,7 +88,7 @@ class WireEndpoint:
             ignored = (*call.ignored, *ignored_by_agents(call.request))
             call = msgspec.structs.replace(call, ignored=ignored)
         try:
-            async with Presence(exchange.receive):
+            async with Presence(exchange):
                 events = await self._events(call, caller, exchange=exchange, record=record)
                 return await self._answer(call, events, record=record)
         except CallerLeft:
