@@ -18,7 +18,7 @@ from hermes.graph.hashing import PLAIN, Hasher
 from hermes.graph.marks import SEEN, WRITTEN
 from hermes.graph.message_list import MessageList, freeze_all
 from hermes.graph.reader import Reader
-from hermes.graph.recording import CallFacts, check_sent, make_link, record_call
+from hermes.graph.recording import CallFacts, check_sent, make_link, read_kept, record_call
 from hermes.graph.records import Call, Edge, Link, Summary
 from hermes.graph.storage import GraphStorage, MemoryStorage
 from hermes.graph.tool_groups import cuts_of
@@ -206,6 +206,16 @@ class MessageGraph(MessageList):
     def calls(self) -> list[Call]:
         """Return the calls of all branches, oldest first."""
         return list(self._history.family.calls)
+
+    def answer_of(self, call: Call) -> Message | None:
+        """Return what a call wrote, as plain data; None if it gave no answer."""
+        answer: Message | None = read_kept(self._history, call.response)
+        return answer
+
+    def tools_of(self, call: Call) -> list[Any] | None:
+        """Return the tools that a call was given, as plain data; None if it was given none."""
+        tools: list[Any] | None = read_kept(self._history, call.tools)
+        return tools
 
     def is_sampled(self, index: int) -> bool:
         """Say whether a recorded call wrote this message and nobody has changed it since."""

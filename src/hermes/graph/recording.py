@@ -90,12 +90,8 @@ def make_link(
     metadata: Mapping[str, Any] | None,
 ) -> Link:
     """Keep that another graph answered a tool call, and what is known about the result."""
-    answer = history.new_blobs.get(call.response or b"")
-    if answer is None and call.response is not None:
-        blob = Blob(call.response, None)
-        history.family.reader.read_blobs((blob,))
-        answer = blob.data
-    made = calls_in(msgspec.json.decode(answer)) if answer else []
+    answer = read_kept(history, call.response)
+    made = calls_in(answer) if answer else []
     if tool_call_id not in made:
         raise BadRequest(
             f"Call {call.id} made the tool calls {made}, and {tool_call_id!r} is none of them. "
@@ -111,6 +107,15 @@ def make_link(
     history.family.links.append(link)
     history.new_links.append(link)
     return link
+
+
+def read_kept(history: History, name: bytes | None) -> Any:  # Any: JSON read back
+    """Return the answer or the tools that a call names, as plain data; None if it names none."""
+    if name is None:
+        return None
+    blob = Blob(name, history.new_blobs.get(name))
+    history.family.reader.read_blobs((blob,))
+    return blob.message()
 
 
 def _named(call: Call, history: History, hasher: Hasher) -> Call:

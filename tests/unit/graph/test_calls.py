@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hermes.errors import BadRequest, Conflict
-from hermes.graph import Edge, MessageGraph, context_root, message_id
+from hermes.graph import Edge, MemoryStorage, MessageGraph, context_root, message_id
 from tests.unit.graph.said import assistant, system, tool_call, tool_result, user
 
 TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": {}}}]
@@ -36,6 +36,21 @@ def test_a_call_keeps_what_it_saw_and_what_is_known_about_its_answer() -> None:
     assert graph.at(call) == [user("hi")]
     assert graph == [user("hi"), assistant("hello")]
     assert graph.verify().ok
+
+
+@pytest.mark.req("G4", "G6")
+def test_what_a_call_wrote_and_was_given_can_be_read_before_and_after_saving() -> None:
+    storage = MemoryStorage()
+    graph = MessageGraph([user("hi")], name="talk", storage=storage)
+    call = graph.record_call(assistant("a"), model="m", tools=TOOLS, append=False)
+    failed = graph.record_call(None, model="m")
+    before = [(graph.answer_of(one), graph.tools_of(one)) for one in (call, failed)]
+    graph.save()
+
+    opened = MessageGraph.open("talk", storage)
+
+    assert before == [(assistant("a"), TOOLS), (None, None)]
+    assert [(opened.answer_of(one), opened.tools_of(one)) for one in opened.calls()] == before
 
 
 @pytest.mark.req("G6")

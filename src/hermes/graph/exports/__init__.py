@@ -1,0 +1,27 @@
+"""Training data from message graphs: rows in the formats that trainers read, each with a certificate.
+
+Pure: graphs come in, dicts go out, and the caller says what may be trained. It knows no store, no
+person and no trainer.
+"""
+
+from hermes.graph.exports.check import verify_row
+from hermes.graph.exports.jsonl import write_jsonl
+from hermes.graph.exports.report import Reason, Refusal, Report
+from hermes.graph.exports.rows import export_rows, hashed_name
+from hermes.graph.exports.shapes import FormatName
+from hermes.graph.exports.sheet import Row
+from hermes.graph.exports.tokens import IGNORED, Tokenizer
+
+__all__ = [
+    "IGNORED",
+    "FormatName",
+    "Reason",
+    "Refusal",
+    "Report",
+    "Row",
+    "Tokenizer",
+    "export_rows",
+    "hashed_name",
+    "verify_row",
+    "write_jsonl",
+]

@@ -1,0 +1,117 @@
+"""The calls of one graph as an export takes them: read, and checked against what they recorded.
+
+Branches of a graph share its calls; each call is read on the branch that made it where that one is
+at hand. Nothing is taken on trust: names are computed again from what was read.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from hermes.errors import HermesError, NotFound, PersonErased
+from hermes.graph.blob import Blob, Message, canonical, canonical_value
+from hermes.graph.exports.report import Reason, Report, Unfit
+from hermes.graph.message_graph import MessageGraph
+from hermes.graph.records import Call
+from hermes.graph.roots import context_root, message_id
+from hermes.graph.sequence import Sequence as Blobs
+from hermes.graph.tool_groups import calls_in, results_in
+
+
+class Kept(msgspec.Struct, frozen=True, eq=False):
+    """A call that a model answered; `whole` is what it saw and what it wrote, in one sequence."""
+
+    call: Call
+    answer: Message
+    seen: Blobs
+    whole: Blobs
+
+
+class Checked(msgspec.Struct, frozen=True, eq=False):
+    """The messages of a call, answer last, and its tools: exactly what was recorded."""
+
+    messages: tuple[Message, ...]
+    tools: list[Any] | None  # Any: JSON as the call was given it
+
+
+def calls_of(branches: Sequence[MessageGraph]) -> list[Call]:
+    """Return the calls of a graph, each once, oldest first."""
+    return list({call.id: call for graph in branches for call in graph.calls()}.values())
+
+
+def keep_calls(branches: Sequence[MessageGraph], report: Report) -> list[Kept]:
+    """Return the calls that a model answered; the others are refused."""
+    found = []
+    for call in calls_of(branches):
+        try:
+            found.append(_keep(branches, call))
+        except Unfit as problem:
+            report.refuse(call.id, problem)
+    return found
+
+
+def check(branches: Sequence[MessageGraph], kept: Kept) -> Checked:
+    """Read what a call saw, wrote and was given; raise Unfit if it is not what it recorded."""
+    call, hasher = kept.call, kept.whole.reader.hasher
+    try:
+        seen = [blob.message() for blob in kept.seen.blobs()]
+        tools = home_of(branches, call).tools_of(call)
+        named = tools is not None and hasher.tools(canonical_value(tools))
+        same = (
+            len(seen) == call.length
+            and context_root(seen, hasher) == call.context
+            and message_id(kept.answer, hasher) == call.response
+            and (named or None) == call.tools
+        )
+    except (HermesError, msgspec.DecodeError) as problem:
+        raise unreadable(problem) from problem
+    if not same:
+        raise Unfit("differs", f"What is kept of call {call.id} is not what it recorded.")
+    messages = (*seen, kept.answer)
+    _check_tool_calls(messages)
+    return Checked(messages, tools)
+
+
+def home_of(branches: Sequence[MessageGraph], call: Call) -> MessageGraph:
+    """Return the branch that made a call, or another of its graph."""
+    return next((one for one in branches if one.branch_name == call.branch), branches[0])
+
+
+def unreadable(problem: Exception) -> Unfit:
+    """Return why something that a call refers to could not be read."""
+    reason: Reason = "differs"
+    if isinstance(problem, PersonErased):
+        reason = "erased"
+    elif isinstance(problem, NotFound):
+        reason = "missing"
+    return Unfit(reason, str(problem))
+
+
+def _keep(branches: Sequence[MessageGraph], call: Call) -> Kept:
+    if call.response is None:
+        raise Unfit("no_answer", f"Call {call.id} was given no answer.")
+    if not call.sampled:
+        raise Unfit("not_sampled", f"No model wrote the answer of call {call.id} just then.")
+    graph = home_of(branches, call)
+    try:
+        seen, answer = graph.at(call).sequence, graph.answer_of(call) or {}
+        whole = seen.append(Blob(call.response, canonical(answer)))
+    except (HermesError, msgspec.DecodeError) as problem:
+        raise unreadable(problem) from problem
+    if answer["role"] not in {"assistant", "model"}:
+        raise Unfit("unfit", f"The answer of call {call.id} has the role {answer['role']!r}.")
+    return Kept(call, answer, seen, whole)
+
+
+def _check_tool_calls(messages: Iterable[Message]) -> None:
+    waiting: set[str] = set()
+    for index, message in enumerate(messages):
+        if waiting and message["role"] in {"assistant", "model"}:
+            raise Unfit(
+                "open_tool_call",
+                f"Message {index} answers while the tool call {sorted(waiting)[0]!r} before it has "
+                "no result.",
+            )
+        waiting.difference_update(results_in(message))
+        waiting.update(calls_in(message))

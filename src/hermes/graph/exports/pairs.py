@@ -1,0 +1,105 @@
+"""Preference pairs: an answer that somebody rewrote, against the one that the model gave.
+
+Both answer the same prompt: what the call saw. The edit counts as it was left in the end, and an
+edit that was taken back counts for nothing.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from hermes.errors import HermesError
+from hermes.graph.blob import Blob
+from hermes.graph.exports.kept_calls import Kept, check, keep_calls, unreadable
+from hermes.graph.exports.report import Report, Unfit
+from hermes.graph.exports.sequences import Write
+from hermes.graph.exports.sheet import Row, Sheet
+from hermes.graph.message_graph import MessageGraph
+from hermes.graph.records import Edge
+from hermes.graph.roots import message_id
+
+_NO_REWRITING = frozenset({"undo", "squish", "expand"})
+
+
+def pair_rows(
+    branches: Sequence[MessageGraph], blank: Sheet, *, write: Write, report: Report
+) -> Iterator[Row]:
+    """Iterate over the pairs of one graph, each once."""
+    kept, told = keep_calls(branches, report), set()
+    for graph in branches:
+        for edge in graph.edges():
+            try:
+                found = _pair(graph, edge, kept)
+                if found is None:
+                    continue
+                call, chosen = found
+                name = (call.call.context, chosen.id, edge.before)
+                if name in told:
+                    continue
+                told.add(name)
+                row = write(_sheet(branches, blank, call, chosen=chosen))
+            except Unfit as problem:
+                report.refuse(f"{graph.branch_name}@{edge.version}", problem)
+                continue
+            report.rows += 1
+            report.trained += 1
+            yield row
+
+
+def _pair(graph: MessageGraph, edge: Edge, kept: list[Kept]) -> tuple[Kept, Blob] | None:
+    """Return the call whose answer an edge rewrote, and what it became in the end."""
+    edit = graph.versions()[edge.version].edit
+    if edit.kind in _NO_REWRITING or edit.removed != edit.added:
+        return None
+    wrote = [
+        one for one in kept if one.call.response == edge.before and one.call.shared == edge.index
+    ]
+    if not wrote:
+        return None
+    try:
+        before = graph.at(edge.version - 1).sequence
+        same = [one for one in wrote if one.seen.common_prefix(before) >= edge.index]
+        chosen = _settled(graph, edge)
+    except (HermesError, msgspec.DecodeError) as problem:
+        raise unreadable(problem) from problem
+    if not same:
+        raise Unfit(
+            "prompt_changed",
+            f"Message {edge.index} was rewritten after what comes before it had changed: the two "
+            "answers have no prompt in common.",
+        )
+    call = same[0]
+    sampled = {one.call.response for one in kept if one.call.context == call.call.context}
+    return (call, chosen) if chosen is not None and chosen.id not in sampled else None
+
+
+def _settled(graph: MessageGraph, edge: Edge) -> Blob | None:
+    """Return what stands in the end at the place of an edge, as long as its prompt is the same."""
+    found: Blob | None = graph.at(edge.version).sequence.blob(edge.index)
+    for version in graph.versions()[edge.version + 1 :]:
+        edit = version.edit
+        if edit.start > edge.index:
+            continue
+        if edit.start < edge.index or edit.summary is not None or not edit.removed:
+            return found
+        if edit.added == 0:
+            return None
+        found = graph.at(version).sequence.blob(edge.index)
+    return found
+
+
+def _sheet(branches: Sequence[MessageGraph], blank: Sheet, kept: Kept, *, chosen: Blob) -> Sheet:
+    checked, edited = check(branches, kept), chosen.message()
+    if message_id(edited, kept.whole.reader.hasher) != chosen.id:
+        raise Unfit("differs", f"Blob {chosen.id.hex()} is not what its name says.")
+    if edited["role"] not in {"assistant", "model"}:
+        raise Unfit("unfit", f"The answer was rewritten into the role {edited['role']!r}.")
+    seen = len(kept.seen)
+    return msgspec.structs.replace(
+        blank,
+        model=kept.call.model,
+        messages=(*checked.messages[:-1], edited, kept.answer),
+        seen=seen,
+        trained=(seen,),
+        tools=checked.tools,
+    )

@@ -1,0 +1,58 @@
+"""What an export did: how many rows, how many trained messages, and what was refused and why.
+
+Every call and every edit that was looked at is accounted for here. It stays with whoever exports:
+it names calls, which a row never does.
+"""
+
+from collections import Counter
+from typing import Literal
+
+import msgspec
+
+Reason = Literal[
+    "no_consent",  # nobody agreed that this graph is trained on
+    "no_answer",  # the call failed or was given up
+    "not_sampled",  # no model wrote the answer just then, as with one from a cache
+    "erased",  # the person was erased
+    "missing",  # the storage lacks what the call refers to
+    "differs",  # what is kept is not what the call recorded
+    "open_tool_call",  # a tool call is followed by an answer, and its result is not there
+    "unfit",  # the format has no way to say what is in a message
+    "weights",  # the format trains every answer, and one of these must not be trained
+    "tokens",  # the tokens of an answer are not those that were sampled, or cannot be told apart
+    "prompt_changed",  # an answer was edited after the messages before it had changed
+]
+
+
+class Unfit(Exception):
+    """One row cannot be made; never leaves the exports, which count it and go on."""
+
+    def __init__(self, reason: Reason, text: str) -> None:
+        super().__init__(text)
+        self.reason: Reason = reason
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why one call, or one edit of its answer, gave no row."""
+
+    reason: Reason
+    call: str
+    text: str
+
+
+class Report(msgspec.Struct):
+    """The counts of an export, filled while its rows are taken."""
+
+    graphs: int = 0
+    rows: int = 0
+    trained: int = 0
+    refusals: list[Refusal] = msgspec.field(default_factory=list)
+
+    @property
+    def refused(self) -> dict[Reason, int]:
+        """How many rows were refused, by reason."""
+        return dict(Counter(refusal.reason for refusal in self.refusals))
+
+    def refuse(self, call: str, problem: Unfit) -> None:
+        """Count what gave no row."""
+        self.refusals.append(Refusal(problem.reason, call, str(problem)))

@@ -1,0 +1,92 @@
+"""Exports: graphs in, rows of training data out, one at a time.
+
+Pure: what may be trained is asked of the caller, and nothing is read of a graph that may not. Rows
+are dicts; see jsonl.py for files.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from hashlib import sha256
+from itertools import groupby
+
+from msgspec.structs import replace
+
+from hermes.errors import BadRequest
+from hermes.graph.exports.certificate import certified
+from hermes.graph.exports.kept_calls import calls_of
+from hermes.graph.exports.pairs import pair_rows
+from hermes.graph.exports.report import Report, Unfit
+from hermes.graph.exports.sequences import sequence_rows
+from hermes.graph.exports.shapes import FormatName, shape_of
+from hermes.graph.exports.sheet import Row, Sheet
+from hermes.graph.exports.tokens import Tokenizer
+from hermes.graph.message_graph import MessageGraph
+
+SHORTEST_SALT = 16
+_NAME_DIGITS = 12
+
+
+def export_rows(
+    graphs: Iterable[MessageGraph],
+    format_name: FormatName,
+    *,
+    may_train: Callable[[str], bool],
+    salt: bytes,
+    report: Report,
+    tokenizer: Tokenizer | None = None,
+    template: str | None = None,
+) -> Iterator[Row]:
+    """Iterate over the rows of `graphs`, which `report` counts as they are taken.
+
+    `may_train` is asked with the name of each graph; of one that may not be trained nothing is
+    read. Branches of one graph follow each other. `salt` hides the names. `template` is the chat
+    template that the models had, if it is known; a tokenizer brings its own.
+    """
+    shape = shape_of(format_name, tokenizer)
+    if format_name == "tokens" and tokenizer is None:
+        raise BadRequest("The format tokens needs a tokenizer, and none was given. Pass one.")
+    if len(salt) < SHORTEST_SALT:
+        raise BadRequest(
+            f"The salt of an export has at least {SHORTEST_SALT} bytes, this one has {len(salt)}. "
+            "Make one with os.urandom(16), and keep it if later exports shall have the same ids."
+        )
+    template = tokenizer.template if format_name == "tokens" and tokenizer else template
+    write = partial(certified, name=format_name, shape=shape)
+    blank = Sheet(graph="", model="", messages=(), seen=0, trained=(), template=template)
+    if format_name == "trl-preference":
+        make = partial(pair_rows, write=write, report=report)
+    else:
+        merge = format_name != "trl-prompt-completion"
+        make = partial(sequence_rows, merge=merge, write=write, report=report)
+    return _rows(graphs, blank, make=make, may_train=may_train, salt=salt, report=report)
+
+
+def hashed_name(name: str, salt: bytes) -> str:
+    """Return the name of a graph as a row shows it: 12 hex digits that only the salt links back."""
+    return sha256(salt + b"\x00" + name.encode()).hexdigest()[:_NAME_DIGITS]
+
+
+def _rows(
+    graphs: Iterable[MessageGraph],
+    blank: Sheet,
+    *,
+    make: Callable[[list[MessageGraph], Sheet], Iterator[Row]],
+    may_train: Callable[[str], bool],
+    salt: bytes,
+    report: Report,
+) -> Iterator[Row]:
+    told: set[str] = set()
+    for name, together in groupby(graphs, key=lambda graph: graph.name):
+        if name in told:
+            raise BadRequest(
+                f"Branches of graph {name!r} were given apart from each other, and what they share "
+                "would be trained twice. Pass them one after another."
+            )
+        told.add(name)
+        branches = list(together)
+        report.graphs += 1
+        if not may_train(name):
+            for call in calls_of(branches):
+                report.refuse(call.id, Unfit("no_consent", "This graph may not be trained on."))
+            continue
+        yield from make(branches, replace(blank, graph=hashed_name(name, salt)))

@@ -1,0 +1,145 @@
+"""The formats: how each writes a message, packs the lines into a row, and reads both back.
+
+To read back is what makes a certificate checkable offline; what a format could not hold exactly,
+the certificate keeps.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import msgspec
+
+from hermes.errors import BadRequest
+from hermes.graph.blob import Message
+from hermes.graph.exports.chat_lines import OPENAI, TRL, chat_lines
+from hermes.graph.exports.reading import plain_json
+from hermes.graph.exports.report import Unfit
+from hermes.graph.exports.sharegpt_lines import from_sharegpt, sharegpt_lines
+from hermes.graph.exports.sheet import Body, Line, Sheet, without_none
+from hermes.graph.exports.tokens import Tokenizer, token_body
+
+FormatName = Literal[
+    "openai", "sharegpt", "trl-messages", "trl-prompt-completion", "trl-preference", "tokens"
+]
+# The lines of each message.
+Groups = list[list[Line]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """One format; `places` are the keys of a row under which its lines stand, in order."""
+
+    places: tuple[str, ...]
+    write: Callable[[Message], list[Line]]
+    pack: Callable[[Sheet, Groups], Body]
+    restore: Callable[[Line], Message | None]
+
+    def body(self, sheet: Sheet) -> Body:
+        """Return a sheet as a row without its certificate, or raise Unfit."""
+        return self.pack(sheet, [self.write(message) for message in sheet.messages])
+
+    def lines(self, body: Body) -> list[Line]:
+        """Return the lines of a row."""
+        return [line for place in self.places for line in body[place]]
+
+
+def shape_of(name: str, tokenizer: Tokenizer | None = None) -> Shape:
+    """Return a format by its name."""
+    if name == "tokens":
+        return _token_shape(tokenizer)
+    if name not in _SHAPES:
+        known = ", ".join((*_SHAPES, "tokens"))
+        raise BadRequest(f"There is no export format {name!r}. Choose one of {known}.")
+    return _SHAPES[name]
+
+
+def tools_in(body: Body) -> Any:  # Any: JSON
+    """Return the tools that a row shows, if it shows any."""
+    tools = body.get("tools")
+    return msgspec.json.decode(tools) if isinstance(tools, str) else tools
+
+
+def _with_tools(body: Body, sheet: Sheet) -> Body:
+    return body if sheet.tools is None else body | {"tools": without_none(sheet.tools)}
+
+
+def _flat(groups: Groups) -> list[Line]:
+    return [line for group in groups for line in group]
+
+
+def _weighted(sheet: Sheet, groups: Groups, *, key: str, answer: str) -> list[Line]:
+    return [
+        line | {"weight": int(index in sheet.trained)} if line[key] == answer else line
+        for index, group in enumerate(groups)
+        for line in group
+    ]
+
+
+def _openai(sheet: Sheet, groups: Groups) -> Body:
+    return _with_tools(
+        {"messages": _weighted(sheet, groups, key="role", answer="assistant")}, sheet
+    )
+
+
+def _sharegpt(sheet: Sheet, groups: Groups) -> Body:
+    body: Body = {"conversations": _weighted(sheet, groups, key="from", answer="gpt")}
+    return body if sheet.tools is None else body | {"tools": plain_json(sheet.tools)}
+
+
+def _trl_messages(sheet: Sheet, groups: Groups) -> Body:
+    for index, group in enumerate(groups):
+        if index not in sheet.trained and any(line["role"] == "assistant" for line in group):
+            raise Unfit(
+                "weights",
+                f"Message {index} is an answer that must not be trained here, and TRL trains every "
+                "answer of a conversation. Use trl-prompt-completion or tokens for it.",
+            )
+    return _with_tools({"messages": _flat(groups)}, sheet)
+
+
+def _prompt_completion(sheet: Sheet, groups: Groups) -> Body:
+    body = {"prompt": _flat(groups[: sheet.seen]), "completion": groups[-1]}
+    return _with_tools(body, sheet)
+
+
+def _preference(sheet: Sheet, groups: Groups) -> Body:
+    body = {"prompt": _flat(groups[: sheet.seen]), "chosen": groups[-2], "rejected": groups[-1]}
+    return _with_tools(body, sheet)
+
+
+def _token_shape(tokenizer: Tokenizer | None) -> Shape:
+    def pack(sheet: Sheet, groups: Groups) -> Body:
+        if tokenizer is None:
+            raise BadRequest("The format tokens needs a tokenizer. Pass tokenizer=...")
+        return token_body(sheet, groups, tokenizer)
+
+    write = partial(chat_lines, dialect=TRL)
+    return Shape(places=(), write=write, pack=pack, restore=lambda _: None)
+
+
+def _without_weight(line: Line) -> Message | None:
+    found = {key: value for key, value in line.items() if key != "weight"}
+    return found if isinstance(found.get("role"), str) else None
+
+
+def _trl(pack: Callable[[Sheet, Groups], Body], *places: str) -> Shape:
+    write = partial(chat_lines, dialect=TRL)
+    return Shape(places=places, write=write, pack=pack, restore=_without_weight)
+
+
+_SHAPES: dict[str, Shape] = {
+    "openai": Shape(
+        places=("messages",),
+        write=partial(chat_lines, dialect=OPENAI),
+        pack=_openai,
+        restore=_without_weight,
+    ),
+    "sharegpt": Shape(
+        places=("conversations",), write=sharegpt_lines, pack=_sharegpt, restore=from_sharegpt
+    ),
+    "trl-messages": _trl(_trl_messages, "messages"),
+    "trl-prompt-completion": _trl(_prompt_completion, "prompt", "completion"),
+    "trl-preference": _trl(_preference, "prompt", "chosen", "rejected"),
+}

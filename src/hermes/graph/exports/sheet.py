@@ -1,0 +1,40 @@
+"""A sheet: what one row is made from, before a format has written it.
+
+The messages are those of the graph, as they are; the last ones are what is trained or compared.
+"""
+
+from typing import Any
+
+import msgspec
+
+from hermes.graph.blob import Message
+
+# A line is a message as a format writes it; a body is a row without its certificate. Both are JSON.
+Line = dict[str, Any]
+Body = dict[str, Any]
+Row = dict[str, Any]
+
+
+class Sheet(msgspec.Struct, frozen=True, kw_only=True):
+    """Messages and which of them are trained; `seen` is how many the last call saw.
+
+    `token_ids` are those that were sampled, by index, where they were recorded.
+    """
+
+    graph: str
+    model: str
+    messages: tuple[Message, ...]
+    seen: int
+    trained: tuple[int, ...]
+    tools: list[Any] | None = None  # Any: JSON as the call was given it
+    template: str | None = None
+    token_ids: dict[int, tuple[int, ...]] = {}
+
+
+def without_none(value: Any) -> Any:  # Any: any JSON
+    """Return a JSON value without keys that hold nothing: a table would give them to every row."""
+    if isinstance(value, dict):
+        return {key: without_none(one) for key, one in value.items() if one is not None}
+    if isinstance(value, list | tuple):
+        return [without_none(one) for one in value]
+    return value

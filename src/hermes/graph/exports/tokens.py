@@ -1,0 +1,70 @@
+"""Token rows: a sheet as `input_ids` and `labels`, with loss on the sampled tokens alone.
+
+Where an answer begins and ends is found by encoding the conversation up to it: a template that
+rewrites earlier messages is noticed, and the row refused.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from hermes.graph.exports.report import Unfit
+from hermes.graph.exports.sheet import Body, Line, Sheet
+
+IGNORED = -100
+
+
+class Tokenizer(Protocol):
+    """Turns chat messages into tokens, as a tokenizer with a chat template does."""
+
+    @property
+    def template(self) -> str:
+        """The chat template as text; its hash goes into the certificates."""
+
+    def encode(
+        self, messages: Sequence[Line], tools: list[Any] | None, *, open_answer: bool
+    ) -> Sequence[int]:
+        """Return the tokens; with `open_answer` they end where an answer is about to begin."""
+
+
+def token_body(sheet: Sheet, groups: list[list[Line]], tokenizer: Tokenizer) -> Body:
+    """Return the tokens of a sheet, or raise Unfit if its answers cannot be found in them."""
+    lines = [line for group in groups for line in group]
+    ids = list(tokenizer.encode(lines, sheet.tools, open_answer=False))
+    labels = [IGNORED] * len(ids)
+    for index in sheet.trained:
+        before = sum(map(len, groups[:index]))
+        opening = tokenizer.encode(lines[:before], sheet.tools, open_answer=True)
+        whole = tokenizer.encode(lines[: before + 1], sheet.tools, open_answer=False)
+        start, stop = len(opening), len(whole)
+        if ids[:start] != list(opening) or ids[:stop] != list(whole) or start >= stop:
+            raise Unfit(
+                "tokens",
+                f"The template writes what comes before or in answer {index} differently in the "
+                "whole conversation, so its tokens are not those that a model saw.",
+            )
+        stop = _sampled_stop(sheet, index, ids[start:stop]) + start
+        labels[start:stop] = ids[start:stop]
+    return {"input_ids": ids, "labels": labels}
+
+
+def why_unsound(body: Body) -> str | None:
+    """Say what is wrong with the shape of a token row, or None."""
+    ids, labels = body.get("input_ids"), body.get("labels")
+    if not isinstance(ids, list) or not isinstance(labels, list) or len(ids) != len(labels):
+        return "input_ids and labels are two lists of one length, and these are not"
+    if any(label not in {IGNORED, token} for token, label in zip(ids, labels, strict=True)):
+        return f"a label is its token or {IGNORED}, and one is neither"
+    return None if any(label != IGNORED for label in labels) else "no token is trained"
+
+
+def _sampled_stop(sheet: Sheet, index: int, found: list[int]) -> int:
+    sampled = sheet.token_ids.get(index)
+    if not sampled:
+        return len(found)
+    if found[: len(sampled)] != list(sampled):
+        raise Unfit(
+            "tokens",
+            f"The tokens of answer {index} are not the {len(sampled)} that were sampled: this is "
+            "another tokenizer or template than the model had.",
+        )
+    return len(sampled)
