@@ -141,6 +141,7 @@ async def talk(page: Page) -> None:
     for text in EARLIER:
         await ask(page, text)
         await page.click("#new")
+        await expect(page.locator(".facts")).to_have_count(0)
     await ask(page, COOK)
     await ask(page, TIMER)
 
