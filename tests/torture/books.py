@@ -10,6 +10,7 @@ import msgspec
 from hermes.message.chat import ChatMessage
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.seal import Sealer
+from hermes.store.sqlite.shelf import SqliteShelf
 from hermes.testing.push.tally import read_tally
 from tests.torture.homes import Home
 
@@ -44,13 +45,14 @@ class StepRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EntryRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of the transcript, opened."""
+    """One message of a session's graph, and the turn that put it there."""
 
     lane: str
     epoch: int
     position: int
     message_id: str
     message: ChatMessage
+    is_sampled: bool
 
 
 class DeliveryRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,19 +144,31 @@ class Books:
         return steps
 
     def _read_entries(self) -> list[EntryRow]:
-        rows = self._db.rows(
-            "SELECT lane, epoch, position, message_id, body FROM transcript ORDER BY lane, position"
-        )
-        return [
-            EntryRow(
-                lane=row[0],
-                epoch=row[1],
-                position=row[2],
-                message_id=row[3],
-                message=_decode(self._content(row[4])),
-            )
-            for row in rows
-        ]
+        """Return what the graphs hold, turn by turn; their calls and what is wrong with them beside."""
+        self._sealer.load_digest_key(self._db)
+        shelf = SqliteShelf(self._db, sealer=self._sealer)
+        self.calls: list[str] = []
+        self.graph_problems: list[str] = []
+        entries: list[EntryRow] = []
+        for known in sorted(shelf.graphs(), key=lambda one: (one.session, one.epoch)):
+            graph = shelf.open(known.name)
+            self.graph_problems += [f"{known.name}: {one}" for one in graph.verify().problems]
+            self.calls += [call.id for call in graph.calls()]
+            messages = graph.to_list()
+            for version in graph.versions():
+                edit = version.edit
+                entries += [
+                    EntryRow(
+                        lane=known.session,
+                        epoch=known.epoch,
+                        position=position,
+                        message_id=edit.reason,
+                        message=msgspec.convert(messages[position], ChatMessage),
+                        is_sampled=graph.is_sampled(position),
+                    )
+                    for position in range(edit.start, edit.start + edit.added)
+                ]
+        return entries
 
     def _read_deliveries(self) -> list[DeliveryRow]:
         rows = self._db.rows(

@@ -39,6 +39,7 @@ def check_books(
         *money(books, posted),
         *spending(books),
         *transcripts(books, driver),
+        *graphs(books),
         *model_steps(books, calls),
         *tool_steps(books),
         *deliveries(books, posted, mode=books.home.mode),
@@ -146,8 +147,8 @@ def transcripts(books: Books, driver: Driver) -> Iterator[str]:
     heads = {lane.key: lane.head for lane in books.lanes}
     for lane, group in groupby(books.entries, key=lambda entry: entry.lane):
         entries = list(group)
-        if [entry.position for entry in entries] != list(range(heads[lane])):
-            yield f"{lane}: positions {[e.position for e in entries]}, head {heads[lane]}"
+        if len(entries) != heads[lane]:
+            yield f"{lane}: {len(entries)} messages, head {heads[lane]}"
         order = [message_id for message_id, _ in groupby(entries, key=lambda e: e.message_id)]
         if order != sorted(set(order), key=lambda name: seq[name]):
             yield f"{lane}: turns out of order: {order}"
@@ -169,6 +170,28 @@ def transcripts(books: Books, driver: Driver) -> Iterator[str]:
         found = [seq[name] for name in accepted if name in seq]
         if found != sorted(found):
             yield f"{chat}: accepted in another order than promised: {found}"
+
+
+def graphs(books: Books) -> Iterator[str]:
+    """Every graph is whole, and holds each call of a turn that said something, once."""
+    yield from books.graph_problems
+    said = {entry.message_id for entry in books.entries}
+    wanted = [
+        f"{message_id}.{step.ordinal}"
+        for message_id in said
+        for step in books.steps.get(message_id, [])
+        if (step.kind, step.state) == ("model", "done")
+    ]
+    if sorted(wanted) != sorted(books.calls):
+        yield f"the graphs hold the calls {sorted(books.calls)}, the steps tell of {sorted(wanted)}"
+    for entry in books.entries:
+        message = books.message(entry.message_id)
+        is_answer = entry.message.role == "assistant"
+        is_whole = message is not None and message.outcome == "answered"
+        if entry.is_sampled and not is_answer:
+            yield f"{entry.message_id}: a message of {entry.message.role} counts as sampled"
+        if is_answer and is_whole and not entry.is_sampled:
+            yield f"{entry.message_id}: an answer of the model does not count as sampled"
 
 
 def _said_once(books: Books) -> Iterator[str]:

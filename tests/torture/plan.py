@@ -27,6 +27,7 @@ WITHOUT_CONVERSATION = frozenset(
         "store.abandon",
         "store.add_key",
         "store.add_spend",
+        "store.consent",
         "store.erase",
         "store.expire_deliveries",
         "store.forget_answers",

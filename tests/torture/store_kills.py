@@ -31,13 +31,18 @@ OLD_KEY = Fernet.generate_key() + b"\n"
 NEW_KEY = add_store_key(OLD_KEY)
 WEEK_S = 7 * 86_400.0
 _TABLES = {
-    "people": "id, tier, erased_at",
+    "people": "id, tier, erased_at, may_train",
     "person_keys": "person_id",
     "user_channels": "platform, user_id, person_id",
-    "bodies": "id, person_id, kept",
+    "blobs": "id, person_id, graph, name IS NULL",
     "inbox": "id, state, outcome, done_at",
     "steps": "message_id, ordinal, state",
-    "transcript": "lane, position, message_id",
+    "graphs": "*",
+    "refs": "graph, branch, length, version, calls",
+    "moves": "graph, branch, number",
+    "chunks": "graph, length(data)",
+    "calls": "graph, number, id",
+    "links": "graph, number",
     "holds": "message_id",
     "ledger": "message_id, kind, amount",
     "outbox": "id, state",
@@ -57,6 +62,12 @@ async def _erase(store: SqliteStore, clock: ManualClock) -> None:
     person = store.people.find("rest", "ann")
     if person is not None:
         await store.people.erase(person.id, at=clock.now())
+
+
+async def _consent(store: SqliteStore, clock: ManualClock) -> None:
+    person = store.people.find("rest", "ann")
+    if person is not None:
+        await store.people.set_consent(person.id, may_train=True, at=clock.now())
 
 
 async def _abandon(store: SqliteStore, clock: ManualClock) -> None:
@@ -135,6 +146,7 @@ def _answer(name: str, person_id: str, *, at: float) -> KeptAnswer:
 
 UNITS: dict[str, Act] = {
     "store.erase": _erase,
+    "store.consent": _consent,
     "store.abandon": _abandon,
     "store.rotate": _rotate,
     "store.purge": _purge,

@@ -7,6 +7,7 @@ from pathlib import Path
 from hermes.agents.roster import Roster
 from hermes.app.calling import make_model_layer
 from hermes.config import Settings, read_or_create_secret_file
+from hermes.errors import StoreError
 from hermes.inbox.accept import Inbox
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
@@ -28,6 +29,7 @@ from hermes.schedule.upkeep import Upkeep
 from hermes.server.auth import Access
 from hermes.server.door import GatewayDoor
 from hermes.store.sqlite.seal import make_store_keys
+from hermes.store.sqlite.shelf import SqliteShelf
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
 
 DATABASE = "hermes.db"
@@ -47,6 +49,18 @@ def open_store(home: Path, settings: Settings, *, clock: Clock, make_id: MakeId)
             disk_reserve_mb=settings.store.disk_reserve_mb,
         ),
     )
+
+
+def open_shelf(home: Path) -> SqliteShelf:
+    """Open the message graphs of a home for reading."""
+    try:
+        key_file = (home / KEY_FILE).read_bytes()
+    except OSError as error:
+        raise StoreError(
+            f"the key file {KEY_FILE} of this home cannot be read ({error.strerror}); "
+            "restore it from a backup, or run the command as the user of the gateway"
+        ) from error
+    return SqliteShelf.read(home / DATABASE, key_file=key_file)
 
 
 class Core:

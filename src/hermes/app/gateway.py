@@ -207,6 +207,8 @@ class Gateway:
                 kill_switch=desk.kill_switch,
                 set_kill_switch=desk.set_kill_switch,
                 costs=desk.costs,
+                consent=desk.consent,
+                set_consent=desk.set_consent,
             ),
             ready=self._reasons_not_ready,
             origins=origins,

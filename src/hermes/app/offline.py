@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hermes.app.core import DATABASE, open_store
+from hermes.app.core import DATABASE, open_shelf, open_store
 from hermes.calls.days import Calendar
 from hermes.config import Loaded, Settings, ensure_home
 from hermes.control.desk import Desk
 from hermes.message.ids import make_id
 from hermes.ops.instance import Address, acquire
 from hermes.ports.clock import SystemClock
+from hermes.ports.graphs import GraphShelf
 from hermes.ports.store import Store
 
 
@@ -31,6 +32,22 @@ def offline_store(loaded: Loaded, *, create: bool = False) -> Iterator[Store | N
             asyncio.run(store.close())
     finally:
         instance.release()
+
+
+@contextmanager
+def offline_shelf(loaded: Loaded) -> Iterator[GraphShelf | None]:
+    """Open the message graphs of a home, also beside a running gateway; None when there are none.
+
+    Nothing is locked and nothing written, so that a long export stops nobody.
+    """
+    if not (loaded.home / DATABASE).exists():
+        yield None
+        return
+    shelf = open_shelf(loaded.home)
+    try:
+        yield shelf
+    finally:
+        shelf.close()
 
 
 @contextmanager

@@ -80,7 +80,8 @@ class Walk:
         """Return the answer with the text that earlier candidates had shown of it."""
         if not before:
             return end
-        return msgspec.structs.replace(end, parts=(TextPart(before), *end.parts))
+        parts = (TextPart(before), *end.parts)
+        return msgspec.structs.replace(end, parts=parts, is_verbatim=False)
 
     def _may_wait(self, wait: float) -> bool:
         return wait <= self._patience_s and self._tries < _MOST_TRIES

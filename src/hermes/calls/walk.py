@@ -151,6 +151,8 @@ class Calls:
                         walk.show(event)
                         yield event
         end = read(fitted, end, wanted=wanted)
+        if fitted.request is not wanted:
+            end = msgspec.structs.replace(end, is_verbatim=False)
         if not end.parts and not walk.is_last:
             raise ProviderUnavailable(f"{candidate.provider} gave an empty answer")
         end = walk.joined(end, before=before)

@@ -10,6 +10,11 @@ from hermes.cli import (
     chat,
     config,
     costs,
+    graph_consent,
+    graph_diff,
+    graph_export,
+    graph_show,
+    graph_verify,
     keys,
     kill_switch,
     link,
@@ -45,6 +50,12 @@ keys_app = typer.Typer(
 )
 switch_app = typer.Typer(
     help="Stop every model call at once, or release them.",
+    no_args_is_help=True,
+    context_settings=_PLAIN,
+)
+
+graph_app = typer.Typer(
+    help="Look at the conversations of this home, check them, and make training data of them.",
     no_args_is_help=True,
     context_settings=_PLAIN,
 )
@@ -125,5 +136,13 @@ switch_app.command("on", epilog=kill_switch.ON_EPILOG)(kill_switch.turn_on)
 switch_app.command("off", epilog=kill_switch.OFF_EPILOG)(kill_switch.turn_off)
 switch_app.command("status", epilog=kill_switch.STATUS_EPILOG)(kill_switch.status)
 app.add_typer(switch_app, name="kill-switch")
+graph_app.command("list", epilog=graph_show.LIST_EPILOG)(graph_show.list_all)
+graph_app.command("show", epilog=graph_show.SHOW_EPILOG)(graph_show.show)
+graph_app.command("export", epilog=graph_export.EPILOG)(graph_export.command)
+graph_app.command("verify", epilog=graph_verify.VERIFY_EPILOG)(graph_verify.verify)
+graph_app.command("diff", epilog=graph_diff.EPILOG)(graph_diff.command)
+graph_app.command("verify-export", epilog=graph_verify.FILE_EPILOG)(graph_verify.verify_export)
+graph_app.command("consent", epilog=graph_consent.EPILOG)(graph_consent.command)
+app.add_typer(graph_app, name="graph")
 settings_app.command("show", epilog=config.EPILOG)(config.command)
 app.add_typer(settings_app, name="config")

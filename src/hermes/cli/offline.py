@@ -1,6 +1,6 @@
-"""The journal's files while no gateway runs, for the commands that can do without one.
+"""The journal's files for the commands that can do without a gateway.
 
-Loaded by name only then: it brings the whole composition root with it.
+Loaded by name only when they are used: it brings the whole composition root with it.
 """
 
 import asyncio
@@ -12,11 +12,12 @@ from typing import TypeVar
 
 import msgspec
 
-from hermes.app import offline_desk, offline_store
+from hermes.app import offline_desk, offline_shelf, offline_store
 from hermes.config import Loaded
 from hermes.control.desk import Desk
 from hermes.ops.logs import plan_of, secrets_in, set_up
 from hermes.ports.clock import SystemClock
+from hermes.ports.graphs import GraphShelf
 from hermes.ports.store import Store
 
 _Answer = TypeVar("_Answer")
@@ -27,6 +28,13 @@ def open_store(loaded: Loaded) -> Iterator[Store | None]:
     """Open the journal read-only; None when there is none yet."""
     with offline_store(loaded) as store:
         yield store
+
+
+@contextmanager
+def open_shelf(loaded: Loaded) -> Iterator[GraphShelf | None]:
+    """Open the graphs, beside a gateway too; None when nothing is stored yet."""
+    with offline_shelf(loaded) as shelf:
+        yield shelf
 
 
 def at_desk(

@@ -1,4 +1,4 @@
-"""The operator's functions for keys and money, bound to one store.
+"""The operator's functions for keys, money and consent, bound to one store.
 
 The running gateway has a desk behind `/control`; while none runs, a command opens one itself.
 """
@@ -6,6 +6,13 @@ The running gateway has a desk behind `/control`; while none runs, a command ope
 import secrets
 
 from hermes.calls.days import Calendar
+from hermes.control.consent import (
+    ConsentAsk,
+    ConsentOrder,
+    ConsentReport,
+    consent,
+    set_consent,
+)
 from hermes.control.keys import (
     EndedKey,
     KeyEnd,
@@ -32,7 +39,7 @@ from hermes.ports.store import Store
 
 
 class Desk:
-    """Where operators' orders about keys and money arrive; `address` is what callers use."""
+    """Where operators' orders about keys, money and consent arrive; `address` is what callers use."""
 
     def __init__(
         self,
@@ -93,3 +100,11 @@ class Desk:
         """Return what model calls cost."""
         store, today = self._store, self._calendar.day(self._clock.now())
         return costs(store.spend, ask, today=today, keys=store.keys.list())
+
+    async def consent(self, ask: ConsentAsk) -> ConsentReport:
+        """Return whether a person's conversations may be trained on."""
+        return consent(self._store.people, ask)
+
+    async def set_consent(self, order: ConsentOrder) -> ConsentReport:
+        """Keep that a person agreed to training, or took it back."""
+        return await set_consent(self._store.people, order, at=self._clock.now())

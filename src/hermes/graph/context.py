@@ -13,14 +13,27 @@ from hermes.graph.sequence import Sequence
 
 
 class Context(Many[Message]):
-    """Messages that never change; `version` and `shared` tie them to the branch they came from."""
+    """Messages that never change, and which of them are in the branch that they came from.
 
-    __slots__ = ("sequence", "shared", "version")
+    First come `lead` messages of their own, then those from `start` to `shared` of `version`.
+    """
 
-    def __init__(self, sequence: Sequence, *, version: int, shared: int | None = None) -> None:
+    __slots__ = ("lead", "sequence", "shared", "start", "version")
+
+    def __init__(
+        self,
+        sequence: Sequence,
+        *,
+        version: int,
+        shared: int | None = None,
+        lead: int = 0,
+        start: int = 0,
+    ) -> None:
         self.sequence = sequence
         self.version = version
         self.shared = len(sequence) if shared is None else shared
+        self.lead = lead
+        self.start = start
 
     @property
     def root(self) -> bytes:

@@ -20,7 +20,7 @@ class Branch(Protocol):
     def branch(self) -> str:
         """The name of the branch."""
 
-    def hear(self, context: Sequence) -> None:
+    def hear(self, call: Call, context: Sequence) -> None:
         """Note that a call on another branch saw `context`."""
 
 
@@ -35,13 +35,19 @@ class Family:
     calls: list[Call] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     branches: WeakSet[Branch] = field(default_factory=WeakSet)
+    _call_ids: set[str] = field(default_factory=set)
+
+    def has_call(self, call_id: str) -> bool:
+        """Say whether there is a call of this id; calls are only ever added."""
+        self._call_ids.update(call.id for call in self.calls[len(self._call_ids) :])
+        return call_id in self._call_ids
 
     def time(self) -> float | None:
         """Return the time, if somebody has told where to look."""
         return self.now() if self.now else None
 
-    def tell(self, teller: Branch, context: Sequence) -> None:
+    def tell(self, teller: Branch, call: Call, context: Sequence) -> None:
         """Let the other branches know which context a call saw."""
         for branch in list(self.branches):
             if branch is not teller:
-                branch.hear(context)
+                branch.hear(call, context)

@@ -115,18 +115,19 @@ class History:
         """Keep a call and mark the messages that it saw."""
         version, marks = self.versions[call.version], self.known_marks()
         if call.version == self.number:
-            mark_seen(marks, call.shared)
+            mark_seen(marks, call.shared, start=call.start)
         else:
             edits = (later.edit for later in self.versions[call.version + 1 :])
-            mark_survivors(marks, call.shared, edits=edits, length=version.length)
+            seen = range(call.start, call.shared)
+            mark_survivors(marks, seen, edits=edits, length=version.length)
         self.family.calls.append(call)
         self.new_calls.append((call, context))
-        self.family.tell(self, context)
+        self.family.tell(self, call, context)
 
-    def hear(self, context: Sequence) -> None:
+    def hear(self, call: Call, context: Sequence) -> None:
         """Note that a call on another branch saw `context`."""
         if self.marks is not None:
-            mark_seen(self.marks, context.common_prefix(self.sequence))
+            self._mark_heard(self.marks, call, context)
 
     def find(self, root: bytes) -> Sequence:
         """Return the messages of a root, from memory or from the storage."""
@@ -180,31 +181,38 @@ class History:
                 (origin.branch, [(one.number, one.edit) for one in moves[: origin.version + 1]])
             )
             origin = moves[0].origin if moves else None
-        marks = bytearray()
+        marks, marked = bytearray(), 0
         for branch, edits in reversed(logs):
             if branch == self.branch and self.versions[0].origin:
                 # Its origin may never have been saved.
                 length = self.versions[0].length
-                marks = (marks + bytes(length))[:length]
+                marks, marked = (marks + bytes(length))[:length], 0
             seen = self._seen_by_version(branch)
             for number, edit in edits:
                 apply_edit(marks, edit)
-                mark_seen(marks, seen.get(number, 0))
+                # Up to here everything is marked; only what an edit put there may not be.
+                marked = min(marked, edit.start)
+                for start, stop in seen.get(number, ()):
+                    mark_seen(marks, stop, start=max(start, marked))
+                    marked = stop if start <= marked < stop else marked
         self._hear_of_others(marks)
         return marks
 
-    def _seen_by_version(self, branch: str) -> dict[int, int]:
-        seen: dict[int, int] = {}
+    def _seen_by_version(self, branch: str) -> dict[int, set[tuple[int, int]]]:
+        seen: dict[int, set[tuple[int, int]]] = {}
         for call in self.family.calls:
             if call.branch == branch:
-                seen[call.version] = max(call.shared, seen.get(call.version, 0))
+                seen.setdefault(call.version, set()).add((call.start, call.shared))
         return seen
 
     def _hear_of_others(self, marks: bytearray) -> None:
         for call in self.family.calls:
             if call.branch != self.branch:
-                context = Sequence.read(call.context, self.family.reader)
-                mark_seen(marks, context.common_prefix(self.sequence))
+                self._mark_heard(marks, call, Sequence.read(call.context, self.family.reader))
+
+    def _mark_heard(self, marks: bytearray, call: Call, context: Sequence) -> None:
+        alike = context.common_prefix(self.sequence, call.lead, other_start=call.start)
+        mark_seen(marks, call.start + alike, start=call.start)
 
 
 def _without_the_same(old: list[Blob], new: list[Blob]) -> tuple[int, int, list[Blob], list[Blob]]:

@@ -16,17 +16,17 @@ _ONE = tuple(((mark, 1),) for mark in (UNSEEN, SEEN, WRITTEN))
 _AS_SEEN = bytes((SEEN, SEEN, WRITTEN)) + bytes(range(3, 256))
 
 
-def mark_seen(marks: bytearray, stop: int) -> None:
-    """Note that a call saw the messages before `stop`."""
-    first = marks.find(UNSEEN, 0, stop)
+def mark_seen(marks: bytearray, stop: int, *, start: int = 0) -> None:
+    """Note that a call saw the messages from `start` to `stop`."""
+    first = marks.find(UNSEEN, start, stop)
     if first >= 0:
         marks[first:stop] = marks[first:stop].translate(_AS_SEEN)
 
 
-def mark_survivors(marks: bytearray, seen: int, *, edits: Iterable[Edit], length: int) -> None:
-    """Note that a call saw `seen` of what were `length` messages before `edits` were made."""
+def mark_survivors(marks: bytearray, seen: range, *, edits: Iterable[Edit], length: int) -> None:
+    """Note that a call saw some of what were `length` messages before `edits` were made."""
     mask = bytearray(length)
-    mask[:seen] = bytes((SEEN,)) * seen
+    mask[seen.start : seen.stop] = bytes((SEEN,)) * len(seen)
     for edit in edits:
         mask[edit.start : edit.start + edit.removed] = bytes(edit.added)
     for index, was_seen in enumerate(mask):

@@ -117,7 +117,13 @@ class MessageGraph(MessageList):
         history = self._history
         if isinstance(version, Call):
             sequence = history.find(version.context)
-            return Context(sequence, version=version.version, shared=version.shared)
+            return Context(
+                sequence,
+                version=version.version,
+                shared=version.shared,
+                lead=version.lead,
+                start=version.start,
+            )
         number = version.number if isinstance(version, Version) else version
         if not 0 <= number <= self.version:
             raise NotFound(
@@ -155,15 +161,25 @@ class MessageGraph(MessageList):
         """Check every version, blob and call; nothing is changed."""
         return verify(self._history)
 
-    def context(self, extra: Iterable[Mapping[str, Any]] = ()) -> Context:
+    def context(
+        self,
+        extra: Iterable[Mapping[str, Any]] = (),
+        *,
+        lead: Iterable[Mapping[str, Any]] = (),
+        start: int = 0,
+    ) -> Context:
         """Return what a model is about to see: the messages, and `extra` that is not kept.
 
-        Raises Conflict if a message was changed by going around its methods.
+        `lead` comes before them and is not kept either; `start` leaves the oldest out. Raises
+        Conflict if a message was changed by going around its methods.
         """
         self._check_views()
-        added, end = self._frozen(extra, len(self)), len(self)
+        end = len(self)
+        first, last = freeze_all(lead, self._history.family.reader.hasher), range(end)[start:].start
+        added = self._frozen(extra, end)
         sequence = self.sequence.splice(end, end, added) if added else self.sequence
-        return Context(sequence, version=self.version, shared=end)
+        sequence = sequence.splice(0, last, first) if first or last else sequence
+        return Context(sequence, version=self.version, shared=end, lead=len(first), start=last)
 
     def record_call(
         self,
@@ -267,7 +283,8 @@ class MessageGraph(MessageList):
     def _own(self, context: Context) -> Context:
         if context.version <= self.version:
             known = self._history.versions[context.version].sequence(self._history.family.reader)
-            if known.common_prefix(context.sequence) >= context.shared:
+            alike = known.common_prefix(context.sequence, context.start, other_start=context.lead)
+            if alike >= context.shared - context.start:
                 return context
         raise BadRequest(
             f"The context of a call on branch {self.branch_name!r} of graph {self.name!r} comes "

@@ -40,6 +40,7 @@ def record_call(
     """Keep one call; nothing is kept if something told about it is wrong."""
     hasher = history.family.reader.hasher
     tools = canonical_value(list(facts.tools)) if facts.tools is not None else None
+    told = detached([dict(one or {}) for one in (facts.sampling, facts.usage, facts.metadata)])
     call = Call(
         id=facts.call_id or "",
         graph=history.family.name,
@@ -48,12 +49,14 @@ def record_call(
         context=context.root,
         length=len(context),
         shared=context.shared,
+        lead=context.lead,
+        start=context.start,
         model=facts.model,
         response=response.id if response else None,
         tools=hasher.tools(tools) if tools is not None else None,
-        sampling=detached(dict(facts.sampling or {})),
-        usage=detached(dict(facts.usage or {})),
-        metadata=detached(dict(facts.metadata or {})),
+        sampling=told[0],
+        usage=told[1],
+        metadata=told[2],
         token_ids=_integers(facts.token_ids),
         logprobs=_finite(facts.logprobs),
         sampled=facts.sampled,
@@ -123,7 +126,7 @@ def _named(call: Call, history: History, hasher: Hasher) -> Call:
     if not call.id:
         told = msgspec.json.encode((call, len(known)))
         return msgspec.structs.replace(call, id=f"c_{hasher.call(told).hex()[:32]}")
-    if any(one.id == call.id for one in known):
+    if history.family.has_call(call.id):
         raise Conflict(
             f"Graph {call.graph!r} has a call {call.id!r} already. Each call has its own id; leave "
             "it out to have one made."

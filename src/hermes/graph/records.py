@@ -82,9 +82,9 @@ class Ref(msgspec.Struct, frozen=True):
 class Call(msgspec.Struct, frozen=True, omit_defaults=True):
     """One model call: the context it saw, what it was asked with, and the blob it wrote.
 
-    `shared` is how many messages the context has in common with `version` of its branch; more may
-    follow that were sent and not kept. `sampled` is false for answers that no model wrote just now,
-    such as those from a cache.
+    The context is `lead` messages that are not in the branch, such as system prompts, then those
+    from `start` to `shared` of `version` of the branch, then what else was sent and not kept.
+    `sampled` is false for answers that no model wrote just now, such as those from a cache.
     """
 
     id: str
@@ -95,6 +95,8 @@ class Call(msgspec.Struct, frozen=True, omit_defaults=True):
     length: int
     shared: int
     model: str
+    lead: int = 0
+    start: int = 0
     response: bytes | None = None
     tools: bytes | None = None
     sampling: dict[str, Any] = {}  # Any: JSON as the caller gave it

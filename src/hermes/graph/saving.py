@@ -10,8 +10,9 @@ import msgspec
 
 from hermes.errors import Conflict, NotFound
 from hermes.graph.blob import Blob
-from hermes.graph.chunk import Chunk, blobs_of, chunks_of, encode, id_of
+from hermes.graph.chunk import Chunk, blobs_of, chunks_of, encode
 from hermes.graph.family import Family
+from hermes.graph.hashing import Hasher
 from hermes.graph.history import History
 from hermes.graph.records import Edit, Move, Origin
 from hermes.graph.sequence import Sequence
@@ -48,21 +49,21 @@ def open_history(family: Family, branch: str) -> History:
 
 def save(history: History) -> None:
     """Write what is new in one transaction, or raise Conflict and leave everything as it was."""
-    batch = Batch(blobs=dict(history.new_blobs), chunks={}, moves=_moves(history))
+    batch = Batch(blobs=dict(history.new_blobs), chunks={}, calls=[])
     fresh: list[Chunk] = []
     for version in history.versions[history.saved :]:
         if isinstance(version.kept, Sequence):
-            _collect(version.kept, batch, fresh)
+            collect(version.kept, batch, fresh)
     for call, context in history.new_calls:
-        _collect(context, batch, fresh)
+        collect(context, batch, fresh)
         batch.calls.append(call)
-    batch.links = list(history.new_links)
+    batch.moves, batch.links = _moves(history), list(history.new_links)
     try:
         history.family.storage.write(batch)
     except Conflict:
         history.lost_race = True
         raise
-    _mark_kept(fresh)
+    mark_kept(fresh)
     history.saved = len(history.versions)
     history.new_blobs.clear()
     history.new_calls.clear()
@@ -143,25 +144,32 @@ def _moves(history: History) -> list[Move]:
     return moves
 
 
-def _collect(sequence: Sequence, batch: Batch, fresh: list[Chunk]) -> None:
-    hasher = sequence.reader.hasher
-    stack = [sequence.top]
-    while stack:
-        chunk = stack.pop()
-        name = id_of(chunk, hasher)
-        if chunk.kept or name in batch.chunks:
-            continue
-        batch.chunks[name] = encode(chunk, hasher)
-        fresh.append(chunk)
-        if chunk.level:
-            stack.extend(chunks_of(chunk))
-            continue
+def collect(sequence: Sequence, batch: Batch, fresh: list[Chunk]) -> None:
+    """Put what the storage does not have of a sequence into a batch; `fresh` are its chunks."""
+    if not sequence.top.kept:
+        _collect_chunk(sequence.top, batch, fresh, hasher=sequence.reader.hasher)
+
+
+def _collect_chunk(chunk: Chunk, batch: Batch, fresh: list[Chunk], *, hasher: Hasher) -> None:
+    # From the bottom up, so that each chunk is encoded once; a tree has seven levels at most.
+    if chunk.id is not None and chunk.id in batch.chunks:
+        return
+    if chunk.level:
+        for below in chunks_of(chunk):
+            if not below.kept:
+                _collect_chunk(below, batch, fresh, hasher=hasher)
+    else:
         for blob in blobs_of(chunk):
             if not blob.kept and blob.data is not None:
                 batch.blobs[blob.id] = blob.data
+    data = encode(chunk, hasher)
+    chunk.id = chunk.id or hasher.chunk(data)
+    batch.chunks[chunk.id] = data
+    fresh.append(chunk)
 
 
-def _mark_kept(chunks: Iterable[Chunk]) -> None:
+def mark_kept(chunks: Iterable[Chunk]) -> None:
+    """Note that the storage has these chunks, and the blobs of the leaves among them."""
     for chunk in chunks:
         chunk.kept = True
         if chunk.level == 0:

@@ -87,6 +87,12 @@ class Sequence:
             self._reader.read_blobs(wanted)
             yield from wanted
 
+    def names(self, start: int, stop: int) -> Iterator[Blob]:
+        """Iterate over blobs whose data may still be unread."""
+        for position, leaves in self._leaf_groups(start, stop):
+            found = list(chain.from_iterable(map(self._reader.blobs, leaves)))
+            yield from found[max(0, start - position) : stop - position]
+
     def leaves(self) -> Iterator[Chunk]:
         """Iterate over the leaves, without reading the data of their blobs."""
         for _, leaves in self._leaf_groups(0, len(self)):
@@ -119,11 +125,11 @@ class Sequence:
             return self
         return Sequence(Builder.after(self._root, length, self._reader).finish(), self._reader)
 
-    def common_prefix(self, other: "Sequence") -> int:
-        """Return how many blobs both begin with; equal chunks are not looked into."""
+    def common_prefix(self, other: "Sequence", start: int = 0, *, other_start: int = 0) -> int:
+        """Return how many blobs both have alike from their starts on, by whole chunks if they can."""
         equal = 0
-        one = Cursor(self._root, 0, self._reader)
-        two = Cursor(other.top, 0, other.reader)
+        one = Cursor(self._root, start, self._reader)
+        two = Cursor(other.top, other_start, other.reader)
         while not (one.done or two.done):
             if one.level != two.level:
                 (one if one.level > two.level else two).descend()

@@ -9,6 +9,7 @@ from hermes.errors import HermesError
 from hermes.graph.blob import Blob
 from hermes.graph.history import History
 from hermes.graph.records import Call
+from hermes.graph.sequence import Sequence
 from hermes.graph.tree_check import Problem, TreeCheck
 from hermes.graph.version import Version
 
@@ -74,13 +75,25 @@ def _check_step(history: History, before: Version, after: Version) -> list[Probl
     return found
 
 
+def _check_place(history: History, call: Call, context: Sequence) -> list[Problem]:
+    """Check that a context has the length, and holds the messages of its branch, that are told."""
+    where, seen = f"call {call.id}", call.shared - call.start
+    if len(context) != call.length or seen < 0 or call.lead + seen > call.length:
+        return [Problem("inconsistent", where, "its context has another length")]
+    if call.branch != history.branch or call.version >= len(history.versions):
+        return []
+    version = history.versions[call.version].sequence(history.family.reader)
+    if context.common_prefix(version, call.lead, other_start=call.start) < seen:
+        return [Problem("inconsistent", where, "its context is not what its version holds")]
+    return []
+
+
 def _check_call(check: TreeCheck, history: History, call: Call) -> None:
     where, reader = f"call {call.id}", history.family.reader
     try:
         context = history.find(call.context)
         check.tree(context, where)
-        if len(context) != call.length or not 0 <= call.shared <= call.length:
-            check.problems.append(Problem("inconsistent", where, "its context has another length"))
+        check.problems.extend(_check_place(history, call, context))
         for name, digest in (
             (call.response, reader.hasher.blob),
             (call.tools, reader.hasher.tools),

@@ -10,11 +10,10 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 
 class ChatMessage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A frozen entry of a transcript; `sampled` is true only for what a model call wrote whole."""
+    """A frozen entry of a transcript; as JSON it is what the message graph keeps."""
 
     role: Role
     parts: tuple[Part, ...]
-    sampled: bool = False
 
     @property
     def text(self) -> str:

@@ -52,6 +52,11 @@ class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
         return ":".join(pieces)
 
 
+def graph_name(lane: str, epoch: int) -> str:
+    """Return the name of the message graph that holds one conversation of a session."""
+    return f"{lane}#{epoch}"
+
+
 def child_lane(parent_lane: str, turn_id: str, *, number: str) -> str:
     """Return the lane of the subagent that a turn starts with its child `number`."""
     return f"{parent_lane}/{turn_id}.{number}"

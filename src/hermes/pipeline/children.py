@@ -40,6 +40,7 @@ async def run_child(turn: Turn, ctx: TurnContext, *, text: str, agent: str) -> s
         internal=True,
     )
     lane = child_lane(turn.lane, turn.id, number=number)
+    ctx.journal.took_child(lane)
     accepted = await services.put_child(event, lane)
     async for progress in services.follow(accepted.message_id):
         if progress.kind == "done" and progress.result is not None:

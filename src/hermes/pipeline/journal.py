@@ -48,6 +48,7 @@ class Journal:
         self.lease: Lease | None = None
         self.spent: set[str] = set()
         self._children: dict[int, int] = {}
+        self._child_lanes: list[str] = []
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -105,25 +106,35 @@ class Journal:
 
     def end(
         self, ordinal: int, body: bytes | None, *, step: Step | None = None, payer: Payer = "person"
-    ) -> None:
-        """Keep the result of an effect for the next write; `step` carries usage and state."""
+    ) -> Step:
+        """Keep the result of an effect for the next write; `step` carries usage, state and facts."""
         known = self._open.pop(ordinal)
         given = step or known
-        self._ended.append(
-            msgspec.structs.replace(
-                known,
-                state="done" if given.state == "started" else given.state,
-                body=body,
-                usage=given.usage,
-                payer=payer,
-                at=self._clock.now(),
-            )
+        ended = msgspec.structs.replace(
+            known,
+            state="done" if given.state == "started" else given.state,
+            body=body,
+            usage=given.usage,
+            payer=payer,
+            at=self._clock.now(),
+            facts=given.facts,
         )
+        self._ended.append(ended)
+        return ended
 
     def lose(self, ordinal: int, step: Step) -> None:
         """Say that the result of an effect was lost with an earlier process."""
         del self._open[ordinal]
         self._ended.append(msgspec.structs.replace(step, at=self._clock.now()))
+
+    def took_child(self, lane: str) -> None:
+        """Note that the running tool started a subagent on `lane`, or found it there."""
+        self._child_lanes.append(lane)
+
+    def take_children(self) -> tuple[str, ...]:
+        """Hand over the lanes of the subagents that the tool which ended had started."""
+        lanes, self._child_lanes = tuple(self._child_lanes), []
+        return lanes
 
     def next_child(self, turn: Turn) -> str:
         """Return the number of the next subagent: the tool call's, and its own within it."""

@@ -6,6 +6,7 @@ from hermes.message.chat import ChatMessage
 from hermes.message.parts import ToolCallPart
 from hermes.pipeline.accounts import account_of
 from hermes.pipeline.exchange import pending_call
+from hermes.pipeline.graph_notes import note_call, note_tool
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Prepared, Turn, estimate
 from hermes.ports.records import Step, ToolUse
@@ -32,18 +33,17 @@ def restore(turn: Turn, steps: tuple[Step, ...], ctx: TurnContext) -> Turn | Non
 
 def _thaw(turn: Turn, frozen: Prepared, ctx: TurnContext) -> Turn:
     services = ctx.services
-    history = services.store.transcripts.history(
+    said = services.store.transcripts.history(
         turn.lane, epoch=frozen.epoch, head=frozen.head, limit=frozen.history_limit
     )
     return msgspec.structs.replace(
-        turn,
+        turn.after(said),
         agent=services.roster.find(frozen.agent) or turn.agent,
         epoch=frozen.epoch,
         head=frozen.head,
         person=frozen.person,
         hold=frozen.hold,
         system=frozen.system,
-        history=(*history, *turn.event.history),
         user=frozen.user,
         tools=gate_tools(services.tools, frozen.tools),
         plan=frozen.plan,
@@ -65,7 +65,10 @@ def _replay(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
 def _replay_model(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
     if step.state == "done" and step.body is not None:
         turn = msgspec.structs.replace(
-            turn, usage=turn.usage.plus(step.usage), model=step.name, merged=turn.claimed
+            note_call(turn, step),
+            usage=turn.usage.plus(step.usage),
+            model=step.name,
+            merged=turn.claimed,
         )
         return turn.plus(_decode_chat(step.body), ordinal=step.ordinal)
     if step.state == "started":
@@ -100,6 +103,7 @@ def _replay_tool(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
     arguments = "" if call is None else call.arguments
     use = ToolUse(step.name, arguments, step.state != "done")
     turn = msgspec.structs.replace(turn, tool_uses=(*turn.tool_uses, use))
+    turn = turn if call is None else note_tool(turn, call.id, step)
     return turn.plus(_decode_chat(step.body), ordinal=step.ordinal)
 
 
@@ -113,5 +117,6 @@ def _lost_tool(turn: Turn, step: Step, *, call: ToolCallPart, ctx: TurnContext) 
     unknown = msgspec.structs.replace(step, state="unknown", body=_encode(result))
     ctx.journal.lose(step.ordinal, unknown)
     use = ToolUse(step.name, call.arguments, failed=True)
+    turn = note_tool(turn, call.id, unknown)
     turn = msgspec.structs.replace(turn, tool_uses=(*turn.tool_uses, use))
     return turn.plus(result, ordinal=step.ordinal)

@@ -3,11 +3,12 @@
 import msgspec
 
 from hermes.agents.roster import Agent
+from hermes.graph.records import Link
 from hermes.message.chat import ChatMessage
 from hermes.message.event import MessageEvent
 from hermes.message.reply import Usage
 from hermes.ports.provider import ToolSpec
-from hermes.ports.records import Entry, Hold, Person, ToolUse
+from hermes.ports.records import Entry, Hold, NewCall, Person, Said, ToolUse
 from hermes.routing.plan import Plan
 
 
@@ -15,7 +16,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """One message on its way to its outcome.
 
     `exchanged` is what the turn itself has added after the user's message: model answers, tool
-    results and messages that were steered in, each with the step that holds it.
+    results and messages that were steered in, each with the step that holds it. `start` is where
+    `history` begins in the session's graph; None if it is no run of messages there.
     """
 
     id: str
@@ -30,10 +32,13 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     hold: Hold | None = None
     system: tuple[str, ...] = ()
     history: tuple[ChatMessage, ...] = ()
+    start: int | None = 0
     user: ChatMessage | None = None
     tools: tuple[ToolSpec, ...] = ()
     plan: Plan | None = None
     exchanged: tuple[Entry, ...] = ()
+    calls: tuple[NewCall, ...] = ()
+    links: tuple[Link, ...] = ()
     usage: Usage = Usage()
     platform_usage: Usage = Usage()
     tool_uses: tuple[ToolUse, ...] = ()
@@ -48,6 +53,12 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
         """Return the turn with one more message exchanged."""
         entry = Entry(message, ordinal)
         return msgspec.structs.replace(self, exchanged=(*self.exchanged, entry))
+
+    def after(self, said: Said) -> "Turn":
+        """Return the turn with what was said before it, here and in what it brought along."""
+        brought = self.event.history
+        start = None if brought else said.start
+        return msgspec.structs.replace(self, history=(*said.messages, *brought), start=start)
 
     def context(self) -> tuple[ChatMessage, ...]:
         """Return the messages that the next model call sees."""

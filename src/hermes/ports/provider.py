@@ -92,13 +92,17 @@ class ToolCallDelta(msgspec.Struct, frozen=True, tag="tool_call"):
 class CallEnd(msgspec.Struct, frozen=True, tag="end"):
     """The end of a call: the whole message as parts, why it stopped, what it used.
 
-    A provider counts tokens and knows no prices: the cost in its `usage` is always 0.
+    A provider counts tokens and knows no prices: the cost in its `usage` is always 0. `left_out` is
+    how many of the oldest messages it had no room for. `is_verbatim` is false when the model was
+    shown something else than the request, or wrote something else than `parts`.
     """
 
     parts: tuple[Part, ...]
     stop_reason: StopReason
     usage: Usage
     model: str
+    left_out: int = 0
+    is_verbatim: bool = True
 
 
 ModelEvent = TextDelta | ReasoningDelta | ToolCallDelta | CallEnd

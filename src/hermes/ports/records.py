@@ -7,12 +7,14 @@ from typing import Any, Literal
 
 import msgspec
 
+from hermes.graph.records import Link
 from hermes.message.chat import ChatMessage
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, DeliveryState, MessageState, Outcome
 from hermes.message.parts import Part
 from hermes.message.reply import Usage
 from hermes.ports.channel import Target
+from hermes.ports.provider import ToolSpec
 from hermes.ports.spend import Spent
 
 StepKind = Literal["prepared", "model", "tool", "steer", "approval"]
@@ -58,10 +60,28 @@ class Lease(msgspec.Struct, frozen=True):
     fence: int
 
 
+class StepFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """About a model call: where its answer is from and how it was read; about a tool: its subagents.
+
+    `left_out` is how many of the oldest messages the model was not shown; `is_verbatim` is false
+    for an answer that was put together or read differently than it was written.
+    """
+
+    model: str = ""
+    cached_from: str | None = None
+    left_out: int = 0
+    is_verbatim: bool = True
+    had_tools: bool = False
+    sampling: dict[str, Any] = {}  # Any: JSON, as the request has it
+    ms: float = 0.0
+    children: tuple[str, ...] = ()
+
+
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One recorded effect of a turn; `body` is its frozen input or its result, as JSON.
 
-    `person_id` is whose body it is, where that is not the turn's own person.
+    `person_id` is whose body it is, where that is not the turn's own person. `facts` are what the
+    graph has to know about it and what resuming cannot find out otherwise.
     """
 
     ordinal: int
@@ -75,6 +95,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     at: float = 0.0
     ended_at: float | None = None
     person_id: str | None = None
+    facts: StepFacts | None = None
 
 
 class Hold(msgspec.Struct, frozen=True):
@@ -258,11 +279,42 @@ class Entry(msgspec.Struct, frozen=True):
     ordinal: int | None = None
 
 
+class Said(msgspec.Struct, frozen=True):
+    """What a turn sees of its session: messages of its graph from `start` on.
+
+    `start` is None when some of them are gone, so that the rest is no run of messages.
+    """
+
+    start: int | None
+    messages: tuple[ChatMessage, ...]
+
+
+class NewCall(msgspec.Struct, frozen=True, kw_only=True):
+    """One model call of a turn: it saw `lead`, the session from `start`, and `seen` new entries.
+
+    The entry after those is what it wrote. A `start` of None means that `lead` holds all that was
+    said before the turn. Only what a model wrote just now, whole and word for word, is `sampled`.
+    """
+
+    id: str
+    model: str
+    seen: int
+    lead: tuple[ChatMessage, ...]
+    start: int | None
+    at: float
+    tools: tuple[ToolSpec, ...] = ()
+    sampling: dict[str, Any] = {}  # Any: JSON, as the request has it
+    metadata: dict[str, Any] = {}  # Any: as above
+    usage: Usage = Usage()
+    sampled: bool = True
+    cached_from: str | None = None
+
+
 class Commit(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a turn, whole: either all of this becomes true, or none of it.
 
     `reply` is what the person gets; `reply_entry` is its index in `entries` when it is one of
-    them. `merged` are the steered-in messages that the turn used; others that it had
+    them. `calls` and `links` are what the graph keeps of the turn beside its entries. `merged` are the steered-in messages that the turn used; others that it had
     claimed become new again. `reset_lane` starts a fresh epoch on that lane (`/new`);
     `interrupts` names a running message that has to end (`/stop`).
     """
@@ -275,6 +327,8 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int
     ended: tuple[Step, ...] = ()
     entries: tuple[Entry, ...] = ()
+    calls: tuple[NewCall, ...] = ()
+    links: tuple[Link, ...] = ()
     reply: ChatMessage | None = None
     reply_entry: int | None = None
     charge: Charge | None = None
@@ -305,6 +359,7 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     created_at: float
     tier: str = "free"
+    may_train: bool = False
 
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,6 @@ ciphertext; a second backend adds a folder and passes the same contract suite.
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from hermes.message.chat import ChatMessage
 from hermes.message.outcome import MessageState, Outcome
 from hermes.ports.keys import CallerKey, KeptAnswer
 from hermes.ports.records import (
@@ -28,6 +27,7 @@ from hermes.ports.records import (
     Person,
     Refusal,
     Result,
+    Said,
     StepWrite,
     Timeline,
 )
@@ -207,10 +207,14 @@ class OutboxStore(Protocol):
 
 
 class TranscriptStore(Protocol):
-    """What was said in a session; the message graph will stand behind this port."""
+    """What was said in a session: the message graph, as a turn needs it."""
 
-    def history(self, lane: str, *, epoch: int, head: int, limit: int) -> tuple[ChatMessage, ...]:
-        """Return the newest `limit` entries of an epoch before `head`, oldest first."""
+    def history(self, lane: str, *, epoch: int, head: int, limit: int) -> Said:
+        """Return what a turn sees of an epoch: at most `limit` of its newest messages.
+
+        `head` is where the lane stands. A long conversation is cut in steps, so that what is sent
+        begins alike for many turns.
+        """
         ...
 
     def sessions(self, *, platform: str | None, limit: int) -> tuple[dict[str, Any], ...]:
@@ -240,6 +244,10 @@ class PeopleStore(Protocol):
 
     def balance(self, person_id: str) -> int:
         """Return the ledger's sum minus open holds."""
+        ...
+
+    async def set_consent(self, person_id: str, *, may_train: bool, at: float) -> bool:
+        """Say whether a person's conversations may be trained on; false if nobody has this id."""
         ...
 
     async def erase(self, person_id: str, *, at: float) -> None:

@@ -9,6 +9,7 @@ from typing import TypeVar
 import msgspec
 from starlette.routing import Route
 
+from hermes.control.consent import ConsentAsk, ConsentOrder
 from hermes.control.keys import KeyEnd, NewKey
 from hermes.control.spending import CostAsk, SwitchOrder
 from hermes.errors import BadRequest, Forbidden, NotFound
@@ -42,6 +43,8 @@ class Control(msgspec.Struct, frozen=True, kw_only=True):
     kill_switch: Callable[[], Awaitable[object]]
     set_kill_switch: Callable[[SwitchOrder], Awaitable[object]]
     costs: Callable[[CostAsk], Awaitable[object]]
+    consent: Callable[[ConsentAsk], Awaitable[object]]
+    set_consent: Callable[[ConsentOrder], Awaitable[object]]
 
 
 def control_routes(door: Door, control: Control, *, origins: Origins) -> tuple[Route, ...]:
@@ -53,6 +56,10 @@ def control_routes(door: Door, control: Control, *, origins: Origins) -> tuple[R
         "GET": told(control.kill_switch),
         "POST": ordered(SwitchOrder, control.set_kill_switch),
     }
+    consent = {
+        "GET": local.asked(ConsentAsk, control.consent),
+        "POST": ordered(ConsentOrder, control.set_consent),
+    }
     return (
         Route("/control/status", Endpoint({"GET": told(control.status)})),
         Route("/control/why/{id:path}", Endpoint({"GET": local.why})),
@@ -63,7 +70,8 @@ def control_routes(door: Door, control: Control, *, origins: Origins) -> tuple[R
         Route("/control/keys", Endpoint(keys)),
         Route("/control/keys/revoke", Endpoint({"POST": ordered(KeyEnd, control.revoke_key)})),
         Route("/control/kill-switch", Endpoint(switch)),
-        Route("/control/costs", Endpoint({"GET": local.costs})),
+        Route("/control/costs", Endpoint({"GET": local.asked(CostAsk, control.costs)})),
+        Route("/control/consent", Endpoint(consent)),
     )
 
 
@@ -98,6 +106,19 @@ class _LocalOnly:
 
         return handle
 
+    def asked(self, kind: type[_Order], answer: Callable[[_Order], Awaitable[object]]) -> Handler:
+        """Return a handler of a function that takes what the query says."""
+
+        async def handle(exchange: Exchange) -> Answer:
+            await self._enter(exchange)
+            try:
+                ask = msgspec.convert(exchange.query(), kind, strict=False)
+            except msgspec.ValidationError as error:
+                raise BadRequest(f"The query is no {kind.__name__}: {error}.") from None
+            return json_response(await answer(ask))
+
+        return handle
+
     async def why(self, exchange: Exchange) -> Answer:
         """Tell the story of a message, a refusal or a call."""
         await self._enter(exchange)
@@ -106,15 +127,6 @@ class _LocalOnly:
         if found is None:
             raise NotFound(f"Nothing is known of {name[:80]!r}: neither a message nor a refusal.")
         return json_response(found)
-
-    async def costs(self, exchange: Exchange) -> Answer:
-        """Tell what model calls cost; the query says whose and when."""
-        await self._enter(exchange)
-        try:
-            ask = msgspec.convert(exchange.query(), CostAsk, strict=False)
-        except msgspec.ValidationError as error:
-            raise BadRequest(f"The query does not say which costs: {error}.") from None
-        return json_response(await self._control.costs(ask))
 
     async def _enter(self, exchange: Exchange) -> None:
         refuse_url_credentials(exchange)

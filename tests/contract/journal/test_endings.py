@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes.message.session_key import graph_name
 from hermes.ports.clock import ManualClock
 from hermes.ports.tool import ToolContext, ToolTraits
 from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
@@ -19,8 +20,12 @@ def ledger(rig: Rig, message_id: str) -> list[tuple[str, int]]:
 
 
 def spoken(rig: Rig) -> list[tuple[str, str, bool]]:
-    entries = rig.store.transcripts.history(rig.lane(), epoch=0, head=99, limit=99)
-    return [(entry.role, entry.text, entry.sampled) for entry in entries]
+    said = rig.store.transcripts.history(rig.lane(), epoch=0, head=99, limit=99)
+    graph = rig.store.graphs.open(graph_name(rig.lane(), 0))
+    return [
+        (message.role, message.text, graph.is_sampled(index))
+        for index, message in enumerate(said.messages)
+    ]
 
 
 @pytest.mark.req("J10", "A30")

@@ -132,7 +132,7 @@ async def test_an_answer_is_replaced_with_its_body(tmp_path: Path) -> None:
         await store.answers.put(newer, keep=KEEP)
 
         assert store.answers.get(digest("one"), person_id=ann, now=2.0) == newer
-        assert (count(tmp_path, "kept_answers"), count(tmp_path, "bodies")) == (1, 1)
+        assert (count(tmp_path, "kept_answers"), count(tmp_path, "blobs")) == (1, 1)
 
 
 @pytest.mark.req("A24")
@@ -147,7 +147,7 @@ async def test_the_oldest_are_forgotten_beyond_what_is_kept(tmp_path: Path) -> N
         await store.answers.put(answer(ann, "n2", at=7.0), keep=3)
 
         assert known(store, ann, names) == ["n0", "n2", "n4"]
-        assert (count(tmp_path, "kept_answers"), count(tmp_path, "bodies")) == (3, 3)
+        assert (count(tmp_path, "kept_answers"), count(tmp_path, "blobs")) == (3, 3)
 
 
 @pytest.mark.req("A24")
@@ -166,7 +166,7 @@ async def test_expired_answers_are_not_found_and_then_dropped(tmp_path: Path) ->
 
         assert found == [True, False, False]
         assert dropped == [802, 0]
-        assert (count(tmp_path, "kept_answers"), count(tmp_path, "bodies")) == (401, 401)
+        assert (count(tmp_path, "kept_answers"), count(tmp_path, "blobs")) == (401, 401)
 
 
 @pytest.mark.req("J24", "J22")
@@ -181,7 +181,7 @@ async def test_an_erased_persons_answers_are_gone(tmp_path: Path) -> None:
 
         assert known(store, ann, ["one", "two"]) == []
         assert known(store, bob, ["one", "two"]) == ["one"]
-        assert (count(tmp_path, "kept_answers"), count(tmp_path, "bodies")) == (1, 1)
+        assert (count(tmp_path, "kept_answers"), count(tmp_path, "blobs")) == (1, 1)
 
 
 @pytest.mark.req("J24", "J22")

@@ -197,6 +197,8 @@ async def main(home: Path) -> int:
             kill_switch=desk.kill_switch,
             set_kill_switch=desk.set_kill_switch,
             costs=desk.costs,
+            consent=desk.consent,
+            set_consent=desk.set_consent,
         ),
         ready=lambda: (),
         origins=origins,

@@ -1,5 +1,7 @@
 """Messages that the tests of the graph speak with."""
 
+import copy
+import json
 from typing import Any
 
 from hermes.graph import Message
@@ -25,6 +27,14 @@ def tool_call(call_id: str, arguments: str = ARGUMENTS) -> Message:
         "role": "assistant",
         "tool_calls": [{"id": call_id, "type": "function", "function": function}],
     }
+
+
+def with_objects(call: Message) -> Message:
+    """A tool call as TRL takes it."""
+    made = copy.deepcopy(call)
+    for one in made["tool_calls"]:
+        one["function"]["arguments"] = json.loads(one["function"]["arguments"])
+    return made
 
 
 def tool_result(call_id: str, text: str = "12 degrees") -> Message:

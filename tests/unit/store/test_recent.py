@@ -2,58 +2,107 @@
 
 import pytest
 
+from hermes.graph.blob import Blob
+from hermes.graph.growth import Tip
+from hermes.graph.hashing import PLAIN
+from hermes.graph.reader import Reader
+from hermes.graph.sequence import Sequence
 from hermes.message.chat import ChatMessage, user_text
-from hermes.store.sqlite.recent import RecentTranscripts
+from hermes.message.parts import ToolResultPart
+from hermes.ports.records import Said
+from hermes.store.sqlite.recent import RecentTranscripts, Session, window_start
 
 LANE = "agent:main:rest:dm:ann"
+RESULT = ChatMessage("tool", (ToolResultPart("c", "clock", "noon"),))
 
 
 def said(*texts: str) -> tuple[ChatMessage, ...]:
     return tuple(user_text(text) for text in texts)
 
 
-@pytest.mark.req("A15")
+def tip(length: int) -> Tip:
+    blobs = (Blob(PLAIN.blob(str(number).encode()), None, True) for number in range(length))
+    return Tip("g", "main", Sequence.of(blobs, Reader(None, PLAIN)), 0)
+
+
+def session(*messages: ChatMessage, head: int, limit: int = 9, start: int | None = 0) -> Session:
+    length = (start or 0) + len(messages)
+    return Session(
+        epoch=0, head=head, limit=limit, said=Said(start, messages), tip=tip(length), graph=1
+    )
+
+
+def extend(recent: RecentTranscripts, *entries: ChatMessage, head: int, length: int) -> None:
+    recent.extend(LANE, entries, tip=tip(length), graph=1, head=head)
+
+
+@pytest.mark.req("A15", "G7")
 def test_a_commit_extends_a_transcript_up_to_its_limit() -> None:
     recent = RecentTranscripts()
-    recent.put(LANE, said("a", "b"), epoch=0, head=2, limit=3)
+    recent.put(LANE, session(*said("a", "b"), head=2, limit=3))
 
-    recent.extend(LANE, said("c", "d"), epoch=0, head=4)
+    extend(recent, *said("c", "d"), head=4, length=4)
 
-    assert recent.get(LANE, epoch=0, head=4, limit=3) == said("b", "c", "d")
+    known = recent.get(LANE, epoch=0, head=4)
+    assert known is not None
+    assert known.said == Said(1, said("b", "c", "d"))
+    assert len(known.tip) == 4
+
+
+@pytest.mark.req("A15", "G7")
+def test_a_result_whose_call_is_cut_off_goes_with_it() -> None:
+    recent = RecentTranscripts()
+    recent.put(LANE, session(*said("a"), RESULT, *said("b"), head=3, limit=4))
+
+    extend(recent, *said("c", "d"), head=5, length=5)
+
+    known = recent.get(LANE, epoch=0, head=5)
+    assert known is not None
+    assert known.said == Said(2, said("b", "c", "d"))
+
+
+@pytest.mark.req("W21", "G7")
+@pytest.mark.parametrize("limit", [1, 3, 4, 10, 200])
+def test_the_window_moves_seldom_and_is_never_too_long(limit: int) -> None:
+    starts = [window_start(length, limit) for length in range(5 * limit)]
+
+    assert all(0 <= length - start <= limit for length, start in enumerate(starts))
+    assert starts == sorted(starts)
+    assert len(set(starts)) <= 1 + 4 * max(4, limit) // max(1, limit // 4)
+    kept = [length - start for length, start in enumerate(starts) if length > limit]
+    assert min(kept, default=limit) > limit - max(1, limit // 4) - 1
 
 
 @pytest.mark.req("A15")
-@pytest.mark.parametrize(("epoch", "head", "limit"), [(1, 2, 3), (0, 4, 3), (0, 2, 9)])
-def test_another_epoch_head_or_limit_is_not_known(epoch: int, head: int, limit: int) -> None:
+@pytest.mark.parametrize(("epoch", "head"), [(1, 2), (0, 4)])
+def test_another_epoch_or_head_is_not_known(epoch: int, head: int) -> None:
     recent = RecentTranscripts()
-    recent.put(LANE, said("a", "b"), epoch=0, head=2, limit=3)
+    recent.put(LANE, session(*said("a", "b"), head=2))
 
-    assert recent.get(LANE, epoch=epoch, head=head, limit=limit) is None
+    assert recent.get(LANE, epoch=epoch, head=head) is None
 
 
 @pytest.mark.req("A15")
-def test_a_commit_that_does_not_fit_drops_the_transcript() -> None:
+@pytest.mark.parametrize(("start", "head"), [(0, 7), (None, 3)])
+def test_a_commit_that_does_not_fit_drops_the_transcript(start: int | None, head: int) -> None:
     recent = RecentTranscripts()
-    recent.put(LANE, said("a", "b"), epoch=0, head=2, limit=9)
+    recent.put(LANE, session(*said("a", "b"), head=2, start=start))
 
-    recent.extend(LANE, said("z"), epoch=0, head=7)
+    extend(recent, *said("z"), head=head, length=3)
 
-    assert recent.get(LANE, epoch=0, head=2, limit=9) is None
-    assert recent.get(LANE, epoch=0, head=7, limit=9) is None
+    assert recent.get(LANE, epoch=0, head=2) is None
+    assert recent.get(LANE, epoch=0, head=head) is None
 
 
 @pytest.mark.req("A15")
 def test_the_least_recently_used_goes_when_all_weigh_too_much() -> None:
-    recent = RecentTranscripts(max_weight=12_000)
+    recent = RecentTranscripts(max_weight=14_500)
     for name in ("one", "two", "three"):
-        recent.put(name, said("x" * 4_000), epoch=0, head=1, limit=9)
-        recent.get("one", epoch=0, head=1, limit=9)
+        recent.put(name, session(*said("x" * 4_000), head=1))
+        recent.get("one", epoch=0, head=1)
 
-    known = [
-        name
-        for name in ("one", "two", "three")
-        if recent.get(name, epoch=0, head=1, limit=9) is not None
-    ]
+    names = ("one", "two", "three")
+    known = [name for name in names if recent.get(name, epoch=0, head=1) is not None]
 
     assert known == ["one", "three"]
 
@@ -62,16 +111,16 @@ def test_the_least_recently_used_goes_when_all_weigh_too_much() -> None:
 def test_what_is_too_heavy_alone_is_not_kept() -> None:
     recent = RecentTranscripts(max_weight=1_000)
 
-    recent.put(LANE, said("x" * 2_000), epoch=0, head=1, limit=9)
+    recent.put(LANE, session(*said("x" * 2_000), head=1))
 
-    assert recent.get(LANE, epoch=0, head=1, limit=9) is None
+    assert recent.get(LANE, epoch=0, head=1) is None
 
 
 @pytest.mark.req("J24")
 def test_an_erasure_leaves_nothing() -> None:
     recent = RecentTranscripts()
-    recent.put(LANE, said("a"), epoch=0, head=1, limit=9)
+    recent.put(LANE, session(*said("a"), head=1))
 
     recent.clear()
 
-    assert recent.get(LANE, epoch=0, head=1, limit=9) is None
+    assert recent.get(LANE, epoch=0, head=1) is None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 REQUIREMENTS = Path(__file__).resolve().parents[3] / "requirements"
-LOCKS = ["build", "dev", "model", "runtime"]
+LOCKS = ["build", "dev", "model", "runtime", "training"]
 PIN = re.compile(r"^([a-z0-9-]+)==(\S+)(?: ; [^\\]+)? \\$")
 HASH = re.compile(r"^    --hash=sha256:[0-9a-f]{64}(?: \\)?$")
 
@@ -48,11 +48,20 @@ def test_everything_asked_for_is_locked(lock: str) -> None:
     assert wanted_by(lock) - pins_of(lock).keys() == set()
 
 
-def test_the_development_lock_agrees_with_the_runtime_lock() -> None:
-    runtime, dev = pins_of("runtime"), pins_of("dev")
-    shared = runtime.keys() & dev.keys()
+@pytest.mark.parametrize(
+    ("lock", "other"), [("runtime", "dev"), ("runtime", "training"), ("dev", "training")]
+)
+def test_two_locks_agree_on_what_both_hold(lock: str, other: str) -> None:
+    one, two = pins_of(lock), pins_of(other)
+    shared = one.keys() & two.keys()
 
-    assert {name: dev[name] for name in shared} == {name: runtime[name] for name in shared}
+    assert {name: two[name] for name in shared} == {name: one[name] for name in shared}
+
+
+def test_only_torch_is_left_out_of_the_training_lock() -> None:
+    # Which build of it there is, and with which hash, depends on the machine.
+    assert wanted_by("torch") == {"torch"}
+    assert "torch" not in pins_of("training")
 
 
 @pytest.mark.parametrize("package", ["aiohttp", "apsw-sqlite3mc", "cryptography", "msgspec"])

@@ -4,7 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from tools.set_up import DEV_STEPS, RUNTIME_STEPS, SetUpError, Step, is_done, mark_done, set_up
+from tools.set_up import (
+    DEV_STEPS,
+    RUNTIME_STEPS,
+    TRAINING_STEPS,
+    SetUpError,
+    Step,
+    is_done,
+    mark_done,
+    set_up,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 STEP = Step(
@@ -48,7 +57,7 @@ def test_a_set_up_is_repeated_only_for_a_changed_lock_and_says_what_failed(tmp_p
 
 
 def test_every_input_of_the_projects_steps_exists() -> None:
-    steps = RUNTIME_STEPS + DEV_STEPS
+    steps = RUNTIME_STEPS + DEV_STEPS + TRAINING_STEPS
 
     absent = [name for step in steps for name in step.inputs if not (ROOT / name).is_file()]
 
@@ -62,3 +71,9 @@ def test_everything_fetched_is_hash_checked() -> None:
 
     assert [step.name for step in fetching] == ["runtime", "model", "dev"]
     assert all("--require-hashes" in step.arguments for step in fetching)
+
+
+def test_of_the_trainers_only_torch_is_not_hash_checked() -> None:
+    bare = [step.name for step in TRAINING_STEPS if "--require-hashes" not in step.arguments]
+
+    assert bare == ["torch"]

@@ -6,6 +6,7 @@ person and no trainer.
 
 from hermes.graph.exports.check import verify_row
 from hermes.graph.exports.jsonl import write_jsonl
+from hermes.graph.exports.parquet import read_parquet, write_parquet
 from hermes.graph.exports.report import Reason, Refusal, Report
 from hermes.graph.exports.rows import export_rows, hashed_name
 from hermes.graph.exports.shapes import FormatName
@@ -22,6 +23,8 @@ __all__ = [
     "Tokenizer",
     "export_rows",
     "hashed_name",
+    "read_parquet",
     "verify_row",
     "write_jsonl",
+    "write_parquet",
 ]

@@ -1,8 +1,11 @@
 """Writes messages in the chat dialect of OpenAI and of TRL, which differ in what they can hold."""
 
+from typing import Any
+
 import msgspec
 
-from hermes.graph.blob import Message
+from hermes.errors import HermesError
+from hermes.graph.blob import Message, canonical_value
 from hermes.graph.exports.reading import Spoken, ToolCall, read_message
 from hermes.graph.exports.report import Unfit
 from hermes.graph.exports.sheet import Line, without_none
@@ -11,18 +14,26 @@ _WRITTEN = frozenset({"role", "content", "parts", "tool_calls", "tool_call_id"})
 
 
 class Dialect(msgspec.Struct, frozen=True, kw_only=True):
-    """What a chat format can hold; `extra` are the keys it takes beside the usual, None for any."""
+    """What a chat format can hold; `extra` are the keys it takes beside the usual, None for any.
+
+    `objects` says that arguments are JSON objects there, and not the texts that models write.
+    """
 
     developer: str
     pictures: bool
     thoughts: bool
+    objects: bool
     extra: frozenset[str] | None
 
 
 OPENAI = Dialect(
-    developer="developer", pictures=True, thoughts=False, extra=frozenset({"name", "refusal"})
+    developer="developer",
+    pictures=True,
+    thoughts=False,
+    objects=False,
+    extra=frozenset({"name", "refusal"}),
 )
-TRL = Dialect(developer="system", pictures=False, thoughts=True, extra=None)
+TRL = Dialect(developer="system", pictures=False, thoughts=True, objects=True, extra=None)
 
 
 def chat_lines(message: Message, dialect: Dialect) -> list[Line]:
@@ -51,16 +62,45 @@ def _line(spoken: Spoken, message: Message, dialect: Dialect) -> Line:
         # The text is what templates read; the blocks keep signatures and what is sealed.
         line["reasoning_content"] = spoken.thought
         line["thinking_blocks"] = without_none(spoken.thoughts)
-    if message.get("tool_calls"):
-        line["tool_calls"] = without_none(message["tool_calls"])
-    elif spoken.calls:
-        line["tool_calls"] = [_tool_call(call) for call in spoken.calls]
+    if spoken.calls:
+        line["tool_calls"] = _tool_calls(spoken, message, dialect)
     return line
+
+
+def _tool_calls(spoken: Spoken, message: Message, dialect: Dialect) -> list[Line]:
+    if message.get("tool_calls"):
+        calls: list[Line] = without_none(message["tool_calls"])
+    else:
+        calls = [_tool_call(call) for call in spoken.calls]
+    if not dialect.objects:
+        return calls
+    return [
+        call | {"function": call["function"] | {"arguments": _object(told)}}
+        for call, told in zip(calls, spoken.calls[-len(calls) :], strict=True)
+    ]
 
 
 def _tool_call(call: ToolCall) -> Line:
     function = {"name": call.name, "arguments": call.arguments}
     return {"id": call.id, "type": "function", "function": function}
+
+
+def _object(call: ToolCall) -> dict[str, Any]:  # Any: JSON
+    """Return arguments as templates take them: most fail on a text, or quote it twice."""
+    try:
+        found = msgspec.json.decode(call.arguments or "{}")
+        canonical_value(found)
+    except (msgspec.DecodeError, HermesError) as problem:
+        raise Unfit("unfit", _no_object(call, str(problem))) from problem
+    if not isinstance(found, dict):
+        raise Unfit("unfit", _no_object(call, f"they are of type {type(found).__name__}"))
+    return found
+
+
+def _no_object(call: ToolCall, why: str) -> str:
+    return (
+        f"TRL takes arguments as a JSON object, and those of tool call {call.id!r} are none: {why}."
+    )
 
 
 def _extra(message: Message, dialect: Dialect) -> Line:

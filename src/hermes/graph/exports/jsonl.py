@@ -19,10 +19,11 @@ def write_jsonl(rows: Iterable[Row], stream: TextIO, *, certificates: TextIO | N
         written = row
         if certificates is not None:
             written = {key: value for key, value in row.items() if key != "certificate"}
-            certificates.write(_line(row["certificate"]))
-        stream.write(_line(written))
+            certificates.write(json_line(row["certificate"]))
+        stream.write(json_line(written))
     return count
 
 
-def _line(value: object) -> str:
+def json_line(value: object) -> str:
+    """Return a JSON value as a line."""
     return msgspec.json.encode(value).decode() + "\n"

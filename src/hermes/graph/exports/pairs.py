@@ -17,6 +17,7 @@ from hermes.graph.exports.sheet import Row, Sheet
 from hermes.graph.message_graph import MessageGraph
 from hermes.graph.records import Edge
 from hermes.graph.roots import message_id
+from hermes.graph.sequence import Sequence as Blobs
 
 _NO_REWRITING = frozenset({"undo", "squish", "expand"})
 
@@ -58,7 +59,7 @@ def _pair(graph: MessageGraph, edge: Edge, kept: list[Kept]) -> tuple[Kept, Blob
         return None
     try:
         before = graph.at(edge.version - 1).sequence
-        same = [one for one in wrote if one.seen.common_prefix(before) >= edge.index]
+        same = [one for one in wrote if _has_prompt(one, before, stop=edge.index)]
         chosen = _settled(graph, edge)
     except (HermesError, msgspec.DecodeError) as problem:
         raise unreadable(problem) from problem
@@ -71,6 +72,12 @@ def _pair(graph: MessageGraph, edge: Edge, kept: list[Kept]) -> tuple[Kept, Blob
     call = same[0]
     sampled = {one.call.response for one in kept if one.call.context == call.call.context}
     return (call, chosen) if chosen is not None and chosen.id not in sampled else None
+
+
+def _has_prompt(kept: Kept, branch: Blobs, *, stop: int) -> bool:
+    """Say whether what a call saw of a branch still stands there."""
+    lead, start = kept.call.lead, kept.call.start
+    return kept.seen.common_prefix(branch, lead, other_start=start) >= stop - start
 
 
 def _settled(graph: MessageGraph, edge: Edge) -> Blob | None:

@@ -100,13 +100,19 @@ def _trl_messages(sheet: Sheet, groups: Groups) -> Body:
 
 
 def _prompt_completion(sheet: Sheet, groups: Groups) -> Body:
-    body = {"prompt": _flat(groups[: sheet.seen]), "completion": groups[-1]}
+    body = {"prompt": _prompt(sheet, groups), "completion": groups[-1]}
     return _with_tools(body, sheet)
 
 
 def _preference(sheet: Sheet, groups: Groups) -> Body:
-    body = {"prompt": _flat(groups[: sheet.seen]), "chosen": groups[-2], "rejected": groups[-1]}
+    body = {"prompt": _prompt(sheet, groups), "chosen": groups[-2], "rejected": groups[-1]}
     return _with_tools(body, sheet)
+
+
+def _prompt(sheet: Sheet, groups: Groups) -> list[Line]:
+    if sheet.seen == 0:
+        raise Unfit("unfit", "The call saw no message, and TRL reads the first one of each prompt.")
+    return _flat(groups[: sheet.seen])
 
 
 def _token_shape(tokenizer: Tokenizer | None) -> Shape:

@@ -32,9 +32,17 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def without_none(value: Any) -> Any:  # Any: any JSON
-    """Return a JSON value without keys that hold nothing: a table would give them to every row."""
+    """Return a JSON value without keys that hold nothing: a table would give them to every row.
+
+    The arguments of a tool call stay whole: a null in there was said by a model.
+    """
     if isinstance(value, dict):
-        return {key: without_none(one) for key, one in value.items() if one is not None}
+        said = isinstance(value.get("name"), str) and isinstance(value.get("arguments"), dict)
+        return {
+            key: one if said and key == "arguments" else without_none(one)
+            for key, one in value.items()
+            if one is not None
+        }
     if isinstance(value, list | tuple):
         return [without_none(one) for one in value]
     return value

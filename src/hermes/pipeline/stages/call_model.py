@@ -19,12 +19,13 @@ from hermes.message.reply import Reply
 from hermes.pipeline.accounts import key_of, purse_of
 from hermes.pipeline.candidates import choose_model, freeze
 from hermes.pipeline.exchange import rounds_used
+from hermes.pipeline.graph_notes import note_call
 from hermes.pipeline.replies import cut_off, interrupted, model_failed, not_now
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.shown import Shown
 from hermes.pipeline.turn import Turn
 from hermes.ports.provider import ModelRequest, TextDelta
-from hermes.ports.records import Step
+from hermes.ports.records import Step, StepFacts
 from hermes.routing.plan import Candidate
 
 _log = structlog.get_logger(__name__)
@@ -115,18 +116,19 @@ class _Call:
 
     def _answered(self, event: Answered, request: ModelRequest) -> Turn:
         turn, end = self._turn, event.end
-        is_sampled = event.cached_from is None
-        message = ChatMessage("assistant", _allowed(end.parts, request), sampled=is_sampled)
-        step = Step(ordinal=self._ordinal, kind="model", state="done", usage=end.usage)
-        self._ctx.journal.end(self._ordinal, _encode(message), step=step)
-        if not is_sampled:
+        message = ChatMessage("assistant", _allowed(end.parts, request))
+        facts = _facts(event, request, message)
+        step = Step(ordinal=self._ordinal, kind="model", state="done", usage=end.usage, facts=facts)
+        ended = self._ctx.journal.end(self._ordinal, _encode(message), step=step)
+        is_from_memory = event.cached_from is not None
+        if is_from_memory:
             self._ctx.journal.note("from_memory", cached_from=event.cached_from)
         return msgspec.structs.replace(
-            turn.plus(message, ordinal=self._ordinal),
+            note_call(turn, ended).plus(message, ordinal=self._ordinal),
             usage=turn.usage.plus(end.usage),
-            model=f"{event.candidate.provider}:{end.model}",
+            model=facts.model,
             merged=turn.claimed,
-            is_from_memory=turn.is_from_memory or not is_sampled,
+            is_from_memory=turn.is_from_memory or is_from_memory,
         )
 
     def so_far(self, reply: Reply) -> Reply:
@@ -140,6 +142,19 @@ class _Call:
             usage=spent[-1].usage,
             model=f"{self._candidate.provider}:{self._candidate.model}",
         )
+
+
+def _facts(event: Answered, request: ModelRequest, message: ChatMessage) -> StepFacts:
+    """Return what the graph has to know about a call."""
+    end, limit = event.end, request.max_output_tokens
+    return StepFacts(
+        model=f"{event.candidate.provider}:{end.model}",
+        cached_from=event.cached_from,
+        left_out=end.left_out,
+        is_verbatim=end.is_verbatim and message.parts == end.parts,
+        had_tools=bool(request.tools),
+        sampling={} if limit is None else {"max_output_tokens": limit},
+    )
 
 
 def _allowed(parts: tuple[Part, ...], request: ModelRequest) -> tuple[Part, ...]:

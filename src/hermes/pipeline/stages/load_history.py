@@ -1,7 +1,5 @@
 """Stage: what was said before in this session, and in no other."""
 
-import msgspec
-
 from hermes.message.reply import Reply
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
@@ -9,10 +7,10 @@ from hermes.pipeline.turn import Turn
 
 async def load_history(turn: Turn, ctx: TurnContext) -> Turn | Reply:
     """Give the turn its session's newest entries."""
-    history = ctx.services.store.transcripts.history(
+    said = ctx.services.store.transcripts.history(
         turn.lane,
         epoch=turn.epoch,
         head=turn.head,
         limit=ctx.services.settings.turns.history_messages,
     )
-    return msgspec.structs.replace(turn, history=(*history, *turn.event.history))
+    return turn.after(said)

@@ -8,11 +8,12 @@ from hermes.message.parts import ToolCallPart, ToolResultPart
 from hermes.message.reply import Reply
 from hermes.pipeline.children import run_child
 from hermes.pipeline.exchange import pending_call
+from hermes.pipeline.graph_notes import note_tool
 from hermes.pipeline.parked import binding, find_decision, park
 from hermes.pipeline.replies import interrupted
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import Step, ToolUse
+from hermes.ports.records import Step, StepFacts, ToolUse
 from hermes.ports.tool import Tool, ToolContext
 from hermes.ports.upward import Progress
 from hermes.tools.executor import denied, run_tool, unknown_tool
@@ -64,7 +65,7 @@ async def _decision(turn: Turn, ctx: TurnContext, call: ToolCallPart) -> ToolRes
 async def _refuse(turn: Turn, ctx: TurnContext, result: ToolResultPart) -> Turn:
     """Record a result that no tool gave."""
     ordinal = await ctx.journal.start(turn, "tool", name=result.name)
-    return _ended(turn, ctx, ordinal=ordinal, result=result, arguments="")
+    return _ended(turn, ctx, ordinal=ordinal, result=result, arguments="", ms=0.0)
 
 
 async def _run(turn: Turn, ctx: TurnContext, *, tool: Tool, call: ToolCallPart) -> Turn:
@@ -89,15 +90,25 @@ async def _run(turn: Turn, ctx: TurnContext, *, tool: Tool, call: ToolCallPart) 
         result = await running
     took_ms = (services.clock.monotonic() - started) * 1000
     turn = msgspec.structs.replace(turn, tool_ms=turn.tool_ms + took_ms)
-    return _ended(turn, ctx, ordinal=ordinal, result=result, arguments=call.arguments)
+    return _ended(turn, ctx, ordinal=ordinal, result=result, arguments=call.arguments, ms=took_ms)
 
 
 def _ended(
-    turn: Turn, ctx: TurnContext, *, ordinal: int, result: ToolResultPart, arguments: str
+    turn: Turn,
+    ctx: TurnContext,
+    *,
+    ordinal: int,
+    result: ToolResultPart,
+    arguments: str,
+    ms: float,
 ) -> Turn:
     message = ChatMessage("tool", (result,))
-    state = Step(ordinal=ordinal, kind="tool", state="failed" if result.failed else "done")
-    ctx.journal.end(ordinal, _encode(message), step=state)
+    facts = StepFacts(ms=ms, children=ctx.journal.take_children())
+    state = Step(
+        ordinal=ordinal, kind="tool", state="failed" if result.failed else "done", facts=facts
+    )
+    ended = ctx.journal.end(ordinal, _encode(message), step=state)
+    turn = note_tool(turn, result.call_id, ended)
     use = ToolUse(result.name, arguments, result.failed)
     turn = msgspec.structs.replace(turn, tool_uses=(*turn.tool_uses, use))
     return turn.plus(message, ordinal=ordinal)

@@ -86,6 +86,8 @@ def build_commit(turn: Turn, reply: Reply, ctx: TurnContext) -> Commit:
         epoch=turn.epoch,
         ended=ctx.journal.take_ended(),
         entries=entries,
+        calls=turn.calls if entries else (),
+        links=turn.links if entries else (),
         reply=ChatMessage("assistant", reply.parts),
         reply_entry=reply_entry,
         charge=charge_for(turn.hold, delivered=_earned(turn, reply)),
@@ -106,7 +108,7 @@ def _entries(turn: Turn, reply: Reply) -> tuple[tuple[Entry, ...], int | None]:
     if reply.outcome is Outcome.ANSWERED and last.role == "assistant" and last.parts == reply.parts:
         return entries, len(entries) - 1
     if reply.outcome is Outcome.INTERRUPTED and reply.parts:
-        partial = ChatMessage("assistant", reply.parts, sampled=False)
+        partial = ChatMessage("assistant", reply.parts)
         return (*entries, Entry(partial)), len(entries)
     return entries, None
 

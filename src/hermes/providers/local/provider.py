@@ -187,7 +187,7 @@ class LocalProvider:
             try:
                 async with aclosing(self._run(engine, body, answer)) as events:
                     async for event in events:
-                        yield event
+                        yield _told(event, fitting.fitted, constraint)
             except _TooLong as error:
                 if not fitting.shrink(error.counted):
                     raise self._too_long(error.counted) from None
@@ -327,6 +327,14 @@ def _body(
     elif request.stop:
         body["stop"] = list(request.stop)
     return body
+
+
+def _told(event: ModelEvent, fitted: Fitted, constraint: Constraint | None) -> ModelEvent:
+    """Return the end of an answer with what the model was not shown."""
+    if not isinstance(event, CallEnd):
+        return event
+    is_verbatim = constraint is None and not fitted.cut
+    return msgspec.structs.replace(event, left_out=fitted.dropped, is_verbatim=is_verbatim)
 
 
 def _end(parts: tuple[Part, ...], finish: str, *, usage: _Usage) -> CallEnd:

@@ -1,15 +1,16 @@
-"""The end of a turn as one unit: outcome, transcript, credit, spending, outbox and events."""
+"""The end of a turn as one unit: outcome, graph, credit, spending, outbox and events."""
 
 import msgspec
 
 from hermes.errors import GuardFailed, LeaseLost
 from hermes.message.chat import ChatMessage
-from hermes.ports.records import Commit, Interaction, Lease, NewDelivery
+from hermes.ports.records import Commit, Entry, Interaction, Lease, NewDelivery
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, encode
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.spend import add_spent
 from hermes.store.sqlite.steps import end_steps
+from hermes.store.sqlite.transcripts import SqliteTranscripts, Written
 
 _SQL = load("turns")
 _OUTBOX = load("outbox")
@@ -45,21 +46,25 @@ def write_delivery(
 
 
 class CommitUnit:
-    """Writes one `Commit` under one lease; `run` returns the lane's new head."""
+    """Writes one `Commit` under one lease; `run` returns what the session's graph got, if any."""
 
-    def __init__(self, engine: Engine, *, lease: Lease, commit: Commit) -> None:
+    def __init__(
+        self, engine: Engine, *, lease: Lease, commit: Commit, transcripts: SqliteTranscripts
+    ) -> None:
         self._engine = engine
+        self._transcripts = transcripts
         self._lease = lease
         self._commit = commit
 
-    def run(self, db: Database) -> int:
+    def run(self, db: Database) -> Written | None:
         """Write all of it; raises `LeaseLost` or `GuardFailed` before anything stays."""
         head = self._release(db)
         commit = self._commit
         step_bodies = end_steps(
             self._engine, db, commit.message_id, person_id=commit.person_id, steps=commit.ended
         )
-        entry_bodies = self._write_entries(db, head - len(commit.entries), step_bodies)
+        written = self._move_on(db, head)
+        entry_bodies = self._write_entries(db, written, step_bodies)
         reply_body = self._reply_body(db, entry_bodies)
         self._finish(db, reply_body)
         self._settle_claims(db)
@@ -73,7 +78,14 @@ class CommitUnit:
             db.execute(_SQL["reset_lane"], (commit.reset_lane,))
         if commit.interrupts is not None:
             db.execute(_SQL["interrupt"], (commit.interrupts, commit.message_id))
-        return head
+        return written
+
+    def _move_on(self, db: Database, head: int) -> Written | None:
+        """Move the session on, if the turn has said anything."""
+        commit = self._commit
+        if not commit.entries:
+            return None
+        return self._transcripts.write(db, self._lease.lane, commit, head=head)
 
     def _release(self, db: Database) -> int:
         lease, commit = self._lease, self._commit
@@ -86,44 +98,33 @@ class CommitUnit:
             raise LeaseLost(f"lane {lease.lane}: fence {lease.fence} no longer holds it")
         return int(row[0])
 
-    def _write_entries(self, db: Database, first: int, step_bodies: dict[int, int]) -> list[int]:
-        commit = self._commit
-        bodies = []
-        for position, entry in enumerate(commit.entries, start=first):
-            body = self._entry_body(
-                db, entry.message, ordinal=entry.ordinal, step_bodies=step_bodies
-            )
-            db.execute(
-                _SQL["add_entry"],
-                (
-                    self._lease.lane,
-                    commit.epoch,
-                    position,
-                    commit.message_id,
-                    commit.person_id,
-                    body,
-                ),
-            )
-            bodies.append(body)
-        return bodies
+    def _write_entries(
+        self, db: Database, written: Written | None, step_bodies: dict[int, int]
+    ) -> list[int]:
+        if written is None:
+            return []
+        blobs = written.growth.blobs
+        return [
+            self._entry_body(db, entry, name=blob.id, graph=written.graph, step_bodies=step_bodies)
+            for entry, blob in zip(self._commit.entries, blobs, strict=True)
+        ]
 
     def _entry_body(
-        self,
-        db: Database,
-        message: ChatMessage,
-        *,
-        ordinal: int | None,
-        step_bodies: dict[int, int],
+        self, db: Database, entry: Entry, *, name: bytes, graph: int, step_bodies: dict[int, int]
     ) -> int:
+        """Return the body of an entry, which is a message of the graph from now on."""
+        commit, ordinal = self._commit, entry.ordinal
         if ordinal is None:
-            return self._engine.sealer.put(db, self._commit.person_id, encode(message), kept=True)
+            return self._engine.sealer.put_blob(
+                db, commit.person_id, encode(entry.message), graph=graph, name=name
+            )
         body = step_bodies.get(ordinal)
         if body is None:
-            row = db.row(_SQL["step_body"], (self._commit.message_id, ordinal))
+            row = db.row(_SQL["step_body"], (commit.message_id, ordinal))
             if row is None or row[0] is None:
-                raise GuardFailed(f"step {ordinal} of {self._commit.message_id} has no body")
+                raise GuardFailed(f"step {ordinal} of {commit.message_id} has no body")
             body = int(row[0])
-        db.execute(_PEOPLE["keep_body"], (body,))
+        db.execute(_PEOPLE["name_body"], (body, graph, name))
         return body
 
     def _reply_body(self, db: Database, entry_bodies: list[int]) -> int | None:

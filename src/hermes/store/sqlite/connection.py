@@ -1,5 +1,6 @@
 """Opening the database file: pragmas, the migrations, and the translation of SQLite's errors."""
 
+from collections.abc import Callable, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
@@ -8,6 +9,7 @@ import apsw
 
 from hermes.errors import HermesError, StorageFull, StoreError, StoreRejected
 
+_MIGRATIONS = "hermes.store.sqlite.migrations"
 Synchronous = Literal["FULL", "NORMAL"]
 
 # Per connection; what falls out of it is still in the system's own cache of the file.
@@ -75,10 +77,22 @@ def open_reader(path: Path | str, *, vfs: str | None) -> Database:
     return db
 
 
-def migrate(db: Database) -> None:
-    """Bring the schema up to date, one transaction per migration."""
-    migrations = resources.files("hermes.store.sqlite.migrations")
-    names = sorted(item.name for item in migrations.iterdir() if item.name.endswith(".sql"))
+def newest_version() -> int:
+    """Return the schema version that this Hermes reads and writes."""
+    return len(_migration_names())
+
+
+def _migration_names() -> list[str]:
+    files = resources.files(_MIGRATIONS).iterdir()
+    return sorted(item.name for item in files if item.name.endswith(".sql"))
+
+
+def migrate(db: Database, after: Mapping[str, Callable[[Database], None]]) -> None:
+    """Bring the schema up to date, one transaction per migration.
+
+    `after` are the steps, by the migration's name, that SQL alone cannot do.
+    """
+    migrations, names = resources.files(_MIGRATIONS), _migration_names()
     version = int(str(db.pragma("user_version")))
     if version > len(names):
         raise StoreError(
@@ -89,7 +103,11 @@ def migrate(db: Database) -> None:
         if number <= version:
             continue
         text = migrations.joinpath(name).read_text(encoding="utf-8")
-        db.execute(f"BEGIN IMMEDIATE; {text}; PRAGMA user_version = {number}; COMMIT")
+        with db:
+            db.execute(text)
+            if name in after:
+                after[name](db)
+            db.execute(f"PRAGMA user_version = {number}")
 
 
 def translate(error: apsw.Error, doing: str) -> HermesError:

@@ -30,7 +30,11 @@ class SqlitePeople:
     def get(self, person_id: str) -> Person | None:
         """Return one person."""
         row = self._engine.reader.row(_SQL["get"], (person_id,))
-        return None if row is None else Person(id=row[0], created_at=row[1], tier=row[2])
+        return (
+            None
+            if row is None
+            else Person(id=row[0], created_at=row[1], tier=row[2], may_train=bool(row[3]))
+        )
 
     def balance(self, person_id: str) -> int:
         """Return the ledger's sum minus open holds."""
@@ -41,6 +45,15 @@ class SqlitePeople:
         """Tell whether the person's data key was destroyed."""
         row = self._engine.reader.row(_SQL["key"], (person_id,))
         return row is None
+
+    async def set_consent(self, person_id: str, *, may_train: bool, at: float) -> bool:
+        """Say whether a person's conversations may be trained on; false if nobody has this id."""
+
+        def unit(db: Database) -> bool:
+            db.execute(_SQL["consent"], (person_id, may_train, at))
+            return db.changes() == 1
+
+        return await self._engine.writer.run("consent", unit)
 
     async def erase(self, person_id: str, *, at: float) -> None:
         """Destroy the person's data key: every body of theirs is unreadable from then on."""

@@ -4,91 +4,115 @@ A cached transcript is what reading it again would give: commits extend it, an e
 """
 
 from collections import OrderedDict
-from typing import NamedTuple
 
 import msgspec
 
+from hermes.graph.growth import Tip
 from hermes.message.chat import ChatMessage
+from hermes.ports.records import Said
 
 _MAX_WEIGHT = 4 * 1024 * 1024
 # What a message and a session take in memory beside their text.
-_MESSAGE_WEIGHT = 300
-_SESSION_WEIGHT = 600
+_MESSAGE_WEIGHT = 500
+_SESSION_WEIGHT = 2_500
+# The window over a long conversation moves by a quarter: what is sent stays alike from turn to turn.
+_STEPS = 4
 _encode = msgspec.json.Encoder().encode
 
 
-class _Session(NamedTuple):
+class Session(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+    """A session as the lane's `head` says it stands: what turns see of it, and where it grows."""
+
     epoch: int
     head: int
     limit: int
-    messages: tuple[ChatMessage, ...]
-    weight: int
+    said: Said
+    tip: Tip
+    graph: int | None
 
 
 class RecentTranscripts:
     """Sessions by lane, the least recently used first."""
 
     def __init__(self, max_weight: int = _MAX_WEIGHT) -> None:
-        self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self._sessions: OrderedDict[str, tuple[Session, int]] = OrderedDict()
         self._max_weight = max_weight
         self._weight = 0
 
-    def get(
-        self, lane: str, *, epoch: int, head: int, limit: int
-    ) -> tuple[ChatMessage, ...] | None:
-        """Return the transcript if it is known exactly as asked for."""
-        session = self._sessions.get(lane)
-        if session is None or session[:3] != (epoch, head, limit):
+    def get(self, lane: str, *, epoch: int, head: int) -> Session | None:
+        """Return the session if it is known as it stands at `head`."""
+        session, _ = self._sessions.get(lane, (None, 0))
+        if session is None or (session.epoch, session.head) != (epoch, head):
             return None
         self._sessions.move_to_end(lane)
-        return session.messages
+        return session
 
-    def put(
-        self, lane: str, messages: tuple[ChatMessage, ...], *, epoch: int, head: int, limit: int
+    def put(self, lane: str, session: Session) -> None:
+        """Keep a session that was read."""
+        self._replace(lane, session, _SESSION_WEIGHT + _weigh(session.said.messages))
+
+    def extend(
+        self, lane: str, entries: tuple[ChatMessage, ...], *, tip: Tip, graph: int, head: int
     ) -> None:
-        """Keep a transcript that was read."""
-        weight = _SESSION_WEIGHT + _weigh(messages)
-        self._replace(lane, _Session(epoch, head, limit, messages, weight))
-
-    def extend(self, lane: str, entries: tuple[ChatMessage, ...], *, epoch: int, head: int) -> None:
         """Add what a commit wrote to the session, if that is where it belongs."""
-        session = self._sessions.get(lane)
+        session, weight = self._sessions.get(lane, (None, 0))
         if session is None:
             return
-        if (session.epoch, session.head + len(entries)) != (epoch, head):
+        if session.head + len(entries) != head or session.said.start is None:
             self._drop(lane)
             return
-        messages = session.messages + entries
-        surplus = _beyond(messages, limit=session.limit)
-        weight = session.weight + _weigh(entries) - _weigh(surplus)
-        kept = messages[len(surplus) :]
-        self._replace(lane, _Session(epoch, head, session.limit, kept, weight))
+        said, surplus = _moved_on(session, entries, len(tip))
+        weight += _weigh(entries) - _weigh(surplus)
+        grown = msgspec.structs.replace(session, head=head, said=said, tip=tip, graph=graph)
+        self._replace(lane, grown, weight)
+
+    def drop(self, lane: str) -> None:
+        """Forget one session."""
+        self._drop(lane)
 
     def clear(self) -> None:
         """Forget everything."""
         self._sessions.clear()
         self._weight = 0
 
-    def _replace(self, lane: str, session: _Session) -> None:
+    def _replace(self, lane: str, session: Session, weight: int) -> None:
         self._drop(lane)
-        self._sessions[lane] = session
-        self._weight += session.weight
+        self._sessions[lane] = (session, weight)
+        self._weight += weight
         while self._weight > self._max_weight:
             self._drop(next(iter(self._sessions)))
 
     def _drop(self, lane: str) -> None:
-        session = self._sessions.pop(lane, None)
-        if session is not None:
-            self._weight -= session.weight
+        _, weight = self._sessions.pop(lane, (None, 0))
+        self._weight -= weight
+
+
+def window_start(length: int, limit: int) -> int:
+    """Return the first of `length` messages that a turn sees, of which there are `limit` at most."""
+    if length <= limit:
+        return 0
+    step = max(1, limit // _STEPS)
+    return -(-(length - limit) // step) * step
+
+
+def without_answers(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
+    """Return messages without results at their beginning, whose calls lie before the cut."""
+    cut = 0
+    while cut < len(messages) and messages[cut].role == "tool":
+        cut += 1
+    return messages[cut:]
+
+
+def _moved_on(
+    session: Session, entries: tuple[ChatMessage, ...], length: int
+) -> tuple[Said, tuple[ChatMessage, ...]]:
+    """Return what the next turn sees, and the messages that it no longer does."""
+    start, messages = session.said.start or 0, (*session.said.messages, *entries)
+    cut = max(0, window_start(length, session.limit) - start)
+    kept = without_answers(messages[cut:]) if cut else messages
+    gone = len(messages) - len(kept)
+    return Said(start + gone, kept), messages[:gone]
 
 
 def _weigh(messages: tuple[ChatMessage, ...]) -> int:
     return sum(_MESSAGE_WEIGHT + len(_encode(message)) for message in messages)
-
-
-def _beyond(messages: tuple[ChatMessage, ...], *, limit: int) -> tuple[ChatMessage, ...]:
-    """Return the oldest messages that no longer fit, with results whose calls are among them."""
-    cut = max(0, len(messages) - limit)
-    while cut and cut < len(messages) and messages[cut].role == "tool":
-        cut += 1
-    return messages[:cut]

@@ -11,7 +11,9 @@ CREATE TABLE people (
     id TEXT PRIMARY KEY,
     created_at REAL NOT NULL,
     tier TEXT NOT NULL DEFAULT 'free',
-    erased_at REAL
+    erased_at REAL,
+    may_train INTEGER NOT NULL DEFAULT 0,
+    consent_at REAL
 ) WITHOUT ROWID;
 
 -- The data key of each person, wrapped by the store's key; deleting it erases the person.
@@ -28,13 +30,70 @@ CREATE TABLE user_channels (
     PRIMARY KEY (platform, user_id)
 ) WITHOUT ROWID;
 
--- Everything personal, sealed with the person's data key; `kept` ones are part of a transcript.
-CREATE TABLE bodies (
+-- Everything personal, sealed with its person's data key. Blobs with a name are messages of a graph
+-- and stay; the others are the journal's and go with it. Graph 0 holds tools, which are nobody's.
+CREATE TABLE blobs (
     id INTEGER PRIMARY KEY,
     person_id TEXT NOT NULL,
     sealed BLOB NOT NULL,
-    kept INTEGER NOT NULL DEFAULT 0
+    graph INTEGER,
+    name BLOB
 );
+CREATE UNIQUE INDEX blobs_name ON blobs (graph, name, person_id) WHERE name IS NOT NULL;
+
+-- Message graphs: one per session and `/new`.
+CREATE TABLE graphs (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE
+);
+
+-- Where each branch of a graph stands.
+CREATE TABLE refs (
+    graph INTEGER NOT NULL,
+    branch TEXT NOT NULL,
+    root BLOB NOT NULL,
+    length INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    calls INTEGER NOT NULL,
+    PRIMARY KEY (graph, branch)
+) WITHOUT ROWID;
+
+-- The log of each branch: which edit led to which version.
+CREATE TABLE moves (
+    graph INTEGER NOT NULL,
+    branch TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (graph, branch, number)
+) WITHOUT ROWID;
+
+-- The nodes of the trees over blobs; they hold names and no content.
+CREATE TABLE chunks (
+    graph INTEGER NOT NULL,
+    name BLOB NOT NULL,
+    data BLOB NOT NULL
+);
+CREATE UNIQUE INDEX chunks_name ON chunks (graph, name);
+
+-- Model calls: what each saw and wrote, by name; tokens are content, and sealed.
+CREATE TABLE calls (
+    graph INTEGER NOT NULL,
+    branch TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    data BLOB NOT NULL,
+    person_id TEXT NOT NULL,
+    tokens BLOB,
+    PRIMARY KEY (graph, branch, number)
+) WITHOUT ROWID;
+
+-- Which graph answered which tool call of a call.
+CREATE TABLE links (
+    graph INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (graph, number)
+) WITHOUT ROWID;
 
 -- Accepted messages; one row each, from the accept to its one outcome.
 CREATE TABLE inbox (
@@ -103,18 +162,8 @@ CREATE TABLE steps (
     started_at REAL NOT NULL,
     ended_at REAL,
     unpriced INTEGER NOT NULL DEFAULT 0,
+    facts TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (message_id, ordinal)
-) WITHOUT ROWID;
-
--- What was said, in order.
-CREATE TABLE transcript (
-    lane TEXT NOT NULL,
-    epoch INTEGER NOT NULL,
-    position INTEGER NOT NULL,
-    message_id TEXT NOT NULL,
-    person_id TEXT NOT NULL,
-    body INTEGER NOT NULL,
-    PRIMARY KEY (lane, epoch, position)
 ) WITHOUT ROWID;
 
 -- Credits set aside for turns that have not ended.

@@ -13,6 +13,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from hermes.errors import PersonErased, StoreError
+from hermes.graph.hashing import Hasher, keyed_hasher
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.queries import load
 
@@ -52,6 +53,10 @@ class Sealer:
         else:
             self._digest_key = self._unwrap(row[0])
 
+    def hasher(self) -> Hasher:
+        """Return what names the messages of this database."""
+        return keyed_hasher(self._digest_key)
+
     def digest(self, content: bytes) -> bytes:
         """Return a keyed digest of `content`."""
         return hashlib.blake2b(content, key=self._digest_key, digest_size=20).digest()
@@ -62,15 +67,25 @@ class Sealer:
         db.execute(_SQL["add_key"], (person_id, self._wrap.encrypt(key)))
         return AESGCM(key)
 
-    def put(self, db: Database, person_id: str, content: bytes, *, kept: bool = False) -> int:
-        """Seal `content` for a person and return the body's id."""
+    def seal(self, db: Database, person_id: str, content: bytes) -> bytes:
+        """Return `content` as only the key of a person opens it."""
         cipher = self._cipher(db, person_id)
         if cipher is None:
             raise PersonErased(f"person {person_id} was erased; nothing more can be kept for them")
         nonce = os.urandom(_NONCE)
-        sealed = nonce + cipher.encrypt(nonce, content, person_id.encode())
-        db.execute(_SQL["add_body"], (person_id, sealed, kept))
+        return nonce + cipher.encrypt(nonce, content, person_id.encode())
+
+    def put(self, db: Database, person_id: str, content: bytes) -> int:
+        """Seal `content` for a person and return the body's id."""
+        db.execute(_SQL["add_body"], (person_id, self.seal(db, person_id, content)))
         return db.last_insert_rowid()
+
+    def put_blob(
+        self, db: Database, person_id: str, content: bytes, *, graph: int, name: bytes
+    ) -> int:
+        """Seal a message of a graph for a person; returns the id of the one that is kept."""
+        sealed = self.seal(db, person_id, content)
+        return int(db.one(_SQL["add_blob"], (person_id, sealed, graph, name)))
 
     def open(self, db: Database, person_id: str, sealed: bytes) -> bytes | None:
         """Return the content of a sealed body, or None when the person was erased."""
@@ -79,7 +94,7 @@ class Sealer:
             return None
         try:
             return cipher.decrypt(sealed[:_NONCE], sealed[_NONCE:], person_id.encode())
-        except InvalidTag as error:
+        except (InvalidTag, ValueError) as error:
             raise StoreError(
                 f"a body of person {person_id} does not open: it was changed on disk, "
                 "or the key file belongs to another database"

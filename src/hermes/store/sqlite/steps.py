@@ -3,7 +3,7 @@
 from hermes.errors import GuardFailed
 from hermes.ports.records import Step
 from hermes.store.sqlite.connection import Database
-from hermes.store.sqlite.engine import Engine
+from hermes.store.sqlite.engine import Engine, encode
 from hermes.store.sqlite.queries import load
 
 _SQL = load("turns")
@@ -69,6 +69,7 @@ def end_steps(
                 usage.unpriced,
                 step.payer,
                 step.at,
+                "" if step.facts is None else encode(step.facts).decode(),
             ),
         )
         if db.changes() != 1:

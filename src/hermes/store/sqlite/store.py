@@ -12,6 +12,7 @@ from hermes.errors import StorageFull
 from hermes.message.ids import MakeId
 from hermes.ports.clock import Clock
 from hermes.ports.records import Event, MessageRecord, Refusal, Timeline
+from hermes.store.sqlite.adoption import steps_beside
 from hermes.store.sqlite.answers import SqliteAnswers
 from hermes.store.sqlite.approvals import SqliteApprovals
 from hermes.store.sqlite.connection import (
@@ -28,6 +29,7 @@ from hermes.store.sqlite.outbox import SqliteOutbox
 from hermes.store.sqlite.people import SqliteAccess, SqlitePeople
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.seal import Sealer
+from hermes.store.sqlite.shelf import SqliteShelf
 from hermes.store.sqlite.spend import SqliteSpend
 from hermes.store.sqlite.transcripts import SqliteTranscripts
 from hermes.store.sqlite.turns import SqliteTurns
@@ -93,10 +95,10 @@ class SqliteStore:
         self._options = options
         self._db = open_database(path, synchronous=options.synchronous, vfs=options.vfs)
         failpoints.hit("store.open.before")
-        migrate(self._db)
+        sealer = Sealer(key_file)
+        migrate(self._db, steps_beside(sealer))
         if options.max_pages is not None:
             self._db.pragma("max_page_count", options.max_pages)
-        sealer = Sealer(key_file)
         sealer.load_digest_key(self._db)
         failpoints.hit("store.open.after")
         self._engine = Engine(
@@ -106,6 +108,7 @@ class SqliteStore:
             clock=clock,
         )
         self.transcripts = SqliteTranscripts(self._engine)
+        self.graphs = SqliteShelf(self._engine.reader, sealer=sealer)
         self.inbox = SqliteInbox(self._engine, make_id=make_id)
         self.turns = SqliteTurns(self._engine, transcripts=self.transcripts)
         self.approvals = SqliteApprovals(self._engine, turns=self.turns)

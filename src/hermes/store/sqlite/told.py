@@ -1,6 +1,6 @@
-"""What only the transcript still remembers of a conversation, once its inbox rows were forgotten."""
+"""What only the graph still remembers of a conversation, once its inbox rows were forgotten."""
 
-import msgspec
+from collections.abc import Sequence
 
 from hermes.message.chat import ChatMessage
 from hermes.message.event import MessageEvent
@@ -12,27 +12,21 @@ from hermes.store.sqlite.engine import Engine
 from hermes.store.sqlite.queries import load
 
 _SQL = load("transcripts")
-_decode = msgspec.json.Decoder(ChatMessage).decode
-_ENTRIES_PER_MESSAGE = 4
 
 Told = tuple[MessageRecord, Result]
 
 
-def remembered(engine: Engine, lane: str, *, known: frozenset[str], limit: int) -> tuple[Told, ...]:
-    """Return the exchanges of a session's epoch whose messages are not `known`, oldest first."""
-    rows = engine.reader.rows(_SQL["entries"], (lane, limit * _ENTRIES_PER_MESSAGE))
-    entries: dict[str, list[ChatMessage]] = {}
-    for message_id, person_id, sealed in reversed(rows):
-        content = engine.sealer.open(engine.reader, person_id, sealed)
-        if message_id not in known and content is not None:
-            entries.setdefault(message_id, []).append(_decode(content))
-    told = (_told(engine, lane, message_id, said=said) for message_id, said in entries.items())
-    return tuple(one for one in told if one is not None)[-limit:] if limit else ()
+def remembered(
+    engine: Engine, lane: str, exchanges: Sequence[tuple[str, list[ChatMessage]]]
+) -> tuple[Told, ...]:
+    """Return exchanges, each with the id of its message, as records with their results."""
+    told = (_told(engine, lane, message_id, said=said) for message_id, said in exchanges)
+    return tuple(one for one in told if one is not None)
 
 
 def _told(engine: Engine, lane: str, message_id: str, *, said: list[ChatMessage]) -> Told | None:
     row = engine.reader.row(_SQL["provenance"], (message_id, lane))
-    if row is None or said[0].role != "user":
+    if row is None or not said or said[0].role != "user":
         return None
     person_id, platform, chat_id, at, model, tokens_in, tokens_out, cost, unpriced = row
     reply = next((entry.text for entry in reversed(said) if entry.role == "assistant"), "")

@@ -1,25 +1,46 @@
-"""What was said in a session, behind the store port, with the latest sessions kept decoded."""
+"""What was said in a session: the message graph behind the store port, the latest kept decoded.
 
-from typing import Any
+A session's conversation, from one `/new` to the next, is one graph; every turn moves its branch
+`main` once. This module reads what a turn sees and plans what its commit writes.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 import structlog
 
 from hermes.errors import StoreError
+from hermes.graph.growth import Growth, Tip, grow, no_tip, read_tip
+from hermes.graph.reader import Reader
 from hermes.message.chat import ChatMessage
 from hermes.message.event import MessageEvent
-from hermes.ports.records import MessageRecord, Result
+from hermes.message.session_key import graph_name
+from hermes.ports.records import Commit, MessageRecord, Result, Said
+from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine
+from hermes.store.sqlite.graph_storage import SqliteGraphStorage
 from hermes.store.sqlite.inbox import read_result
 from hermes.store.sqlite.queries import load
-from hermes.store.sqlite.recent import RecentTranscripts
+from hermes.store.sqlite.recent import RecentTranscripts, Session, window_start, without_answers
+from hermes.store.sqlite.sights import Names, sights_of
 from hermes.store.sqlite.told import remembered
 
+MAIN = "main"
 _SQL = load("transcripts")
+_GRAPH = load("graph")
 _log = structlog.get_logger(__name__)
 _decode = msgspec.json.Decoder(ChatMessage).decode
 _decode_event = msgspec.json.Decoder(MessageEvent).decode
 _TITLE_CHARS = 80
+
+
+class Written(NamedTuple):
+    """What a commit wrote to a graph: its number, and the lane's head after it."""
+
+    growth: Growth
+    graph: int
+    head: int
 
 
 class SqliteTranscripts:
@@ -28,37 +49,104 @@ class SqliteTranscripts:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._recent = RecentTranscripts()
+        self._names = Names(engine.sealer.hasher())
+        self._tools_kept: set[bytes] = set()
 
-    def history(self, lane: str, *, epoch: int, head: int, limit: int) -> tuple[ChatMessage, ...]:
-        """Return the newest `limit` entries of an epoch before `head`, oldest first."""
-        known = self._recent.get(lane, epoch=epoch, head=head, limit=limit)
-        if known is not None:
-            return known
-        messages = self._read(lane, epoch, head=head, limit=limit) if head else ()
-        self._recent.put(lane, messages, epoch=epoch, head=head, limit=limit)
-        return messages
+    def history(self, lane: str, *, epoch: int, head: int, limit: int) -> Said:
+        """Return what a turn sees of an epoch: at most `limit` of its newest messages."""
+        session = self._recent.get(lane, epoch=epoch, head=head)
+        if session is None or session.limit != limit:
+            session = self._read(lane, epoch=epoch, head=head, limit=limit)
+            self._recent.put(lane, session)
+        return session.said
 
-    def _read(self, lane: str, epoch: int, *, head: int, limit: int) -> tuple[ChatMessage, ...]:
-        reader = self._engine.reader
-        rows = reader.rows(_SQL["history"], (lane, epoch, head, limit))
-        opened = (self._open(lane, row[0], sealed=row[1]) for row in reversed(rows))
-        messages = [_decode(content) for content in opened if content is not None]
-        while messages and messages[0].role == "tool":
-            # The call that this result answers lies before the cut.
-            del messages[0]
-        return tuple(messages)
+    def _read(self, lane: str, *, epoch: int, head: int, limit: int) -> Session:
+        storage = self._storage(lane, epoch)
+        tip = self._tip(storage, graph_name(lane, epoch))
+        start = window_start(len(tip), limit)
+        names = [blob.id for blob in tip.sequence.names(start, len(tip))]
+        found = self._open(storage, names, lane=lane)
+        readable = tuple(message for message in found if message is not None)
+        messages = without_answers(readable) if start else readable
+        first = start + len(readable) - len(messages)
+        said = Said(first if len(readable) == len(names) else None, messages)
+        return Session(
+            epoch=epoch, head=head, limit=limit, said=said, tip=tip, graph=storage.number
+        )
 
-    def _open(self, lane: str, person_id: str, *, sealed: bytes) -> bytes | None:
-        """Return an entry; one that does not open must not end the whole conversation."""
+    def _storage(self, lane: str, epoch: int) -> SqliteGraphStorage:
+        engine = self._engine
+        return SqliteGraphStorage(engine.reader, graph_name(lane, epoch), sealer=engine.sealer)
+
+    def _tip(self, storage: SqliteGraphStorage, name: str) -> Tip:
+        reader, ref = Reader(storage, self._names.hasher), storage.ref(MAIN)
+        if ref is None:
+            return no_tip(name, MAIN, reader)
+        return read_tip(name, MAIN, ref=ref, reader=reader)
+
+    def _open(
+        self, storage: SqliteGraphStorage, names: Sequence[bytes], *, lane: str
+    ) -> list[ChatMessage | None]:
+        """Return messages; one that does not open must not end the whole conversation."""
         try:
-            return self._engine.sealer.open(self._engine.reader, person_id, sealed)
+            found, erased = storage.open_blobs(names)
         except StoreError as error:
-            _log.error("entry_does_not_open", lane=lane, problem=str(error))
-            return None
+            _log.error("message_does_not_open", lane=lane, problem=str(error))
+            return [
+                self._open(storage, [name], lane=lane)[0] if len(names) > 1 else None
+                for name in names
+            ]
+        for name in names:
+            if name not in found and name not in erased:
+                _log.error("message_is_missing", lane=lane, name=name.hex())
+        return [_decode(found[name]) if name in found else None for name in names]
 
-    def extend(self, lane: str, entries: tuple[ChatMessage, ...], *, epoch: int, head: int) -> None:
-        """Add what a commit wrote to the cached session, if that is where it belongs."""
-        self._recent.extend(lane, entries, epoch=epoch, head=head)
+    def write(self, db: Database, lane: str, commit: Commit, *, head: int) -> Written:
+        """Move a session on inside its commit's unit; `head` is the lane's after the commit.
+
+        The content of the entries is left to the unit, which has it already or knows whose it is.
+        """
+        session = self._recent.get(lane, epoch=commit.epoch, head=head - len(commit.entries))
+        name = graph_name(lane, commit.epoch)
+        if session is None:
+            reading = self._storage(lane, commit.epoch)
+            tip, known = self._tip(reading, name), reading.number
+        else:
+            tip, known = session.tip, session.graph
+        storage = SqliteGraphStorage(
+            db, name, sealer=self._engine.sealer, person_id=commit.person_id, number=known
+        )
+        growth = self._grow(tip, commit)
+        self._put_tools(db, commit)
+        storage.put(growth.batch)
+        return Written(growth, storage.ensure(), head)
+
+    def _grow(self, tip: Tip, commit: Commit) -> Growth:
+        blobs = [self._names.kept(entry.message) for entry in commit.entries]
+        growth = grow(
+            tip,
+            blobs,
+            sights=sights_of(commit, blobs, first=len(tip), names=self._names),
+            actor=commit.person_id,
+            reason=commit.message_id,
+            at=commit.at,
+        )
+        growth.batch.links.extend(commit.links)
+        return growth
+
+    def _put_tools(self, db: Database, commit: Commit) -> None:
+        for call in commit.calls:
+            if call.tools:
+                name, data = self._names.tools(call.tools)
+                if name not in self._tools_kept:
+                    db.execute(_GRAPH["add_tools"], (name, data))
+
+    def extend(self, lane: str, commit: Commit, written: Written) -> None:
+        """Note that what `write` wrote is on disk."""
+        self._tools_kept.update(call.tools for call in written.growth.batch.calls if call.tools)
+        tip = written.growth.kept()
+        entries = tuple(entry.message for entry in commit.entries)
+        self._recent.extend(lane, entries, tip=tip, graph=written.graph, head=written.head)
 
     def forget(self) -> None:
         """Drop everything decoded; used when a person is erased."""
@@ -87,11 +175,13 @@ class SqliteTranscripts:
 
     def _title(self, lane: str, epoch: int, *, event_body: int | None) -> str:
         """Return the first words of a session, from its first entry or its first message."""
+        storage = self._storage(lane, epoch)
+        tip = self._tip(storage, graph_name(lane, epoch))
+        if len(tip):
+            first = next(iter(tip.sequence.names(0, 1)))
+            (message,) = self._open(storage, [first.id], lane=lane)
+            return "" if message is None else message.text[:_TITLE_CHARS]
         reader, sealer = self._engine.reader, self._engine.sealer
-        first = reader.row(_SQL["first_entry"], (lane, epoch))
-        if first is not None:
-            content = sealer.get(reader, first[0])
-            return "" if content is None else _decode(content).text[:_TITLE_CHARS]
         content = None if event_body is None else sealer.get(reader, event_body)
         return "" if content is None else _decode_event(content).text[:_TITLE_CHARS]
 
@@ -102,9 +192,28 @@ class SqliteTranscripts:
         rows = self._engine.reader.rows(_SQL["messages"], (lane, limit))
         records = [self._engine.message(row) for row in reversed(rows)]
         known = frozenset(record.id for record in records)
-        older = remembered(self._engine, lane, known=known, limit=limit - len(records))
+        older = self._remembered(lane, known=known, limit=limit - len(records))
         newer = (
             (record, read_result(self._engine, record.merged_into or record.id))
             for record in records
         )
         return (*older, *newer)
+
+    def _remembered(
+        self, lane: str, *, known: frozenset[str], limit: int
+    ) -> tuple[tuple[MessageRecord, Result], ...]:
+        """Return the exchanges that only the graph still knows, oldest first."""
+        row = self._engine.reader.row(_SQL["epoch"], (lane,))
+        if row is None or limit < 1:
+            return ()
+        storage = self._storage(lane, row[0])
+        tip = self._tip(storage, graph_name(lane, row[0]))
+        moves = storage.last_moves(MAIN, limit + len(known)) if len(tip) else ()
+        told = []
+        for move in reversed(moves):
+            if move.edit.reason in known:
+                continue
+            blobs = tip.sequence.names(move.edit.start, move.edit.start + move.edit.added)
+            said = self._open(storage, [blob.id for blob in blobs], lane=lane)
+            told.append((move.edit.reason, [message for message in said if message is not None]))
+        return remembered(self._engine, lane, told[-limit:])

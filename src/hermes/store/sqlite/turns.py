@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from hermes.errors import GuardFailed, LeaseLost
 from hermes.message.outcome import Outcome
 from hermes.message.reply import Usage
@@ -12,6 +14,7 @@ from hermes.ports.records import (
     Lease,
     MessageRecord,
     Step,
+    StepFacts,
     StepWrite,
 )
 from hermes.store.sqlite.commit import CommitUnit
@@ -20,11 +23,12 @@ from hermes.store.sqlite.engine import Engine
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.spend import add_spent
 from hermes.store.sqlite.steps import end_steps, start_steps
-from hermes.store.sqlite.transcripts import SqliteTranscripts
+from hermes.store.sqlite.transcripts import SqliteTranscripts, Written
 
 _SQL = load("turns")
 _INBOX = load("inbox")
 _OUTBOX = load("outbox")
+_decode_facts = msgspec.json.Decoder(StepFacts).decode
 
 
 class SqliteTurns:
@@ -85,6 +89,7 @@ class SqliteTurns:
                 payer=row[12],
                 at=row[13],
                 ended_at=row[14],
+                facts=_decode_facts(row[15]) if row[15] else None,
             )
             for row in rows
         )
@@ -148,15 +153,15 @@ class SqliteTurns:
         """End the turn and release the lane."""
         engine = self._engine
 
-        def unit(db: Database) -> tuple[int, LaneView | None]:
-            head = CommitUnit(engine, lease=lease, commit=commit).run(db)
-            return head, _idle_view(db, lease.lane)
+        def unit(db: Database) -> tuple[Written | None, LaneView | None]:
+            work = CommitUnit(engine, lease=lease, commit=commit, transcripts=self._transcripts)
+            return work.run(db), _idle_view(db, lease.lane)
 
-        def after(written: tuple[int, LaneView | None]) -> None:
-            head, idle = written
+        def after(done: tuple[Written | None, LaneView | None]) -> None:
+            written, idle = done
             engine.waiting -= 1 + len(commit.merged)
-            entries = tuple(entry.message for entry in commit.entries)
-            self._transcripts.extend(lease.lane, entries, epoch=commit.epoch, head=head)
+            if written is not None:
+                self._transcripts.extend(lease.lane, commit, written)
             if idle is not None:
                 engine.fresh.put(idle, commits=engine.writer.commits)
             if commit.reset_lane is not None:

@@ -1,5 +1,6 @@
 """Exports as the tests take them: with consent and a salt, as a list, with the report."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -71,8 +72,8 @@ class Holed(MemoryStorage):
 
 
 def _said(line: Row) -> str:
-    called = "".join(call["function"]["arguments"] for call in line.get("tool_calls", ()))
-    return f"{line.get('content', '')}{called}"
+    called = [call["function"]["arguments"] for call in line.get("tool_calls", ())]
+    return f"{line.get('content', '')}{''.join(map(json.dumps, called))}"
 
 
 def spelled(tokens: Iterable[int]) -> str:

@@ -17,6 +17,7 @@ from tests.unit.graph.said import (
     tool_call,
     tool_result,
     user,
+    with_objects,
 )
 
 TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": {"default": None}}}]
@@ -81,7 +82,8 @@ def test_sharegpt() -> None:
 def test_trl_messages() -> None:
     (row,), _ = take(weather(), "trl-messages")
 
-    said = [system("be kind"), user("weather?"), tool_call("c1"), tool_result("c1")]
+    called = with_objects(tool_call("c1"))
+    said = [system("be kind"), user("weather?"), called, tool_result("c1")]
     assert row["messages"] == [*said, assistant("cool")]
     assert row["tools"][0]["function"]["name"] == "weather"
 
@@ -103,11 +105,81 @@ def test_no_key_holds_nothing_and_the_row_can_still_be_computed_again(
 
 
 @pytest.mark.req("G6")
-@pytest.mark.parametrize("format_name", ["openai", "sharegpt", "trl-messages"])
+@pytest.mark.parametrize("format_name", ["openai", "sharegpt"])
 def test_argument_texts_are_never_written_again(format_name: FormatName) -> None:
     (row,), _ = take(weather(), format_name)
 
     assert msgspec.json.encode(ARGUMENTS)[1:-1] in msgspec.json.encode(body(row))
+
+
+@pytest.mark.req("G6")
+@pytest.mark.parametrize("format_name", ALL_BUT_TOKENS[2:])
+def test_trl_is_given_arguments_as_objects_and_the_certificate_keeps_the_text(
+    format_name: FormatName,
+) -> None:
+    graph = MessageGraph([user("weather?")])
+    graph.record_call(tool_call("c1", ARGUMENTS[:-1] + ', "at":null}'), model="m")
+    graph[1]["tool_calls"][0]["function"]["name"] = "Weather"
+
+    (row, *_), report = take(graph, format_name)
+
+    answer = {"trl-messages": "messages", "trl-preference": "rejected"}.get(
+        format_name, "completion"
+    )
+    function = row[answer][-1]["tool_calls"][0]["function"]
+    assert function == {
+        "name": "weather",
+        "arguments": {"city": "Bonn", "unit": "C", "n": 1.5, "at": None},
+    }
+    kept = [msgspec.json.decode(one["message"]) for one in row["certificate"]["source"]]
+    assert kept[-1] == tool_call("c1", ARGUMENTS[:-1] + ', "at":null}')
+    assert (verify_row(row), report.refused) == (None, {})
+
+
+@pytest.mark.req("G6")
+@pytest.mark.parametrize(
+    "arguments", ['{"city": Bonn', '["Bonn"]', "12", '{"n": 1e999}', '{"n": "\\ud800"}']
+)
+def test_arguments_that_are_no_object_are_refused_for_trl(arguments: str) -> None:
+    graph = MessageGraph([user("weather?")])
+    graph.record_call(tool_call("c1", arguments), model="m")
+
+    rows, report = take(graph, "trl-messages")
+
+    assert (rows, report.refused) == ([], {"unfit": 1})
+    assert "tool call 'c1'" in report.refusals[0].text
+
+
+@pytest.mark.req("G6")
+def test_no_arguments_at_all_are_an_empty_object_for_trl() -> None:
+    graph = MessageGraph([user("weather?")])
+    graph.record_call(tool_call("c1", ""), model="m")
+
+    (row,), _ = take(graph, "trl-messages")
+
+    assert row["messages"][1]["tool_calls"][0]["function"]["arguments"] == {}
+    assert verify_row(row) is None
+
+
+@pytest.mark.req("G6")
+def test_a_null_that_was_put_into_the_arguments_is_noticed() -> None:
+    (row,), _ = take(weather(), "trl-messages")
+
+    row["messages"][2]["tool_calls"][0]["function"]["arguments"]["at"] = None
+
+    assert verify_row(row) is not None
+
+
+@pytest.mark.req("G6")
+def test_a_call_that_saw_nothing_has_no_prompt_for_trl() -> None:
+    graph = MessageGraph([])
+    graph.record_call(assistant("hello"), model="m")
+    graph[0]["content"] = "welcome"
+
+    made = {name: take(graph, name) for name in ALL_BUT_TOKENS}
+
+    assert [len(rows) for rows, _ in made.values()] == [1, 1, 1, 0, 0]
+    assert [made[name][1].refused for name in ALL_BUT_TOKENS[3:]] == [{"unfit": 1}] * 2
 
 
 @pytest.mark.req("G6")

@@ -7,7 +7,7 @@ import pytest
 from hermes.graph import MessageGraph, canonical
 from hermes.graph.exports import verify_row
 from tests.unit.graph.exports.taken import Spoiled, take
-from tests.unit.graph.said import assistant, system, tool_call, user
+from tests.unit.graph.said import assistant, system, tool_call, user, with_objects
 
 TOOLS = [{"name": "weather"}]
 
@@ -149,8 +149,8 @@ def test_changed_arguments_of_a_tool_call_are_an_edit_too() -> None:
 
     (row,), _ = take(graph, "trl-preference")
 
-    assert row["chosen"] == [tool_call("c1", '{"city":"Bonn"}')]
-    assert row["rejected"] == [tool_call("c1", '{"city":"Bon"}')]
+    assert row["chosen"] == [with_objects(tool_call("c1", '{"city":"Bonn"}'))]
+    assert row["rejected"] == [with_objects(tool_call("c1", '{"city":"Bon"}'))]
 
 
 @pytest.mark.req("G6")

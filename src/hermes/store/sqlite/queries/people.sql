@@ -44,7 +44,7 @@ DELETE FROM caller_keys WHERE person_id = ?1;
 
 -- name: get
 -- One person.
-SELECT id, created_at, tier, erased_at FROM people WHERE id = ?1;
+SELECT id, created_at, tier, may_train FROM people WHERE id = ?1;
 
 -- name: balance
 -- What the ledger says, minus what is held.
@@ -52,16 +52,26 @@ SELECT coalesce((SELECT sum(amount) FROM ledger WHERE person_id = ?1), 0)
     - coalesce((SELECT sum(amount) FROM holds WHERE person_id = ?1), 0);
 
 -- name: add_body
--- One sealed body.
-INSERT INTO bodies (person_id, sealed, kept) VALUES (?1, ?2, ?3);
+-- One sealed body of the journal.
+INSERT INTO blobs (person_id, sealed) VALUES (?1, ?2);
 
--- name: keep_body
--- A body that becomes part of a transcript.
-UPDATE bodies SET kept = 1 WHERE id = ?1;
+-- name: add_blob
+-- A message of a graph; the same message of the same person is kept once.
+INSERT INTO blobs (person_id, sealed, graph, name) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (graph, name, person_id) WHERE name IS NOT NULL DO UPDATE SET name = excluded.name
+RETURNING id;
+
+-- name: name_body
+-- A body that becomes a message of a graph, unless the graph has the same message already.
+UPDATE OR IGNORE blobs SET graph = ?2, name = ?3 WHERE id = ?1 AND name IS NULL;
 
 -- name: body
 -- One sealed body.
-SELECT person_id, sealed FROM bodies WHERE id = ?1;
+SELECT person_id, sealed FROM blobs WHERE id = ?1;
+
+-- name: consent
+-- Whether what a person's conversations hold may be trained on.
+UPDATE people SET may_train = ?2, consent_at = ?3 WHERE id = ?1 AND erased_at IS NULL;
 
 -- name: digest_key
 -- The wrapped key of every digest in this database.

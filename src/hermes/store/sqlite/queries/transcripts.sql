@@ -1,8 +1,3 @@
--- name: history
--- The newest entries of a session's epoch, newest first.
-SELECT bodies.person_id, bodies.sealed FROM transcript JOIN bodies ON bodies.id = transcript.body
-WHERE lane = ?1 AND epoch = ?2 AND position < ?3 ORDER BY position DESC LIMIT ?4;
-
 -- name: sessions
 -- Sessions of every platform, the most recently used first.
 SELECT key, platform, chat_id, person_id, epoch, head, used_at,
@@ -21,16 +16,9 @@ FROM lanes
 WHERE platform = ?1 AND head > 0
 ORDER BY used_at DESC LIMIT ?2;
 
--- name: entries
--- The newest entries of a session's current epoch with their messages, newest first.
-SELECT transcript.message_id, bodies.person_id, bodies.sealed
-FROM transcript JOIN bodies ON bodies.id = transcript.body
-WHERE lane = ?1 AND epoch = (SELECT epoch FROM lanes WHERE key = ?1)
-ORDER BY position DESC LIMIT ?2;
-
--- name: first_entry
--- The body of the first entry of a session's epoch.
-SELECT body FROM transcript WHERE lane = ?1 AND epoch = ?2 ORDER BY position LIMIT 1;
+-- name: epoch
+-- The epoch that a session is in.
+SELECT epoch FROM lanes WHERE key = ?1;
 
 -- name: provenance
 -- What the turn of a message took, and where its session is.

@@ -125,23 +125,18 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
 -- name: end_step
 -- A step, after its effect.
 UPDATE steps SET state = ?3, body = ?4, tokens_in = ?5, tokens_out = ?6, cached_in = ?7,
-    reasoning_out = ?8, cost_usd = ?9, unpriced = ?10, payer = ?11, ended_at = ?12
+    reasoning_out = ?8, cost_usd = ?9, unpriced = ?10, payer = ?11, ended_at = ?12, facts = ?13
 WHERE message_id = ?1 AND ordinal = ?2 AND state = 'started';
 
 -- name: steps
 -- The steps of a turn, in order.
 SELECT ordinal, kind, state, name, arguments_hash, body, tokens_in, tokens_out, cached_in,
-    reasoning_out, cost_usd, unpriced, payer, started_at, ended_at
+    reasoning_out, cost_usd, unpriced, payer, started_at, ended_at, facts
 FROM steps WHERE message_id = ?1 ORDER BY ordinal;
 
 -- name: step_body
 -- The body that a step holds.
 SELECT body FROM steps WHERE message_id = ?1 AND ordinal = ?2;
-
--- name: add_entry
--- One entry of the transcript.
-INSERT INTO transcript (lane, epoch, position, message_id, person_id, body)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6);
 
 -- name: interaction
 -- The provenance of a turn.

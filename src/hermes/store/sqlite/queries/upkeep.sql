@@ -52,8 +52,8 @@ DELETE FROM outbox WHERE message_id = ?1 AND state IN ('sent', 'dead');
 DELETE FROM approvals WHERE message_id = ?1 AND state <> 'waiting';
 
 -- name: drop_body
--- Forget a body that is part of no transcript.
-DELETE FROM bodies WHERE id = ?1 AND kept = 0;
+-- Forget a body that is no message of a graph.
+DELETE FROM blobs WHERE id = ?1 AND name IS NULL;
 
 -- name: counts
 -- Messages by state.

@@ -1,0 +1,78 @@
+"""`hermes graph consent USER on|off|show`: whether a person's conversations may be trained on."""
+
+from typing import Annotated
+from urllib.parse import urlencode
+
+import typer
+
+from hermes.cli.at_desk import at_desk, operator_name
+from hermes.cli.terminal import AsJson, Home, clean, examples, print_json
+from hermes.control.consent import ConsentAsk, ConsentOrder, ConsentReport, unknown_person
+
+EPILOG = examples(
+    "hermes graph consent telegram:4711 show",
+    "hermes graph consent telegram:4711 on",
+    "hermes graph consent rest:bob off --json",
+    "hermes graph consent p_06gtv2gs6bqvb0ljq03ptcp1 off",
+)
+_WISHES = {"on": True, "off": False}
+_SHOW = "show"
+
+
+def _check_wish(value: str) -> str:
+    if value not in {*_WISHES, _SHOW}:
+        raise typer.BadParameter(f"{value!r} is not one of on, off, show")
+    return value
+
+
+def command(
+    user: Annotated[
+        str,
+        typer.Argument(metavar="USER", help="PLATFORM:USER_ID, or the id of a person."),
+    ],
+    wish: Annotated[
+        str, typer.Argument(metavar="on|off|show", help="What is wanted.", callback=_check_wish)
+    ],
+    *,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Keep whether a person agreed that their conversations are trained on; nobody has, at first."""
+    # Asked in any case: an order for somebody unknown is not to make a home.
+    report = _ask(home, ConsentAsk(user=user))
+    if wish != _SHOW:
+        order = ConsentOrder(user=user, may_train=_WISHES[wish], by=operator_name())
+        report = _order(home, order)
+    if as_json:
+        print_json(report)
+    else:
+        print(clean(_text(report)))
+
+
+def _ask(home: Home, ask: ConsentAsk) -> ConsentReport:
+    def nobody() -> ConsentReport:
+        raise unknown_person(ask.user)
+
+    return at_desk(
+        home,
+        lambda gateway: gateway.get(
+            f"/control/consent?{urlencode({'user': ask.user})}", ConsentReport
+        ),
+        here=lambda desk: desk.consent(ask),
+        empty=nobody,
+    )
+
+
+def _order(home: Home, order: ConsentOrder) -> ConsentReport:
+    return at_desk(
+        home,
+        lambda gateway: gateway.post("/control/consent", ConsentReport, body=order),
+        here=lambda desk: desk.set_consent(order),
+    )
+
+
+def _text(report: ConsentReport) -> str:
+    who = report.user if report.user == report.person_id else f"{report.user} ({report.person_id})"
+    if report.may_train:
+        return f"The conversations of {who} may be trained on."
+    return f"The conversations of {who} may not be trained on."

@@ -1,0 +1,37 @@
+"""How the commands about graphs reach them: through the shelf, beside a gateway that may run."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from hermes.cli.loading import load_named
+from hermes.cli.surroundings import home_for, settings_for
+from hermes.cli.terminal import Home
+from hermes.config import Loaded
+from hermes.errors import NotFound
+from hermes.ports.graphs import GraphShelf
+
+OpenShelf = Callable[[Loaded], AbstractContextManager[GraphShelf | None]]
+
+
+@contextmanager
+def any_shelf(home: Home) -> Iterator[GraphShelf | None]:
+    """Open the graphs of a home; None where nothing is stored yet."""
+    if not home_for(home).exists():
+        yield None
+        return
+    # Loaded by name: it brings the whole composition root with it.
+    open_shelf: OpenShelf = load_named("hermes.cli.offline:open_shelf")
+    with open_shelf(settings_for(home)) as shelf:
+        yield shelf
+
+
+@contextmanager
+def the_shelf(home: Home) -> Iterator[GraphShelf]:
+    """Open the graphs of a home; raises NotFound where nothing is stored yet."""
+    with any_shelf(home) as shelf:
+        if shelf is None:
+            raise NotFound(
+                f"Nothing is stored in {home_for(home)} yet: `hermes chat` begins a conversation, "
+                "and --home names another home."
+            )
+        yield shelf

@@ -1,0 +1,132 @@
+"""`hermes graph list|show`: which conversations there are, and one of them drawn."""
+
+import sys
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hermes.cli.graph_shelf import any_shelf, the_shelf
+from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.control.graphs import GraphList, branches_of, current, find_graphs, list_graphs
+from hermes.control.why_answer import clock_time
+from hermes.graph.drawing import Row, Tone, rows
+from hermes.graph.mermaid import mermaid
+from hermes.graph.sketch import Drawing, draw
+from hermes.ports.graphs import GraphEntry
+
+LIST_EPILOG = examples("hermes graph list", "hermes graph list --json")
+SHOW_EPILOG = examples(
+    "hermes graph show agent:main:rest:dm:bob",
+    "hermes graph show bob   (enough, when no other conversation has it in its name)",
+    "hermes graph show bob#0   (what was said before the first /new)",
+    "hermes graph show bob --mermaid > bob.mmd",
+    "hermes graph show bob --json",
+)
+_STYLES: dict[Tone, str] = {
+    "title": "bold",
+    "message": "",
+    "answer": "green",
+    "former": "dim",
+    "note": "cyan",
+    "blank": "",
+}
+_NARROWEST, _WIDEST, _BESIDE_TEXT = 40, 100, 44
+
+Session = Annotated[
+    str,
+    typer.Argument(
+        metavar="SESSION",
+        help="The conversation as `hermes graph list` names it, or a part; #EPOCH may follow.",
+    ),
+]
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """What `--json` prints: the graph as it is listed, and its drawing."""
+
+    graph: GraphEntry
+    drawing: Drawing
+
+
+def list_all(home: Home = None, as_json: AsJson = False) -> None:
+    """List the conversations of this home: how long they are, and whether they may be trained on."""
+    with any_shelf(home) as shelf:
+        found = list_graphs(shelf)
+    if as_json:
+        print_json(found)
+    else:
+        _print_list(found, console())
+
+
+def show(
+    session: Session,
+    *,
+    home: Home = None,
+    as_mermaid: Annotated[
+        bool, typer.Option("--mermaid", help="Print a Mermaid chart, for a page that draws it.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Draw a conversation with its branches, its calls and the versions that calls knew.
+
+    In brackets stands the call that wrote an answer, and its model.
+    """
+    if as_mermaid and as_json:
+        raise typer.BadParameter("--mermaid and --json are two ways to print: choose one.")
+    out = console()
+    with the_shelf(home) as shelf:
+        entry = current(find_graphs(shelf.graphs(), session))
+        width = min(max(out.width - _BESIDE_TEXT, _NARROWEST), _WIDEST)
+        drawing = draw(branches_of(shelf, entry), width=width)
+    if as_json:
+        print_json(Shown(graph=entry, drawing=drawing))
+    elif as_mermaid:
+        sys.stdout.write(mermaid(drawing))
+    else:
+        _print_drawing(entry, drawing, out)
+
+
+def _print_list(found: GraphList, out: Console) -> None:
+    if not found.graphs:
+        out.print("There is no conversation yet. `hermes chat` begins one.")
+        return
+    table = Table("session", box=None, pad_edge=False, header_style="dim")
+    for name in ("epoch", "messages", "calls"):
+        table.add_column(name, justify="right")
+    for name in ("branches", "consent", "last used"):
+        table.add_column(name)
+    for entry in found.graphs:
+        table.add_row(
+            *(Text(clean(cell)) for cell in _cells(entry)),
+            style=None if entry.is_current else "dim",
+        )
+    out.print(table)
+
+
+def _cells(entry: GraphEntry) -> tuple[str, ...]:
+    return (
+        entry.session,
+        f"{entry.epoch}",
+        f"{entry.messages:,}",
+        f"{entry.calls:,}",
+        ", ".join(entry.branches),
+        "yes" if entry.may_train else "no",
+        clock_time(entry.used_at),
+    )
+
+
+def _print_drawing(entry: GraphEntry, drawing: Drawing, out: Console) -> None:
+    now = ", the current one" if entry.is_current else ""
+    count = f"{drawing.calls} call{'' if drawing.calls == 1 else 's'}"
+    _print(Row("title", f"{entry.session}, epoch {entry.epoch}{now}: {count}"), out)
+    _print(Row("blank", ""), out)
+    for row in rows(drawing):
+        _print(row, out)
+
+
+def _print(row: Row, out: Console) -> None:
+    out.print(Text(clean(row.text), style=_STYLES[row.tone]), soft_wrap=True)

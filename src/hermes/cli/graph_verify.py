@@ -1,0 +1,154 @@
+"""`hermes graph verify|verify-export`: whether what is stored, and what was exported, still holds."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from hermes.cli.failure import FAILED
+from hermes.cli.graph_shelf import any_shelf, the_shelf
+from hermes.cli.loading import load_named
+from hermes.cli.progress import Show, progress_bar
+from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.control.exported_file import (
+    FileReport,
+    ReadRows,
+    check_file,
+    read_jsonl,
+    read_table,
+)
+from hermes.control.graph_check import CheckReport, check_graphs
+from hermes.control.graphs import find_all
+from hermes.ports.graphs import GraphShelf
+
+VERIFY_EPILOG = examples(
+    "hermes graph verify",
+    "hermes graph verify bob ann#2",
+    "hermes graph verify --json || echo damaged",
+)
+FILE_EPILOG = examples(
+    "hermes graph verify-export ./data/openai.jsonl",
+    "hermes graph verify-export ./data/trl-preference.parquet --json",
+)
+_SHOWN = 20
+
+
+def verify(
+    session: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SESSION",
+            help="Only these conversations; #EPOCH may follow. Otherwise all.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check the whole store: every name is computed again, every edit is repeated.
+
+    Exit code 1 if there is damage; what was erased on purpose is none.
+    """
+    with any_shelf(home) if not session else the_shelf(home) as shelf:
+        report = CheckReport() if shelf is None else _check(shelf, session or [])
+    if as_json:
+        print_json(report)
+    else:
+        _print_check(report, console())
+    if report.damage:
+        raise typer.Exit(FAILED)
+
+
+def verify_export(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A file that `hermes graph export` has written.")
+    ],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Check every row of an exported file against its certificate; needs nothing but the file.
+
+    Exit code 1 if a row does not hold, or if there is none.
+    """
+    path = file.expanduser().absolute()
+    with progress_bar("Checking") as show:
+        report = check_file(path, _rows(path, show))
+    if as_json:
+        print_json(report)
+    else:
+        _print_file(report, console())
+    if report.broken or not report.rows:
+        raise typer.Exit(FAILED)
+
+
+def _check(shelf: GraphShelf, wanted: list[str]) -> CheckReport:
+    with progress_bar("Checking") as show:
+        entries = find_all(shelf, wanted) if wanted else list(shelf.graphs())
+        return check_graphs(
+            shelf, entries, progress=lambda done, total: show(done, total, "branches")
+        )
+
+
+def _rows(path: Path, show: Show) -> Iterator[Any]:  # Any: JSON of any shape
+    if path.suffix == ".parquet":
+        # Loaded by name: it is an extra that brings a large library.
+        read: ReadRows = load_named("hermes.graph.exports.parquet:read_parquet")
+        return read_table(path, read)
+    size = path.stat().st_size if path.is_file() else 0
+    return read_jsonl(path, lambda done: show(done, size, "bytes"))
+
+
+def _print_check(report: CheckReport, out: Console) -> None:
+    counts = (
+        (report.graphs, "graph"),
+        (report.branches, "branch"),
+        (report.versions, "version"),
+        (report.calls, "call"),
+    )
+    checked = ", ".join(_count(number, word) for number, word in counts)
+    found = f"{_count(len(report.damage), 'problem')} found" if report.damage else "all is well"
+    _say(f"Checked {checked}: {found}.", out)
+    if report.erased:
+        graphs = len({one.graph for one in report.erased})
+        _say(
+            f"erased: {_count(len(report.erased), 'message')} in {_count(graphs, 'graph')}, of people "
+            "who were erased. That is no damage.",
+            out,
+        )
+    for one in report.damage[:_SHOWN]:
+        _say(f"{one.trouble}: {one.graph}, branch {one.branch}, {one.where}: {one.text}", out)
+    _say_more(len(report.damage), out)
+    if report.damage:
+        _say("Keep a copy of the home as it is, and put a backup in its place.", out)
+
+
+def _print_file(report: FileReport, out: Console) -> None:
+    formats = ", ".join(sorted(report.formats))
+    rows = _count(report.rows, "row") + (f" ({formats})" if formats else "")
+    if not report.rows:
+        _say(f"{report.file} has no rows.", out)
+    elif not report.broken:
+        _say(f"{report.file}: {rows}, every certificate holds.", out)
+    else:
+        _say(f"{report.file}: {rows}, {report.broken:,} of them do not hold.", out)
+    for one in report.problems[:_SHOWN]:
+        _say(f"row {one.row}: {one.trouble}, {one.where}: {one.text}", out)
+    _say_more(report.broken, out)
+
+
+def _say_more(count: int, out: Console) -> None:
+    if count > _SHOWN:
+        _say(f"and {count - _SHOWN:,} more; --json lists them", out)
+
+
+def _count(number: int, word: str) -> str:
+    several = f"{word}es" if word.endswith("ch") else f"{word}s"
+    return f"{number:,} {word if number == 1 else several}"
+
+
+def _say(text: str, out: Console) -> None:
+    out.print(Text(clean(text)), soft_wrap=True)

@@ -1,0 +1,74 @@
+"""Whether a person's conversations may be trained on: asked and set by the operator.
+
+Nobody has agreed until it was said here; exports ask for the flag, and write nothing of anybody
+who has not.
+"""
+
+import msgspec
+import structlog
+
+from hermes.errors import BadRequest, NotFound
+from hermes.ports.records import Person
+from hermes.ports.store import PeopleStore
+
+_log = structlog.get_logger(__name__)
+
+
+class ConsentAsk(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose consent; `user` is `platform:user_id`, or the id of a person."""
+
+    user: str
+
+
+class ConsentOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The wish that a person's conversations may be trained on, or that they may not; by whom."""
+
+    user: str
+    may_train: bool
+    by: str = ""
+
+
+class ConsentReport(msgspec.Struct, frozen=True, kw_only=True):
+    """How a person's consent stands; `changed` says whether the order before this did anything."""
+
+    user: str
+    person_id: str
+    may_train: bool
+    changed: bool = False
+
+
+def consent(people: PeopleStore, ask: ConsentAsk) -> ConsentReport:
+    """Return whether a person agreed."""
+    person = _find(people, ask.user)
+    return ConsentReport(user=ask.user, person_id=person.id, may_train=person.may_train)
+
+
+async def set_consent(people: PeopleStore, order: ConsentOrder, *, at: float) -> ConsentReport:
+    """Keep that a person agreed, or took it back; the same order again changes nothing."""
+    person = _find(people, order.user)
+    changed = person.may_train != order.may_train
+    if changed:
+        if not await people.set_consent(person.id, may_train=order.may_train, at=at):
+            raise unknown_person(order.user)
+        _log.info("consent", person_id=person.id, may_train=order.may_train, by=order.by)
+    return ConsentReport(
+        user=order.user, person_id=person.id, may_train=order.may_train, changed=changed
+    )
+
+
+def unknown_person(user: str) -> NotFound:
+    """Return the error for somebody who never wrote."""
+    return NotFound(
+        f"Nobody is known as {user[:80]!r}. Write PLATFORM:USER_ID as the platform names them, such "
+        "as telegram:4711, or the id of a person, which `hermes graph list --json` shows."
+    )
+
+
+def _find(people: PeopleStore, user: str) -> Person:
+    if not user.strip():
+        raise BadRequest("The person has no name: write PLATFORM:USER_ID, such as telegram:4711.")
+    platform, separator, user_id = user.partition(":")
+    person = people.get(user) or (people.find(platform, user_id) if separator else None)
+    if person is None:
+        raise unknown_person(user)
+    return person

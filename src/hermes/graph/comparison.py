@@ -1,0 +1,77 @@
+"""Two lists of messages compared as text: what one has and the other has not, line by line.
+
+Pure; it works on plain messages, so the two may come from different graphs.
+"""
+
+import difflib
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import Literal
+
+import msgspec
+
+from hermes.graph.blob import Message, freeze
+from hermes.graph.diff import Change, diff
+from hermes.graph.hashing import PLAIN
+from hermes.graph.reader import Reader
+from hermes.graph.sequence import Sequence as Blobs
+from hermes.graph.wording import CUT, lines_of
+
+Side = Literal["head", "both", "before", "after"]
+_AROUND = 3
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """A line of a comparison, and on which side it stands."""
+
+    side: Side
+    text: str
+
+
+def compare(before: Sequence[Message], after: Sequence[Message]) -> list[Change]:
+    """Return what has to change in one list of messages to make it the other."""
+    return diff(_blobs(before), _blobs(after))
+
+
+def compared_lines(change: Change) -> Iterator[Compared]:
+    """Iterate over the lines of one change; messages that stand for each other are set together."""
+    pairs = zip_longest(change.before, change.after)
+    for offset, (one, two) in enumerate(pairs):
+        yield Compared("head", _head(one, two, change=change, offset=offset))
+        yield from _lines(_said(one, two), _said(two, one))
+
+
+_LEFT_OUT = Compared("both", CUT)
+
+
+def _blobs(messages: Sequence[Message]) -> Blobs:
+    return Blobs.of((freeze(message, PLAIN) for message in messages), Reader(None, PLAIN))
+
+
+def _head(one: Message | None, two: Message | None, *, change: Change, offset: int) -> str:
+    if one is None or two is None:
+        role, at = (two or one or {}).get("role"), change.at_before if one else change.at_after
+        return f"message {at + offset} ({role}): {'only before' if one else 'only after'}"
+    places = f"{change.at_before + offset}"
+    if change.at_before != change.at_after:
+        places = f"{places}, now {change.at_after + offset}"
+    roles = one["role"] if one["role"] == two["role"] else f"{one['role']}, now {two['role']}"
+    return f"message {places} ({roles}): changed"
+
+
+def _said(message: Message | None, other: Message | None) -> list[str]:
+    if message is None:
+        return []
+    lines = lines_of(message)
+    if other is None or lines != lines_of(other):
+        return lines or ["(nothing)"]
+    # They say the same and are not the same: their form shows why.
+    return msgspec.json.format(msgspec.json.encode(message), indent=2).decode().splitlines()
+
+
+def _lines(before: list[str], after: list[str]) -> Iterator[Compared]:
+    sides: dict[str, Side] = {"-": "before", "+": "after", " ": "both"}
+    found = difflib.unified_diff(before, after, n=_AROUND, lineterm="")
+    # The first lines would name files and places.
+    for line in list(found)[3:]:
+        yield Compared(sides[line[0]], line[1:]) if line[0] in sides else _LEFT_OUT

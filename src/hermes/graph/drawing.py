@@ -1,0 +1,81 @@
+"""A drawn conversation as lines of text: branch after branch, with a mark where one begins.
+
+Pure: no terminal is known here, and control codes in messages are left to whoever prints.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+import msgspec
+
+from hermes.graph.sketch import Drawing, Line, Sketch, Told, Wrote
+
+Tone = Literal["title", "message", "answer", "former", "note", "blank"]
+_INDENT = "       "
+# Whatever would begin a line of its own; names and reasons come from elsewhere, too.
+_ONE_LINE = dict.fromkeys(map(ord, "\n\r\t\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A line of text, and what it tells of."""
+
+    tone: Tone
+    text: str
+
+
+def rows(drawing: Drawing) -> Iterator[Row]:
+    """Iterate over a drawing as lines of text, each of which is one line."""
+    for row in _rows(drawing):
+        yield Row(row.tone, row.text.translate(_ONE_LINE))
+
+
+def _rows(drawing: Drawing) -> Iterator[Row]:
+    for place, sketch in enumerate(drawing.branches):
+        if place:
+            yield Row("blank", "")
+        children = [one for one in drawing.branches if one.parent == sketch.branch]
+        yield Row("title", _title(sketch))
+        yield from _forks(one for one in children if one.begins <= sketch.begins)
+        for line in sketch.lines:
+            yield from _line_rows(line)
+            yield from _forks(one for one in children if one.begins == line.index + 1)
+        yield from (_former("removed", told) for told in sketch.gone)
+
+
+def _title(sketch: Sketch) -> str:
+    count = f"{sketch.messages} message{'' if sketch.messages == 1 else 's'}"
+    title = f"{sketch.branch}: {count}, version {sketch.version}"
+    if not sketch.parent:
+        return title
+    if not sketch.begins:
+        return f"{title}, begins where {sketch.parent} begins"
+    begins = f"{title}, begins after message {sketch.begins - 1} of {sketch.parent}"
+    return begins if sketch.lines else f"{begins} and adds nothing yet"
+
+
+def _forks(beginning: Iterable[Sketch]) -> Iterator[Row]:
+    for one in beginning:
+        yield Row("note", f"{_INDENT}├─ branch {one.branch} begins here")
+
+
+def _line_rows(line: Line) -> Iterator[Row]:
+    yield from (_former("removed", told) for told in line.gone)
+    tone: Tone = "answer" if line.by else "message"
+    yield Row(tone, f"{line.index:>5}  {line.role:<9}  {line.text}{_by(line.by)}")
+    if line.summary:
+        by = f", written by {line.summary.call}" if line.summary.call else ""
+        yield Row("note", f"{_INDENT}≡ stands for {line.summary.messages} messages{by}")
+    yield from (_former("was", told) for told in line.was)
+    for child in line.children:
+        yield Row("note", f"{_INDENT}└─ tool call {child.tool_call_id}: chat {child.graph}")
+
+
+def _former(word: str, told: Told) -> Row:
+    by = f" by {told.actor}" if told.actor else ""
+    why = f": {told.reason}" if told.reason else ""
+    how = f"({told.edit} at version {told.version}{by}{why})"
+    return Row("former", f"{_INDENT}┆ {word}: {told.role}  {told.text}{_by(told.by)}  {how}")
+
+
+def _by(wrote: Wrote | None) -> str:
+    return f"  [{wrote.call} {wrote.model}]" if wrote else ""

@@ -1,0 +1,190 @@
+"""Lets a stored branch grow by what was said, without reading its past.
+
+A turn adds messages at the end of its session and tells which calls it made. What comes out is the
+batch that a `MessageGraph` with the same history would save; only edits inside a conversation need
+that one. Pure: whoever stores the batch says afterwards that it is kept.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Sequence as Many
+from typing import Any
+
+import msgspec
+
+from hermes.graph.blob import Blob
+from hermes.graph.chunk import Chunk
+from hermes.graph.marks import SEEN, WRITTEN, runs_of
+from hermes.graph.reader import Reader
+from hermes.graph.records import Call, Edit, Move, Ref
+from hermes.graph.saving import collect, mark_kept
+from hermes.graph.sequence import Sequence
+from hermes.graph.storage import Batch
+
+
+class Seen(msgspec.Struct, frozen=True, eq=False):
+    """What the last call of a branch saw: `lead`, then the branch's messages `start` to `stop`."""
+
+    lead: tuple[Blob, ...]
+    start: int
+    stop: int
+    sequence: Sequence
+
+
+class Tip(msgspec.Struct, frozen=True, eq=False):
+    """The end of a branch, where it grows; a version of -1 is a branch that does not exist yet."""
+
+    graph: str
+    branch: str
+    sequence: Sequence
+    version: int = -1
+    seen: Seen | None = None
+
+    def __len__(self) -> int:
+        return len(self.sequence)
+
+    @property
+    def ref(self) -> Ref | None:
+        """Where the branch stands."""
+        if self.version < 0:
+            return None
+        return Ref(self.sequence.root, len(self.sequence), self.version)
+
+
+class Sight(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+    """A call of the turn: it saw `lead` and the branch's messages `start` to `stop`.
+
+    `response` is what it wrote, which stands in the branch at `stop` if it was kept there.
+    """
+
+    id: str
+    lead: tuple[Blob, ...]
+    start: int
+    stop: int
+    response: Blob | None
+    model: str
+    tools: bytes | None = None
+    sampling: dict[str, Any] = {}  # Any: JSON as the caller gave it
+    usage: dict[str, Any] = {}  # Any: as above
+    metadata: dict[str, Any] = {}  # Any: as above
+    sampled: bool = True
+    at: float | None = None
+
+
+class Growth(msgspec.Struct, frozen=True, eq=False):
+    """The branch as it will be, and what has to be written for it."""
+
+    tip: Tip
+    blobs: Many[Blob]
+    batch: Batch
+    fresh: list[Chunk]
+
+    def kept(self) -> Tip:
+        """Return the tip after the batch was written; what is kept need not stay in memory."""
+        mark_kept(self.fresh)
+        for blob in self.tip.seen.lead if self.tip.seen else ():
+            blob.data = None
+        return self.tip
+
+
+def no_tip(graph: str, branch: str, reader: Reader) -> Tip:
+    """Return the tip of a branch that does not exist yet."""
+    return Tip(graph, branch, Sequence.of((), reader))
+
+
+def read_tip(graph: str, branch: str, *, ref: Ref, reader: Reader) -> Tip:
+    """Return the tip of a stored branch; nothing but its topmost chunk is read."""
+    return Tip(graph, branch, Sequence.read(ref.root, reader), ref.version)
+
+
+def grow(
+    tip: Tip,
+    blobs: Many[Blob],
+    *,
+    sights: Iterable[Sight],
+    actor: str,
+    reason: str,
+    at: float,
+) -> Growth:
+    """Return the branch with `blobs` at its end, as one version, and with the calls of a turn."""
+    first, sequence = len(tip), tip.sequence
+    for blob in blobs:
+        sequence = sequence.append(blob)
+    batch, fresh = Batch(blobs={}, chunks={}, moves=[], calls=[], links=[]), list[Chunk]()
+    collect(sequence, batch, fresh)
+    marks, seen = bytearray(len(blobs)), tip.seen
+    version = tip.version + 1
+    for sight in sights:
+        seen = _look(sight, seen, sequence)
+        collect(seen.sequence, batch, fresh)
+        _mark(marks, sight, first=first, blobs=blobs)
+        batch.calls.append(_call(tip, sight, version=version, context=seen.sequence))
+    edit = Edit(
+        kind="append" if version else "start",
+        start=first,
+        removed=0,
+        added=len(blobs),
+        actor=actor,
+        reason=reason,
+        now=runs_of(bytes(marks)),
+    )
+    move = Move(
+        graph=tip.graph,
+        branch=tip.branch,
+        number=version,
+        before=None if tip.version < 0 else tip.sequence.root,
+        after=sequence.root,
+        length=len(sequence),
+        content=version,
+        edit=edit,
+        at=at,
+    )
+    batch.moves.append(move)
+    return Growth(Tip(tip.graph, tip.branch, sequence, version, seen), blobs, batch, fresh)
+
+
+def _look(sight: Sight, seen: Seen | None, sequence: Sequence) -> Seen:
+    """Return what a call saw, grown from what the call before it saw where it begins alike."""
+    lead = sight.lead
+    if seen is not None and _begins_alike(sight, seen):
+        lead, context, position = seen.lead, seen.sequence, seen.stop
+    else:
+        context, position = Sequence.of(lead, sequence.reader), sight.start
+    for blob in sequence.names(position, sight.stop):
+        context = context.append(blob)
+    return Seen(lead, sight.start, sight.stop, context)
+
+
+def _begins_alike(sight: Sight, seen: Seen) -> bool:
+    if (sight.start, len(sight.lead)) != (seen.start, len(seen.lead)) or sight.stop < seen.stop:
+        return False
+    return all(one.id == two.id for one, two in zip(sight.lead, seen.lead, strict=True))
+
+
+def _mark(marks: bytearray, sight: Sight, *, first: int, blobs: Many[Blob]) -> None:
+    for index in range(max(0, sight.start - first), sight.stop - first):
+        marks[index] = max(marks[index], SEEN)
+    place, response = sight.stop - first, sight.response
+    if response is not None and place < len(blobs) and blobs[place].id == response.id:
+        marks[place] = WRITTEN if sight.sampled else SEEN
+
+
+def _call(tip: Tip, sight: Sight, *, version: int, context: Sequence) -> Call:
+    return Call(
+        id=sight.id,
+        graph=tip.graph,
+        branch=tip.branch,
+        version=version,
+        context=context.root,
+        length=len(context),
+        shared=sight.stop,
+        lead=len(sight.lead),
+        start=sight.start,
+        model=sight.model,
+        response=None if sight.response is None else sight.response.id,
+        tools=sight.tools,
+        sampling=sight.sampling,
+        usage=sight.usage,
+        metadata=sight.metadata,
+        sampled=sight.sampled,
+        at=sight.at,
+    )

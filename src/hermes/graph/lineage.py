@@ -1,0 +1,195 @@
+"""Where each message of a branch comes from: its log replayed, one slot for each message.
+
+Read by drawings. It knows edits, marks and positions; texts are read by whoever draws, so that a
+message which cannot be read still has its place.
+"""
+
+from collections.abc import Collection, Mapping
+from collections.abc import Sequence as Many
+
+import msgspec
+
+from hermes.graph.marks import WRITTEN, expand
+from hermes.graph.message_graph import MessageGraph
+from hermes.graph.records import Summary
+from hermes.graph.version import Version
+
+# An edit of a single message that stays as it was is no edit.
+_FEWEST_WITH_SAME = 2
+
+
+class Birth(msgspec.Struct, frozen=True):
+    """Where a message first stood, and whether a recorded call wrote it there."""
+
+    branch: str
+    version: int
+    index: int
+    is_written: bool
+
+
+class Former(msgspec.Struct, frozen=True):
+    """A message that a call knew, at `index` until `version` changed it or took it away."""
+
+    branch: str
+    version: int
+    index: int
+    birth: Birth
+
+
+class Slot(msgspec.Struct, frozen=True):
+    """A message: what stood in its place before (`was`), and what was taken away before it."""
+
+    birth: Birth
+    was: tuple[Former, ...] = ()
+    gone: tuple[Former, ...] = ()
+    summary: Summary | None = None
+
+
+class Lineage(msgspec.Struct):
+    """The slots of a branch as it is now, `gone` at its end, and the slots at earlier versions."""
+
+    slots: list[Slot]
+    gone: tuple[Former, ...] = ()
+    earlier: dict[int, list[Slot]] = {}
+
+
+def trace(
+    graph: MessageGraph, known: Mapping[str, Lineage], *, remember: Collection[int] = ()
+) -> Lineage:
+    """Replay a branch; `known` are those it may have begun from, `remember` the versions to keep."""
+    versions = graph.versions()
+    lineage = Lineage(_inherited(graph, versions[0], known))
+    replay = _Replay(graph, lineage, versions)
+    for version in versions:
+        replay.take(version)
+        if version.number in remember:
+            lineage.earlier[version.number] = list(lineage.slots)
+    return lineage
+
+
+def _inherited(graph: MessageGraph, first: Version, known: Mapping[str, Lineage]) -> list[Slot]:
+    origin = first.origin
+    if origin is None:
+        return []
+    parent = known.get(origin.branch)
+    slots = parent.earlier.get(origin.version, []) if parent else []
+    if len(slots) == first.length:
+        return list(slots)
+    # Where it began was never saved: the messages are there, where they come from is not.
+    return [
+        Slot(Birth(graph.branch_name, 0, index, is_written=False)) for index in range(first.length)
+    ]
+
+
+class _Replay:
+    """Applies edits to the slots of a lineage, and remembers what it took out of them."""
+
+    def __init__(self, graph: MessageGraph, lineage: Lineage, versions: list[Version]) -> None:
+        self._graph = graph
+        self._lineage = lineage
+        self._versions = versions
+        self._taken: dict[int, list[Slot]] = {}
+        self._summed: dict[Summary, list[Slot]] = {}
+
+    def take(self, version: Version) -> None:
+        """Bring the slots to where they are after `version`."""
+        edit, slots = version.edit, self._lineage.slots
+        stop = edit.start + edit.removed
+        old = slots[edit.start : stop]
+        self._taken[version.number] = old
+        lost: tuple[Former, ...] = ()
+        if edit.summary is not None and edit.kind == "squish":
+            self._summed[edit.summary] = old
+            new = self._born(version)
+        elif edit.removed == edit.added:
+            new = self._replaced(version, old)
+        else:
+            new, lost = self._new(version)[0], _lost(old, self._formers(version, old))
+        slots[edit.start : stop] = new
+        self._leave(edit.start, lost, new=new)
+
+    def _replaced(self, version: Version, old: Many[Slot]) -> list[Slot]:
+        """Return the slots of messages that took the place of as many others, one by one."""
+        new, are_known = self._new(version)
+        same = self._unchanged(version)
+        slots = []
+        for offset, former in enumerate(self._formers(version, old)):
+            one, before = new[offset], old[offset]
+            was = one.was if are_known else before.was
+            was += () if former is None else (former,)
+            follower = msgspec.structs.replace(one, was=was, gone=before.gone)
+            slots.append(before if offset in same else follower)
+        return slots
+
+    def _new(self, version: Version) -> tuple[list[Slot], bool]:
+        """Return the slots that an edit adds; true if an undo or an expansion brings them back."""
+        edit, found = version.edit, list[Slot]()
+        if edit.kind == "undo":
+            undone = self._versions[self._versions[version.number - 1].content]
+            found = self._taken.get(undone.number, [])
+        elif edit.kind == "expand" and edit.summary is not None:
+            found = self._summed.get(edit.summary, [])
+        if found and len(found) == edit.added:
+            return list(found), True
+        return self._born(version), False
+
+    def _born(self, version: Version) -> list[Slot]:
+        edit, branch, number = version.edit, self._graph.branch_name, version.number
+        marks = expand(edit.now) or bytes(edit.added)
+        summary = edit.summary if edit.kind == "squish" else None
+        return [
+            Slot(Birth(branch, number, index, mark == WRITTEN), summary=summary)
+            for index, mark in enumerate(marks, edit.start)
+        ]
+
+    def _formers(self, version: Version, old: Many[Slot]) -> list[Former | None]:
+        """Return what calls knew of the removed messages; None where they knew nothing."""
+        edit, branch = version.edit, self._graph.branch_name
+        marks = expand(edit.was) or bytes(edit.removed)
+        return [
+            Former(branch, version.number, edit.start + offset, slot.birth) if mark else None
+            for offset, (slot, mark) in enumerate(zip(old, marks, strict=True))
+        ]
+
+    def _unchanged(self, version: Version) -> set[int]:
+        edit = version.edit
+        if edit.added < _FEWEST_WITH_SAME:
+            return set()
+        span = (edit.start, edit.start + edit.added)
+        before = self._graph.at(version.number - 1).sequence.names(*span)
+        after = self._graph.at(version.number).sequence.names(*span)
+        pairs = zip(before, after, strict=True)
+        return {offset for offset, (one, two) in enumerate(pairs) if one.id == two.id}
+
+    def _leave(self, at: int, lost: tuple[Former, ...], *, new: Many[Slot]) -> None:
+        """Keep what is gone in front of what stands in its place now."""
+        if new:
+            # What was gone before the next message is gone before the first new one.
+            lost = self._pick_up(at + len(new)) + lost
+        back = {slot.birth for slot in new}
+        held = {former for slot in new for former in (*slot.gone, *slot.was)}
+        lost = tuple(one for one in lost if one not in held and one.birth not in back)
+        slots = self._lineage.slots
+        if not lost:
+            return
+        if at < len(slots):
+            slots[at] = msgspec.structs.replace(slots[at], gone=(*lost, *slots[at].gone))
+        else:
+            self._lineage.gone += lost
+
+    def _pick_up(self, at: int) -> tuple[Former, ...]:
+        lineage = self._lineage
+        if at >= len(lineage.slots):
+            found, lineage.gone = lineage.gone, ()
+            return found
+        slot = lineage.slots[at]
+        if slot.gone:
+            lineage.slots[at] = msgspec.structs.replace(slot, gone=())
+        return slot.gone
+
+
+def _lost(old: Many[Slot], formers: Many[Former | None]) -> tuple[Former, ...]:
+    found: list[Former] = []
+    for slot, former in zip(old, formers, strict=True):
+        found += [*slot.gone, *slot.was, *([] if former is None else [former])]
+    return tuple(found)

@@ -1,0 +1,123 @@
+"""A drawn conversation as a Mermaid flowchart, for pages that show such.
+
+Messages are hostile input: of every text only letters, digits and spaces are written as they are,
+everything else as a numbered entity, so nothing in a message can end its label or begin markup.
+Mermaid refuses charts that are too large, so older messages are folded into one box.
+"""
+
+from collections.abc import Iterator
+
+from hermes.graph.sketch import Drawing, Line, Sketch, Told, Wrote
+from hermes.graph.wording import shortened
+
+# What Mermaid draws unless a page asks for more.
+MOST_LETTERS = 50_000
+MOST_ARROWS = 500
+_BOXES = (90, 45, 22, 11, 5, 2, 1)
+_LETTERS = 40
+_LETTERS_OF_NAMES = 32
+_BESIDE = 2
+_STYLES = (
+    "classDef answer fill:#dcefe0,stroke:#3c7a4d,color:#17301e",
+    "classDef former fill:#f3f3f3,stroke:#999999,color:#555555,stroke-dasharray:4 3",
+    "classDef folded fill:#fff6dd,stroke:#b38a1d,color:#4a3a0c",
+)
+
+
+def mermaid(drawing: Drawing) -> str:
+    """Return a drawing as the text of a Mermaid flowchart."""
+    charts = (_chart(drawing, boxes) for boxes in _BOXES)
+    lines = next(chart for chart in charts if _fits(chart))
+    return "\n".join(lines) + "\n"
+
+
+def _fits(chart: list[str]) -> bool:
+    arrows = sum(" --> " in line or " .- " in line for line in chart)
+    return arrows <= MOST_ARROWS and sum(map(len, chart)) + len(chart) <= MOST_LETTERS
+
+
+def _chart(drawing: Drawing, boxes: int) -> list[str]:
+    """Return the chart with at most so many branches and messages."""
+    shown = drawing.branches[:boxes]
+    room = max(1, boxes // max(1, len(shown)))
+    chart = ["flowchart TD", *_STYLES]
+    ids: dict[str, dict[int, str]] = {}
+    for number, sketch in enumerate(shown):
+        branch = _Boxes(sketch, f"b{number}", room)
+        above = ids.get(sketch.parent, {})
+        ids[sketch.branch] = above | branch.ids
+        chart += branch.chart(above.get(sketch.begins - 1))
+    left_out = len(drawing.branches) - len(shown)
+    return [*chart, f'more["{left_out} more branches"]:::folded'] if left_out else chart
+
+
+def escaped(text: str) -> str:
+    """Return text for a label in quotes: what is no letter, digit or space becomes an entity.
+
+    What cannot be seen is left out: it could only turn the direction of the text around it.
+    """
+    seen = (letter for letter in " ".join(text.split()) if letter.isprintable())
+    return "".join(
+        letter if letter == " " or letter.isalnum() else f"#{ord(letter)};" for letter in seen
+    )
+
+
+class _Boxes:
+    """The boxes of one branch; `ids` says which box stands for a message."""
+
+    def __init__(self, sketch: Sketch, prefix: str, room: int) -> None:
+        self._sketch = sketch
+        self._prefix = prefix
+        self._shown = sketch.lines[-room:]
+        self._folded = sketch.lines[: len(sketch.lines) - len(self._shown)]
+        self.ids = {line.index: f"{prefix}f" for line in self._folded}
+        self.ids |= {line.index: f"{prefix}m{line.index}" for line in self._shown}
+
+    def chart(self, before: str | None) -> Iterator[str]:
+        """Iterate over the lines of the chart; `before` is the box that the branch begins after."""
+        last = f"{self._prefix}s"
+        yield f'{last}(["{_named(self._sketch.branch)}"])'
+        if before:
+            yield f"{before} --> {last}"
+        if self._folded:
+            yield f'{self._prefix}f["{len(self._folded)} older messages"]:::folded'
+            yield f"{last} --> {self._prefix}f"
+            last = f"{self._prefix}f"
+        for line in self._shown:
+            box = self.ids[line.index]
+            yield f"{box}{_box(line)}"
+            yield f"{last} --> {box}"
+            yield from self._beside(box, line)
+            last = box
+        yield from _formers(last, self._sketch.gone, word="removed")
+
+    def _beside(self, box: str, line: Line) -> Iterator[str]:
+        yield from _formers(box, (*line.was, *line.gone), word="before")
+        for number, child in enumerate(line.children[:_BESIDE]):
+            label = f"chat {shortened(child.graph, width=_LETTERS_OF_NAMES)}"
+            yield f'{box}c{number}[["{escaped(label)}"]]'
+            yield f"{box} --> {box}c{number}"
+
+
+def _box(line: Line) -> str:
+    label = _label(line.role, line.text, line.by)
+    if line.summary:
+        return f'[/"{label}<br/>stands for {line.summary.messages} messages"/]:::folded'
+    return f'["{label}"]:::answer' if line.by else f'["{label}"]'
+
+
+def _formers(box: str, told: tuple[Told, ...], *, word: str) -> Iterator[str]:
+    # The newest ones: what a chart has room for.
+    for number, one in enumerate(told[-_BESIDE:]):
+        name = f"{box}{word[0]}{number}"
+        yield f'{name}["{_label(one.role, one.text, one.by)}"]:::former'
+        yield f"{box} -. {word} .- {name}"
+
+
+def _label(role: str, text: str, by: Wrote | None) -> str:
+    said = escaped(f"{shortened(role, width=12)}: {shortened(text, width=_LETTERS)}")
+    return f"{said}<br/>{_named(by.call)}<br/>{_named(by.model)}" if by else said
+
+
+def _named(name: str) -> str:
+    return escaped(shortened(name, width=_LETTERS_OF_NAMES))

@@ -1,0 +1,249 @@
+"""A conversation taken apart for a drawing: every branch message by message, as plain values.
+
+It finds who wrote a message, what stood in its place when a call knew it, and what hangs on it.
+Pure; how it looks is decided in drawing.py and mermaid.py.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from hermes.errors import HermesError, NotFound, PersonErased
+from hermes.graph.blob import Blob, Message
+from hermes.graph.lineage import Birth, Former, Lineage, Slot, trace
+from hermes.graph.message_graph import MessageGraph
+from hermes.graph.records import Call, Link
+from hermes.graph.sequence import Sequence as Blobs
+from hermes.graph.tool_groups import calls_in
+from hermes.graph.wording import first_line
+
+WIDTH = 72
+_READ_AT_ONCE = 500
+
+
+class Wrote(msgspec.Struct, frozen=True):
+    """The call that wrote a message."""
+
+    call: str
+    model: str
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A message that a call knew and that gave way at `version`, by which edit, whose and why."""
+
+    role: str
+    text: str
+    by: Wrote | None = None
+    version: int
+    edit: str
+    actor: str = ""
+    reason: str = ""
+
+
+class Child(msgspec.Struct, frozen=True):
+    """A chat of a subagent, and the tool call that it answered."""
+
+    tool_call_id: str
+    graph: str
+
+
+class Sum(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a summary stands for: how many messages, and the call that wrote it."""
+
+    messages: int
+    call: str | None = None
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One message; `was` are its earlier versions, `gone` what was taken away before it."""
+
+    index: int
+    role: str
+    text: str
+    by: Wrote | None = None
+    was: tuple[Told, ...] = ()
+    gone: tuple[Told, ...] = ()
+    summary: Sum | None = None
+    children: tuple[Child, ...] = ()
+
+
+class Sketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A branch: `lines` are its messages from `begins` on, before that it reads as `parent`."""
+
+    branch: str
+    version: int
+    messages: int
+    begins: int = 0
+    parent: str = ""
+    lines: tuple[Line, ...] = ()
+    gone: tuple[Told, ...] = ()
+
+
+class Drawing(msgspec.Struct, frozen=True, kw_only=True):
+    """A graph; a branch comes after the one that it begins from."""
+
+    name: str
+    calls: int
+    branches: tuple[Sketch, ...]
+
+
+def draw(branches: Sequence[MessageGraph], *, width: int = WIDTH) -> Drawing:
+    """Return the branches of one graph for a drawing; what cannot be read is named in its place."""
+    ordered = _parents_first(branches)
+    pen = _Pen(ordered, width)
+    sketches = tuple(pen.sketch(graph) for graph in ordered)
+    calls = {call.id for graph in ordered for call in graph.calls()}
+    return Drawing(name=ordered[0].name, calls=len(calls), branches=sketches)
+
+
+def _parents_first(branches: Sequence[MessageGraph]) -> list[MessageGraph]:
+    waiting = {graph.branch_name: graph for graph in branches}
+    ordered: list[MessageGraph] = []
+    while waiting:
+        ready = [name for name, graph in waiting.items() if _parent(graph) not in waiting]
+        # A log that tells of a circle is drawn as it comes.
+        ordered += [waiting.pop(name) for name in ready or list(waiting)]
+    return ordered
+
+
+def _parent(graph: MessageGraph) -> str | None:
+    origin = graph.versions()[0].origin
+    return origin.branch if origin else None
+
+
+class _Pen:
+    """Draws the branches of one graph; later ones begin from those that were drawn before."""
+
+    def __init__(self, branches: Sequence[MessageGraph], width: int) -> None:
+        self._width = width
+        self._graphs = {graph.branch_name: graph for graph in branches}
+        self._lineages: dict[str, Lineage] = {}
+        self._calls: defaultdict[bytes, list[Call]] = defaultdict(list)
+        for call in {call.id: call for graph in branches for call in graph.calls()}.values():
+            if call.response is not None:
+                self._calls[call.response].append(call)
+        self._links: defaultdict[str, list[Link]] = defaultdict(list)
+        for link in branches[0].links():
+            self._links[link.tool_call_id].append(link)
+        self._begun: defaultdict[str, set[int]] = defaultdict(set)
+        for graph in branches:
+            origin = graph.versions()[0].origin
+            if origin:
+                self._begun[origin.branch].add(origin.version)
+
+    def sketch(self, graph: MessageGraph) -> Sketch:
+        """Draw one branch, from where it is not as the one that it began from."""
+        name, sequence = graph.branch_name, graph.sequence
+        lineage = trace(graph, self._lineages, remember=self._begun[name])
+        self._lineages[name] = lineage
+        parent = self._graphs.get(_parent(graph) or "")
+        begins = 0 if parent is None else parent.sequence.common_prefix(sequence)
+        found = _read(sequence, begins, len(sequence))
+        own = zip(lineage.slots[begins:], found, strict=True)
+        return Sketch(
+            branch=name,
+            version=graph.version,
+            messages=len(sequence),
+            begins=begins,
+            parent="" if parent is None else parent.branch_name,
+            lines=tuple(self._line(begins + at, *pair) for at, pair in enumerate(own)),
+            gone=tuple(map(self._former, lineage.gone)),
+        )
+
+    def _line(self, index: int, slot: Slot, found: "_Found") -> Line:
+        by = self._wrote(slot.birth, found.blob)
+        made = slot.summary
+        return Line(
+            index=index,
+            role=found.role,
+            text=found.text(self._width),
+            by=by,
+            was=tuple(map(self._former, slot.was)),
+            gone=tuple(map(self._former, slot.gone)),
+            summary=Sum(made.stop - made.start, made.call) if made else None,
+            children=tuple(self._children(found, by)),
+        )
+
+    def _former(self, former: Former) -> Told:
+        graph = self._graphs[former.branch]
+        edit = graph.versions()[former.version].edit
+        before = graph.at(former.version - 1).sequence
+        (found,) = _read(before, former.index, former.index + 1)
+        return Told(
+            role=found.role,
+            text=found.text(self._width),
+            by=self._wrote(former.birth, found.blob),
+            version=former.version,
+            edit=edit.kind,
+            actor=edit.actor,
+            reason=edit.reason,
+        )
+
+    def _wrote(self, birth: Birth, blob: Blob) -> Wrote | None:
+        if not birth.is_written:
+            return None
+        able = [
+            call
+            for call in self._calls[blob.id]
+            if call.branch == birth.branch and call.version <= birth.version
+        ]
+        # The same words may have been written twice: then their place decides, or what is nearest.
+        placed = [call for call in able if call.shared == birth.index]
+        found = (placed or able or self._calls[blob.id])[-1:]
+        return Wrote(found[0].id, found[0].model) if found else None
+
+    def _children(self, found: "_Found", by: Wrote | None) -> Iterator[Child]:
+        for tool_call_id in calls_in(found.message) if found.message else ():
+            for link in self._links[tool_call_id]:
+                if link.child and (by is None or by.call == link.call):
+                    yield Child(tool_call_id, link.child)
+
+
+class _Found(msgspec.Struct):
+    """A message, or why it cannot be read."""
+
+    blob: Blob
+    message: Message | None = None
+    trouble: str = ""
+
+    @property
+    def role(self) -> str:
+        """The role, as far as it is known."""
+        return str(self.message["role"]) if self.message else "?"
+
+    def text(self, width: int) -> str:
+        """How it begins."""
+        return first_line(self.message, width=width) if self.message else f"({self.trouble})"
+
+
+def _read(sequence: Blobs, start: int, stop: int) -> Iterator[_Found]:
+    blobs = list(sequence.names(start, stop))
+    for at in range(0, len(blobs), _READ_AT_ONCE):
+        some = blobs[at : at + _READ_AT_ONCE]
+        try:
+            sequence.reader.read_blobs(some)
+            yield from map(_found, some)
+        except HermesError:
+            # One by one: the others can still be read.
+            yield from (_alone(blob, sequence) for blob in some)
+
+
+def _alone(blob: Blob, sequence: Blobs) -> _Found:
+    try:
+        sequence.reader.read_blobs((blob,))
+    except PersonErased:
+        return _Found(blob, trouble="erased")
+    except NotFound:
+        return _Found(blob, trouble="missing")
+    except HermesError:
+        return _Found(blob, trouble="damaged")
+    return _found(blob)
+
+
+def _found(blob: Blob) -> _Found:
+    try:
+        message = blob.message()
+        return _Found(blob, message) if "role" in message else _Found(blob, trouble="damaged")
+    except (msgspec.DecodeError, TypeError):
+        return _Found(blob, trouble="damaged")

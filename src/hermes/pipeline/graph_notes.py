@@ -1,0 +1,63 @@
+"""What the message graph is told of a turn beside its messages: the calls it made, the tools it ran.
+
+Made when a call or a tool ends, and made again from the steps when a turn is resumed; it must come
+out the same.
+"""
+
+import msgspec
+
+from hermes.graph.records import Link
+from hermes.message.chat import ChatMessage
+from hermes.message.parts import TextPart
+from hermes.message.session_key import graph_name
+from hermes.pipeline.turn import Turn
+from hermes.ports.records import NewCall, Step, StepFacts
+
+# A step of an older Hermes: nobody knows any more how its answer came about.
+_UNKNOWN = StepFacts(is_verbatim=False)
+
+
+def note_call(turn: Turn, step: Step) -> Turn:
+    """Return the turn with the model call of `step`, whose answer it has not taken up yet."""
+    facts = step.facts or _UNKNOWN
+    call = NewCall(
+        id=f"{turn.id}.{step.ordinal}",
+        model=facts.model or step.name,
+        seen=len(turn.exchanged) + (turn.user is not None),
+        lead=_lead(turn, facts),
+        start=None if turn.start is None else turn.start + facts.left_out,
+        at=step.at,
+        tools=turn.tools if facts.had_tools else (),
+        sampling=facts.sampling,
+        usage=step.usage,
+        sampled=facts.is_verbatim and facts.cached_from is None,
+        cached_from=facts.cached_from,
+    )
+    return msgspec.structs.replace(turn, calls=(*turn.calls, call))
+
+
+def _lead(turn: Turn, facts: StepFacts) -> tuple[ChatMessage, ...]:
+    system = tuple(ChatMessage("system", (TextPart(block),)) for block in turn.system if block)
+    if turn.start is not None:
+        return system
+    return (*system, *turn.history[facts.left_out :])
+
+
+def note_tool(turn: Turn, tool_call_id: str, step: Step) -> Turn:
+    """Return the turn with what is known about a tool's result, and the chats of its subagents."""
+    if not turn.calls:
+        return turn
+    facts = step.facts or StepFacts()
+    told = {"tool": step.name, "state": step.state, "ms": round(facts.ms, 1)}
+    children: list[str | None] = [graph_name(lane, 0) for lane in facts.children]
+    links = tuple(
+        Link(
+            graph=graph_name(turn.lane, turn.epoch),
+            call=turn.calls[-1].id,
+            tool_call_id=tool_call_id,
+            child=child,
+            metadata=told,
+        )
+        for child in children or [None]
+    )
+    return msgspec.structs.replace(turn, links=(*turn.links, *links))

@@ -1,0 +1,92 @@
+"""The conversations of a database that is older than the message graph, moved onto it.
+
+Runs once, inside the transaction of the migration: whatever interrupts it, the old transcript is
+still there. Nobody recorded the calls of those times, so none of their answers counts as sampled.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from itertools import groupby
+
+import msgspec
+import structlog
+
+from hermes.errors import StoreError
+from hermes.graph.blob import Blob
+from hermes.graph.growth import grow, no_tip
+from hermes.graph.hashing import KEYED_SIZE
+from hermes.graph.reader import Reader
+from hermes.message.chat import ChatMessage
+from hermes.message.session_key import graph_name
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.graph_storage import SqliteGraphStorage
+from hermes.store.sqlite.queries import load
+from hermes.store.sqlite.seal import Sealer
+
+_SQL = load("adoption")
+_PEOPLE = load("people")
+_TOLD_EVERY = 1_000
+_decode = msgspec.json.Decoder(ChatMessage).decode
+_encode = msgspec.json.Encoder().encode
+_log = structlog.get_logger(__name__)
+
+
+def steps_beside(sealer: Sealer) -> dict[str, Callable[[Database], None]]:
+    """Return what the migrations need beside their SQL, by the name of the migration."""
+    return {"0003_graph.sql": lambda db: _adopt_all(db, sealer)}
+
+
+def _adopt_all(db: Database, sealer: Sealer) -> None:
+    sealer.load_digest_key(db)
+    sessions = db.rows(_SQL["sessions"])
+    for done, (lane, epoch) in enumerate(sessions, start=1):
+        _adopt(db, sealer, lane=lane, epoch=epoch)
+        if done % _TOLD_EVERY == 0:
+            _log.info("moving_transcripts", done=done, of=len(sessions))
+    db.execute(_SQL["drop_transcript"])
+    if sessions:
+        _log.info("moved_transcripts", conversations=len(sessions))
+
+
+def _adopt(db: Database, sealer: Sealer, *, lane: str, epoch: int) -> None:
+    hasher, name = sealer.hasher(), graph_name(lane, epoch)
+    storage = SqliteGraphStorage(db, name, sealer=sealer)
+    graph = storage.ensure()
+    tip = no_tip(name, "main", Reader(storage, hasher))
+    rows = db.rows(_SQL["entries"], (lane, epoch))
+    for (message_id, person_id, at), entries in groupby(rows, key=lambda row: row[:3]):
+        blobs = list(_name_bodies(db, sealer, entries, graph=graph))
+        growth = grow(tip, blobs, sights=(), actor=person_id, reason=message_id, at=at)
+        storage.put(growth.batch)
+        tip = growth.kept()
+
+
+def _name_bodies(
+    db: Database, sealer: Sealer, rows: Iterable[tuple[object, ...]], *, graph: int
+) -> Iterable[Blob]:
+    hasher = sealer.hasher()
+    for row in rows:
+        body, owner, sealed = row[3:6]
+        assert isinstance(owner, str)
+        assert isinstance(sealed, bytes)
+        content = _open(db, sealer, owner, sealed=sealed)
+        if content is None:
+            # It keeps its place, under a name of its own.
+            name = os.urandom(KEYED_SIZE)
+        else:
+            # Answers had a field too many; steps and deliveries go on using the same body.
+            data = _encode(_decode(content))
+            name = hasher.blob(data)
+            if data != content:
+                db.execute(_SQL["reseal"], (body, sealer.seal(db, owner, data)))
+        db.execute(_PEOPLE["name_body"], (body, graph, name))
+        yield Blob(name, None, True)
+
+
+def _open(db: Database, sealer: Sealer, owner: str, *, sealed: bytes) -> bytes | None:
+    """Return what was said; None if its person was erased or it was damaged on disk."""
+    try:
+        return sealer.open(db, owner, sealed)
+    except StoreError as error:
+        _log.error("message_does_not_open", problem=str(error))
+        return None

@@ -1,0 +1,271 @@
+"""One message graph in the database, over one connection; the caller holds the transaction.
+
+Names are keyed hashes, messages and tokens are sealed for a person. Chunks, moves and calls hold
+names and numbers only, so that an erased person's graph can still be checked.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from hermes.errors import BadRequest, PersonErased
+from hermes.graph.records import Call, Edit, Link, Move, Origin, Ref
+from hermes.graph.storage import Batch, check_moves
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.queries import load
+from hermes.store.sqlite.seal import Sealer
+
+_SQL = load("graph")
+_encode = msgspec.msgpack.Encoder().encode
+_encode_json = msgspec.json.Encoder().encode
+_AT_ONCE = 1_000
+
+
+class _Line(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True):
+    """A move without what its row says already."""
+
+    before: bytes | None
+    after: bytes
+    length: int
+    content: int
+    edit: Edit
+    origin: Origin | None = None
+    at: float | None = None
+
+
+class _Tokens(msgspec.Struct, frozen=True, array_like=True):
+    """What a model wrote, as numbers."""
+
+    token_ids: tuple[int, ...] | None
+    logprobs: tuple[float, ...] | None
+
+
+_decode_line = msgspec.msgpack.Decoder(_Line).decode
+_decode_call = msgspec.msgpack.Decoder(Call).decode
+_decode_link = msgspec.msgpack.Decoder(Link).decode
+_decode_tokens = msgspec.msgpack.Decoder(_Tokens).decode
+
+
+class SqliteGraphStorage:
+    """Fits `graph.storage.GraphStorage` for the one graph `name`; new blobs are `person_id`'s."""
+
+    def __init__(
+        self,
+        db: Database,
+        name: str,
+        *,
+        sealer: Sealer,
+        person_id: str = "",
+        number: int | None = None,
+    ) -> None:
+        self._connection = db
+        self._name = name
+        self._sealer = sealer
+        self._person_id = person_id
+        self._known = number
+
+    @property
+    def number(self) -> int | None:
+        """The number under which the database keeps this graph; None if it does not."""
+        if self._known is None:
+            row = self._connection.row(_SQL["number"], (self._name,))
+            self._known = None if row is None else int(row[0])
+        return self._known
+
+    def ensure(self) -> int:
+        """Return the number of this graph, made if it is new."""
+        if self.number is None:
+            self._connection.execute(_SQL["add_graph"], (self._name,))
+            self._known = self._connection.last_insert_rowid()
+        assert self._known is not None
+        return self._known
+
+    def get_blobs(self, ids: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        """Return the bytes of those blobs that are kept; raise PersonErased for erased ones."""
+        found, erased = self.open_blobs(ids)
+        if erased:
+            name, person_id = next(iter(erased.items()))
+            raise PersonErased(f"blob {name.hex()} was person {person_id}'s, who was erased")
+        missing = [name for name in ids if name not in found]
+        if missing:
+            # Tools belong to no graph.
+            found |= {row[0]: bytes(row[2]) for row in self._rows("blobs", 0, missing)}
+        return found
+
+    def open_blobs(self, ids: Sequence[bytes]) -> tuple[dict[bytes, bytes], dict[bytes, str]]:
+        """Return the messages that open, and whose those were that were erased."""
+        found: dict[bytes, bytes] = {}
+        erased: dict[bytes, str] = {}
+        for name, person_id, sealed in self._rows("blobs", self.number, ids):
+            data = self._sealer.open(self._connection, person_id, sealed)
+            if data is None:
+                erased[name] = person_id
+            else:
+                found[name] = data
+        # What another person said too is still there.
+        return found, {name: whose for name, whose in erased.items() if name not in found}
+
+    def get_chunks(self, ids: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        """Return the bytes of those chunks that are kept."""
+        return dict(self._rows("chunks", self.number, ids))
+
+    # Any: rows of SQLite's values; the query decides the columns.
+    def _rows(
+        self, query: str, graph: int | None, names: Sequence[bytes]
+    ) -> Iterator[tuple[Any, ...]]:
+        for start in range(0, len(names), _AT_ONCE):
+            listed = _encode_json([name.hex() for name in names[start : start + _AT_ONCE]])
+            yield from self._connection.rows(_SQL[query], (graph, listed.decode()))
+
+    def write(self, batch: Batch) -> None:
+        """Keep all of `batch`, or raise Conflict if its branch is not where its moves begin."""
+        with self._connection:
+            self.put(batch)
+
+    def put(self, batch: Batch) -> None:
+        """Write a batch inside a unit, which takes all of it back if this raises."""
+        self._check_names(batch)
+        graph = self.ensure()
+        first = self._move(graph, batch)
+        for name, data in batch.blobs.items():
+            self._sealer.put_blob(self._connection, self._person_id, data, graph=graph, name=name)
+        for name, data in batch.chunks.items():
+            self._connection.execute(_SQL["add_chunk"], (graph, name, data))
+        for number, call in enumerate(batch.calls, start=first):
+            self._add_call(graph, number, call)
+        for link in batch.links:
+            kept = msgspec.structs.replace(link, graph="")
+            self._connection.execute(_SQL["add_link"], (graph, _encode(kept)))
+
+    def branches(self, graph: str) -> Mapping[str, Ref]:
+        """Return where each branch of a graph stands."""
+        if graph != self._name:
+            return {}
+        rows = self._connection.rows(_SQL["refs"], (self.number,))
+        return {row[0]: Ref(*row[1:4]) for row in rows}
+
+    def ref(self, branch: str) -> Ref | None:
+        """Return where one branch stands."""
+        row = (
+            None
+            if self.number is None
+            else self._connection.row(_SQL["ref"], (self.number, branch))
+        )
+        return None if row is None else Ref(*row)
+
+    def moves(self, graph: str, branch: str) -> Sequence[Move]:
+        """Return the log of a branch, oldest first."""
+        if graph != self._name:
+            return ()
+        rows = self._connection.rows(_SQL["moves"], (self.number, branch))
+        return tuple(self._read_move(branch, row) for row in rows)
+
+    def last_moves(self, branch: str, limit: int) -> Sequence[Move]:
+        """Return the newest lines of a branch's log, newest first."""
+        rows = self._connection.rows(_SQL["last_moves"], (self.number, branch, limit))
+        return tuple(self._read_move(branch, row) for row in rows)
+
+    def calls(self, graph: str) -> Sequence[Call]:
+        """Return the calls of all branches of a graph, oldest first."""
+        if graph != self._name:
+            return ()
+        rows = self._connection.rows(_SQL["calls"], (self.number,))
+        # Calls of one branch are in order; a stable sort keeps those of the same instant so.
+        return sorted(map(self._read_call, rows), key=lambda call: call.at or 0.0)
+
+    def links(self, graph: str) -> Sequence[Link]:
+        """Return the links from a graph to others."""
+        if graph != self._name:
+            return ()
+        rows = self._connection.rows(_SQL["links"], (self.number,))
+        return tuple(msgspec.structs.replace(_decode_link(row[0]), graph=graph) for row in rows)
+
+    def _check_names(self, batch: Batch) -> None:
+        rows: tuple[Move | Call | Link, ...] = (*batch.moves, *batch.calls, *batch.links)
+        for row in rows:
+            if row.graph != self._name:
+                raise BadRequest(
+                    f"this storage keeps the graph {self._name!r}, and the batch has a row of "
+                    f"{row.graph!r}; open a storage for that one"
+                )
+
+    def _move(self, graph: int, batch: Batch) -> int:
+        """Move the ref and write its log; returns the number of the batch's first call."""
+        if not batch.moves:
+            return self._count_calls(graph, batch)
+        first, last = batch.moves[0], batch.moves[-1]
+        to = (graph, last.branch, last.after, last.length, last.number, len(batch.calls))
+        if first.before is None:
+            row = self._connection.row(_SQL["start_ref"], to)
+        else:
+            row = self._connection.row(_SQL["move_ref"], (*to, first.number - 1, first.before))
+        if row is None or len(batch.moves) > 1:
+            check_moves(batch.moves, lambda _, branch: self._before(branch, row, first))
+        for move in batch.moves:
+            line = _Line(
+                move.before, move.after, move.length, move.content, move.edit, move.origin, move.at
+            )
+            bindings = (graph, move.branch, move.number, _encode(line))
+            self._connection.execute(_SQL["add_move"], bindings)
+        assert row is not None
+        return int(row[0]) - len(batch.calls)
+
+    # Any: a row of SQLite's values, or None where the ref did not move.
+    def _before(self, branch: str, row: tuple[Any, ...] | None, first: Move) -> Ref | None:
+        """Return where a branch stood before the batch: the ref may have been moved already."""
+        if row is None:
+            return self.ref(branch)
+        return None if first.before is None else Ref(first.before, 0, first.number - 1)
+
+    def _count_calls(self, graph: int, batch: Batch) -> int:
+        if not batch.calls:
+            return 0
+        row = self._connection.row(
+            _SQL["count_calls"], (graph, batch.calls[0].branch, len(batch.calls))
+        )
+        if row is None:
+            raise BadRequest(
+                f"graph {self._name!r} has no branch {batch.calls[0].branch!r} to keep a call of; "
+                "save the branch first"
+            )
+        return int(row[0]) - len(batch.calls)
+
+    def _add_call(self, graph: int, number: int, call: Call) -> None:
+        tokens = None
+        if call.token_ids is not None or call.logprobs is not None:
+            secret = _encode(_Tokens(call.token_ids, call.logprobs))
+            tokens = self._sealer.seal(self._connection, self._person_id, secret)
+        kept = msgspec.structs.replace(
+            call, id="", graph="", branch="", token_ids=None, logprobs=None
+        )
+        self._connection.execute(
+            _SQL["add_call"],
+            (graph, call.branch, number, call.id, _encode(kept), self._person_id, tokens),
+        )
+
+    def _read_move(self, branch: str, row: tuple[Any, ...]) -> Move:  # Any: as above
+        line = _decode_line(row[1])
+        return Move(
+            graph=self._name,
+            branch=branch,
+            number=row[0],
+            before=line.before,
+            after=line.after,
+            length=line.length,
+            content=line.content,
+            edit=line.edit,
+            origin=line.origin,
+            at=line.at,
+        )
+
+    def _read_call(self, row: tuple[Any, ...]) -> Call:  # Any: as above
+        branch, call_id, data, person_id, tokens = row
+        call = msgspec.structs.replace(
+            _decode_call(data), id=call_id, graph=self._name, branch=branch
+        )
+        secret = None if tokens is None else self._sealer.open(self._connection, person_id, tokens)
+        if secret is None:
+            return call
+        known = _decode_tokens(secret)
+        return msgspec.structs.replace(call, token_ids=known.token_ids, logprobs=known.logprobs)

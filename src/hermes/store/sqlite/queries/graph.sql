@@ -1,0 +1,95 @@
+-- name: number
+-- The number of a graph.
+SELECT id FROM graphs WHERE name = ?1;
+
+-- name: add_graph
+-- A new graph.
+INSERT INTO graphs (name) VALUES (?1);
+
+-- name: graphs
+-- Every graph, the newest first.
+SELECT id, name FROM graphs ORDER BY id DESC;
+
+-- name: refs
+-- Where the branches of a graph stand.
+SELECT branch, root, length, version, calls FROM refs WHERE graph = ?1;
+
+-- name: ref
+-- Where one branch stands.
+SELECT root, length, version FROM refs WHERE graph = ?1 AND branch = ?2;
+
+-- name: start_ref
+-- A new branch, unless somebody else made it.
+INSERT INTO refs (graph, branch, root, length, version, calls) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+ON CONFLICT DO NOTHING RETURNING calls;
+
+-- name: move_ref
+-- A branch moves on, if it stands where the move begins.
+UPDATE refs SET root = ?3, length = ?4, version = ?5, calls = calls + ?6
+WHERE graph = ?1 AND branch = ?2 AND version = ?7 AND root = ?8
+RETURNING calls;
+
+-- name: count_calls
+-- Calls of a branch that does not move.
+UPDATE refs SET calls = calls + ?3 WHERE graph = ?1 AND branch = ?2 RETURNING calls;
+
+-- name: add_move
+-- One line of a branch's log.
+INSERT INTO moves (graph, branch, number, data) VALUES (?1, ?2, ?3, ?4);
+
+-- name: moves
+-- The log of a branch, oldest first.
+SELECT number, data FROM moves WHERE graph = ?1 AND branch = ?2 ORDER BY number;
+
+-- name: last_moves
+-- The newest lines of a branch's log, newest first.
+SELECT number, data FROM moves WHERE graph = ?1 AND branch = ?2 ORDER BY number DESC LIMIT ?3;
+
+-- name: add_chunk
+-- One node of a tree.
+INSERT INTO chunks (graph, name, data) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING;
+
+-- name: chunks
+-- Nodes of trees, by their names as a JSON list of hex.
+SELECT name, data FROM json_each(?2) CROSS JOIN chunks ON graph = ?1 AND name = unhex(value);
+
+-- name: blobs
+-- Messages of a graph, by their names as a JSON list of hex; as many rows as people said them.
+SELECT name, person_id, sealed FROM json_each(?2)
+CROSS JOIN blobs ON graph = ?1 AND name = unhex(value) AND name IS NOT NULL;
+
+-- name: add_tools
+-- Tools that calls were given; they are nobody's and not sealed.
+INSERT INTO blobs (person_id, sealed, graph, name) VALUES ('', ?2, 0, ?1)
+ON CONFLICT DO NOTHING;
+
+-- name: add_call
+-- One model call.
+INSERT INTO calls (graph, branch, number, id, data, person_id, tokens)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
+
+-- name: calls
+-- The calls of a graph, as they were made on each branch.
+SELECT branch, id, data, person_id, tokens FROM calls WHERE graph = ?1 ORDER BY branch, number;
+
+-- name: graph_of_call
+-- The graph that a call belongs to.
+SELECT graphs.name FROM calls JOIN graphs ON graphs.id = calls.graph WHERE calls.id = ?1 LIMIT 1;
+
+-- name: add_link
+-- Which graph answered a tool call.
+INSERT INTO links (graph, number, data)
+SELECT ?1, coalesce((SELECT max(number) FROM links WHERE graph = ?1), -1) + 1, ?2;
+
+-- name: links
+-- The links of a graph.
+SELECT data FROM links WHERE graph = ?1 ORDER BY number;
+
+-- name: people
+-- Whose messages a graph holds, and whether they may be trained on.
+SELECT person_id, coalesce((SELECT may_train FROM people WHERE people.id = person_id), 0)
+FROM blobs WHERE graph = ?1 AND name IS NOT NULL GROUP BY person_id;
+
+-- name: lane
+-- The epoch that a session is in, and when it was last used.
+SELECT epoch, used_at FROM lanes WHERE key = ?1;

@@ -1,0 +1,54 @@
+"""The command line over the twin of a shelf, for tests: run it with the arguments of `hermes`.
+
+Everything is real but where the graphs are. The first argument may be `damaged`: then a message of
+bob is lost, and one of ann's old ones is erased.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import ModuleType
+
+from hermes.cli.commands import run
+from hermes.cli.failure import run_guarded
+from hermes.errors import PersonErased
+from hermes.graph import MemoryStorage
+from tests.unit.control.memory_shelf import MemoryShelf, a_shelf
+
+
+class Spoiled(MemoryStorage):
+    def __init__(self, kept: MemoryStorage, *, erased: bool) -> None:
+        self.__dict__.update(kept.__dict__)
+        self._erased = erased
+
+    def get_blobs(self, ids: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        if self._erased:
+            raise PersonErased("The data key of this person was destroyed.")
+        return {name: data for name, data in super().get_blobs(ids).items() if b"2+2" not in data}
+
+
+def the_shelf(*, is_damaged: bool) -> MemoryShelf:
+    shelf = a_shelf()
+    if is_damaged:
+        for name, erased in (("bob#0", False), ("ann#0", True)):
+            full = f"agent:main:rest:dm:{name}"
+            shelf.storages[full] = Spoiled(shelf.storages[full], erased=erased)
+    return shelf
+
+
+def main(arguments: list[str]) -> int:
+    is_damaged = arguments[:1] == ["damaged"]
+
+    @contextmanager
+    def open_shelf(_loaded: object) -> Iterator[MemoryShelf]:
+        yield the_shelf(is_damaged=is_damaged)
+
+    # The command line loads this module by its name, when it needs the files.
+    offline = ModuleType("hermes.cli.offline")
+    offline.open_shelf = open_shelf  # type: ignore[attr-defined]
+    sys.modules["hermes.cli.offline"] = offline
+    return run_guarded(lambda: run(arguments[is_damaged:]), {})
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
