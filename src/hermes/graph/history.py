@@ -134,7 +134,8 @@ class History:
         for call, context in self.new_calls:
             if call.context == root:
                 return context
-        for version in self.versions:
+        # What was saved is in the storage; looking through a long past for each call would not end.
+        for version in self.versions[self.saved :]:
             if version.root == root:
                 return version.sequence(self.family.reader)
         return Sequence.read(root, self.family.reader)

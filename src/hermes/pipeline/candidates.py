@@ -7,6 +7,8 @@ from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Prepared, Turn
 from hermes.routing.plan import Ask
 
+_encode = msgspec.json.Encoder().encode
+
 
 async def choose_model(turn: Turn, ctx: TurnContext) -> Turn:
     """Give the turn its plan; raises `ProviderUnavailable` when nothing can answer."""
@@ -55,4 +57,6 @@ def freeze(turn: Turn, ctx: TurnContext) -> Prepared | None:
         person=turn.person,
         hold=turn.hold,
         soul_ms=turn.soul_ms,
+        shown=len(turn.history),
+        tools_digest=ctx.services.store.digest(_encode(turn.tools)),
     )

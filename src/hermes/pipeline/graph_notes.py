@@ -20,13 +20,18 @@ _UNKNOWN = StepFacts(is_verbatim=False)
 def note_call(turn: Turn, step: Step) -> Turn:
     """Return the turn with the model call of `step`, whose answer it has not taken up yet."""
     facts = step.facts or _UNKNOWN
+    system = tuple(ChatMessage("system", (TextPart(block),)) for block in turn.system if block)
+    before = () if turn.start is not None else turn.history[facts.left_out :]
+    own = max(0, len(before) - len(turn.event.history))
     call = NewCall(
         id=f"{turn.id}.{step.ordinal}",
         model=facts.model or step.name,
         seen=len(turn.exchanged) + (turn.user is not None),
-        lead=_lead(turn, facts),
+        lead=(*system, *before),
+        known=(len(system), len(system) + own),
         start=None if turn.start is None else turn.start + facts.left_out,
-        at=step.at,
+        skipped=max(0, facts.left_out - len(turn.history)),
+        at=step.ended_at or step.at,
         tools=turn.tools if facts.had_tools else (),
         sampling=facts.sampling,
         usage=step.usage,
@@ -34,13 +39,6 @@ def note_call(turn: Turn, step: Step) -> Turn:
         cached_from=facts.cached_from,
     )
     return msgspec.structs.replace(turn, calls=(*turn.calls, call))
-
-
-def _lead(turn: Turn, facts: StepFacts) -> tuple[ChatMessage, ...]:
-    system = tuple(ChatMessage("system", (TextPart(block),)) for block in turn.system if block)
-    if turn.start is not None:
-        return system
-    return (*system, *turn.history[facts.left_out :])
 
 
 def note_tool(turn: Turn, tool_call_id: str, step: Step) -> Turn:

@@ -9,7 +9,7 @@ from hermes.pipeline.exchange import pending_call
 from hermes.pipeline.graph_notes import note_call, note_tool
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Prepared, Turn, estimate
-from hermes.ports.records import Step, ToolUse
+from hermes.ports.records import Step, StepFacts, ToolUse
 from hermes.ports.spend import Spent
 from hermes.tools.executor import outcome_unknown
 from hermes.tools.gate import gate_tools
@@ -24,9 +24,12 @@ def restore(turn: Turn, steps: tuple[Step, ...], ctx: TurnContext) -> Turn | Non
     first = next((step for step in steps if step.kind == "prepared"), None)
     if first is None or first.body is None:
         return None
-    turn = _thaw(turn, _decode_prepared(first.body), ctx)
+    frozen = _decode_prepared(first.body)
+    turn = _thaw(turn, frozen, ctx)
+    is_erased = any(step.kind == "steer" and step.body is None for step in steps)
+    is_same = not is_erased and _is_as_it_was(turn, frozen, ctx)
     for step in steps:
-        turn = _replay(turn, step, ctx)
+        turn = _replay(turn, step if is_same else _doubted(step), ctx)
     ctx.journal.note("resumed", steps=len(steps))
     return turn
 
@@ -48,6 +51,20 @@ def _thaw(turn: Turn, frozen: Prepared, ctx: TurnContext) -> Turn:
         tools=gate_tools(services.tools, frozen.tools),
         plan=frozen.plan,
         soul_ms=frozen.soul_ms,
+    )
+
+
+def _is_as_it_was(turn: Turn, frozen: Prepared, ctx: TurnContext) -> bool:
+    """Tell whether the calls before the crash were shown what the turn has now."""
+    digest = ctx.services.store.digest(_encode(turn.tools))
+    return frozen.shown == len(turn.history) and frozen.tools_digest == digest
+
+
+def _doubted(step: Step) -> Step:
+    """Return a step whose call saw other tools, or words of somebody who was erased since."""
+    facts = step.facts or StepFacts()
+    return msgspec.structs.replace(
+        step, facts=msgspec.structs.replace(facts, is_verbatim=False)
     )
 
 

@@ -91,3 +91,6 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     person: Person | None
     hold: Hold | None
     soul_ms: float = 0.0
+    # What the calls of this turn were shown; None in the steps of an older Hermes.
+    shown: int | None = None
+    tools_digest: bytes | None = None

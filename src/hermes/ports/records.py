@@ -293,7 +293,9 @@ class NewCall(msgspec.Struct, frozen=True, kw_only=True):
     """One model call of a turn: it saw `lead`, the session from `start`, and `seen` new entries.
 
     The entry after those is what it wrote. A `start` of None means that `lead` holds all that was
-    said before the turn. Only what a model wrote just now, whole and word for word, is `sampled`.
+    said before the turn, of which the session has the messages `known` already and which must not
+    be kept a second time: they are other people's, too; `skipped` of the turn's own were not shown.
+    Only what a model wrote just now, whole and word for word, is `sampled`.
     """
 
     id: str
@@ -302,6 +304,8 @@ class NewCall(msgspec.Struct, frozen=True, kw_only=True):
     lead: tuple[ChatMessage, ...]
     start: int | None
     at: float
+    known: tuple[int, int] = (0, 0)
+    skipped: int = 0
     tools: tuple[ToolSpec, ...] = ()
     sampling: dict[str, Any] = {}  # Any: JSON, as the request has it
     metadata: dict[str, Any] = {}  # Any: as above

@@ -4,16 +4,27 @@ import msgspec
 import structlog
 
 from hermes.errors import GuardFailed, StorageFull, StoreError, StoreRejected
+from hermes.graph.records import Link
 from hermes.message.chat import ChatMessage
 from hermes.message.outcome import DeliveryState, Outcome
 from hermes.message.parts import Part, TextPart
 from hermes.message.reply import Reply
 from hermes.people.credits import charge_for
-from hermes.pipeline.exchange import pending_calls
+from hermes.pipeline.exchange import pending_call, pending_calls
+from hermes.pipeline.graph_notes import note_tool
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.targets import reply_id, target_of
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import Commit, Entry, Interaction, Lease, NewDelivery, Result
+from hermes.ports.records import (
+    Commit,
+    Entry,
+    Interaction,
+    Lease,
+    NewDelivery,
+    Result,
+    Step,
+    StepFacts,
+)
 from hermes.ports.upward import Progress
 from hermes.tools.executor import denied
 
@@ -87,7 +98,7 @@ def build_commit(turn: Turn, reply: Reply, ctx: TurnContext) -> Commit:
         ended=ctx.journal.take_ended(),
         entries=entries,
         calls=turn.calls if entries else (),
-        links=turn.links if entries else (),
+        links=_links(turn, ctx) if entries else (),
         reply=ChatMessage("assistant", reply.parts),
         reply_entry=reply_entry,
         charge=charge_for(turn.hold, delivered=_earned(turn, reply)),
@@ -97,6 +108,16 @@ def build_commit(turn: Turn, reply: Reply, ctx: TurnContext) -> Commit:
         merged=turn.merged,
         events=ctx.journal.take_events(),
     )
+
+
+def _links(turn: Turn, ctx: TurnContext) -> tuple[Link, ...]:
+    """Return the turn's links, and those to subagents whose tool was stopped with the turn."""
+    children, call = ctx.journal.take_children(), pending_call(turn)
+    if not children or call is None:
+        return turn.links
+    facts = StepFacts(children=children)
+    stopped = Step(ordinal=-1, kind="tool", state="failed", name=call.name, facts=facts)
+    return note_tool(turn, call.id, stopped).links
 
 
 def _entries(turn: Turn, reply: Reply) -> tuple[tuple[Entry, ...], int | None]:

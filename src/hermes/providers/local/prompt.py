@@ -19,6 +19,7 @@ class Line(msgspec.Struct, frozen=True):
 
     role: str
     content: str
+    is_verbatim: bool = True
 
     @property
     def size(self) -> int:
@@ -36,7 +37,11 @@ class Fitted(msgspec.Struct, frozen=True):
 
 def lines_of(request: ModelRequest, *, told: str | None = None) -> tuple[Line, ...]:
     """Return the stacked system blocks, what is `told` besides, and the turns as text."""
-    system = [Line("system", _plain(block)) for block in (*request.system, told) if block]
+    system = [
+        Line("system", _plain(block), _plain(block) == block)
+        for block in (*request.system, told)
+        if block
+    ]
     return (*system, *(_line(message) for message in request.messages))
 
 
@@ -108,7 +113,10 @@ def _fit_system(system: list[Line], budget: int) -> tuple[list[Line], bool]:
 
 def _line(message: ChatMessage) -> Line:
     role = "user" if message.role == "tool" else message.role
-    return Line(role, "\n".join(filter(None, (_text(part) for part in message.parts))))
+    is_verbatim = all(
+        isinstance(part, TextPart) and _plain(part.text) == part.text for part in message.parts
+    )
+    return Line(role, "\n".join(filter(None, (_text(part) for part in message.parts))), is_verbatim)
 
 
 def _text(part: Part) -> str:

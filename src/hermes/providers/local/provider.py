@@ -334,6 +334,7 @@ def _told(event: ModelEvent, fitted: Fitted, constraint: Constraint | None) -> M
     if not isinstance(event, CallEnd):
         return event
     is_verbatim = constraint is None and not fitted.cut
+    is_verbatim = is_verbatim and all(line.is_verbatim for line in fitted.lines)
     return msgspec.structs.replace(event, left_out=fitted.dropped, is_verbatim=is_verbatim)
 
 

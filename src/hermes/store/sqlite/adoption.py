@@ -39,6 +39,7 @@ def steps_beside(sealer: Sealer) -> dict[str, Callable[[Database], None]]:
 def _adopt_all(db: Database, sealer: Sealer) -> None:
     sealer.load_digest_key(db)
     sessions = db.rows(_SQL["sessions"])
+    _reseal_open_answers(db, sealer)
     for done, (lane, epoch) in enumerate(sessions, start=1):
         _adopt(db, sealer, lane=lane, epoch=epoch)
         if done % _TOLD_EVERY == 0:
@@ -46,6 +47,14 @@ def _adopt_all(db: Database, sealer: Sealer) -> None:
     db.execute(_SQL["drop_transcript"])
     if sessions:
         _log.info("moved_transcripts", conversations=len(sessions))
+
+
+def _reseal_open_answers(db: Database, sealer: Sealer) -> None:
+    """Bring the answers of turns that go on after the migration into the form that is named."""
+    for body, owner, sealed in db.rows(_SQL["open_answers"]):
+        content = _open(db, sealer, owner, sealed=sealed)
+        if content is not None:
+            db.execute(_SQL["reseal"], (body, sealer.seal(db, owner, _encode(_decode(content)))))
 
 
 def _adopt(db: Database, sealer: Sealer, *, lane: str, epoch: int) -> None:
@@ -80,6 +89,9 @@ def _name_bodies(
             if data != content:
                 db.execute(_SQL["reseal"], (body, sealer.seal(db, owner, data)))
         db.execute(_PEOPLE["name_body"], (body, graph, name))
+        if not db.changes():
+            # The same words again: nobody will purge them if their message is forgotten already.
+            db.execute(_SQL["drop_forgotten"], (body, row[0]))
         yield Blob(name, None, True)
 
 

@@ -99,6 +99,9 @@ def migrate(db: Database, after: Mapping[str, Callable[[Database], None]]) -> No
             f"the database has schema version {version}, this Hermes knows {len(names)}; "
             "run the newer Hermes that wrote it, or restore a backup"
         )
+    if version < len(names):
+        # What a large table needs to be dropped must not have to fit into memory.
+        db.pragma("temp_store", "file")
     for number, name in enumerate(names, start=1):
         if number <= version:
             continue
@@ -108,6 +111,7 @@ def migrate(db: Database, after: Mapping[str, Callable[[Database], None]]) -> No
             if name in after:
                 after[name](db)
             db.execute(f"PRAGMA user_version = {number}")
+    db.pragma("temp_store", "memory")
 
 
 def translate(error: apsw.Error, doing: str) -> HermesError:

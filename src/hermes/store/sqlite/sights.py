@@ -60,8 +60,11 @@ def _sight(call: NewCall, blobs: Sequence[Blob], *, first: int, names: Names) ->
         metadata["cached_from"] = call.cached_from
     return Sight(
         id=call.id,
-        lead=tuple(names.new(message) for message in call.lead),
-        start=first if call.start is None else call.start,
+        lead=tuple(
+            names.kept(message) if at in range(*call.known) else names.new(message)
+            for at, message in enumerate(call.lead)
+        ),
+        start=first + call.skipped if call.start is None else call.start,
         stop=first + call.seen,
         response=blobs[call.seen] if call.seen < len(blobs) else None,
         model=call.model,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 import structlog
 
-from hermes.errors import StoreError
+from hermes.errors import NotFound, StoreError
 from hermes.graph.growth import Growth, Tip, grow, no_tip, read_tip
 from hermes.graph.reader import Reader
 from hermes.message.chat import ChatMessage
@@ -168,10 +168,18 @@ class SqliteTranscripts:
                 "epoch": row[4],
                 "entries": row[5],
                 "used_at": row[6],
-                "title": self._title(row[0], row[4], event_body=row[7]),
+                "title": self._safe_title(row[0], row[4], event_body=row[7]),
             }
             for row in rows
         )
+
+    def _safe_title(self, lane: str, epoch: int, *, event_body: int | None) -> str:
+        """Return the title; one damaged session must not hide the others."""
+        try:
+            return self._title(lane, epoch, event_body=event_body)
+        except (NotFound, StoreError) as error:
+            _log.error("session_does_not_open", lane=lane, problem=str(error))
+            return ""
 
     def _title(self, lane: str, epoch: int, *, event_body: int | None) -> str:
         """Return the first words of a session, from its first entry or its first message."""

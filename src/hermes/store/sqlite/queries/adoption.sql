@@ -17,3 +17,14 @@ UPDATE blobs SET sealed = ?2 WHERE id = ?1;
 -- name: drop_transcript
 -- The old transcript.
 DROP TABLE transcript;
+
+-- name: open_answers
+-- Answers of models in turns that have not ended.
+SELECT blobs.id, blobs.person_id, blobs.sealed
+FROM inbox JOIN steps ON steps.message_id = inbox.id JOIN blobs ON blobs.id = steps.body
+WHERE inbox.state <> 'done' AND steps.kind = 'model';
+
+-- name: drop_forgotten
+-- A body that only the old transcript referred to.
+DELETE FROM blobs WHERE id = ?1 AND name IS NULL
+    AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.id = ?2);
