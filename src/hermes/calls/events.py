@@ -29,12 +29,14 @@ class Failed(msgspec.Struct, frozen=True):
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
     """The whole answer: its parts, why it stopped, and its usage with what it cost.
 
-    `cached_from` is the id of the call that the answer is remembered from.
+    `cached_from` is the id of the call that the answer is remembered from, `max_output_tokens` the
+    limit that the model was really given.
     """
 
     candidate: Candidate
     end: CallEnd
     cached_from: str | None = None
+    max_output_tokens: int | None = None
 
 
 CallEvent = Trying | Failed | Piece | Answered

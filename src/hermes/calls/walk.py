@@ -20,6 +20,7 @@ from hermes.calls.failover import Walk
 from hermes.calls.fitting import fit, read
 from hermes.calls.memory import AnswerMemory
 from hermes.calls.patience import Patience
+from hermes.calls.verbatim import is_kept_whole, is_shown_whole
 from hermes.errors import (
     ProviderError,
     ProviderRejected,
@@ -30,7 +31,7 @@ from hermes.errors import (
     StreamTruncated,
 )
 from hermes.message.reply import Usage
-from hermes.ports.provider import CallEnd, ModelEvent, ModelRequest, Provider
+from hermes.ports.provider import CallEnd, ModelEvent, ModelRequest, Provider, ReasoningDelta
 from hermes.ports.spend import Spent
 from hermes.routing.plan import Candidate, Plan
 
@@ -141,22 +142,29 @@ class Calls:
         async with bill, self._limit:
             self._till.budgets.check_switch()
             yield Trying(candidate)
+            has_thought = False
             async with aclosing(self._pieces(provider, fitted.request)) as events:
                 async for event in events:
                     if isinstance(event, CallEnd):
                         end = await bill.pay(event)
                         break
                     bill.hear(event)
+                    has_thought = has_thought or isinstance(event, ReasoningDelta)
                     if not fitted.hides:
                         walk.show(event)
                         yield event
         end = read(fitted, end, wanted=wanted)
-        if fitted.request is not wanted:
-            end = msgspec.structs.replace(end, is_verbatim=False)
+        is_sample = (
+            fitted.request is wanted
+            and is_shown_whole(wanted, provider.info)
+            and is_kept_whole(end, has_thought=has_thought)
+        )
+        end = msgspec.structs.replace(end, is_verbatim=end.is_verbatim and is_sample)
         if not end.parts and not walk.is_last:
             raise ProviderUnavailable(f"{candidate.provider} gave an empty answer")
         end = walk.joined(end, before=before)
-        answer = Answered(candidate=candidate, end=end)
+        limit = wanted.max_output_tokens
+        answer = Answered(candidate=candidate, end=end, max_output_tokens=limit)
         if wish.remembers:
             await self._remember(wish, wanted, answer=answer)
         yield answer

@@ -63,9 +63,7 @@ def _is_as_it_was(turn: Turn, frozen: Prepared, ctx: TurnContext) -> bool:
 def _doubted(step: Step) -> Step:
     """Return a step whose call saw other tools, or words of somebody who was erased since."""
     facts = step.facts or StepFacts()
-    return msgspec.structs.replace(
-        step, facts=msgspec.structs.replace(facts, is_verbatim=False)
-    )
+    return msgspec.structs.replace(step, facts=msgspec.structs.replace(facts, is_verbatim=False))
 
 
 def _replay(turn: Turn, step: Step, ctx: TurnContext) -> Turn:

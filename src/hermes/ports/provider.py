@@ -115,7 +115,8 @@ class ProviderInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What a provider can do, as data; `local` ones never leave this machine.
 
     One that does not `forces_tools` cannot be made to use one. One that is not `probed` tells its availability without asking anybody.
-    A `tools`, `vision` or `schema` of False means that the service has no native way for it.
+    A `tools`, `vision` or `schema` of False means that the service has no native way for it. Thoughts
+    of its own `dialect` go back to the service as they came; those of others are not shown to it.
     """
 
     name: str
@@ -129,6 +130,7 @@ class ProviderInfo(msgspec.Struct, frozen=True, kw_only=True):
     local: bool = False
     probed: bool = True
     forces_tools: bool = True
+    dialect: str = ""
 
 
 class Embedding(msgspec.Struct, frozen=True):

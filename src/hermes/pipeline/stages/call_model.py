@@ -146,7 +146,7 @@ class _Call:
 
 def _facts(event: Answered, request: ModelRequest, message: ChatMessage) -> StepFacts:
     """Return what the graph has to know about a call."""
-    end, limit = event.end, request.max_output_tokens
+    end, limit = event.end, event.max_output_tokens
     return StepFacts(
         model=f"{event.candidate.provider}:{end.model}",
         cached_from=event.cached_from,

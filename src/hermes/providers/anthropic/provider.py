@@ -9,6 +9,7 @@ from hermes.net.model_stream import Endpoint, stream_model
 from hermes.net.sse_parser import SseParser
 from hermes.ports.provider import ModelEvent, ModelRequest, ProviderInfo
 from hermes.providers.anthropic.assembly import Assembly
+from hermes.providers.anthropic.conversation import DIALECT
 from hermes.providers.anthropic.settings import AnthropicSettings, build_headers, check
 from hermes.providers.anthropic.wire import answer_tool, build_body
 
@@ -40,6 +41,7 @@ class AnthropicProvider:
             secret=settings.secret,
         )
         self._info = ProviderInfo(
+            dialect=DIALECT,
             name=settings.name,
             model=settings.model,
             tools=settings.tools,

@@ -19,7 +19,7 @@ from hermes.ports.provider import Embedding, ModelEvent, ModelRequest, ProviderI
 from hermes.providers.gemini.assembly import Assembly
 from hermes.providers.gemini.failures import failure
 from hermes.providers.gemini.settings import GeminiSettings, check
-from hermes.providers.gemini.wire import build_body, build_embedding_body
+from hermes.providers.gemini.wire import DIALECT, build_body, build_embedding_body
 
 _MAX_EMBEDDING_BYTES = 33_554_432
 # What one batchEmbedContents call takes at most.
@@ -48,6 +48,7 @@ class GeminiProvider:
         if settings.api_key:
             self._headers["x-goog-api-key"] = settings.api_key
         self._info = ProviderInfo(
+            dialect=DIALECT,
             name=settings.name,
             model=settings.model,
             tools=settings.tools,

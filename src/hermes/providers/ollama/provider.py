@@ -14,7 +14,7 @@ from hermes.ports.provider import Embedding, ModelEvent, ModelRequest, ProviderI
 from hermes.providers.ollama.assembly import Assembly
 from hermes.providers.ollama.listing import read_embedding, read_tags
 from hermes.providers.ollama.settings import OllamaSettings, check
-from hermes.providers.ollama.wire import build_body, build_embedding
+from hermes.providers.ollama.wire import DIALECT, build_body, build_embedding
 
 # Some proxies call the lines by their parts.
 _LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/json")
@@ -36,6 +36,7 @@ class OllamaProvider:
         self._embed = self._endpoint("/api/embed", kinds=JSON)
         self._tags = self._endpoint("/api/tags", kinds=JSON)
         self._info = ProviderInfo(
+            dialect=DIALECT,
             name=settings.name,
             model=settings.model,
             tools=settings.tools,

@@ -25,7 +25,7 @@ from hermes.providers.openai.embeddings import (
     read_embedding,
 )
 from hermes.providers.openai.settings import OpenAISettings, check, complete
-from hermes.providers.openai.wire import build_body
+from hermes.providers.openai.wire import DIALECT, build_body
 
 _MAX_PROBE_BYTES = 4_194_304
 
@@ -44,6 +44,7 @@ class OpenAIProvider:
         self._embeddings = self._endpoint("/embeddings", kinds=JSON)
         self._models = self._endpoint("/models", kinds=JSON)
         self._info = ProviderInfo(
+            dialect=DIALECT,
             name=settings.name,
             model=settings.model,
             tools=settings.tools,

@@ -10,7 +10,7 @@ from hermes.net.sse_parser import SseParser
 from hermes.ports.provider import ModelEvent, ModelRequest, ProviderInfo
 from hermes.providers.openai_responses.assembly import Assembly
 from hermes.providers.openai_responses.settings import ResponsesSettings, check
-from hermes.providers.openai_responses.wire import build_body
+from hermes.providers.openai_responses.wire import DIALECT, build_body
 
 # The last event repeats the whole answer.
 _MAX_EVENT_BYTES = 16_777_216
@@ -40,6 +40,7 @@ class ResponsesProvider:
             secret=settings.api_key,
         )
         self._info = ProviderInfo(
+            dialect=DIALECT,
             name=settings.name,
             model=settings.model,
             tools=settings.tools,

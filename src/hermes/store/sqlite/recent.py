@@ -13,7 +13,9 @@ from hermes.ports.records import Said
 
 _MAX_WEIGHT = 4 * 1024 * 1024
 # What a message and a session take in memory beside their text.
-_MESSAGE_WEIGHT = 500
+_MESSAGE_WEIGHT = 300
+# What the tree over a conversation takes for each message, also for those no turn sees any more.
+_NAME_WEIGHT = 210
 _SESSION_WEIGHT = 2_500
 # The window over a long conversation moves by a quarter: what is sent stays alike from turn to turn.
 _STEPS = 4
@@ -49,7 +51,8 @@ class RecentTranscripts:
 
     def put(self, lane: str, session: Session) -> None:
         """Keep a session that was read."""
-        self._replace(lane, session, _SESSION_WEIGHT + _weigh(session.said.messages))
+        weight = _SESSION_WEIGHT + _NAME_WEIGHT * len(session.tip)
+        self._replace(lane, session, weight + _weigh(session.said.messages))
 
     def extend(
         self, lane: str, entries: tuple[ChatMessage, ...], *, tip: Tip, graph: int, head: int
@@ -62,7 +65,7 @@ class RecentTranscripts:
             self._drop(lane)
             return
         said, surplus = _moved_on(session, entries, len(tip))
-        weight += _weigh(entries) - _weigh(surplus)
+        weight += _weigh(entries) + _NAME_WEIGHT * len(entries) - _weigh(surplus)
         grown = msgspec.structs.replace(session, head=head, said=said, tip=tip, graph=graph)
         self._replace(lane, grown, weight)
 
