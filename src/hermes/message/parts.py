@@ -12,6 +12,12 @@ class TextPart(msgspec.Struct, frozen=True, tag="text", omit_defaults=True):
     text: str
 
 
+class NotePart(msgspec.Struct, frozen=True, tag="note", omit_defaults=True):
+    """What Hermes tells the model beside a message; a model reads it as text, people never see it."""
+
+    text: str
+
+
 class Media(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where the bytes of an attachment are: a cached file, or an address, and their type."""
 
@@ -72,7 +78,16 @@ class ReasoningPart(msgspec.Struct, frozen=True, tag="reasoning", omit_defaults=
     id: str | None = None
 
 
-Part = TextPart | ImagePart | AudioPart | FilePart | ToolCallPart | ToolResultPart | ReasoningPart
+Part = (
+    TextPart
+    | NotePart
+    | ImagePart
+    | AudioPart
+    | FilePart
+    | ToolCallPart
+    | ToolResultPart
+    | ReasoningPart
+)
 
 
 def text_of(parts: tuple[Part, ...]) -> str:

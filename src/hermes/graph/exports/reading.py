@@ -140,6 +140,7 @@ def _read_result(spoken: Spoken, part: Message) -> None:
 
 _READERS: dict[str, Callable[[Spoken, Message], None]] = {
     "text": _read_text,
+    "note": _read_text,
     "image_url": _read_picture,
     "image": _read_image,
     "thinking": _read_thought,

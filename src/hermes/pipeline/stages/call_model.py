@@ -13,7 +13,7 @@ from hermes.calls.bill import Receipt
 from hermes.calls.events import Answered, CallEvent, Failed, Trying
 from hermes.calls.walk import Wish
 from hermes.errors import OverBudget, ProviderError, TryLater, TurnInterrupted
-from hermes.message.chat import ChatMessage
+from hermes.message.chat import ChatMessage, as_read
 from hermes.message.parts import Part, ToolCallPart
 from hermes.message.reply import Reply
 from hermes.pipeline.accounts import key_of, purse_of
@@ -171,7 +171,7 @@ def _request(turn: Turn, ctx: TurnContext) -> ModelRequest:
     return ModelRequest(
         model="",
         max_output_tokens=None if key is None else key.max_output_tokens,
-        messages=turn.context(),
+        messages=tuple(map(as_read, turn.context())),
         system=turn.system,
         tools=turn.tools if rounds_used(turn) < rounds else (),
         cut_history=True,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from hermes.message.chat import ChatMessage
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, MessageState, Outcome
+from hermes.message.parts import NotePart
 from hermes.message.reply import Usage
 from hermes.message.source import Source
 from hermes.ports.records import MessageRecord, Result
@@ -35,7 +36,7 @@ def _told(engine: Engine, lane: str, message_id: str, *, said: list[ChatMessage]
         route="",
         external_id=message_id,
         source=Source(platform=platform, chat_id=chat_id, user_id=""),
-        parts=said[0].parts,
+        parts=tuple(part for part in said[0].parts if not isinstance(part, NotePart)),
         at=at,
     )
     record = MessageRecord(
