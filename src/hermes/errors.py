@@ -7,7 +7,8 @@ HermesError
 │   ├── Forbidden           the credential does not allow this
 │   ├── NotFound            the named thing does not exist
 │   ├── Conflict            the id is taken by another body
-│   └── TooLarge            the input exceeds a limit
+│   ├── TooLarge            the input exceeds a limit
+│   └── NoCredits           the person's wallet cannot pay for the message
 ├── TryLater                nothing was kept; the same request may succeed later
 │   ├── Overloaded          a queue or a limit is full
 │   ├── StorageFull         the disk reserve is touched
@@ -91,6 +92,19 @@ class TooLarge(Refused):
     """The input exceeds a limit."""
 
     code = "too_large"
+
+
+class NoCredits(Refused):
+    """The person's wallet has less than the message costs."""
+
+    code = "no_credits"
+
+    def __init__(self, text: str = "", *, balance: int = 0, price: int = 0) -> None:
+        super().__init__(
+            text or f"no credits are left for it: it costs {price}, the balance is {balance}"
+        )
+        self.balance = balance
+        self.price = price
 
 
 class TryLater(HermesError):

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from hermes.testing.model_script import ScriptedTurn, Seen, answer_by_text
+from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse, answer_by_text
 from hermes.testing.model_server import ModelServer
 from tests.docs.markdown import Block, blocks_of, commands_of
 from tests.system.live import Live, environment, live_gateway, with_model
@@ -26,6 +26,15 @@ ANSWERS = {
         text="A door with a good memory.", tokens_in=15, tokens_out=6
     ),
     "And in three words?": ScriptedTurn(text="Keeps, asks, tells.", deltas=3),
+    "Do we have eggs and flour?": ScriptedTurn(
+        tools=(
+            ToolUse("in_stock", '{"item":"eggs"}'),
+            ToolUse("in_stock", '{"item":"flour"}'),
+        )
+    ),
+    "Can I shop on Sunday?": ScriptedTurn(
+        tools=(ToolUse("mcp_shop_opening_hours", '{"day":"Sunday"}'),)
+    ),
 }
 _MARK = "\x1e"
 # What differs from run to run, and the one form in which it is compared.
@@ -38,9 +47,17 @@ _VARYING = (
 )
 
 
+# What is said once the tools that ANSWERS asks for have run.
+AFTERWARDS = {
+    "Do we have eggs and flour?": ScriptedTurn(text="Twelve eggs and two bags of flour."),
+    "Can I shop on Sunday?": ScriptedTurn(text="Yes, from 10 to 18."),
+}
+
+
 def answer(seen: Seen, number: int) -> ScriptedTurn:
     """Say what the pages show, and repeat everything else."""
-    return ANSWERS.get(seen.last_text) or answer_by_text(seen, number)
+    said = AFTERWARDS if seen.tool_results else ANSWERS
+    return said.get(seen.last_text) or answer_by_text(seen, number)
 
 
 class Lesson:
@@ -106,7 +123,8 @@ class Lesson:
 
 def real_names(home: Path, folder: Path) -> dict[str, str]:
     """Return what stands for the reader's paths here."""
-    return {HOME: str(home), PLUGINS: str(folder / "plugins")}
+    mine = str(Path(sys.executable).parent)
+    return {HOME: str(home), PLUGINS: str(folder / "plugins"), "/opt/mcp/bin": mine}
 
 
 def check_output(shown: str, printed: str, *, place: str) -> None:

@@ -455,6 +455,9 @@ async def test_only_this_machines_command_line_reaches_control(
     paths += [("POST", "/control/keys"), ("GET", "/control/keys"), ("GET", "/control/costs")]
     paths += [("POST", "/control/keys/revoke"), ("POST", "/control/kill-switch")]
     paths += [("GET", "/control/consent?user=x:1"), ("POST", "/control/consent")]
+    paths += [("GET", "/control/credits"), ("GET", "/control/credits/wallet?user=x:1")]
+    paths += [("POST", f"/control/credits/{word}") for word in ("grant", "refund", "refer")]
+    paths += [("GET", "/control/credits/audit")]
     for method, path in paths:
         assert (await http.request(method, path)).status == 401
         assert (await http.request(method, path, headers=gateway.bearer)).status == 403
@@ -481,6 +484,9 @@ async def test_control_takes_orders_as_json_and_refuses_what_is_none(
     assert await ask("/control/keys/revoke", '{"id": "k_1"}') == (200, {"id": "k_1"})
     assert await ask("/control/kill-switch", '{"is_on": true}') == (200, {"is_on": True})
     assert await ask("/control/costs?by=day&days=7") == (200, {"by": "day", "days": 7})
+    assert await ask("/control/credits?below=3") == (200, {"below": 3})
+    grant = '{"user":"x:1","amount":-5}'
+    assert await ask("/control/credits/grant", grant) == (200, {"user": "x:1", "amount": -5})
     ann = {"user": "x:1", "may_train": True}
     assert await ask("/control/consent", '{"user": "x:1", "may_train": true}') == (200, ann)
     assert await ask("/control/consent?user=x:1") == (200, ann | {"may_train": False})
@@ -493,6 +499,9 @@ async def test_control_takes_orders_as_json_and_refuses_what_is_none(
         ("/control/costs?days=many", None),
         ("/control/consent", '{"user": "x:1"}'),
         ("/control/consent", None),
+        ("/control/credits?limit=many", None),
+        ("/control/credits/wallet", None),
+        ("/control/credits/grant", '{"user": "x:1", "amount": "5"}'),
     ]:
         assert (await ask(path, body))[0] == 400
 

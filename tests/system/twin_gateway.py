@@ -8,14 +8,21 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from starlette.types import ASGIApp
 
 from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.channels.web.channel import WebChannel, WebSettings
+from hermes.config import Settings, load
 from hermes.control.consent import ConsentAsk, ConsentOrder
+from hermes.control.credits import GrantOrder, ReferOrder, RefundOrder, WalletAsk, WalletsAsk
 from hermes.control.keys import KeyEnd, NewKey
+from hermes.control.mcp import McpDesk
+from hermes.control.memory import FactOrder, ForgetOrder, MemoryAsk
+from hermes.control.pairing import PairApproval, PairOrder
 from hermes.control.spending import CostAsk, SwitchOrder
+from hermes.control.users import LinkOrder, UserAsk, UserOrder, UsersAsk
 from hermes.errors import Unauthenticated
 from hermes.message.ids import make_id
 from hermes.net.same_origin import Origins
@@ -31,6 +38,7 @@ from hermes.server.webhooks import WebhookLimits
 from hermes.testing.access import MemoryAccessStore
 from hermes.testing.door import MemoryDoor
 from hermes.testing.door_script import Script
+from hermes.tools.mcp.servers import McpServers
 
 LOCAL_TOKEN = "local-secret"
 
@@ -187,7 +195,91 @@ def _control(gateway: Gateway) -> Control:
         costs=_costs,
         consent=_consent,
         set_consent=_set_consent,
+        credits=_Credits(),
+        memory=_Memory(),
+        users=_Users(),
+        pairing=_Pairing(),
+        mcp=McpDesk(McpServers(Settings().mcp, clock=SystemClock()), partial(load, {}, None)),
     )
+
+
+class _Users:
+    """Repeats what it is asked."""
+
+    async def list(self, ask: UsersAsk) -> object:
+        return ask
+
+    async def show(self, ask: UserAsk) -> object:
+        return ask
+
+    async def add(self, order: UserOrder) -> object:
+        return order
+
+    async def activate(self, order: UserOrder) -> object:
+        return order
+
+    async def block(self, order: UserOrder) -> object:
+        return order
+
+    async def link(self, order: LinkOrder) -> object:
+        return order
+
+    async def unlink(self, order: UserOrder) -> object:
+        return order
+
+    async def erase(self, order: UserOrder) -> object:
+        return order
+
+
+class _Pairing:
+    """Repeats what it is asked."""
+
+    async def list(self) -> object:
+        return {"waiting": []}
+
+    async def approve(self, order: PairApproval) -> object:
+        return order
+
+    async def deny(self, order: PairOrder) -> object:
+        return order
+
+    async def revoke(self, order: PairOrder) -> object:
+        return order
+
+
+class _Memory:
+    """Repeats what it is asked."""
+
+    async def show(self, ask: MemoryAsk) -> object:
+        return ask
+
+    async def set(self, order: FactOrder) -> object:
+        return order
+
+    async def forget(self, order: ForgetOrder) -> object:
+        return order
+
+
+class _Credits:
+    """Repeats what it is asked."""
+
+    async def show(self, ask: WalletAsk) -> object:
+        return ask
+
+    async def list(self, ask: WalletsAsk) -> object:
+        return ask
+
+    async def grant(self, order: GrantOrder) -> object:
+        return order
+
+    async def refund(self, order: RefundOrder) -> object:
+        return order
+
+    async def refer(self, order: ReferOrder) -> object:
+        return order
+
+    async def audit(self) -> object:
+        return {"wrong": 0}
 
 
 async def _create_key(new: NewKey) -> object:

@@ -97,6 +97,9 @@ class Books:
             ]
             self.holds = db.rows("SELECT message_id, amount FROM holds")
             self.ledger = db.rows("SELECT person_id, kind, amount, message_id FROM ledger")
+            self.balances = {
+                str(r[0]): int(r[1]) for r in db.rows("SELECT person_id, balance FROM wallets")
+            }
             self.interactions = [str(r[0]) for r in db.rows("SELECT message_id FROM interactions")]
             self.used = db.rows(
                 "SELECT person_id, sum(tokens_in + tokens_out) FROM interactions"

@@ -97,6 +97,11 @@ def money(books: Books, posted: tuple[Posted, ...]) -> Iterator[str]:
     """One charge for what was given, none for what was not, and nothing set aside for ever."""
     if books.holds:
         yield f"open holds: {books.holds}"
+    sums: Counter[str] = Counter(dict.fromkeys(books.balances, 0))
+    for person, _kind, amount, _message in books.ledger:
+        sums[person] += amount
+    if dict(sums) != books.balances:
+        yield f"the ledger comes to {dict(sums)}, the wallets to {books.balances}"
     captures = Counter(row[3] for row in books.ledger if row[1:3] == ("capture", -1))
     if captures.total() != len(books.ledger):
         yield f"the ledger holds something else than captures of 1: {books.ledger}"

@@ -27,21 +27,38 @@ WITHOUT_CONVERSATION = frozenset(
         "store.abandon",
         "store.add_key",
         "store.add_spend",
+        "store.add_user",
+        "store.approve_pairing",
+        "store.ask_pairing",
+        "store.change_facts",
         "store.consent",
+        "store.deny_pairing",
         "store.erase",
         "store.expire_deliveries",
+        "store.finish_job",
         "store.forget_answers",
+        "store.grant_credits",
+        "store.keep_vectors",
+        "store.link_channel",
+        "store.make_link_code",
         "store.purge",
         "store.put_answer",
+        "store.put_off_job",
+        "store.refer",
+        "store.refund_credits",
         "store.revoke_key",
         "store.rotate",
+        "store.set_active",
+        "store.set_blocked",
         "store.set_kill_switch",
+        "store.unlink_channel",
         "store.use_credential",
+        "store.use_link_code",
     }
 )
-# Asks whether a model service is there, or gets a picture, and changes nothing; a service with a key
-# is not asked, and conversations show no pictures.
-ONLY_LOOKS = frozenset({"wire.image", "wire.provider.openai.probe"})
+# Asks whether a model service is there, or gets a picture or a page, and changes nothing; a service
+# with a key is not asked, and conversations show no pictures and read no pages.
+ONLY_LOOKS = frozenset({"wire.image", "wire.page", "wire.provider.openai.probe"})
 KILLS_PER_STORY = 8
 MOST_TRIES = 60
 LONGEST_LIFE_S = 0.8

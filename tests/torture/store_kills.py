@@ -22,18 +22,19 @@ from hermes.message.outcome import Outcome
 from hermes.message.reply import Usage
 from hermes.ports.clock import ManualClock
 from hermes.ports.keys import CallerKey, KeptAnswer
+from hermes.ports.memory import Fact, FactChange, FactVector, NewJob
 from hermes.ports.spend import Account, CallLine, KillSwitch, Spent
+from hermes.ports.wallet import NewGrant, NewReferral, NewRefund
 from hermes.store.sqlite.seal import add_store_key
 from hermes.store.sqlite.store import SqliteStore
+from tests.torture import people_units
 from tests.torture.store_rig import Ids, accept, answer, open_store
 
 OLD_KEY = Fernet.generate_key() + b"\n"
 NEW_KEY = add_store_key(OLD_KEY)
 WEEK_S = 7 * 86_400.0
 _TABLES = {
-    "people": "id, tier, erased_at, may_train",
     "person_keys": "person_id",
-    "user_channels": "platform, user_id, person_id",
     "blobs": "id, person_id, graph, name IS NULL",
     "inbox": "id, state, outcome, done_at",
     "steps": "message_id, ordinal, state",
@@ -45,6 +46,7 @@ _TABLES = {
     "links": "graph, number",
     "holds": "message_id",
     "ledger": "message_id, kind, amount",
+    "wallets": "person_id, balance, is_limited, code IS NULL, referred_by, referred",
     "outbox": "id, state",
     "events": "message_id, kind",
     "credentials": "kind, label, used_at",
@@ -52,7 +54,12 @@ _TABLES = {
     "spend": "*",
     "spend_days": "*",
     "caller_keys": "id, user_id, person_id, revoked_at",
+    "facts": "id, person_id, at",
+    "fact_vectors": "fact_id, person_id, model",
+    "souls": "lane, epoch, person_id, shared_from",
+    "jobs": "key, person_id, due_at, attempts, touched, covered, failure",
     "kept_answers": "hex(digest), person_id, body, at, expires_at",
+    **people_units.TABLES,
 }
 
 Act = Callable[[SqliteStore, ManualClock], Awaitable[object]]
@@ -120,6 +127,60 @@ async def _forget(store: SqliteStore, clock: ManualClock) -> None:
     await store.answers.forget(before=clock.now() + 2 * WEEK_S)
 
 
+async def _grant(store: SqliteStore, clock: ManualClock) -> None:
+    person = store.people.find("rest", "ann")
+    assert person is not None
+    grant = NewGrant(id="g_1", person_id=person.id, amount=7, at=clock.now(), reason="a test")
+    await store.wallets.grant(grant)
+
+
+async def _refund(store: SqliteStore, clock: ManualClock) -> None:
+    await store.wallets.refund(NewRefund(message_id="m_old0", at=clock.now()))
+
+
+async def _refer(store: SqliteStore, clock: ManualClock) -> None:
+    person, other = store.people.find("rest", "ann"), store.people.find("rest", "dee")
+    assert person is not None
+    assert other is not None
+    referral = NewReferral(
+        person_id=person.id, referred_by=other.id, bonus=3, most=1, at=clock.now()
+    )
+    await store.wallets.refer(referral)
+
+
+async def _learn(store: SqliteStore, clock: ManualClock) -> None:
+    person_id = _ann(store)
+    await store.facts.change(person_id, lambda _: FactChange(put=(_fact("f_new", person_id),)))
+
+
+async def _keep_vectors(store: SqliteStore, clock: ManualClock) -> None:
+    await store.facts.keep_vectors(_ann(store), [FactVector("f_old", "words:1", b"1234")])
+
+
+async def _finish_job(store: SqliteStore, clock: ManualClock) -> None:
+    person_id, jobs = _ann(store), store.jobs.due(clock.now() + WEEK_S, limit=1)
+    change = FactChange(put=(_fact("f_job", person_id),))
+    for job in jobs:
+        await store.jobs.finish(job, lambda _: change, covered=1, spent=())
+
+
+async def _put_off_job(store: SqliteStore, clock: ManualClock) -> None:
+    for job in store.jobs.due(clock.now() + WEEK_S, limit=1):
+        await store.jobs.put_off(job, due_at=None, reason="no model", spent=())
+
+
+def _ann(store: SqliteStore) -> str:
+    person = store.people.find("v1", "ann")
+    assert person is not None
+    return person.id
+
+
+def _fact(name: str, person_id: str) -> Fact:
+    return Fact(
+        id=name, person_id=person_id, key=name, value="x", source="m_1", at=1.0, updated_at=1.0
+    )
+
+
 def _digest(name: str) -> bytes:
     return hashlib.sha256(name.encode()).digest()
 
@@ -158,6 +219,14 @@ UNITS: dict[str, Act] = {
     "store.revoke_key": _revoke,
     "store.put_answer": _remember,
     "store.forget_answers": _forget,
+    "store.change_facts": _learn,
+    "store.keep_vectors": _keep_vectors,
+    "store.finish_job": _finish_job,
+    "store.put_off_job": _put_off_job,
+    "store.grant_credits": _grant,
+    "store.refund_credits": _refund,
+    "store.refer": _refer,
+    **people_units.UNITS,
 }
 POINTS = tuple(f"{name}.{side}" for name in UNITS for side in ("before", "after"))
 
@@ -179,6 +248,19 @@ async def _fill(path: Path, seed: int) -> None:
     for person_id in (record.person_id, key.person_id):
         await store.answers.put(_answer("first", person_id, at=clock.now()), keep=10)
     await store.spend.add([], lines=[CallLine(id="c_1", at=clock.now(), data={})])
+    old = FactChange(put=(_fact("f_old", key.person_id),))
+    await store.facts.change(key.person_id, lambda _: old)
+    job = NewJob(
+        kind="extract",
+        key="extract:1",
+        lane="lane",
+        epoch=0,
+        person_id=key.person_id,
+        due_at=1.0,
+        latest_at=1.0,
+    )
+    await answer(store, "learnt", user="eve", clock=clock, job=job)
+    await people_units.prepare_people(store, clock)
     await store.close()
 
 
@@ -226,7 +308,7 @@ def _opens(key: bytes, wrapped: object) -> bool:
     return True
 
 
-def _in_fork(work: Callable[[], None]) -> int:
+def in_fork(work: Callable[[], None]) -> int:
     """Do the work in a process of its own; returns its wait status."""
     pid = os.fork()
     if pid:
@@ -248,7 +330,7 @@ def kill_at(point: str, seed: int, *, folder: Path) -> None:
     asyncio.run(_act(whole, unit, seed=seed))
     after = _picture(whole)
     assert before != after, f"{unit} changed nothing, so a kill in it proves nothing"
-    status = _in_fork(lambda: asyncio.run(_act(killed, unit, seed=seed, armed=f"{point}:1")))
+    status = in_fork(lambda: asyncio.run(_act(killed, unit, seed=seed, armed=f"{point}:1")))
     assert status == signal.SIGKILL, f"{point} was not reached (status {status})"
     found = _picture(killed)
     expected = after if side == "after" else before

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import msgspec
+
 from hermes.message.chat import user_text
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import DeliveryState, Outcome
@@ -9,6 +11,7 @@ from hermes.message.parts import TextPart
 from hermes.message.source import Source
 from hermes.ports.channel import Target
 from hermes.ports.clock import ManualClock
+from hermes.ports.memory import NewJob
 from hermes.ports.records import (
     Begin,
     Charge,
@@ -119,9 +122,16 @@ def ending(
 
 
 async def answer(
-    store: SqliteStore, name: str, *, user: str, clock: ManualClock, platform: str = "rest"
+    store: SqliteStore,
+    name: str,
+    *,
+    user: str,
+    clock: ManualClock,
+    platform: str = "rest",
+    job: NewJob | None = None,
 ) -> None:
-    """Accept a message and bring it to its end."""
+    """Accept a message and bring it to its end, which may leave a job behind."""
     await accept(store, name, user=user, clock=clock)
     lease, message = await begin(store, user, clock=clock)
-    await store.turns.commit(lease, ending(message, clock=clock, platform=platform))
+    end = ending(message, clock=clock, platform=platform)
+    await store.turns.commit(lease, msgspec.structs.replace(end, job=job))

@@ -12,12 +12,18 @@ from hermes.app.dialects import (
 )
 from hermes.config import ProviderSettings, Settings
 from hermes.net.client import HttpClient, HttpSettings
+from hermes.net.page_fetch import PageFetch
 from hermes.plugins.loader import load_plugin
 from hermes.plugins.registry import Registry
 from hermes.ports.channel import Channel
+from hermes.ports.clock import Clock
 from hermes.ports.provider import Provider
 from hermes.providers.local.provider import LocalProvider
 from hermes.providers.local.settings import LocalSettings
+from hermes.tools.builtin.web_fetch import WebFetch
+from hermes.tools.mcp.running import Tell as TellProgress
+from hermes.tools.mcp.servers import McpServers
+from hermes.tools.modules import load_tools
 
 Tell = Callable[[str], None]
 
@@ -30,6 +36,9 @@ def make_client(settings: Settings) -> HttpClient:
             timeout_s=settings.outbox.send_timeout_s,
             proxy=None if proxy is None else str(proxy),
             ipv4_only=settings.ipv4_only,
+            exempt=settings.net.exempt,
+            refuse=settings.net.refuse,
+            ports=settings.net.ports,
         )
     )
 
@@ -45,7 +54,25 @@ def make_registry(settings: Settings, *, home: Path, on_status: Tell) -> Registr
     registry.provider("local", lambda name, table, _client: _local(name, table, on_status))
     for plugin in settings.plugins:
         load_plugin(plugin, registry, home=home)
+    load_tools(settings.tools.modules, registry, home=home)
     return registry
+
+
+def add_built_in_tools(settings: Settings, registry: Registry, *, client: HttpClient) -> None:
+    """Add the tools that come with Hermes and are switched on."""
+    if settings.tools.web_fetch:
+        registry.tool(WebFetch(PageFetch(client)))
+
+
+def make_mcp(settings: Settings, *, clock: Clock, tell: TellProgress) -> McpServers:
+    """Return the MCP client; nothing is started, and the SDK not imported, before its start."""
+    return McpServers(
+        settings.mcp,
+        clock=clock,
+        tell=tell,
+        proxy=settings.proxy,
+        ipv4_only=settings.ipv4_only,
+    )
 
 
 def make_providers(

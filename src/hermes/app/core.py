@@ -1,12 +1,15 @@
 """The core of a gateway: store, inbox, lanes and outbox, wired to each other."""
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 from hermes.agents.roster import Roster
 from hermes.app.calling import make_model_layer
+from hermes.app.remembering import make_memory_layer
 from hermes.config import Settings, read_or_create_secret_file
+from hermes.control.status import MemoryStatus
 from hermes.errors import StoreError
 from hermes.inbox.accept import Inbox
 from hermes.message.event import MessageEvent
@@ -15,6 +18,7 @@ from hermes.message.outcome import BusyPolicy, DeliveryState
 from hermes.outbox.preview import OutboxPreviewer
 from hermes.outbox.sender import OutboxSender
 from hermes.outbox.timing import OutboxTiming, PreviewTiming
+from hermes.people.reception import Reception
 from hermes.pipeline.lanes import Lanes
 from hermes.pipeline.services import Services
 from hermes.pipeline.targets import reply_id
@@ -31,6 +35,7 @@ from hermes.server.door import GatewayDoor
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.shelf import SqliteShelf
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
+from hermes.tools.gate_rules import gate_rules
 
 DATABASE = "hermes.db"
 KEY_FILE = "keys/store.keys"
@@ -89,14 +94,28 @@ class Core:
         self.models = make_model_layer(
             store, settings, providers=providers, clock=clock, counter=counter
         )
-        roster = Roster(settings.agents, default=settings.default_agent)
+        self.memory = make_memory_layer(
+            store,
+            settings,
+            models=self.models,
+            providers=providers,
+            clock=clock,
+            make_id=make_id,
+        )
+        roster = Roster(settings.agents, default=settings.default_agent, rules=settings.agent_rules)
+        reception = _reception(store, settings, channels, clock=clock)
         services = Services(
             store=store,
             settings=settings,
             roster=roster,
+            reception=reception,
             planner=self.models.planner,
             calls=self.models.calls,
             tools=tools,
+            gate_rules=gate_rules(settings.tools.gate),
+            souls=self.memory.souls,
+            facts=self.memory.facts,
+            recall=self.memory.recall,
             watch=watch,
             previewer=self._previewer(),
             clock=clock,
@@ -109,25 +128,33 @@ class Core:
             owner=make_id("w"),
         )
         self.lanes = Lanes(services, settings=settings.lanes)
-        self.inbox = Inbox(
-            store,
+        self.inbox = self._make_inbox(roster, reception, make_id=make_id)
+        self.door = GatewayDoor(store, inbox=self.inbox, watch=watch, access=access, roster=roster)
+        self.upkeep = self._make_upkeep()
+
+    def _make_upkeep(self) -> Upkeep:
+        return Upkeep(
+            self.store,
+            wake=self.lanes.wake,
+            served=lambda: tuple(self.senders),
+            clock=self._clock,
+            settings=self._settings,
+        )
+
+    def _make_inbox(self, roster: Roster, reception: Reception, *, make_id: MakeId) -> Inbox:
+        settings, channels = self._settings, self._channels
+        return Inbox(
+            self.store,
             wake=self.lanes,
             roster=roster,
-            clock=clock,
+            admits=lambda event: reception.admit(event).is_in,
+            clock=self._clock,
             make_id=make_id,
             settings=settings.inbox,
             busy=settings.busy,
             manifests={name: BusyPolicy(item.capabilities.busy) for name, item in channels.items()},
             pushed=[name for name, item in channels.items() if _is_push(item)],
             outbox_limit=settings.outbox.max_waiting,
-        )
-        self.door = GatewayDoor(store, inbox=self.inbox, watch=watch, access=access, roster=roster)
-        self.upkeep = Upkeep(
-            store,
-            wake=self.lanes.wake,
-            served=lambda: tuple(self.senders),
-            clock=clock,
-            settings=settings,
         )
 
     def _previewer(self) -> OutboxPreviewer:
@@ -143,6 +170,19 @@ class Core:
         """Take up what earlier processes left, and look after the store."""
         self.lanes.start()
         self.upkeep.start()
+        if self._settings.memory.extract:
+            self.memory.worker.start()
+
+    def memory_status(self) -> MemoryStatus:
+        """Return whether facts are recalled and learnt."""
+        recall = self.memory.recall
+        return MemoryStatus(
+            recall=recall.problem or "on",
+            learning="on" if self._settings.memory.extract else "off (memory.extract)",
+            recalled=recall.counts["semantic_recall_used"],
+            skipped_trivial=recall.counts["semantic_recall_skipped_trivial"],
+            parked_jobs=self.store.jobs.parked(),
+        )
 
     def start_sending(self, channel: PushChannel) -> None:
         """Send a platform's replies, now that its transport has proven itself."""
@@ -163,6 +203,7 @@ class Core:
     async def stop(self) -> None:
         """End every task and close the store."""
         await self.upkeep.stop()
+        await self.memory.worker.stop()
         await asyncio.gather(*(sender.stop() for sender in self.senders.values()))
         await self.models.ledger.close()
         await self.store.close()
@@ -183,6 +224,19 @@ class Core:
         if channel is not None and not _is_push(channel):
             return DeliveryState.SENT
         return DeliveryState.PENDING
+
+
+def _reception(
+    store: SqliteStore, settings: Settings, channels: Mapping[str, Channel], *, clock: Clock
+) -> Reception:
+    return Reception(
+        store.users,
+        store.pairing,
+        settings=settings,
+        manifests={name: item.capabilities.unknown for name, item in channels.items()},
+        clock=clock,
+        random_bytes=secrets.token_bytes,
+    )
 
 
 def _is_push(channel: Channel) -> bool:

@@ -11,7 +11,14 @@ from typing import Any, Self
 import structlog
 
 from hermes import __version__, failpoints
-from hermes.app.adapters import make_client, make_providers, make_push_channels, make_registry
+from hermes.app.adapters import (
+    add_built_in_tools,
+    make_client,
+    make_mcp,
+    make_providers,
+    make_push_channels,
+    make_registry,
+)
 from hermes.app.connect import Connections
 from hermes.app.core import Core, open_store
 from hermes.app.models import ask_all
@@ -19,6 +26,7 @@ from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.channels.web.channel import WebChannel, WebSettings
 from hermes.config import Loaded, ensure_home
 from hermes.control.desk import Desk
+from hermes.control.mcp import McpDesk
 from hermes.control.models import ModelsReport, RouteReport, models_report, route_report
 from hermes.control.status import Live, ProviderStatus, StatusReport, live_status
 from hermes.control.why import WhyReport, explain
@@ -33,6 +41,7 @@ from hermes.ports.channel import Channel, WebhookChannel
 from hermes.ports.clock import SystemClock
 from hermes.ports.door import Door
 from hermes.ports.provider import Provider
+from hermes.ports.tool import ToolContext
 from hermes.ports.upward import Progress
 from hermes.routing.decide import make_plan
 from hermes.routing.plan import Ask, Offer
@@ -46,6 +55,7 @@ from hermes.server.v1.callers import Callers
 from hermes.server.v1.channel import V1Channel
 from hermes.server.v1.serve import V1Parts
 from hermes.server.webhooks import WebhookLimits
+from hermes.tools.together import ToolsTogether
 
 _log = structlog.get_logger(__name__)
 
@@ -58,6 +68,7 @@ class Gateway:
 
     def __init__(self, loaded: Loaded, *, listen: bool = True) -> None:
         self._settings = loaded.settings
+        self._reread = loaded.reread
         self._home = loaded.home
         self._clock = SystemClock()
         self._listen = listen
@@ -107,8 +118,10 @@ class Gateway:
         listener = bind(settings.server.host, settings.server.port) if self._listen else None
         self._client = make_client(settings)
         registry = make_registry(settings, home=self._home, on_status=self._tell_status)
+        add_built_in_tools(settings, registry, client=self._client)
         self._providers = make_providers(settings, registry, client=self._client)
         pushed = make_push_channels(settings, registry, client=self._client)
+        self._mcp = make_mcp(settings, clock=self._clock, tell=self._tell_progress)
         store = open_store(self._home, settings, clock=self._clock, make_id=make_id)
         await store.recover()
         self._access = StoredAccess(store.access, clock=self._clock, local_token=self._local_token)
@@ -123,7 +136,7 @@ class Gateway:
             store,
             settings,
             providers=self._providers,
-            tools=registry.tools,
+            tools=ToolsTogether(registry.tools, self._mcp.tools()),
             channels={**own, **pushed},
             access=self._access,
             watch=self._watch,
@@ -136,6 +149,8 @@ class Gateway:
         )
         if listener is not None:
             await self._serve(listener, own=own, pushed=pushed, origins=origins)
+        # Before turns that were cut off go on: they may need these tools.
+        await self._mcp.start()
         self._core.start()
         self._connections.start()
 
@@ -187,29 +202,13 @@ class Gateway:
     ) -> None:
         server = self._settings.server
         self._address = address_of(listener)
-        desk = self._desk()
         app = build_app(
             self._core.door,
             channels=tuple(own.values()),
             webhooks={
                 name: item for name, item in pushed.items() if isinstance(item, WebhookChannel)
             },
-            control=Control(
-                status=self.status,
-                why=self.why,
-                models=self.models,
-                route=self.route,
-                link=self.link,
-                token=self.token,
-                create_key=desk.create_key,
-                keys=desk.keys,
-                revoke_key=desk.revoke_key,
-                kill_switch=desk.kill_switch,
-                set_kill_switch=desk.set_kill_switch,
-                costs=desk.costs,
-                consent=desk.consent,
-                set_consent=desk.set_consent,
-            ),
+            control=self._control(self._desk()),
             ready=self._reasons_not_ready,
             origins=origins,
             make_id=make_id,
@@ -232,6 +231,30 @@ class Gateway:
             )
         )
 
+    def _control(self, desk: Desk) -> Control:
+        """Return the operator's functions, for the routes under /control."""
+        return Control(
+            status=self.status,
+            why=self.why,
+            models=self.models,
+            route=self.route,
+            link=self.link,
+            token=self.token,
+            create_key=desk.create_key,
+            keys=desk.keys,
+            revoke_key=desk.revoke_key,
+            kill_switch=desk.kill_switch,
+            set_kill_switch=desk.set_kill_switch,
+            costs=desk.costs,
+            consent=desk.consent,
+            set_consent=desk.set_consent,
+            credits=desk.credits,
+            memory=desk.memory,
+            users=desk.users,
+            pairing=desk.pairing,
+            mcp=McpDesk(self._mcp, self._reread),
+        )
+
     async def _stop(self) -> None:
         """Drain: accept nothing, let turns and replies end, then close everything."""
         self._draining = True
@@ -241,6 +264,7 @@ class Gateway:
             self._server.stop()
             await self._serving
         await self._connections.stop()
+        await self._mcp.stop()
         await self._core.stop()
         await asyncio.gather(*(provider.close() for provider in self._providers.values()))
         await self._client.close()
@@ -248,6 +272,9 @@ class Gateway:
     def _tell_status(self, text: str) -> None:
         _log.info("model_status", status=text)
         self._watch.broadcast(Progress(kind="status", text=text))
+
+    def _tell_progress(self, context: ToolContext, text: str) -> None:
+        self._watch.publish(context.turn_id, Progress(kind="status", text=text))
 
     def _reasons_not_ready(self) -> tuple[str, ...]:
         problem = self._core.store.writable()
@@ -311,6 +338,8 @@ class Gateway:
             clock=self._clock,
             make_id=make_id,
             address=self._public_address(),
+            facts=self._core.memory.facts,
+            credit_settings=self._settings.credits,
         )
 
     async def token(self) -> dict[str, str]:
@@ -335,6 +364,7 @@ class Gateway:
                 [await _provider_status(provider) for provider in self._providers.values()]
             ),
             channels=self._connections.states(),
+            memory=self._core.memory_status(),
         )
         return live_status(self._core.store, live, home=str(self._home), now=self._clock.now())
 

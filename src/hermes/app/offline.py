@@ -64,6 +64,7 @@ def _desk(store: Store, settings: Settings) -> Desk:
         clock=SystemClock(),
         make_id=make_id,
         address=_address(settings),
+        credit_settings=settings.credits,
     )
 
 

@@ -18,13 +18,18 @@ from hermes.cli import (
     keys,
     kill_switch,
     link,
+    mcp,
+    memory,
     models,
+    pair,
     route,
     status,
     stop,
     token,
+    users,
     why,
 )
+from hermes.cli import credits as credit_commands
 from hermes.cli.loading import load_named
 from hermes.cli.terminal import Home, examples
 
@@ -48,8 +53,34 @@ keys_app = typer.Typer(
     no_args_is_help=True,
     context_settings=_PLAIN,
 )
+credits_app = typer.Typer(
+    help="What people have to spend: grants, refunds, and whether the books balance.",
+    no_args_is_help=True,
+    context_settings=_PLAIN,
+)
+users_app = typer.Typer(
+    help="The people of this gateway: who they are, who is let in, blocked, linked, erased.",
+    no_args_is_help=True,
+    context_settings=_PLAIN,
+)
+pair_app = typer.Typer(
+    help="Let strangers in by the code that they were told.",
+    no_args_is_help=True,
+    context_settings=_PLAIN,
+)
 switch_app = typer.Typer(
     help="Stop every model call at once, or release them.",
+    no_args_is_help=True,
+    context_settings=_PLAIN,
+)
+
+memory_app = typer.Typer(
+    help="Look at what is known of a person, set it, and forget it.",
+    no_args_is_help=True,
+    context_settings=_PLAIN,
+)
+mcp_app = typer.Typer(
+    help="Look at the MCP servers that bring tools, test them, and read them again.",
     no_args_is_help=True,
     context_settings=_PLAIN,
 )
@@ -131,7 +162,31 @@ keys_app.command("create", epilog=keys.CREATE_EPILOG)(keys.create)
 keys_app.command("list", epilog=keys.LIST_EPILOG)(keys.list_all)
 keys_app.command("revoke", epilog=keys.REVOKE_EPILOG)(keys.revoke)
 app.add_typer(keys_app, name="keys")
+users_app.command("list", epilog=users.LIST_EPILOG)(users.list_all)
+users_app.command("show", epilog=users.SHOW_EPILOG)(users.show)
+users_app.command("add", epilog=users.ADD_EPILOG)(users.add)
+users_app.command("activate", epilog=users.ACTIVATE_EPILOG)(users.activate)
+users_app.command("block", epilog=users.BLOCK_EPILOG)(users.block)
+users_app.command("link", epilog=users.LINK_EPILOG)(users.link)
+users_app.command("unlink", epilog=users.UNLINK_EPILOG)(users.unlink)
+users_app.command("erase", epilog=users.ERASE_EPILOG)(users.erase)
+app.add_typer(users_app, name="users")
+pair_app.command("list", epilog=pair.LIST_EPILOG)(pair.list_all)
+pair_app.command("approve", epilog=pair.APPROVE_EPILOG)(pair.approve)
+pair_app.command("deny", epilog=pair.DENY_EPILOG)(pair.deny)
+pair_app.command("revoke", epilog=pair.REVOKE_EPILOG)(pair.revoke)
+app.add_typer(pair_app, name="pair")
 app.command("costs", epilog=costs.EPILOG)(costs.command)
+credits_app.command("show", epilog=credit_commands.SHOW_EPILOG)(credit_commands.show)
+credits_app.command("list", epilog=credit_commands.LIST_EPILOG)(credit_commands.list_all)
+# A negative number is an argument, and no option.
+credits_app.command(
+    "grant", epilog=credit_commands.GRANT_EPILOG, context_settings={"ignore_unknown_options": True}
+)(credit_commands.grant)
+credits_app.command("refund", epilog=credit_commands.REFUND_EPILOG)(credit_commands.refund)
+credits_app.command("refer", epilog=credit_commands.REFER_EPILOG)(credit_commands.refer)
+credits_app.command("audit", epilog=credit_commands.AUDIT_EPILOG)(credit_commands.audit)
+app.add_typer(credits_app, name="credits")
 switch_app.command("on", epilog=kill_switch.ON_EPILOG)(kill_switch.turn_on)
 switch_app.command("off", epilog=kill_switch.OFF_EPILOG)(kill_switch.turn_off)
 switch_app.command("status", epilog=kill_switch.STATUS_EPILOG)(kill_switch.status)
@@ -144,5 +199,14 @@ graph_app.command("diff", epilog=graph_diff.EPILOG)(graph_diff.command)
 graph_app.command("verify-export", epilog=graph_verify.FILE_EPILOG)(graph_verify.verify_export)
 graph_app.command("consent", epilog=graph_consent.EPILOG)(graph_consent.command)
 app.add_typer(graph_app, name="graph")
+memory_app.command("show", epilog=memory.SHOW_EPILOG)(memory.show)
+memory_app.command("set", epilog=memory.SET_EPILOG)(memory.set_fact)
+memory_app.command("forget", epilog=memory.FORGET_EPILOG)(memory.forget)
+memory_app.command("export", epilog=memory.EXPORT_EPILOG)(memory.export)
+app.add_typer(memory_app, name="memory")
+mcp_app.command("list", epilog=mcp.LIST_EPILOG)(mcp.list_all)
+mcp_app.command("test", epilog=mcp.TEST_EPILOG)(mcp.try_out)
+mcp_app.command("reload", epilog=mcp.RELOAD_EPILOG)(mcp.reload)
+app.add_typer(mcp_app, name="mcp")
 settings_app.command("show", epilog=config.EPILOG)(config.command)
 app.add_typer(settings_app, name="config")

@@ -10,6 +10,7 @@ from hermes.errors import HermesError
 DEBUG = "HERMES_DEBUG"
 FAILED = 1
 INTERRUPTED = 130
+TERMINATED = 143
 NOT_RUNNING = 3
 
 

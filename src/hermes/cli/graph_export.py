@@ -1,15 +1,17 @@
 """`hermes graph export`: training data from the conversations of people who agreed."""
 
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, NoReturn, get_args
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.failure import FAILED
+from hermes.cli.failure import FAILED, TERMINATED
 from hermes.cli.graph_shelf import the_shelf
 from hermes.cli.loading import load_named
 from hermes.cli.progress import progress_bar
@@ -108,13 +110,27 @@ def _check_use(wanted: list[str], *, every: bool, format_name: str, tokenizer: P
 
 
 def _export(shelf: GraphShelf, entries: list[GraphEntry], plan: ExportPlan) -> ExportReport:
-    with progress_bar("Exporting") as show:
+    with _ending_cleanly(), progress_bar("Exporting") as show:
         return export_graphs(
             shelf,
             entries,
             plan=plan,
             progress=lambda done, total, made: show(done, total, f"{made:,} rows"),
         )
+
+
+@contextmanager
+def _ending_cleanly() -> Iterator[None]:
+    """Let SIGTERM end the work as Ctrl-C does: what was written of the file goes away with it."""
+
+    def end(_number: int, _frame: object) -> NoReturn:
+        raise SystemExit(TERMINATED)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _parquet_writer() -> WriteRows:
@@ -137,7 +153,7 @@ def _print(report: ExportReport, file: Path, *, out: Console) -> None:
     else:
         trained = f"{report.trained:,} trained answer{'' if report.trained == 1 else 's'}"
         rows = f"{report.rows:,} row{'' if report.rows == 1 else 's'}"
-        _say(f"{rows} with {trained} of {_count(report.graphs)} in {report.file}", out)
+        _say(f"{rows} with {trained} of {_count(report.with_rows)} in {report.file}", out)
     if report.without_consent:
         _say(
             f"Left out: {_count(report.without_consent)} of people who have not agreed. "

@@ -24,6 +24,7 @@ SHOW_EPILOG = examples(
     "hermes graph show bob   (enough, when no other conversation has it in its name)",
     "hermes graph show bob#0   (what was said before the first /new)",
     "hermes graph show bob --mermaid > bob.mmd",
+    "hermes graph show bob --last 20   (the end of a long one)",
     "hermes graph show bob --json",
 )
 _STYLES: dict[Tone, str] = {
@@ -66,6 +67,10 @@ def show(
     session: Session,
     *,
     home: Home = None,
+    last: Annotated[
+        int | None,
+        typer.Option("--last", min=1, help="Only so many messages at the end of each branch."),
+    ] = None,
     as_mermaid: Annotated[
         bool, typer.Option("--mermaid", help="Print a Mermaid chart, for a page that draws it.")
     ] = False,
@@ -81,7 +86,7 @@ def show(
     with the_shelf(home) as shelf:
         entry = current(find_graphs(shelf.graphs(), session))
         width = min(max(out.width - _BESIDE_TEXT, _NARROWEST), _WIDEST)
-        drawing = draw(branches_of(shelf, entry), width=width)
+        drawing = draw(branches_of(shelf, entry), width=width, last=last)
     if as_json:
         print_json(Shown(graph=entry, drawing=drawing))
     elif as_mermaid:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -12,9 +12,11 @@ from hermes.cli.failure import FAILED
 from hermes.cli.graph_shelf import any_shelf, the_shelf
 from hermes.cli.loading import load_named
 from hermes.cli.progress import Show, progress_bar
+from hermes.cli.surroundings import home_for
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.exported_file import (
     FileReport,
+    Numbered,
     ReadRows,
     check_file,
     read_jsonl,
@@ -22,6 +24,7 @@ from hermes.control.exported_file import (
 )
 from hermes.control.graph_check import CheckReport, check_graphs
 from hermes.control.graphs import find_all
+from hermes.errors import NotFound
 from hermes.ports.graphs import GraphShelf
 
 VERIFY_EPILOG = examples(
@@ -34,6 +37,7 @@ FILE_EPILOG = examples(
     "hermes graph verify-export ./data/trl-preference.parquet --json",
 )
 _SHOWN = 20
+_PARQUET = ".parquet"
 
 
 def verify(
@@ -53,6 +57,10 @@ def verify(
 
     Exit code 1 if there is damage; what was erased on purpose is none.
     """
+    if not home_for(home).exists():
+        raise NotFound(
+            f"There is no home {home_for(home)}, so nothing was checked. --home names another one."
+        )
     with any_shelf(home) if not session else the_shelf(home) as shelf:
         report = CheckReport() if shelf is None else _check(shelf, session or [])
     if as_json:
@@ -89,12 +97,15 @@ def _check(shelf: GraphShelf, wanted: list[str]) -> CheckReport:
     with progress_bar("Checking") as show:
         entries = find_all(shelf, wanted) if wanted else list(shelf.graphs())
         return check_graphs(
-            shelf, entries, progress=lambda done, total: show(done, total, "branches")
+            shelf,
+            entries,
+            progress=lambda done, total: show(done, total, "branches"),
+            whole=not wanted,
         )
 
 
-def _rows(path: Path, show: Show) -> Iterator[Any]:  # Any: JSON of any shape
-    if path.suffix == ".parquet":
+def _rows(path: Path, show: Show) -> Iterator[Numbered]:
+    if path.suffix == _PARQUET:
         # Loaded by name: it is an extra that brings a large library.
         read: ReadRows = load_named("hermes.graph.exports.parquet:read_parquet")
         return read_table(path, read)
@@ -114,13 +125,17 @@ def _print_check(report: CheckReport, out: Console) -> None:
     _say(f"Checked {checked}: {found}.", out)
     if report.erased:
         graphs = len({one.graph for one in report.erased})
+        beside = len(report.erased) - report.erased_messages
+        told = f" and {_count(beside, 'text')} that only models were shown" if beside else ""
         _say(
-            f"erased: {_count(len(report.erased), 'message')} in {_count(graphs, 'graph')}, of people "
-            "who were erased. That is no damage.",
+            f"erased: {_count(report.erased_messages, 'message')}{told} in {_count(graphs, 'graph')},"
+            " of people who were erased. That is no damage.",
             out,
         )
     for one in report.damage[:_SHOWN]:
-        _say(f"{one.trouble}: {one.graph}, branch {one.branch}, {one.where}: {one.text}", out)
+        branch = f"branch {one.branch}" if one.branch else ""
+        place = ", ".join(part for part in (one.graph, branch, one.where) if part)
+        _say(f"{one.trouble}: {place}: {one.text}", out)
     _say_more(len(report.damage), out)
     if report.damage:
         _say("Keep a copy of the home as it is, and put a backup in its place.", out)
@@ -135,8 +150,9 @@ def _print_file(report: FileReport, out: Console) -> None:
         _say(f"{report.file}: {rows}, every certificate holds.", out)
     else:
         _say(f"{report.file}: {rows}, {report.broken:,} of them do not hold.", out)
+    word = "row" if report.file.endswith(_PARQUET) else "line"
     for one in report.problems[:_SHOWN]:
-        _say(f"row {one.row}: {one.trouble}, {one.where}: {one.text}", out)
+        _say(f"{word} {one.row}: {one.trouble}, {one.where}: {one.text}", out)
     _say_more(report.broken, out)
 
 

@@ -55,12 +55,12 @@ def at_desk(
         if empty is not None:
             return empty() if desk is None else asyncio.run(answer(desk))
         assert desk is not None
-        with _logs_in_a_file(loaded):
+        with logs_in_a_file(loaded):
             return asyncio.run(answer(desk))
 
 
 @contextmanager
-def _logs_in_a_file(loaded: Loaded) -> Iterator[None]:
+def logs_in_a_file(loaded: Loaded) -> Iterator[None]:
     """Who did what stays on record without a gateway too: in `logs/commands.log`."""
     plan = plan_of(loaded.settings.logs, loaded.home)
     plan = msgspec.structs.replace(plan, file=loaded.home / "logs" / "commands.log")

@@ -16,7 +16,13 @@ from hermes.cli.loading import load_named
 from hermes.cli.surroundings import home_for, settings_for
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.config import Loaded
-from hermes.control.status import ProviderStatus, StatusReport, StoreStatus, offline_status
+from hermes.control.status import (
+    MemoryStatus,
+    ProviderStatus,
+    StatusReport,
+    StoreStatus,
+    offline_status,
+)
 from hermes.control.why_answer import span
 from hermes.ops.instance import find_running
 from hermes.ports.store import Store
@@ -73,6 +79,8 @@ def _print(report: StatusReport, out: Console) -> None:
     if report.kill_switch is not None:
         rows.append(("kill switch", f"{switch_text(report.kill_switch)}; NO MODEL IS CALLED"))
     rows += _store_rows(report.store)
+    if report.memory is not None:
+        rows += _memory_rows(report.memory)
     _table(out, rows)
     _table(out, _provider_rows(report.providers), title="Models")
     channels = [
@@ -81,6 +89,11 @@ def _print(report: StatusReport, out: Console) -> None:
     _table(out, channels, title="Channels")
     if not report.running:
         out.print("Start it with `hermes up`.", style="dim")
+
+
+def _memory_rows(memory: MemoryStatus) -> list[tuple[str, str]]:
+    parked = f", {memory.parked_jobs} jobs given up" if memory.parked_jobs else ""
+    return [("recall", memory.recall), ("learning", memory.learning + parked)]
 
 
 def _store_rows(store: StoreStatus | None) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_js
 from hermes.control.why import WhyReport, WhyRoute, explain
 from hermes.control.why_answer import clock_time, span
 from hermes.control.why_call import CallStory, cost_text, key_text
+from hermes.control.why_tools import tools_text
 from hermes.errors import NotFound
 from hermes.ops.instance import find_running
 from hermes.ports.clock import SystemClock
@@ -40,7 +41,10 @@ def command(
     *,
     home: Home = None,
     text: Annotated[
-        bool, typer.Option("--text", help="Also print what was said, and plain user ids.")
+        bool,
+        typer.Option(
+            "--text", help="Also print what was said, long tool results, and plain user ids."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -85,6 +89,8 @@ def _print(report: WhyReport, out: Console) -> None:
     if report.text is not None:
         _said(out, "Message", text=report.text.message)
         _said(out, "Reply", text=report.text.reply)
+        for one in report.text.results:
+            _said(out, f"Whole result of {one.tool} (step {one.step})", text=one.text)
 
 
 def _facts(report: WhyReport) -> list[tuple[str, str]]:
@@ -104,6 +110,7 @@ def _facts(report: WhyReport) -> list[tuple[str, str]]:
         ("asked for", report.call.wanted if report.call else None),
         ("model", report.model),
         ("rule", report.route.rule if report.route else None),
+        ("tools", tools_text(report.tools) if report.tools else None),
         ("tokens", f"{usage.tokens_in} in, {usage.tokens_out} out" if has_model else None),
         ("cost", cost_text(usage) if usage.cost_usd or usage.unpriced else None),
         ("credits", moved or None),

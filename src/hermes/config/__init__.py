@@ -4,15 +4,25 @@
 `ensure_home` prepares the folder it lives beside.
 """
 
+from hermes.config.access import (
+    AccessSettings,
+    AgentRuleSettings,
+    CommandSettings,
+    PlatformAccess,
+    conditions,
+)
+from hermes.config.credits import CreditSettings, CreditTier
 from hermes.config.entries import AgentSettings, PlatformSettings, ProviderSettings
 from hermes.config.findings import Finding
 from hermes.config.home import ensure_home, home_folder, read_or_create_secret_file
 from hermes.config.load import Loaded, load
+from hermes.config.mcp import NO_MCP, McpServerSettings, McpSettings
+from hermes.config.memory import MemorySettings
+from hermes.config.net import NetSettings
 from hermes.config.sections import (
     ApprovalSettings,
     BusyPolicy,
     BusySettings,
-    CreditSettings,
     DebugSettings,
     InboxSettings,
     LaneSettings,
@@ -27,8 +37,12 @@ from hermes.config.sections import (
 from hermes.config.settings import Settings
 from hermes.config.show import Row, show
 from hermes.config.spending import BudgetSettings, CacheSettings, CallSettings
+from hermes.config.tools import GateSettings, IntentSettings, ToolSettings
 
 __all__ = [
+    "NO_MCP",
+    "AccessSettings",
+    "AgentRuleSettings",
     "AgentSettings",
     "ApprovalSettings",
     "BudgetSettings",
@@ -36,15 +50,24 @@ __all__ = [
     "BusySettings",
     "CacheSettings",
     "CallSettings",
+    "CommandSettings",
     "CreditSettings",
+    "CreditTier",
     "DebugSettings",
     "Finding",
+    "GateSettings",
     "InboxSettings",
+    "IntentSettings",
     "LaneSettings",
     "Loaded",
     "LogSettings",
+    "McpServerSettings",
+    "McpSettings",
+    "MemorySettings",
     "ModelSettings",
+    "NetSettings",
     "OutboxSettings",
+    "PlatformAccess",
     "PlatformSettings",
     "ProviderSettings",
     "Row",
@@ -52,7 +75,9 @@ __all__ = [
     "Settings",
     "StoreSettings",
     "StreamingSettings",
+    "ToolSettings",
     "TurnSettings",
+    "conditions",
     "ensure_home",
     "home_folder",
     "load",

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
+from hermes.config.access import agent_rule_faults
 from hermes.config.aliases import provider_meant
 from hermes.config.entries import PROVIDERS
 from hermes.config.findings import Finding, printed
 from hermes.config.keys import dotted, nearest
+from hermes.config.mcp_checks import mcp_problems
 from hermes.config.routing_checks import Fault, routing_problems
 from hermes.config.settings import Key, Settings
 from hermes.config.variables import variable_for
@@ -43,9 +45,11 @@ def _finding(origin: Origin, fault: Fault) -> Finding:
 
 def _problems(settings: Settings) -> Iterator[Fault]:
     yield from _default_agent(settings)
+    yield from agent_rule_faults(settings.agent_rules, settings.agents)
     for key, model in _models(settings):
         yield from _model(settings, key, model=model)
     yield from routing_problems(settings)
+    yield from mcp_problems(settings)
     yield from _addresses(settings)
     yield from _times(settings)
 

@@ -76,6 +76,15 @@ def dotenv_layer(home: Path, *, known: Iterable[Key] = ()) -> Layer:
     return layer
 
 
+def dotenv_values(home: Path) -> Mapping[str, str]:
+    """Return every variable of `.env`, whoever it belongs to."""
+    try:
+        return parse(_read(home / DOTENV) or "").values
+    except _Unreadable:
+        # `dotenv_layer` reports it.
+        return {}
+
+
 def yaml_layer(home: Path) -> Layer:
     """Read `config.yaml`."""
     try:

@@ -5,8 +5,9 @@ is wrong is reported at once; what is only surprising becomes a warning.
 """
 
 import stat
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -15,11 +16,12 @@ from pydantic import ValidationError
 
 from hermes.config.checks import DEFAULT, check
 from hermes.config.entries import agent_tables, provider_tables
-from hermes.config.files import LEGACY, dotenv_layer, legacy_layer, yaml_layer
+from hermes.config.files import LEGACY, dotenv_layer, dotenv_values, legacy_layer, yaml_layer
 from hermes.config.findings import Finding, printed, raise_all, wrong_value
 from hermes.config.home import home_folder
 from hermes.config.keys import dotted, is_secret, node_at, root
 from hermes.config.layers import ENVIRONMENT, Layer, Leaf, layer_of_variables
+from hermes.config.named_variables import fill, has_named
 from hermes.config.routing import routing_tree
 from hermes.config.section import NAME_MEANING
 from hermes.config.sections import BUSY_PLATFORMS
@@ -39,6 +41,8 @@ class Loaded:
     home: Path
     origins: Mapping[str, str]
     warnings: tuple[Finding, ...]
+    reread: Callable[[], "Loaded"] = field(repr=False, compare=False)
+    """Reads the same files and variables again."""
 
 
 def load(environ: Mapping[str, str], home: Path | None) -> Loaded:
@@ -49,6 +53,8 @@ def load(environ: Mapping[str, str], home: Path | None) -> Loaded:
     warnings = [warning for layer in layers for warning in layer.warnings]
     winners = _merge(layers)
     warnings += _shadowed(layers, winners) + _exposed(layers, folder)
+    if has_named(winners):
+        fill(winners, {**dotenv_values(folder), **environ})
     settings, invalid = _validate(winners)
     problems += invalid
     checked = check(settings, lambda key: _origin(winners, key))
@@ -57,7 +63,13 @@ def load(environ: Mapping[str, str], home: Path | None) -> Loaded:
     if problems:
         raise_all(problems)
     origins = {dotted(key): _origin(winners, key) for key, _ in leaves(settings)}
-    return Loaded(settings, folder, MappingProxyType(origins), tuple(warnings + checked.warnings))
+    return Loaded(
+        settings,
+        folder,
+        MappingProxyType(origins),
+        tuple(warnings + checked.warnings),
+        reread=partial(load, environ, home),
+    )
 
 
 def _validate(winners: dict[Key, Leaf]) -> tuple[Settings, list[Finding]]:

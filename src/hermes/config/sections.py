@@ -143,17 +143,6 @@ class BusySettings(Section):
     )
 
 
-class CreditSettings(Section):
-    """What a message costs a person."""
-
-    policy: Literal["unlimited"] = Field(
-        default="unlimited", description="How many credits people have."
-    )
-    price_per_message: Whole = Field(
-        default=1, description="The credits one answered message costs."
-    )
-
-
 class OutboxSettings(Section):
     """Sending replies."""
 

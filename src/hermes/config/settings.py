@@ -9,6 +9,8 @@ from types import MappingProxyType
 
 from pydantic import BaseModel, Field
 
+from hermes.config.access import AccessSettings, AgentRuleSettings
+from hermes.config.credits import CreditSettings
 from hermes.config.entries import (
     AgentSettings,
     PlatformSettings,
@@ -16,12 +18,14 @@ from hermes.config.entries import (
     agent_tables,
     provider_tables,
 )
+from hermes.config.mcp import McpSettings
+from hermes.config.memory import MemorySettings
+from hermes.config.net import NetSettings
 from hermes.config.routing import RoutingSettings
 from hermes.config.section import Name, Named, ProxyUrl, Section, Word
 from hermes.config.sections import (
     ApprovalSettings,
     BusySettings,
-    CreditSettings,
     DebugSettings,
     InboxSettings,
     LaneSettings,
@@ -34,6 +38,7 @@ from hermes.config.sections import (
     TurnSettings,
 )
 from hermes.config.spending import BudgetSettings, CacheSettings, CallSettings
+from hermes.config.tools import ToolSettings
 
 Key = tuple[str, ...]
 
@@ -57,6 +62,7 @@ class Settings(Section):
     lanes: LaneSettings = Field(default_factory=LaneSettings)
     turns: TurnSettings = Field(default_factory=TurnSettings)
     busy: BusySettings = Field(default_factory=BusySettings)
+    access: AccessSettings = Field(default_factory=AccessSettings)
     credits: CreditSettings = Field(default_factory=CreditSettings)
     budgets: BudgetSettings = Field(default_factory=BudgetSettings)
     cache: CacheSettings = Field(default_factory=CacheSettings)
@@ -64,8 +70,11 @@ class Settings(Section):
     outbox: OutboxSettings = Field(default_factory=OutboxSettings)
     streaming: StreamingSettings = Field(default_factory=StreamingSettings)
     approvals: ApprovalSettings = Field(default_factory=ApprovalSettings)
+    memory: MemorySettings = Field(default_factory=MemorySettings)
     models: ModelSettings = Field(default_factory=ModelSettings)
     routing: RoutingSettings = Field(default_factory=RoutingSettings)
+    tools: ToolSettings = Field(default_factory=ToolSettings)
+    mcp: McpSettings = Field(default_factory=McpSettings)
     providers: Named[ProviderSettings] = Field(
         default_factory=_providers, description="Where models run, by name."
     )
@@ -74,6 +83,10 @@ class Settings(Section):
     )
     default_agent: Name = Field(
         default="main", description="The agent that answers where no rule names another."
+    )
+    agent_rules: Named[AgentRuleSettings] = Field(
+        default_factory=lambda: MappingProxyType({}),
+        description="Which agent answers which messages; of several rules that fit, the closest.",
     )
     platforms: Named[PlatformSettings] = Field(
         default_factory=lambda: MappingProxyType({}), description="The chat platforms, by name."
@@ -86,6 +99,7 @@ class Settings(Section):
         default=None,
         description="The time zone for daily times, such as Europe/Paris; else the system's.",
     )
+    net: NetSettings = Field(default_factory=NetSettings)
     ipv4_only: bool = Field(
         default=False, description="Whether outgoing connections use IPv4 only."
     )

@@ -39,13 +39,18 @@ class ConsentReport(msgspec.Struct, frozen=True, kw_only=True):
 
 def consent(people: PeopleStore, ask: ConsentAsk) -> ConsentReport:
     """Return whether a person agreed."""
-    person = _find(people, ask.user)
+    person = find_person(people, ask.user)
     return ConsentReport(user=ask.user, person_id=person.id, may_train=person.may_train)
 
 
 async def set_consent(people: PeopleStore, order: ConsentOrder, *, at: float) -> ConsentReport:
     """Keep that a person agreed, or took it back; the same order again changes nothing."""
-    person = _find(people, order.user)
+    person = find_person(people, order.user)
+    if order.may_train and person.is_erased:
+        raise BadRequest(
+            f"{order.user[:80]!r} was erased: nothing of what they said can be read any more, so "
+            "nothing of it can be trained on. Nothing was changed."
+        )
     changed = person.may_train != order.may_train
     if changed:
         if not await people.set_consent(person.id, may_train=order.may_train, at=at):
@@ -64,7 +69,8 @@ def unknown_person(user: str) -> NotFound:
     )
 
 
-def _find(people: PeopleStore, user: str) -> Person:
+def find_person(people: PeopleStore, user: str) -> Person:
+    """Return the person behind `platform:user_id`, or of this id; raises what to write instead."""
     if not user.strip():
         raise BadRequest("The person has no name: write PLATFORM:USER_ID, such as telegram:4711.")
     platform, separator, user_id = user.partition(":")

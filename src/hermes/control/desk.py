@@ -3,9 +3,11 @@
 The running gateway has a desk behind `/control`; while none runs, a command opens one itself.
 """
 
+import asyncio
 import secrets
 
 from hermes.calls.days import Calendar
+from hermes.config import CreditSettings
 from hermes.control.consent import (
     ConsentAsk,
     ConsentOrder,
@@ -13,6 +15,7 @@ from hermes.control.consent import (
     consent,
     set_consent,
 )
+from hermes.control.credits import CreditDesk
 from hermes.control.keys import (
     EndedKey,
     KeyEnd,
@@ -24,6 +27,8 @@ from hermes.control.keys import (
     key_line,
     revoke_key,
 )
+from hermes.control.memory import MemoryDesk
+from hermes.control.pairing import PairingDesk
 from hermes.control.spending import (
     CostAsk,
     CostsReport,
@@ -33,9 +38,18 @@ from hermes.control.spending import (
     kill_switch,
     set_kill_switch,
 )
+from hermes.control.users import UserDesk
+from hermes.memory.facts import PeoplesFacts
+from hermes.memory.soul_cache import MemorySouls, SoulCache
 from hermes.message.ids import MakeId
 from hermes.ports.clock import Clock
 from hermes.ports.store import Store
+
+
+def _facts(store: Store, *, clock: Clock, make_id: MakeId) -> PeoplesFacts:
+    """Return what changes facts where no gateway runs, and so no soul is cached."""
+    souls = SoulCache(store.facts, MemorySouls(clock), sleep=asyncio.sleep)
+    return PeoplesFacts(store.facts, souls=souls, clock=clock, make_id=make_id)
 
 
 class Desk:
@@ -49,6 +63,8 @@ class Desk:
         clock: Clock,
         make_id: MakeId,
         address: str,
+        facts: PeoplesFacts | None = None,
+        credit_settings: CreditSettings | None = None,
         random_bytes: RandomBytes = secrets.token_bytes,
     ) -> None:
         self._store = store
@@ -57,6 +73,13 @@ class Desk:
         self._make_id = make_id
         self._address = address
         self._random_bytes = random_bytes
+        facts = facts or _facts(store, clock=clock, make_id=make_id)
+        self.memory = MemoryDesk(store, facts)
+        self.users = UserDesk(store, clock=clock, forget=facts.changed)
+        self.pairing = PairingDesk(store, clock=clock)
+        self.credits = CreditDesk(
+            store, credit_settings or CreditSettings(), clock=clock, make_id=make_id
+        )
 
     async def create_key(self, new: NewKey) -> MadeKey:
         """Make a key for a caller; only now its secret is told."""

@@ -6,21 +6,33 @@ the file has gone.
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
 from hermes.errors import BadRequest, HermesError, NotFound
+from hermes.graph import Problem
 from hermes.graph.exports import verify_row
 
 # Told after each row: how many bytes of the file are read.
 Progress = Callable[[int], None]
 ReadRows = Callable[[Path], Iterable[Any]]
 _MOST_KEPT = 1_000
+_PARQUET = b"PAR1"
+
+
+class NoRow(msgspec.Struct, frozen=True):
+    """A line that holds no row, and why."""
+
+    text: str
+
+
+# Where a row stands, counted from 1, and the row: JSON of any shape, or NoRow.
+Numbered = tuple[int, Any]
 
 
 class RowTrouble(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wrong with a row; rows are counted from 1, as lines are."""
+    """What is wrong with a row; `row` is its line in the file, or its place in a table."""
 
     row: int
     trouble: str
@@ -41,20 +53,20 @@ class FileReport(msgspec.Struct, kw_only=True):
     problems: list[RowTrouble] = []
 
 
-def check_file(path: Path, rows: Iterable[Any]) -> FileReport:  # Any: JSON of any shape
+def check_file(path: Path, rows: Iterable[Numbered]) -> FileReport:
     """Check all rows of a file."""
     report = FileReport(file=str(path))
-    for row in rows:
+    for number, row in rows:
         report.rows += 1
         _count(report, row)
-        problem = verify_row(row)
+        problem = Problem("damaged", "line", row.text) if _is_none(row) else verify_row(row)
         if problem is None:
             continue
         report.broken += 1
         if len(report.problems) < _MOST_KEPT:
             report.problems.append(
                 RowTrouble(
-                    row=report.rows,
+                    row=number,
                     trouble=problem.trouble,
                     where=problem.where,
                     text=problem.text,
@@ -63,32 +75,42 @@ def check_file(path: Path, rows: Iterable[Any]) -> FileReport:  # Any: JSON of a
     return report
 
 
-def read_jsonl(path: Path, progress: Progress) -> Iterator[Any]:
-    """Iterate over the rows of a file of JSON lines; a line that is no JSON is given as it is."""
+def read_jsonl(path: Path, progress: Progress) -> Iterator[Numbered]:
+    """Iterate over the rows of a file of JSON lines; a line that is no JSON is a NoRow."""
     try:
         with path.open("rb") as stream:
-            for line in stream:
+            if stream.read(len(_PARQUET)) == _PARQUET:
+                raise BadRequest(
+                    f"{path} holds parquet and no JSON lines. Give it a name that ends in .parquet."
+                )
+            stream.seek(0)
+            for number, line in enumerate(stream, start=1):
                 if line.strip():
-                    yield _decoded(line)
+                    yield number, _decoded(line)
                 progress(stream.tell())
     except OSError as problem:
         raise _unreadable(path, problem) from problem
 
 
-def read_table(path: Path, read: ReadRows) -> Iterator[Any]:
+def read_table(path: Path, read: ReadRows) -> Iterator[Numbered]:
     """Iterate over the rows of a parquet file, which `read` takes apart."""
     try:
-        yield from read(path)
+        yield from enumerate(read(path), start=1)
     except OSError as problem:
         raise _unreadable(path, problem) from problem
 
 
 def _decoded(line: bytes) -> Any:
     try:
-        return msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        # No row: verify_row says so.
-        return None
+        return msgspec.json.decode(line.decode())
+    except UnicodeDecodeError as problem:
+        return NoRow(f"it is no text: byte {problem.start + 1} of the line is no UTF-8")
+    except msgspec.DecodeError as problem:
+        return NoRow(f"it is no JSON: {problem}")
+
+
+def _is_none(row: Any) -> TypeGuard[NoRow]:
+    return isinstance(row, NoRow)
 
 
 def _count(report: FileReport, row: Any) -> None:

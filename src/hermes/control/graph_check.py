@@ -26,34 +26,75 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckReport(msgspec.Struct, kw_only=True):
-    """What was checked and found; `erased` is on purpose, `damage` is not."""
+    """What was checked and found; `erased` is on purpose, `damage` is not.
+
+    Of `erased`, `erased_messages` are in conversations; the rest is what only calls were sent.
+    """
 
     graphs: int = 0
     branches: int = 0
     versions: int = 0
     calls: int = 0
+    erased_messages: int = 0
     erased: list[Trouble] = []
     damage: list[Trouble] = []
 
 
 def check_graphs(
-    shelf: GraphShelf, entries: Sequence[GraphEntry], *, progress: Progress
+    shelf: GraphShelf, entries: Sequence[GraphEntry], *, progress: Progress, whole: bool = False
 ) -> CheckReport:
-    """Check graphs; whatever is wrong is collected, and the rest is checked nevertheless."""
+    """Check graphs; whatever is wrong is collected, and the rest is checked nevertheless.
+
+    `whole` says that these are all: then what belongs to none of them is damage, too.
+    """
     report = CheckReport()
     total, done = sum(len(entry.branches) for entry in entries), 0
     for entry in entries:
         report.graphs += 1
-        # Branches share the calls of their graph, so each of them finds the same trouble there.
-        told: set[Problem] = set()
+        told = _Told(report, entry.name)
         for branch in entry.branches:
             for problem in _check(shelf, entry, branch, report=report):
-                if problem not in told or problem.where.startswith("version"):
-                    told.add(problem)
-                    _keep(report, problem, graph=entry.name, branch=branch)
+                told.keep(problem, branch)
             done += 1
             progress(done, total)
+        for problem in _check_rows(shelf, entry):
+            told.keep(problem, "")
+    for problem in shelf.orphans() if whole else ():
+        _Told(report, "").keep(problem, "")
     return report
+
+
+class _Told:
+    """Puts what was found in one graph into the report, each thing once."""
+
+    def __init__(self, report: CheckReport, graph: str) -> None:
+        self._report = report
+        self._graph = graph
+        self._known: set[Problem] = set()
+        self._erased: set[str] = set()
+
+    def keep(self, problem: Problem, branch: str) -> None:
+        """Keep a problem, unless another branch or call had the same."""
+        in_versions = problem.where.startswith("version")
+        if problem.trouble == "erased":
+            # The text names the message, which versions, calls and branches have in common.
+            if problem.text not in self._erased:
+                self._erased.add(problem.text)
+                self._report.erased_messages += in_versions
+                self._report.erased.append(self._trouble(problem, branch))
+        elif problem not in self._known or in_versions:
+            # Branches share the calls of their graph, so each of them finds the same trouble there.
+            self._known.add(problem)
+            self._report.damage.append(self._trouble(problem, branch))
+
+    def _trouble(self, problem: Problem, branch: str) -> Trouble:
+        return Trouble(
+            graph=self._graph,
+            branch=branch,
+            trouble=problem.trouble,
+            where=problem.where,
+            text=problem.text,
+        )
 
 
 def _check(
@@ -70,14 +111,11 @@ def _check(
     return found.problems
 
 
-def _keep(report: CheckReport, problem: Problem, *, graph: str, branch: str) -> None:
-    kept = report.erased if problem.trouble == "erased" else report.damage
-    kept.append(
-        Trouble(
-            graph=graph,
-            branch=branch,
-            trouble=problem.trouble,
-            where=problem.where,
-            text=problem.text,
-        )
-    )
+def _check_rows(shelf: GraphShelf, entry: GraphEntry) -> Sequence[Problem]:
+    try:
+        found = shelf.check(entry.name)
+    except HermesError as problem:
+        return (Problem("damaged", "rows", str(problem)),)
+    if entry.branches or found:
+        return found
+    return (Problem("missing", "branches", "there is none, or what is listed cannot be read"),)

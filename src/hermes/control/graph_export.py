@@ -39,12 +39,16 @@ class Unopened(msgspec.Struct, frozen=True):
 
 
 class ExportReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What was written where, and what was not; `file` is None when there was no row."""
+    """What was written where, and what was not; `file` is None when there was no row.
+
+    `graphs` were looked at, and `with_rows` of them gave rows.
+    """
 
     format: FormatName
     file: str | None
     bytes: int
     graphs: int
+    with_rows: int
     without_consent: int
     rows: int
     trained: int
@@ -100,6 +104,7 @@ def export_graphs(
         file=str(plan.file) if report.rows else None,
         bytes=size,
         graphs=report.graphs,
+        with_rows=report.with_rows,
         without_consent=len(entries) - len(agreed),
         rows=report.rows,
         trained=report.trained,

@@ -3,15 +3,18 @@
 It reads the shelf through its port and writes nothing.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from hermes.errors import BadRequest, NotFound
 from hermes.graph import MessageGraph
+from hermes.message.session_key import depth_of
 from hermes.ports.graphs import GraphEntry, GraphShelf
 
 _SHOWN = 10
+_LAST_PART = re.compile("[:/]")
 _HINT = "`hermes graph list` shows all"
 
 
@@ -36,14 +39,15 @@ def find_all(shelf: GraphShelf, wanted: Iterable[str]) -> list[GraphEntry]:
 def find_graphs(known: Sequence[GraphEntry], wanted: str) -> list[GraphEntry]:
     """Return every epoch of the session that a text names, or the one that it names.
 
-    It is the session as it is listed or a part that no other session has; `#EPOCH` may follow.
+    It is the session as it is listed, its last part, or a part that no other session has; `#EPOCH`
+    may follow. Chats of subagents are meant only if no other conversation is.
     """
     exact = [entry for entry in known if wanted in {entry.name, entry.session}]
     if exact:
         return exact
     part, epoch = _split(wanted)
     names = [entry.session for entry in known]
-    matches = {part} if part in names else {name for name in names if part and part in name}
+    matches = _matching(names, part)
     if not matches:
         raise NotFound(f"No conversation is known as {wanted[:200]!r}. {_known(names)}")
     if len(matches) > 1:
@@ -71,6 +75,18 @@ def branches_of(shelf: GraphShelf, entry: GraphEntry) -> list[MessageGraph]:
     if not entry.branches:
         raise NotFound(f"The conversation {entry.name!r} has no branch: nothing was kept of it.")
     return [shelf.open(entry.name, branch=branch) for branch in entry.branches]
+
+
+def _matching(names: Sequence[str], part: str) -> set[str]:
+    if part in names:
+        return {part}
+    likely = {name for name in names if part and part in name}
+    chats = {name for name in likely if not depth_of(name)}
+    for group in (chats, likely):
+        exact = {name for name in group if _LAST_PART.split(name)[-1] == part}
+        if exact or group:
+            return exact or group
+    return set()
 
 
 def _split(wanted: str) -> tuple[str, int | None]:

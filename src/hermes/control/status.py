@@ -32,6 +32,16 @@ class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):
     note: str | None = None
 
 
+class MemoryStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether facts are recalled and learnt, how often, and how many jobs were given up."""
+
+    recall: str
+    learning: str
+    recalled: int = 0
+    skipped_trivial: int = 0
+    parked_jobs: int = 0
+
+
 class Live(msgspec.Struct, frozen=True, kw_only=True):
     """What only the running process knows."""
 
@@ -43,6 +53,7 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
     running_turns: int = 0
     providers: tuple[ProviderStatus, ...] = ()
     channels: tuple[ChannelStatus, ...] = ()
+    memory: MemoryStatus | None = None
 
 
 class StoreStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +81,7 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
     running_turns: int = 0
     kill_switch: KillSwitch | None = None
     store: StoreStatus | None = None
+    memory: MemoryStatus | None = None
     providers: tuple[ProviderStatus, ...] = ()
     channels: tuple[ChannelStatus, ...] = ()
 
@@ -90,6 +102,7 @@ def live_status(store: Store, live: Live, *, home: str, now: float) -> StatusRep
         running_turns=live.running_turns,
         kill_switch=_kill_switch(store),
         store=_store_status(store),
+        memory=live.memory,
         providers=live.providers,
         channels=live.channels,
     )

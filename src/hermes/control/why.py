@@ -24,6 +24,13 @@ from hermes.control.why_call import (
     story_of,
     whose_key,
 )
+from hermes.control.why_tools import (
+    WhyResult,
+    WhyTools,
+    step_data,
+    tools_given,
+    whole_results,
+)
 from hermes.errors import NotFound
 from hermes.message.outcome import DeliveryState, MessageState, Outcome
 from hermes.message.reply import Usage
@@ -101,11 +108,12 @@ class WhyRefusal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     message_id: str | None = None
 
 
-class WhyText(msgspec.Struct, frozen=True, kw_only=True):
+class WhyText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What was said; only there when the operator asked for it."""
 
     message: str | None
     reply: str | None
+    results: tuple[WhyResult, ...] = ()
 
 
 class WhyReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -130,6 +138,7 @@ class WhyReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     attempts: int = 0
     duplicates: int = 0
     route: WhyRoute | None = None
+    tools: WhyTools | None = None
     model: str | None = None
     usage: Usage = Usage()
     credits: tuple[WhyCredit, ...] = ()
@@ -202,6 +211,7 @@ def _of_message(
         attempts=message.attempts,
         duplicates=sum(event.kind == "duplicate" for event in timeline.events),
         route=_route(timeline.events, model),
+        tools=tools_given(timeline.events),
         model=model,
         usage=_usage(timeline),
         credits=_credits(timeline),
@@ -281,6 +291,7 @@ def _text(timeline: Timeline) -> WhyText:
     return WhyText(
         message=event.text if event else None,
         reply=timeline.result.text if timeline.result else None,
+        results=whole_results(timeline.steps),
     )
 
 
@@ -339,7 +350,11 @@ def _lines(message: MessageRecord, timeline: Timeline) -> tuple[WhyLine, ...]:
     if not any(event.kind == "accepted" for event in timeline.events):
         told.append((start, "accepted", {"platform": message.platform}))
     told += [(event.at, event.kind, event.data) for event in timeline.events]
-    told += [(step.at, _step_name(step), _step_data(step)) for step in timeline.steps if step.at]
+    told += [
+        (step.at, _step_name(step), step_data(step, message.id))
+        for step in timeline.steps
+        if step.at and step.kind != "output"
+    ]
     has_ended = any(event.kind == "ended" for event in timeline.events)
     if message.done_at is not None and not has_ended:
         told.append((message.done_at, str(message.outcome or "done"), {}))
@@ -359,15 +374,6 @@ def _lines(message: MessageRecord, timeline: Timeline) -> tuple[WhyLine, ...]:
 
 def _step_name(step: Step) -> str:
     return f"{step.kind} {step.name}".strip()
-
-
-def _step_data(step: Step) -> dict[str, Any]:
-    data: dict[str, Any] = {"step": step.ordinal, "state": step.state}
-    if step.usage != Usage():
-        data |= {"tokens_in": step.usage.tokens_in, "tokens_out": step.usage.tokens_out}
-    if step.payer != "person":
-        data["payer"] = step.payer
-    return data
 
 
 def _seconds(value: float) -> float:

@@ -119,7 +119,7 @@ def decode(data: bytes, hasher: Hasher) -> "tuple[int, tuple[Chunk, ...] | tuple
     level, size = data[1], hasher.size
     width = size + (0 if level == 0 else struct.calcsize(_sizes_format(level, 1)))
     number, rest = divmod(len(data) - _HEADER, width)
-    if rest:
+    if rest or (level and not number):
         raise StoreError(
             f"A stored chunk of level {level} has {len(data)} bytes, which is not {_HEADER} and a "
             f"multiple of {width}: it was damaged or named by another hasher. "

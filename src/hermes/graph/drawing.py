@@ -35,7 +35,10 @@ def _rows(drawing: Drawing) -> Iterator[Row]:
             yield Row("blank", "")
         children = [one for one in drawing.branches if one.parent == sketch.branch]
         yield Row("title", _title(sketch))
-        yield from _forks(one for one in children if one.begins <= sketch.begins)
+        shown = sketch.begins + sketch.left_out
+        if sketch.left_out:
+            yield Row("note", f"{_INDENT}… {sketch.left_out} earlier, not shown")
+        yield from _forks(one for one in children if one.begins <= shown)
         for line in sketch.lines:
             yield from _line_rows(line)
             yield from _forks(one for one in children if one.begins == line.index + 1)
@@ -50,7 +53,7 @@ def _title(sketch: Sketch) -> str:
     if not sketch.begins:
         return f"{title}, begins where {sketch.parent} begins"
     begins = f"{title}, begins after message {sketch.begins - 1} of {sketch.parent}"
-    return begins if sketch.lines else f"{begins} and adds nothing yet"
+    return begins if sketch.lines or sketch.left_out else f"{begins} and adds nothing yet"
 
 
 def _forks(beginning: Iterable[Sketch]) -> Iterator[Row]:

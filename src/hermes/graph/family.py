@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from threading import RLock
 from typing import Protocol
 from weakref import WeakSet
 
@@ -35,6 +36,7 @@ class Family:
     calls: list[Call] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     branches: WeakSet[Branch] = field(default_factory=WeakSet)
+    lock: RLock = field(default_factory=RLock)
     _call_ids: set[str] = field(default_factory=set)
 
     def has_call(self, call_id: str) -> bool:

@@ -36,8 +36,11 @@ class History:
 
     @property
     def sequence(self) -> Sequence:
-        """The messages as they are now."""
-        return self.versions[-1].sequence(self.family.reader)
+        """The messages as they are now; what is read of them stays in memory."""
+        version = self.versions[-1]
+        if isinstance(version.kept, bytes):
+            version.kept = version.sequence(self.family.reader)
+        return version.kept
 
     @property
     def number(self) -> int:

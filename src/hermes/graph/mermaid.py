@@ -70,7 +70,8 @@ class _Boxes:
         self._prefix = prefix
         self._shown = sketch.lines[-room:]
         self._folded = sketch.lines[: len(sketch.lines) - len(self._shown)]
-        self.ids = {line.index: f"{prefix}f" for line in self._folded}
+        self._older = sketch.left_out + len(self._folded)
+        self.ids = dict.fromkeys(range(sketch.begins, sketch.begins + self._older), f"{prefix}f")
         self.ids |= {line.index: f"{prefix}m{line.index}" for line in self._shown}
 
     def chart(self, before: str | None) -> Iterator[str]:
@@ -79,8 +80,8 @@ class _Boxes:
         yield f'{last}(["{_named(self._sketch.branch)}"])'
         if before:
             yield f"{before} --> {last}"
-        if self._folded:
-            yield f'{self._prefix}f["{len(self._folded)} older messages"]:::folded'
+        if self._older:
+            yield f'{self._prefix}f["{self._older} older messages"]:::folded'
             yield f"{last} --> {self._prefix}f"
             last = f"{self._prefix}f"
         for line in self._shown:

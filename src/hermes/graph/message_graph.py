@@ -10,18 +10,20 @@ from typing import Any
 
 from hermes.errors import BadRequest, Conflict, NotFound
 from hermes.graph import compaction, saving
+from hermes.graph.arguments import check_text
 from hermes.graph.blob import Message, freeze
 from hermes.graph.context import Context, place_of
 from hermes.graph.diff import Change, diff
 from hermes.graph.family import Family, Now
 from hermes.graph.hashing import PLAIN, Hasher
+from hermes.graph.locking import one_at_a_time
 from hermes.graph.marks import SEEN, WRITTEN
 from hermes.graph.message_list import MessageList, freeze_all
 from hermes.graph.reader import Reader
 from hermes.graph.recording import CallFacts, check_sent, make_link, read_kept, record_call
 from hermes.graph.records import Call, Edge, Link, Summary
 from hermes.graph.storage import GraphStorage, MemoryStorage
-from hermes.graph.tool_groups import cuts_of
+from hermes.graph.tool_groups import check_answer, cuts_of
 from hermes.graph.verify import Report, verify
 from hermes.graph.version import Version
 
@@ -44,6 +46,7 @@ class MessageGraph(MessageList):
         actor: str = "",
         now: Now | None = None,
     ) -> None:
+        _check_names(name, branch, actor)
         kept_in = MemoryStorage() if storage is None else storage
         family = Family(name, kept_in, Reader(kept_in, hasher), now)
         super().__init__(saving.start_history(family, branch, freeze_all(messages, hasher)))
@@ -61,6 +64,7 @@ class MessageGraph(MessageList):
         now: Now | None = None,
     ) -> "MessageGraph":
         """Return a graph that was saved; its messages are read when they are needed."""
+        _check_names(name, branch, actor)
         family = Family(name, storage, Reader(storage, hasher), now)
         made = cls.__new__(cls)
         MessageList.__init__(made, saving.open_history(family, branch))
@@ -93,7 +97,12 @@ class MessageGraph(MessageList):
 
     @contextmanager
     def editing(self, actor: str, reason: str = "") -> Iterator["MessageGraph"]:
-        """Say who makes the edits inside the `with` block, and why."""
+        """Say who makes the edits inside the `with` block, and why.
+
+        It holds for the branch: threads that are to be told apart hold the `lock` meanwhile.
+        """
+        check_text(actor, "Who edits", may_be_empty=True)
+        check_text(reason, "The reason of an edit", may_be_empty=True)
         history = self._history
         before = history.actor, history.reason
         history.actor, history.reason = actor, reason
@@ -106,6 +115,7 @@ class MessageGraph(MessageList):
         """Return every version, oldest first."""
         return list(self._history.versions)
 
+    @one_at_a_time
     def edges(self) -> list[Edge]:
         """Return the parallel edges: changes of messages that a recorded call saw or wrote."""
         return list(self._history.edges())
@@ -125,6 +135,11 @@ class MessageGraph(MessageList):
                 start=version.start,
             )
         number = version.number if isinstance(version, Version) else version
+        if type(number) is not int:
+            raise BadRequest(
+                "A version is named by its number, or by what versions(), calls() or context() "
+                f"gave; this is of type {type(version).__name__}."
+            )
         if not 0 <= number <= self.version:
             raise NotFound(
                 f"Branch {self.branch_name!r} of graph {self.name!r} has the versions 0 to "
@@ -137,30 +152,37 @@ class MessageGraph(MessageList):
         end = self.sequence if after is None else self.at(after).sequence
         return diff(self.at(before).sequence, end)
 
+    @one_at_a_time
     def undo(self) -> Version:
         """Take back the last change that is not taken back yet; that is a version, too."""
         return self._history.undo()
 
+    @one_at_a_time
     def branch(self, name: str) -> "MessageGraph":
         """Return a new branch that begins here; this one stays as it is."""
+        check_text(name, "The name of a branch")
         made = MessageGraph.__new__(MessageGraph)
         MessageList.__init__(made, saving.branch_off(self._history, name))
         return made
 
+    @one_at_a_time
     def branches(self) -> list[str]:
         """Return the names of all branches, saved or in memory."""
         family = self._history.family
         alive = {branch.branch for branch in family.branches}
         return sorted(alive | set(family.storage.branches(family.name)))
 
+    @one_at_a_time
     def save(self) -> None:
         """Write what is new to the storage, or raise Conflict if somebody else was first."""
         saving.save(self._history)
 
+    @one_at_a_time
     def verify(self) -> Report:
         """Check every version, blob and call; nothing is changed."""
         return verify(self._history)
 
+    @one_at_a_time
     def context(
         self,
         extra: Iterable[Mapping[str, Any]] = (),
@@ -181,6 +203,7 @@ class MessageGraph(MessageList):
         sequence = sequence.splice(0, last, first) if first or last else sequence
         return Context(sequence, version=self.version, shared=end, lead=len(first), start=last)
 
+    @one_at_a_time
     def record_call(
         self,
         response: Mapping[str, Any] | None,
@@ -209,6 +232,8 @@ class MessageGraph(MessageList):
             check_sent(seen, sent)
         hasher = self._history.family.reader.hasher
         blob = None if response is None else freeze(response, hasher)
+        if response is not None:
+            check_answer(response)
         facts = CallFacts(
             model=model, tools=tools, sampling=sampling, usage=usage, metadata=metadata,
             token_ids=token_ids, logprobs=logprobs, sampled=sampled, call_id=call_id,
@@ -233,10 +258,12 @@ class MessageGraph(MessageList):
         tools: list[Any] | None = read_kept(self._history, call.tools)
         return tools
 
+    @one_at_a_time
     def is_sampled(self, index: int) -> bool:
         """Say whether a recorded call wrote this message and nobody has changed it since."""
         return self._history.known_marks()[place_of(index, len(self))] == WRITTEN
 
+    @one_at_a_time
     def link(
         self,
         tool_call_id: str,
@@ -247,6 +274,13 @@ class MessageGraph(MessageList):
     ) -> Link:
         """Keep which graph answered a tool call of `call`, and what is known about its result."""
         name = child.name if isinstance(child, MessageGraph) else child
+        if name is not None:
+            check_text(name, "The graph that answered a tool call, or its name,")
+        if not isinstance(call, Call):
+            raise BadRequest(
+                "A link belongs to a call that record_call() or calls() gave; this is of type "
+                f"{type(call).__name__}."
+            )
         return make_link(self._history, tool_call_id, call=call, child=name, metadata=metadata)
 
     def links(self) -> list[Link]:
@@ -257,6 +291,7 @@ class MessageGraph(MessageList):
         """Return every index before which the conversation may be cut for a summary."""
         return cuts_of(self.to_list())
 
+    @one_at_a_time
     def squish(
         self, start: int, stop: int, summary: Mapping[str, Any], *, call: Call | None = None
     ) -> Version:
@@ -268,6 +303,7 @@ class MessageGraph(MessageList):
         first, last, _ = slice(start, stop).indices(len(self))
         return compaction.squish(self._history, first, last, summary=blob, call=call)
 
+    @one_at_a_time
     def expand(self, index: int) -> Version:
         """Put the messages back that the summary at `index` stands for."""
         return compaction.expand_summary(self._history, place_of(index, len(self)))
@@ -281,6 +317,11 @@ class MessageGraph(MessageList):
         return compaction.summaries(self._history)
 
     def _own(self, context: Context) -> Context:
+        if not isinstance(context, Context):
+            raise BadRequest(
+                "What a call saw is what context() gave before it; this is of type "
+                f"{type(context).__name__}. Pass a list of messages as sent=..., to have it checked."
+            )
         if context.version <= self.version:
             known = self._history.versions[context.version].sequence(self._history.family.reader)
             alike = known.common_prefix(context.sequence, context.start, other_start=context.lead)
@@ -302,3 +343,9 @@ class MessageGraph(MessageList):
                     f"the graph does (blob {view.blob.id.hex()}). The graph kept its own; to change "
                     f"it, write graph[{index}][...] = ... and use a fresh message from it."
                 )
+
+
+def _check_names(name: object, branch: object, actor: object) -> None:
+    check_text(name, "The name of a graph")
+    check_text(branch, "The name of a branch")
+    check_text(actor, "Who edits", may_be_empty=True)

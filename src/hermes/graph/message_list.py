@@ -5,6 +5,7 @@ message changes nothing; what comes out are views that write through, or plain d
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence
+from threading import RLock
 from typing import Any, Self, SupportsIndex, overload
 
 from hermes.errors import BadRequest
@@ -12,6 +13,7 @@ from hermes.graph.blob import Blob, Message, freeze
 from hermes.graph.context import place_of, plain, same_messages
 from hermes.graph.hashing import Hasher
 from hermes.graph.history import History
+from hermes.graph.locking import one_at_a_time
 from hermes.graph.message_view import MessageView, Views
 from hermes.graph.records import EditKind
 from hermes.graph.sequence import Sequence
@@ -28,6 +30,11 @@ class MessageList(MutableSequence[Message]):
     def __init__(self, history: History) -> None:
         self._history = history
         self._views = Views(self, history)
+
+    @property
+    def lock(self) -> RLock:
+        """What every change holds, shared by all branches; hold it to make several changes one."""
+        return self._history.family.lock
 
     @property
     def sequence(self) -> Sequence:
@@ -49,6 +56,7 @@ class MessageList(MutableSequence[Message]):
     def __getitem__(self, index: int) -> Message: ...
     @overload
     def __getitem__(self, index: slice) -> list[Message]: ...
+    @one_at_a_time
     def __getitem__(self, index: int | slice) -> Message | list[Message]:
         if isinstance(index, slice):
             return [self._view(one) for one in range(*index.indices(len(self)))]
@@ -89,6 +97,7 @@ class MessageList(MutableSequence[Message]):
     def __setitem__(self, index: int, value: Mapping[str, Any]) -> None: ...
     @overload
     def __setitem__(self, index: slice, value: Iterable[Mapping[str, Any]]) -> None: ...
+    @one_at_a_time
     def __setitem__(self, index: int | slice, value: Any) -> None:  # Any: see the overloads
         if isinstance(index, slice):
             self._set_slice(index, value)
@@ -96,6 +105,7 @@ class MessageList(MutableSequence[Message]):
         place = place_of(index, len(self))
         self._history.change(place, place + 1, self._frozen((value,), place), kind="set")
 
+    @one_at_a_time
     def __delitem__(self, index: int | slice) -> None:
         if not isinstance(index, slice):
             place = place_of(index, len(self))
@@ -111,14 +121,17 @@ class MessageList(MutableSequence[Message]):
         left = [blob for at, blob in kept if at not in gone]
         self._history.change(start, stop, left, kind="delete")
 
+    @one_at_a_time
     def append(self, value: Mapping[str, Any]) -> None:
         """Add one message."""
         self._add(len(self), (value,), kind="append")
 
+    @one_at_a_time
     def extend(self, values: Iterable[Mapping[str, Any]]) -> None:
         """Add messages, as one version."""
         self._add(len(self), values, kind="append")
 
+    @one_at_a_time
     def insert(self, index: int, value: Mapping[str, Any]) -> None:
         """Add one message before `index`."""
         place, _, _ = slice(index, None).indices(len(self))
@@ -128,6 +141,7 @@ class MessageList(MutableSequence[Message]):
         self.extend(values)
         return self
 
+    @one_at_a_time
     def __imul__(self, times: int) -> Self:
         if times < 1:
             self.clear()
@@ -137,6 +151,7 @@ class MessageList(MutableSequence[Message]):
             self._history.change(len(self), len(self), again, kind="append")
         return self
 
+    @one_at_a_time
     def pop(self, index: int = -1) -> Message:
         """Remove a message and return it as plain data."""
         if not self:
@@ -146,18 +161,22 @@ class MessageList(MutableSequence[Message]):
         del self[place]
         return message
 
+    @one_at_a_time
     def remove(self, value: object) -> None:
         """Remove the first message that equals `value`."""
         del self[self.index(value)]
 
+    @one_at_a_time
     def clear(self) -> None:
         """Remove all messages; the versions before stay."""
         self._history.change(0, len(self), (), kind="delete")
 
+    @one_at_a_time
     def reverse(self) -> None:
         """Turn the order round."""
         self._history.change(0, len(self), [*self.sequence.blobs()][::-1], kind="replace")
 
+    @one_at_a_time
     def sort(self, *, key: Callable[[Message], Any], reverse: bool = False) -> None:
         """Sort in place; messages have no order of their own, so `key` is needed."""
         blobs = sorted(self.sequence.blobs(), key=lambda b: key(b.message()), reverse=reverse)
@@ -175,6 +194,7 @@ class MessageList(MutableSequence[Message]):
         """Return how many messages equal `value`."""
         return sum(blob.message() == value for blob in self.sequence.blobs())
 
+    @one_at_a_time
     def rewrite(self, view: MessageView) -> None:
         """Take over what a view says now; the view calls this when it is written to."""
         index = self._views.locate(view)

@@ -5,17 +5,23 @@ whose message has left the graph goes on as a dict of its holder's own.
 """
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from threading import RLock
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 from hermes.errors import HermesError
-from hermes.graph.blob import Blob, freeze
+from hermes.graph.blob import Blob, freeze, reads_the_same
 from hermes.graph.history import History
 from hermes.graph.tracked import TrackedDict, tie, tied
 
 
 class Keeper(Protocol):
     """The graph that hands out views."""
+
+    @property
+    def lock(self) -> RLock:
+        """The lock of the graph."""
 
     def rewrite(self, view: "MessageView") -> None:
         """Take over what a view says now; raise if it cannot be."""
@@ -34,6 +40,9 @@ class MessageView(TrackedDict):
         if self.keeper is not None:
             self.keeper.rewrite(self)
 
+    def _guard(self) -> AbstractContextManager[Any]:
+        return nullcontext() if self.keeper is None else self.keeper.lock
+
     def _tied(self, value: Any) -> Any:  # Any: JSON
         return tied(value, self)
 
@@ -51,17 +60,12 @@ class Views:
 
     def of(self, blob: Blob, index: int) -> MessageView:
         """Return the view of the message at `index`."""
-        view = self._alive.get(id(blob))
-        if view is None:
-            message = blob.message()
-            view = MessageView(message)
-            view.keeper, view.blob = self._keeper, blob
-            for key, value in message.items():
-                if type(value) is dict or type(value) is list:
-                    dict.__setitem__(view, key, tie(value, view))
-            self._alive[id(blob)] = view
-        view.index, view.version = index, self._history.number
-        return view
+        with self._keeper.lock:
+            view = self._alive.get(id(blob))
+            if view is None:
+                self._alive[id(blob)] = view = _made(blob, self._keeper)
+            view.index, view.version = index, self._history.number
+            return view
 
     def moved(self, view: MessageView, blob: Blob) -> None:
         """Let a view show another blob in the same place."""
@@ -100,8 +104,21 @@ class Views:
         hasher = self._history.family.reader.hasher
         for view in list(self._alive.values()):
             try:
-                same = freeze(view, hasher).id == view.blob.id
+                # A write that only turns the order of keys round is no change of the graph.
+                same = reads_the_same(freeze(view, hasher), view.blob)
             except HermesError:
                 same = False
             if not same:
                 yield view
+
+
+def _made(blob: Blob, keeper: Keeper) -> MessageView:
+    message = blob.message()
+    # Called as a type it gives a plain dict, which is what copies are.
+    view = dict.__new__(MessageView)
+    dict.update(view, message)
+    view.keeper, view.blob = keeper, blob
+    for key, value in message.items():
+        if type(value) is dict or type(value) is list:
+            dict.__setitem__(view, key, tie(value, view))
+    return view

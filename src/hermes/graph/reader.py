@@ -5,7 +5,7 @@ A sequence that was made in memory has everything at hand and never asks.
 
 from collections.abc import Iterable
 
-from hermes.errors import NotFound
+from hermes.errors import NotFound, StoreError
 from hermes.graph.blob import Blob
 from hermes.graph.chunk import Chunk, blobs_of, chunks_of, decode, make_branch, make_leaf
 from hermes.graph.hashing import Hasher
@@ -68,6 +68,12 @@ class Reader:
         for one in ids:
             if one not in found:
                 raise _absent("chunk", one)
+            # A tree whose counts were changed on disk leads anywhere; a message alone does not.
+            if self.hasher.chunk(found[one]) != one:
+                raise StoreError(
+                    f"chunk {one.hex()} is not what its name says: it was changed on disk, or the "
+                    "key belongs to another storage. Run `hermes graph verify`."
+                )
         return [found[one] for one in ids]
 
     def _storage(self, kind: str, ids: list[bytes]) -> ObjectStorage:

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from hermes.errors import BadRequest, Conflict
+from hermes.errors import BadRequest, Conflict, StoreError
+from hermes.graph.arguments import check_mapping, check_text, checked_tools, list_of
 from hermes.graph.blob import Blob, canonical_value, detached, freeze
 from hermes.graph.context import Context
 from hermes.graph.hashing import Hasher
@@ -39,7 +40,9 @@ def record_call(
 ) -> Call:
     """Keep one call; nothing is kept if something told about it is wrong."""
     hasher = history.family.reader.hasher
-    tools = canonical_value(list(facts.tools)) if facts.tools is not None else None
+    _check_facts(facts)
+    listed = checked_tools(facts.tools)
+    tools = canonical_value(listed) if listed is not None else None
     told = detached([dict(one or {}) for one in (facts.sampling, facts.usage, facts.metadata)])
     call = Call(
         id=facts.call_id or "",
@@ -59,7 +62,7 @@ def record_call(
         metadata=told[2],
         token_ids=_integers(facts.token_ids),
         logprobs=_finite(facts.logprobs),
-        sampled=facts.sampled,
+        sampled=bool(facts.sampled),
         at=history.family.time(),
     )
     call = _named(call, history, hasher)
@@ -69,6 +72,15 @@ def record_call(
         history.new_blobs[response.id] = response.data
     history.record(call, context.sequence)
     return call
+
+
+def _check_facts(facts: CallFacts) -> None:
+    check_text(facts.model, "The model of a call")
+    if facts.call_id is not None:
+        check_text(facts.call_id, "The id of a call")
+    check_mapping(facts.sampling, "The sampling of a call")
+    check_mapping(facts.usage, "The usage of a call")
+    check_mapping(facts.metadata, "The metadata of a call")
 
 
 def check_sent(context: Context, sent: Iterable[Mapping[str, Any]]) -> None:
@@ -93,6 +105,7 @@ def make_link(
     metadata: Mapping[str, Any] | None,
 ) -> Link:
     """Keep that another graph answered a tool call, and what is known about the result."""
+    check_mapping(metadata, "The metadata of a link")
     answer = read_kept(history, call.response)
     made = calls_in(answer) if answer else []
     if tool_call_id not in made:
@@ -118,7 +131,12 @@ def read_kept(history: History, name: bytes | None) -> Any:  # Any: JSON read ba
         return None
     blob = Blob(name, history.new_blobs.get(name))
     history.family.reader.read_blobs((blob,))
-    return blob.message()
+    try:
+        return blob.message()
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        raise StoreError(
+            f"blob {name.hex()} holds no JSON: it was changed on disk. Run `hermes graph verify`."
+        ) from problem
 
 
 def _named(call: Call, history: History, hasher: Hasher) -> Call:
@@ -137,7 +155,7 @@ def _named(call: Call, history: History, hasher: Hasher) -> Call:
 def _integers(values: Iterable[int] | None) -> tuple[int, ...] | None:
     if values is None:
         return None
-    found = tuple(values)
+    found = tuple(list_of(values, "Token ids are"))
     if any(type(one) is not int or one < 0 for one in found):
         raise BadRequest("Token ids are whole numbers from 0 on; pass them as the tokenizer does.")
     return found
@@ -146,7 +164,7 @@ def _integers(values: Iterable[int] | None) -> tuple[int, ...] | None:
 def _finite(values: Iterable[float] | None) -> tuple[float, ...] | None:
     if values is None:
         return None
-    found = tuple(float(one) for one in values)
-    if any(not math.isfinite(one) for one in found):
+    found = tuple(list_of(values, "Log-probabilities are"))
+    if any(not isinstance(one, int | float) or not math.isfinite(one) for one in found):
         raise BadRequest("Log-probabilities are finite numbers; leave them out if some are not.")
-    return found
+    return tuple(float(one) for one in found)

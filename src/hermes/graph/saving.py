@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from hermes.errors import Conflict, NotFound
+from hermes.errors import Conflict, NotFound, StoreError
 from hermes.graph.blob import Blob
 from hermes.graph.chunk import Chunk, blobs_of, chunks_of, encode
 from hermes.graph.family import Family
@@ -40,6 +40,12 @@ def open_history(family: Family, branch: str) -> History:
             f"The storage has no branch {branch!r} of a graph {family.name!r}; its branches are: "
             f"{known}. Check the name, or make the graph with MessageGraph(name=...)."
         )
+    for number, move in enumerate(moves):
+        if move.number != number:
+            raise StoreError(
+                f"The log of branch {branch!r} of graph {family.name!r} lacks version {number}: it "
+                "was removed. Run `hermes graph verify`, and put a backup in its place."
+            )
     family.calls[:] = family.storage.calls(family.name)
     family.links[:] = family.storage.links(family.name)
     history = History(family, branch, [version_of(move) for move in moves])

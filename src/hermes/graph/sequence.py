@@ -73,6 +73,8 @@ class Sequence:
                     node = below
                     break
                 index -= below.count
+            else:
+                raise IndexError("there is no message at this index")
         blob = self._reader.blobs(node)[index]
         if blob.data is None:
             self._reader.read_blobs((blob,))

@@ -69,13 +69,17 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Sketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A branch: `lines` are its messages from `begins` on, before that it reads as `parent`."""
+    """A branch: `lines` are its messages from `begins` on, before that it reads as `parent`.
+
+    The first `left_out` of them were not asked for.
+    """
 
     branch: str
     version: int
     messages: int
     begins: int = 0
     parent: str = ""
+    left_out: int = 0
     lines: tuple[Line, ...] = ()
     gone: tuple[Told, ...] = ()
 
@@ -88,10 +92,15 @@ class Drawing(msgspec.Struct, frozen=True, kw_only=True):
     branches: tuple[Sketch, ...]
 
 
-def draw(branches: Sequence[MessageGraph], *, width: int = WIDTH) -> Drawing:
-    """Return the branches of one graph for a drawing; what cannot be read is named in its place."""
+def draw(
+    branches: Sequence[MessageGraph], *, width: int = WIDTH, last: int | None = None
+) -> Drawing:
+    """Return the branches of one graph for a drawing; what cannot be read is named in its place.
+
+    With `last` only so many messages at the end of each branch are read and drawn.
+    """
     ordered = _parents_first(branches)
-    pen = _Pen(ordered, width)
+    pen = _Pen(ordered, width, last)
     sketches = tuple(pen.sketch(graph) for graph in ordered)
     calls = {call.id for graph in ordered for call in graph.calls()}
     return Drawing(name=ordered[0].name, calls=len(calls), branches=sketches)
@@ -115,8 +124,9 @@ def _parent(graph: MessageGraph) -> str | None:
 class _Pen:
     """Draws the branches of one graph; later ones begin from those that were drawn before."""
 
-    def __init__(self, branches: Sequence[MessageGraph], width: int) -> None:
+    def __init__(self, branches: Sequence[MessageGraph], width: int, last: int | None) -> None:
         self._width = width
+        self._last = last
         self._graphs = {graph.branch_name: graph for graph in branches}
         self._lineages: dict[str, Lineage] = {}
         self._calls: defaultdict[bytes, list[Call]] = defaultdict(list)
@@ -139,15 +149,17 @@ class _Pen:
         self._lineages[name] = lineage
         parent = self._graphs.get(_parent(graph) or "")
         begins = 0 if parent is None else parent.sequence.common_prefix(sequence)
-        found = _read(sequence, begins, len(sequence))
-        own = zip(lineage.slots[begins:], found, strict=True)
+        shown = begins if self._last is None else max(begins, len(sequence) - self._last)
+        found = _read(sequence, shown, len(sequence))
+        own = zip(lineage.slots[shown:], found, strict=True)
         return Sketch(
             branch=name,
             version=graph.version,
             messages=len(sequence),
             begins=begins,
             parent="" if parent is None else parent.branch_name,
-            lines=tuple(self._line(begins + at, *pair) for at, pair in enumerate(own)),
+            left_out=shown - begins,
+            lines=tuple(self._line(shown + at, *pair) for at, pair in enumerate(own)),
             gone=tuple(map(self._former, lineage.gone)),
         )
 

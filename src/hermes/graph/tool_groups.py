@@ -39,6 +39,7 @@ def check_results(added: Sequence[Mapping[str, Any]], earlier: Iterable[Blob]) -
     made: set[str] = set()
     wanted: set[str] = set()
     for message in added:
+        _check_named(message)
         wanted.update(one for one in results_in(message) if one not in made)
         made.update(calls_in(message))
     if not wanted:
@@ -51,6 +52,15 @@ def check_results(added: Sequence[Mapping[str, Any]], earlier: Iterable[Blob]) -
         f"A tool result answers a call that comes before it, but no message before this one makes "
         f"the call {sorted(wanted)[0]!r}. Add the assistant message with that call first."
     )
+
+
+def check_answer(message: Mapping[str, Any]) -> None:
+    """Refuse a tool result where a model's answer is expected."""
+    if message["role"] == "tool" or results_in(message):
+        raise BadRequest(
+            "What a call wrote is a model's answer, and this is the result of a tool. Record the "
+            "call with what the model said, and append() the result."
+        )
 
 
 def cuts_of(messages: Sequence[Message]) -> list[int]:
@@ -69,6 +79,17 @@ def cuts_of(messages: Sequence[Message]) -> list[int]:
             ]
             open_until = max([open_until, *ends])
     return cuts
+
+
+def _check_named(message: Mapping[str, Any]) -> None:
+    parts = sum(1 for _ in _parts(message, _RESULT_PARTS))
+    own = message["role"] == "tool" and (not parts or "tool_call_id" in message)
+    if len(results_in(message)) < parts + own:
+        raise BadRequest(
+            "A tool result says which call it answers, and this one does not. Add the id of the "
+            "call as a text: 'tool_call_id' in a message with the role tool, 'tool_use_id' or "
+            "'call_id' in a part."
+        )
 
 
 def _may_answer(message: Mapping[str, Any]) -> bool:

@@ -9,8 +9,10 @@ copies and pickles that come out are plain data without a tie to the graph.
 # their arguments through as they come, which mypy calls another signature than the builtins'.
 # mypy: disable-error-code="override, misc"
 
+from contextlib import AbstractContextManager
 from typing import Any, Protocol, SupportsIndex
 
+from hermes.errors import HermesError
 from hermes.graph.blob import detached
 
 
@@ -20,30 +22,43 @@ class Owner(Protocol):
     def _written(self) -> None:
         """Freeze the message again; raise if it cannot be."""
 
+    def _guard(self) -> AbstractContextManager[Any]:
+        """Keep other threads from writing meanwhile."""
+
 
 class TrackedDict(dict[str, Any]):
-    """A dict inside a message."""
+    """A dict inside a message.
+
+    Calling it as a type, as copies in other libraries do, gives plain data of the caller's own.
+    """
 
     __slots__ = ("_owner",)
     _owner: Owner
 
+    def __new__(cls, *others: Any, **named: Any) -> Any:
+        return _plain_dict(dict(*others, **named))
+
     def _written(self) -> None:
         self._owner._written()
+
+    def _guard(self) -> AbstractContextManager[Any]:
+        return self._owner._guard()
 
     def _tied(self, value: Any) -> Any:
         return tied(value, self._owner)
 
     def _write(self, operation: Any, *arguments: Any) -> Any:
-        before, is_done = dict(self), False
-        try:
-            result = operation(self, *arguments)
-            self._written()
-            is_done = True
-        finally:
-            if not is_done:
-                dict.clear(self)
-                dict.update(self, before)
-        return result
+        with self._guard():
+            before, is_done = dict(self), False
+            try:
+                result = operation(self, *arguments)
+                self._written()
+                is_done = True
+            finally:
+                if not is_done:
+                    dict.clear(self)
+                    dict.update(self, before)
+            return result
 
     def __setitem__(self, key: str, value: Any) -> None:
         self._write(dict.__setitem__, key, self._tied(value))
@@ -94,10 +109,13 @@ class TrackedDict(dict[str, Any]):
 
 
 class TrackedList(list[Any]):
-    """A list inside a message."""
+    """A list inside a message; called as a type it gives plain data, too."""
 
     __slots__ = ("_owner",)
     _owner: Owner
+
+    def __new__(cls, *values: Any) -> Any:
+        return _plain_list(list(*values))
 
     def _tied(self, value: Any) -> Any:
         return tied(value, self._owner)
@@ -106,15 +124,16 @@ class TrackedList(list[Any]):
         return [self._tied(value) for value in values]
 
     def _write(self, operation: Any, *arguments: Any, **options: Any) -> Any:
-        before, is_done = list(self), False
-        try:
-            result = operation(self, *arguments, **options)
-            self._owner._written()
-            is_done = True
-        finally:
-            if not is_done:
-                list.__setitem__(self, slice(None), before)
-        return result
+        with self._owner._guard():
+            before, is_done = list(self), False
+            try:
+                result = operation(self, *arguments, **options)
+                self._owner._written()
+                is_done = True
+            finally:
+                if not is_done:
+                    list.__setitem__(self, slice(None), before)
+            return result
 
     def __setitem__(self, index: Any, value: Any) -> None:
         new = self._all_tied(value) if isinstance(index, slice) else self._tied(value)
@@ -179,20 +198,29 @@ class TrackedList(list[Any]):
 
 
 def tied(value: Any, owner: Owner) -> Any:
-    """Return a copy of a JSON value whose containers tell `owner` of writes."""
+    """Return a copy of a JSON value whose containers tell `owner` of writes.
+
+    What cannot be in a message is returned as it is: the message that gets it is then refused, and
+    that says where in the message it stands.
+    """
     if type(value) is str or value is None:
         return value
-    return tie(detached(value), owner)
+    try:
+        return tie(detached(value), owner)
+    except HermesError:
+        return value
 
 
 def tie(value: Any, owner: Owner) -> Any:
     """Return plain data that nobody else holds as containers that tell `owner` of writes."""
     if type(value) is dict:
-        made = TrackedDict({key: tie(item, owner) for key, item in value.items()})
+        made = dict.__new__(TrackedDict)
+        dict.update(made, {key: tie(item, owner) for key, item in value.items()})
         made._owner = owner
         return made
     if type(value) is list:
-        listed = TrackedList([tie(item, owner) for item in value])
+        listed = list.__new__(TrackedList)
+        list.extend(listed, [tie(item, owner) for item in value])
         listed._owner = owner
         return listed
     return value

@@ -1,6 +1,7 @@
 """Checks a branch from the ground up: every name is computed again, every edit is repeated.
 
-It reads everything that the branch and the calls of its graph refer to, and changes nothing.
+It reads everything that the branch and the calls of its graph refer to, and changes nothing. Each
+thing is compared with the one before it, so that a long past costs as much as it is long.
 """
 
 import msgspec
@@ -8,7 +9,7 @@ import msgspec
 from hermes.errors import HermesError
 from hermes.graph.blob import Blob
 from hermes.graph.history import History
-from hermes.graph.records import Call
+from hermes.graph.records import Call, Ref
 from hermes.graph.sequence import Sequence
 from hermes.graph.tree_check import Problem, TreeCheck
 from hermes.graph.version import Version
@@ -32,18 +33,11 @@ class Report(msgspec.Struct, frozen=True):
 def verify(history: History) -> Report:
     """Check all versions of a branch, the log between them, and the calls of its graph."""
     check = TreeCheck(history.family.reader)
-    for version in history.versions:
-        where = f"version {version.number}"
-        try:
-            check.tree(version.sequence(history.family.reader), where)
-        except HermesError as problem:
-            check.unreadable(problem, where)
-    if not check.problems:
-        # Repeating edits needs trees that can be trusted.
-        for before, after in zip(history.versions, history.versions[1:], strict=False):
-            check.problems.extend(_check_step(history, before, after))
+    steps = _check_versions(check, history)
+    check.problems.extend((*steps, *_check_ref(history)))
+    calls = _CallCheck(check, history)
     for call in history.family.calls:
-        _check_call(check, history, call)
+        calls.check(call)
     known = {call.id for call in history.family.calls}
     check.problems.extend(
         Problem("missing", f"the link of {link.tool_call_id}", f"there is no call {link.call}")
@@ -59,51 +53,134 @@ def verify(history: History) -> Report:
     )
 
 
-def _check_step(history: History, before: Version, after: Version) -> list[Problem]:
-    reader, edit = history.family.reader, after.edit
-    old, new = before.sequence(reader), after.sequence(reader)
-    added = list(new.blobs(edit.start, edit.start + edit.added))
-    repeated = old.splice(edit.start, edit.start + edit.removed, added)
-    where = f"version {after.number}"
+def _check_ref(history: History) -> list[Problem]:
+    """Check that the log ends where the storage says that the branch stands."""
+    if not history.saved:
+        return []
+    where, family = f"branch {history.branch}", history.family
+    ref = family.storage.branches(family.name).get(history.branch)
+    if ref is None:
+        return [Problem("missing", where, "nothing says any more where it stands")]
+    ends = history.versions[history.saved - 1]
+    stands = Ref(ends.root, ends.length, ends.number)
+    if ref.version > ends.number:
+        # Somebody may have moved it since it was opened: then the log goes on, too.
+        moves = family.storage.moves(family.name, history.branch)
+        if len(moves) > ref.version:
+            move = moves[ref.version]
+            stands = Ref(move.after, move.length, move.number)
+    if ref != stands:
+        text = f"it stands at version {ref.version}, and its log ends at version {stands.version}"
+        if ref.version == stands.version:
+            text = f"it stands at version {ref.version}, and its log has other messages there"
+        return [Problem("inconsistent", where, text)]
+    return []
+
+
+def _check_versions(check: TreeCheck, history: History) -> list[Problem]:
+    """Check the messages of all versions, and return what is wrong with the steps between them."""
+    before: tuple[Version, Sequence] | None = None
     found = []
-    if after.number != before.number + 1 or after.length != len(new):
+    for version in history.versions:
+        where = f"version {version.number}"
+        try:
+            messages = version.sequence(history.family.reader)
+            check.tree(messages, where)
+            # Repeating edits needs trees that can be trusted.
+            if not check.problems:
+                found += _check_step(history, version, messages, before=before)
+        except HermesError as problem:
+            check.unreadable(problem, where)
+            continue
+        before = (version, messages)
+    return found
+
+
+def _check_step(
+    history: History, after: Version, new: Sequence, *, before: tuple[Version, Sequence] | None
+) -> list[Problem]:
+    edit, where, found = after.edit, f"version {after.number}", []
+    number, old = (before[0].number, before[1]) if before else (-1, new)
+    if after.number != number + 1 or after.length != len(new):
         found.append(Problem("inconsistent", where, "its number or length is not what it says"))
+    added = list(new.names(edit.start, edit.start + edit.added))
+    repeated = old.splice(edit.start, edit.start + edit.removed, added) if before else new
     if repeated.root != new.root:
         found.append(Problem("inconsistent", where, "its edit does not lead to its messages"))
-    if history.versions[after.content].root != new.root:
+    if not 0 <= after.content <= after.number or (history.versions[after.content].root != new.root):
         found.append(Problem("inconsistent", where, "it is not the version that it went back to"))
     return found
 
 
-def _check_place(history: History, call: Call, context: Sequence) -> list[Problem]:
-    """Check that a context has the length, and holds the messages of its branch, that are told."""
-    where, seen = f"call {call.id}", call.shared - call.start
-    if len(context) != call.length or seen < 0 or call.lead + seen > call.length:
-        return [Problem("inconsistent", where, "its context has another length")]
-    if call.branch != history.branch or call.version >= len(history.versions):
+class _Placed(msgspec.Struct, frozen=True, eq=False):
+    """A call whose context was found to be what its branch held."""
+
+    call: Call
+    context: Sequence
+    version: Sequence
+
+
+class _CallCheck:
+    """Checks calls, each against the one before it where they begin alike."""
+
+    def __init__(self, check: TreeCheck, history: History) -> None:
+        self._check = check
+        self._history = history
+        self._last: _Placed | None = None
+
+    def check(self, call: Call) -> None:
+        """Check what a call saw, what it wrote and which tools it had."""
+        where, reader = f"call {call.id}", self._history.family.reader
+        try:
+            context = self._history.find(call.context)
+            self._check.tree(context, where)
+            self._check.problems.extend(self._check_place(call, context))
+            for name, digest in (
+                (call.response, reader.hasher.blob),
+                (call.tools, reader.hasher.tools),
+            ):
+                if name is None:
+                    continue
+                blob = Blob(name, self._history.new_blobs.get(name))
+                reader.read_blobs((blob,))
+                if blob.data is None or digest(blob.data) != name:
+                    text = f"blob {name.hex()} is not what its name says"
+                    self._check.problems.append(Problem("damaged", where, text))
+        except HermesError as problem:
+            self._check.unreadable(problem, where)
+
+    def _check_place(self, call: Call, context: Sequence) -> list[Problem]:
+        """Check that a context has the length, and holds the messages of its branch, that are told."""
+        where, seen = f"call {call.id}", call.shared - call.start
+        if len(context) != call.length or seen < 0 or call.lead + seen > call.length:
+            return [Problem("inconsistent", where, "its context has another length")]
+        history = self._history
+        if call.branch != history.branch or call.version >= len(history.versions):
+            return []
+        placed = _Placed(
+            call, context, history.versions[call.version].sequence(history.family.reader)
+        )
+        alike = self._alike_with_last(placed)
+        rest = context.common_prefix(
+            placed.version, call.lead + alike, other_start=call.start + alike
+        )
+        if alike + rest < seen:
+            return [Problem("inconsistent", where, "its context is not what its version holds")]
+        self._last = placed
         return []
-    version = history.versions[call.version].sequence(history.family.reader)
-    if context.common_prefix(version, call.lead, other_start=call.start) < seen:
-        return [Problem("inconsistent", where, "its context is not what its version holds")]
-    return []
 
-
-def _check_call(check: TreeCheck, history: History, call: Call) -> None:
-    where, reader = f"call {call.id}", history.family.reader
-    try:
-        context = history.find(call.context)
-        check.tree(context, where)
-        check.problems.extend(_check_place(history, call, context))
-        for name, digest in (
-            (call.response, reader.hasher.blob),
-            (call.tools, reader.hasher.tools),
-        ):
-            if name is None:
-                continue
-            blob = Blob(name, history.new_blobs.get(name))
-            reader.read_blobs((blob,))
-            if blob.data is None or digest(blob.data) != name:
-                text = f"blob {name.hex()} is not what its name says"
-                check.problems.append(Problem("damaged", where, text))
-    except HermesError as problem:
-        check.unreadable(problem, where)
+    def _alike_with_last(self, now: _Placed) -> int:
+        """Return how many messages need no look, since the call before saw them in their place."""
+        last = self._last
+        # Contexts with a lead are cut elsewhere than their branch: comparing the two takes long.
+        if last is None or not last.call.start <= now.call.start <= last.call.shared:
+            return 0
+        call, skipped = now.call, now.call.start - last.call.start
+        return min(
+            call.shared - call.start,
+            last.call.shared - call.start,
+            now.context.common_prefix(
+                last.context, call.lead, other_start=last.call.lead + skipped
+            ),
+            now.version.common_prefix(last.version, call.start, other_start=call.start),
+        )

@@ -47,10 +47,8 @@ class Version(msgspec.Struct, eq=False, gc=False):
         return self.kept if isinstance(self.kept, bytes) else self.kept.root
 
     def sequence(self, reader: Reader) -> Sequence:
-        """Return the messages."""
-        if isinstance(self.kept, bytes):
-            self.kept = Sequence.read(self.kept, reader)
-        return self.kept
+        """Return the messages; those of a version from the log are read anew each time."""
+        return Sequence.read(self.kept, reader) if isinstance(self.kept, bytes) else self.kept
 
 
 def version_of(move: Move) -> Version:

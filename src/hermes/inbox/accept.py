@@ -24,13 +24,16 @@ from hermes.ports.clock import Clock
 from hermes.ports.records import AcceptResult, Event, NewMessage, Refusal
 from hermes.ports.store import Store
 from hermes.ports.upward import Wake
-from hermes.sessions.commands import parse_control
+from hermes.sessions.commands import parse_control, parse_in_lane
 from hermes.sessions.keys import session_key
 
 _FULL_RETRY_S = 5.0
 _NOTES_IN_FLIGHT = 100
 _log = structlog.get_logger(__name__)
 _encode = msgspec.json.Encoder().encode
+
+
+Admits = Callable[[MessageEvent], bool]
 
 
 class Inbox:
@@ -42,6 +45,7 @@ class Inbox:
         *,
         wake: Wake,
         roster: Roster,
+        admits: Admits,
         clock: Clock,
         make_id: MakeId,
         settings: InboxSettings,
@@ -53,6 +57,7 @@ class Inbox:
         self._store = store
         self._wake = wake
         self._roster = roster
+        self._admits = admits
         self._clock = clock
         self._make_id = make_id
         self._settings = settings
@@ -64,23 +69,37 @@ class Inbox:
         self.draining = False
 
     async def accept(self, event: MessageEvent) -> Accepted:
-        """Keep an event; raises `Refused` or `TryLater`, and then nothing was kept."""
-        agent = self._roster.for_event(event)
+        """Keep an event; raises `Refused` or `TryLater`, and then nothing was kept.
+
+        A stranger's message stands beside the lane: it joins and interrupts nobody's turn.
+        """
+        agent = self._roster.for_event(event, person_id=self._person_id(event))
         self._check_room(event)
         lane = str(session_key(event, agent.key))
-        control = parse_control(event.text) is not None
-        return await self.put(event, lane=control_lane(lane) if control else lane, control=control)
+        control = parse_control(event.text) is not None or not self._admits(event)
+        return await self.put(
+            event,
+            lane=control_lane(lane) if control else lane,
+            control=control,
+            agent=None if agent.key == self._roster.default.key else agent.key,
+        )
 
-    async def put(self, event: MessageEvent, *, lane: str, control: bool = False) -> Accepted:
-        """Keep an event on a lane that the caller chose; subagents come in here."""
+    async def put(
+        self, event: MessageEvent, *, lane: str, control: bool = False, agent: str | None = None
+    ) -> Accepted:
+        """Keep an event on a lane that the caller chose; subagents come in here.
+
+        `agent` is the one that the rules chose; what makes the message the same is what was sent.
+        """
+        chosen = event if event.agent or not agent else msgspec.structs.replace(event, agent=agent)
         message = NewMessage(
             id=self._make_id("m"),
             lane=lane,
-            event=event,
+            event=chosen,
             identity=_identity(event),
             received_at=self._clock.now(),
             control=control,
-            busy=BusyPolicy.QUEUE if event.internal else self._policy(event.source.platform),
+            busy=self._policy(event),
         )
 
         def kept(result: AcceptResult) -> None:
@@ -143,7 +162,16 @@ class Inbox:
                 "too many replies are waiting to be delivered (outbox.max_waiting)", _FULL_RETRY_S
             )
 
-    def _policy(self, platform: str) -> BusyPolicy:
+    def _person_id(self, event: MessageEvent) -> str | None:
+        """Return who wrote, where a rule asks for it."""
+        if not self._roster.asks_for_people:
+            return None
+        return self._store.users.standing(event.source.platform, event.source.user_id).person_id
+
+    def _policy(self, event: MessageEvent) -> BusyPolicy:
+        if event.internal or parse_in_lane(event.text) is not None:
+            return BusyPolicy.QUEUE
+        platform = event.source.platform
         chosen = self._busy.platforms.get(platform)
         if chosen is not None:
             return BusyPolicy(chosen)

@@ -26,10 +26,15 @@ def user_text(text: str) -> ChatMessage:
     return ChatMessage("user", (TextPart(text),))
 
 
+def has_note(message: ChatMessage) -> bool:
+    """Tell whether a message carries a note."""
+    # A note never stands alone, and most messages have one part.
+    return len(message.parts) > 1 and any(isinstance(part, NotePart) for part in message.parts)
+
+
 def as_read(message: ChatMessage) -> ChatMessage:
     """Return a message as models are given it: notes are text to them."""
-    # A note never stands alone, and most messages have one part.
-    if len(message.parts) == 1 or not any(isinstance(part, NotePart) for part in message.parts):
+    if not has_note(message):
         return message
     parts = tuple(TextPart(p.text) if isinstance(p, NotePart) else p for p in message.parts)
     return ChatMessage(message.role, parts)

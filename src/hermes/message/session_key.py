@@ -72,6 +72,11 @@ def is_below(lane: str, *, ancestor: str) -> bool:
     return lane.startswith(ancestor + "/")
 
 
+def is_direct(lane: str) -> bool:
+    """Tell whether a lane is a direct chat."""
+    return lane.split(":", 4)[3:4] == ["dm"]
+
+
 def control_lane(lane: str) -> str:
     """Return the lane beside `lane` on which its control commands run."""
     return lane + _CONTROL

@@ -7,7 +7,6 @@ of what a call means: retries, breakers and keys belong to its callers.
 
 import asyncio
 import math
-import os
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -21,35 +20,32 @@ from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from hermes import failpoints
-from hermes.errors import (
-    AddressRefused,
-    AnswerLost,
-    AnswerTooLarge,
-    ConnectFailed,
-    NetError,
-    TlsFailed,
-)
+from hermes.errors import AddressRefused, AnswerTooLarge
 from hermes.net.guard import Guard, GuardedResolver
+from hermes.net.name_lookup import ThreadLookup
+from hermes.net.redirects import MAX_REDIRECTS, Hop, next_hop
+from hermes.net.untrusted_url import read_url
+from hermes.net.wire_failure import wire_failure
 
 NO_LIMIT: Final = math.inf
-MAX_REDIRECTS: Final = 5
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_SECRET_HEADERS = frozenset(
-    {"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key", "x-goog-api-key"}
-)
+MAX_UNTRUSTED_CONNECTIONS: Final = 64
 _NO_AUTO_HEADERS = ("Accept-Encoding", "User-Agent")
 _WIRE_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How calls are made; `exempt` are networks that untrusted fetches may reach all the same."""
+    """How calls are made; `exempt`, `refuse` and `ports` are what the guard opens and closes."""
 
     connect_timeout_s: float = 10.0
     timeout_s: float = 10.0
+    # How long an untrusted answer may be silent.
+    idle_s: float = 10.0
     keepalive_s: float = 15.0
     proxy: str | None = None
     ipv4_only: bool = False
     exempt: tuple[str, ...] = ()
+    refuse: tuple[str, ...] = ()
+    ports: tuple[int, ...] = ()
     user_agent: str = "hermes-gateway"
 
 
@@ -63,6 +59,11 @@ class Response:
         self._inner = inner
         self.status: int = inner.status
         self.headers: Mapping[str, str] = inner.headers
+
+    @property
+    def url(self) -> str:
+        """Where the answer came from, after every redirect."""
+        return str(self._inner.url.with_user(None).with_fragment(None))
 
     @property
     def complete(self) -> bool:
@@ -87,7 +88,7 @@ class Response:
         try:
             return await self._inner.content.readany()
         except _WIRE_ERRORS as error:
-            raise _translate(error, name=self._name, url=self._inner.url) from error
+            raise wire_failure(error, name=self._name, url=self._inner.url) from error
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield the body as it arrives."""
@@ -151,7 +152,9 @@ class _Call:
         answer: aiohttp.ClientResponse | None = None
         try:
             if self._trusted:
-                answer = await self._send(self._method, URL(self._url), headers=self._headers)
+                connect_s = self._client.settings.connect_timeout_s
+                limits = _trusted_timeout(self._timeout_s, connect_s)
+                answer = await self._send(self._hop(URL(self._url)), limits)
             else:
                 answer = await self._follow()
         finally:
@@ -173,43 +176,52 @@ class _Call:
             self._unwatch()
         failpoints.hit(f"wire.{self._name}.after")
 
-    async def _send(
-        self, method: str, url: URL, *, headers: Mapping[str, str]
-    ) -> aiohttp.ClientResponse:
+    def _hop(self, url: URL) -> Hop:
+        return Hop(method=self._method, url=url, headers=self._headers, body=self._body)
+
+    async def _send(self, hop: Hop, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         client = self._client
         session = client.session(trusted=self._trusted)
         try:
             return await session.request(
-                method,
-                url,
-                headers=headers,
-                data=self._body,
+                hop.method,
+                hop.url,
+                headers=hop.headers,
+                data=hop.body,
                 allow_redirects=False,
-                timeout=_timeout(self._timeout_s, client.settings.connect_timeout_s),
+                timeout=limits,
                 # A proxy connects by itself, so nobody could check the address it picks.
                 proxy=client.settings.proxy if self._trusted else None,
             )
         except _WIRE_ERRORS as error:
-            raise _translate(error, name=self._name, url=url) from error
+            raise wire_failure(error, name=self._name, url=hop.url) from error
 
     async def _follow(self) -> aiohttp.ClientResponse:
-        method, url, headers = self._method, URL(self._url), dict(self._headers)
-        self._client.guard.check_url(url)
+        """Send, and go on from redirect to redirect; the time limit is that of the whole chain."""
+        guard, settings = self._client.guard, self._client.settings
+        hop = self._hop(read_url(self._url))
+        guard.check_url(hop.url)
+        clock = asyncio.get_running_loop().time
+        end = clock() + self._timeout_s
         for _ in range(MAX_REDIRECTS + 1):
-            answer = await self._send(method, url, headers=headers)
-            target = answer.headers.get("Location")
-            if answer.status not in _REDIRECTS or target is None:
+            left_s = end - clock()
+            if left_s <= 0:
+                raise wire_failure(TimeoutError(), name=self._name, url=hop.url)
+            limits = _timeout(left_s, settings.connect_timeout_s, idle_s=settings.idle_s)
+            answer = await self._send(hop, limits)
+            try:
+                location = answer.headers.get("Location")
+                following = next_hop(hop, answer.status, location=location, guard=guard)
+            except AddressRefused:
+                answer.close()
+                raise
+            if following is None:
                 return answer
             answer.close()
-            following = _join(url, target)
-            self._client.guard.check_url(following)
-            if following.origin() != url.origin():
-                headers = {k: v for k, v in headers.items() if k.lower() not in _SECRET_HEADERS}
-            if answer.status not in {307, 308} and method != "HEAD":
-                method, self._body = "GET", None
-            url = following
+            hop = following
         raise AddressRefused(
-            f"{self._name}: {url.host} redirects more than {MAX_REDIRECTS} times; nothing was read"
+            f"{self._name}: {hop.url.host} redirects more than {MAX_REDIRECTS} times; nothing was"
+            " read"
         )
 
 
@@ -224,11 +236,12 @@ class HttpClient:
         resolver: AbstractResolver | None = None,
     ) -> None:
         self.settings = settings
-        self.guard = Guard(settings.exempt)
+        self.guard = Guard(settings.exempt, refuse=settings.refuse, ports=settings.ports)
         self._ssl_context = ssl_context
         self._resolver = resolver
         self._trusted: aiohttp.ClientSession | None = None
         self._guarded: aiohttp.ClientSession | None = None
+        self._lookup: AbstractResolver | None = None
 
     def request(
         self,
@@ -258,7 +271,7 @@ class HttpClient:
             return known
         resolver = self._resolver
         if not trusted:
-            resolver = GuardedResolver(self.guard, resolver or aiohttp.ThreadedResolver())
+            resolver = self._lookup = GuardedResolver(self.guard, resolver or ThreadLookup())
         made = aiohttp.ClientSession(
             connector=self._connector(resolver, trusted=trusted),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -276,10 +289,11 @@ class HttpClient:
     ) -> aiohttp.TCPConnector:
         family = socket.AF_INET if self.settings.ipv4_only else socket.AF_UNSPEC
         return aiohttp.TCPConnector(
-            limit=0,
+            limit=0 if trusted else MAX_UNTRUSTED_CONNECTIONS,
             family=family,
             resolver=resolver,
             use_dns_cache=trusted,
+            socket_factory=None if trusted else self.guard.make_socket,
             keepalive_timeout=self.settings.keepalive_s,
             ssl=self._ssl_context if self._ssl_context is not None else True,
         )
@@ -289,18 +303,26 @@ class HttpClient:
         for session in (self._trusted, self._guarded):
             if session is not None:
                 await session.close()
-        self._trusted = self._guarded = None
+        if self._lookup is not None:
+            await self._lookup.close()
+        self._trusted = self._guarded = self._lookup = None
 
 
-@lru_cache(maxsize=64)
-def _timeout(total_s: float, connect_s: float) -> aiohttp.ClientTimeout:
+def _timeout(total_s: float, connect_s: float, *, idle_s: float | None) -> aiohttp.ClientTimeout:
     """Return limits under which running out of `connect` always comes before `total`.
 
     So a call that ran out of its total time had certainly been sent.
     """
     if total_s == NO_LIMIT:
-        return aiohttp.ClientTimeout(total=None, connect=connect_s)
-    return aiohttp.ClientTimeout(total=total_s, connect=min(connect_s, total_s * 0.9))
+        return aiohttp.ClientTimeout(total=None, connect=connect_s, sock_read=idle_s)
+    connect_s = min(connect_s, total_s * 0.9)
+    return aiohttp.ClientTimeout(total=total_s, connect=connect_s, sock_read=idle_s)
+
+
+@lru_cache(maxsize=64)
+def _trusted_timeout(total_s: float, connect_s: float) -> aiohttp.ClientTimeout:
+    """Return the limits of a call by configuration, of which there are few kinds and many calls."""
+    return _timeout(total_s, connect_s, idle_s=None)
 
 
 def _watch(answer: aiohttp.ClientResponse) -> Callable[[], None]:
@@ -338,58 +360,3 @@ def _look_at(closed: "asyncio.Future[None]") -> None:
 
 def _nothing() -> None:
     """Take nothing off."""
-
-
-def _join(url: URL, target: str) -> URL:
-    try:
-        return url.join(URL(target))
-    except ValueError as error:
-        raise AddressRefused(
-            f"{url.host} redirects to something that is no address; nothing was read"
-        ) from error
-
-
-def _translate(error: Exception, *, name: str, url: URL) -> NetError:
-    """Return what `error` means for the caller, without path, query or credentials."""
-    host = url.host or "an address without host"
-    if isinstance(error, aiohttp.ClientSSLError | aiohttp.ServerFingerprintMismatch):
-        return TlsFailed(
-            f"{name}: {host} did not prove its identity by TLS ({_tls_reason(error)}); nothing was"
-            " sent. Check the address, its certificate and the CA bundle"
-        )
-    if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
-        return AddressRefused(f"{name}: {host} is no http(s) address; nothing was sent")
-    if isinstance(
-        error,
-        aiohttp.ClientConnectorError
-        | aiohttp.ConnectionTimeoutError
-        | aiohttp.ClientHttpProxyError,
-    ):
-        return ConnectFailed(
-            f"{name}: cannot connect to {host} ({_connect_reason(error)}); nothing was sent. Check"
-            " that the address is right and the service is up"
-        )
-    if isinstance(error, TimeoutError):
-        return AnswerLost(
-            f"{name}: the request to {host} was sent, its answer did not come in time"
-        )
-    return AnswerLost(f"{name}: the request to {host} was sent, its answer was cut off")
-
-
-def _tls_reason(error: Exception) -> str:
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        inner = error.certificate_error
-        return getattr(inner, "verify_message", None) or "bad certificate"
-    return "handshake failed"
-
-
-def _connect_reason(error: Exception) -> str:
-    if isinstance(error, aiohttp.ConnectionTimeoutError):
-        return "no connection in time"
-    if isinstance(error, aiohttp.ClientHttpProxyError):
-        return f"the proxy answered {error.status}"
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return "the name is not known"
-    if isinstance(error, OSError) and error.errno:
-        return os.strerror(error.errno).lower()
-    return "no connection"

@@ -1,95 +1,140 @@
 """Which addresses may be fetched when a person, a model or a page chose them (SSRF guard, W34).
 
 The decision is made on the numeric address that is about to be connected to: literal addresses
-before the call, names inside the resolver, so a name that changes its answer between the check
-and the connection gains nothing. It knows nothing of requests; the client asks it at every hop.
+before the call, names inside the resolver, and once more where the socket is made, so a name that
+changes its answer between the check and the connection gains nothing. It knows nothing of requests;
+the client asks it at every hop.
 """
 
+import errno
 import ipaddress
 import socket
+from collections.abc import Callable, Sequence
 
+from aiohttp import AddrInfoType
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from hermes.errors import AddressRefused
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-
-# Public numbers that clouds answer with instance secrets, besides the link-local ones.
-_METADATA = frozenset({ipaddress.ip_address("168.63.129.16")})
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_SIX_TO_FOUR = ipaddress.ip_network("2002::/16")
-
-
-def _embedded(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 address leads to, or the address itself."""
-    if not isinstance(address, ipaddress.IPv6Address):
-        return address
-    if address.ipv4_mapped is not None:
-        return address.ipv4_mapped
-    if address in _NAT64:
-        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    if address in _SIX_TO_FOUR and address.sixtofour is not None:
-        return address.sixtofour
-    return address
-
-
-def _is_public(address: Address) -> bool:
-    closed = (
-        address.is_private
-        or address.is_loopback
-        or address.is_link_local
-        or address.is_multicast
-        or address.is_reserved
-        or address.is_unspecified
-        or not address.is_global
-    )
-    return not closed and address not in _METADATA
+from hermes.net.embedded_ipv4 import destinations
+from hermes.net.own_address import is_own
+from hermes.net.refused_networks import (
+    CLOSED_PORTS,
+    FIRST_FREE_PORT,
+    REFUSED,
+    WEB_PORTS,
+    Address,
+    Network,
+    Refusal,
+)
+from hermes.net.untrusted_url import read_host
 
 
 class Guard:
     """Refuses addresses inside this machine, its networks and its cloud; `exempt` are let through.
 
-    `exempt` are networks (`10.1.0.0/16`) that the operator opens by configuration.
+    `exempt` and `refuse` are networks (`10.1.0.0/16`) that the operator opens and closes by
+    configuration; `ports` are opened beside those of the web.
     """
 
-    def __init__(self, exempt: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        exempt: Sequence[str] = (),
+        *,
+        refuse: Sequence[str] = (),
+        ports: Sequence[int] = (),
+        table: Sequence[Refusal] = REFUSED,
+        owns: Callable[[Address], bool] = is_own,
+    ) -> None:
         self._exempt: tuple[Network, ...] = tuple(ipaddress.ip_network(net) for net in exempt)
+        self._closed: tuple[Network, ...] = tuple(ipaddress.ip_network(net) for net in refuse)
+        self._table = tuple(table)
+        self._ports = frozenset(ports)
+        self._owns = owns
 
     def allows(self, text: str) -> bool:
         """Tell whether a numeric address may be connected to."""
-        address = _embedded(ipaddress.ip_address(text.partition("%")[0]))
-        return _is_public(address) or any(address in net for net in self._exempt)
+        return self.reason(text) is None
+
+    def reason(self, text: str) -> str | None:
+        """Return what a numeric address is that may not be connected to, or None if it may be."""
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError:
+            return "no numeric address"
+        if isinstance(address, ipaddress.IPv6Address) and address.scope_id is not None:
+            return "an address with a zone"
+        reasons = (self._judge(destination) for destination in destinations(address))
+        return next((why for why in reasons if why is not None), None)
 
     def check_url(self, url: URL) -> None:
-        """Raise `AddressRefused` unless `url` is http(s) and not a refused literal address."""
+        """Raise `AddressRefused` unless `url` is a plain web address and no refused number."""
         if url.scheme not in {"http", "https"}:
             raise AddressRefused(
-                f"only http and https addresses are fetched, not {url.scheme or 'a bare path'}:"
+                f"only http and https addresses are fetched, not {url.scheme[:20] or 'a bare path'}:"
                 " give a whole web address"
             )
-        host = url.host
+        if url.raw_user is not None or url.raw_password is not None:
+            raise AddressRefused(
+                "an address with a user name or password is not fetched: leave out what stands"
+                " before the @"
+            )
+        host = url.raw_host
         if not host:
             raise AddressRefused("the address names no host: give a whole web address")
-        try:
-            allowed = self.allows(host)
-        except ValueError:
-            return  # a name: the resolver decides on what it resolves to
-        if not allowed:
-            raise _refused(host)
+        number = read_host(host)
+        self._check_port(host, url.port)
+        why = None if number is None else self.reason(str(number))
+        if why is not None:
+            raise _refused(host, why)
 
     def check_resolved(self, host: str, found: list[ResolveResult]) -> list[ResolveResult]:
         """Return `found` if every address may be connected to, otherwise raise."""
-        if not found or not all(self.allows(result["host"]) for result in found):
-            raise _refused(host)
+        if not found:
+            raise AddressRefused(f"{host} has no address: check its name")
+        for result in found:
+            why = self.reason(result["host"])
+            if why is not None:
+                raise _refused(host, why)
         return found
 
+    def make_socket(self, address: AddrInfoType) -> socket.socket:
+        """Return the socket for a connection to `address`: the last check before the packets."""
+        family, kind, protocol, _, target = address
+        if family not in {socket.AF_INET, socket.AF_INET6} or not self.allows(str(target[0])):
+            # An OSError, which is what those who try several addresses expect.
+            raise PermissionError(errno.EACCES, "the address may not be connected to")
+        return socket.socket(family, kind, protocol)
 
-def _refused(host: str) -> AddressRefused:
+    def _judge(self, address: Address) -> str | None:
+        if any(address in net for net in self._closed):
+            return "closed by net.refuse"
+        for row in self._table:
+            if address in row.network:
+                return None if self._opens(row, address) else row.what
+        if self._owns(address) and not self._is_exempt(address):
+            return "an address of this machine"
+        return None
+
+    def _opens(self, row: Refusal, address: Address) -> bool:
+        return row.network in self._exempt if row.exact else self._is_exempt(address)
+
+    def _is_exempt(self, address: Address) -> bool:
+        return any(address in net for net in self._exempt)
+
+    def _check_port(self, host: str, port: int | None) -> None:
+        free = port is not None and port >= FIRST_FREE_PORT and port not in CLOSED_PORTS
+        if not free and port not in WEB_PORTS and port not in self._ports:
+            raise AddressRefused(
+                f"port {port} of {host} is not one of the web's: leave the port out, or let the"
+                " operator add it to net.ports"
+            )
+
+
+def _refused(host: str, why: str) -> AddressRefused:
     return AddressRefused(
-        f"{host} is an address inside this machine or its networks, which a message may not"
-        " reach: use a public address, or let the operator exempt the network"
+        f"{host} leads to where no message may reach ({why}): use a public address, or let the"
+        " operator open the network with net.exempt"
     )
 
 
@@ -104,6 +149,7 @@ class GuardedResolver(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
         """Return the addresses of `host`; raise `AddressRefused` if one is not allowed."""
+        read_host(host)
         found = await self._inner.resolve(host, port, family)
         return self._guard.check_resolved(host, found)
 

@@ -11,6 +11,7 @@ from hermes.errors import (
     Conflict,
     Forbidden,
     HermesError,
+    NoCredits,
     NotFound,
     OverBudget,
     RateLimited,
@@ -25,6 +26,7 @@ from hermes.ports.channel import HttpResponse
 _STATUS: dict[type[HermesError], int] = {
     BadRequest: 400,
     Unauthenticated: 401,
+    NoCredits: 402,
     Forbidden: 403,
     NotFound: 404,
     Conflict: 409,

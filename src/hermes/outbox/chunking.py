@@ -6,7 +6,7 @@ text and limit always give the same chunks, so a chunk's number names it across 
 
 import msgspec
 
-from hermes.outbox.graphemes import cut_before
+from hermes.message.graphemes import cut_before
 
 # Below this there is no room for a fence around anything worth reading.
 _SMALLEST_FENCED = 64

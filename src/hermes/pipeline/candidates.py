@@ -57,6 +57,9 @@ def freeze(turn: Turn, ctx: TurnContext) -> Prepared | None:
         person=turn.person,
         hold=turn.hold,
         soul_ms=turn.soul_ms,
+        soul=turn.soul,
+        shared_from=turn.shared_from,
+        has_recalled=turn.has_recalled,
         shown=len(turn.history),
         tools_digest=ctx.services.store.digest(_encode(turn.tools)),
     )

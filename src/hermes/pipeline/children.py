@@ -15,13 +15,15 @@ def parent_of(event: MessageEvent) -> str:
     return event.external_id.partition(".")[0]
 
 
-async def run_child(turn: Turn, ctx: TurnContext, *, text: str, agent: str) -> str:
-    """Run a subagent's turn to its end and return its reply.
+async def run_child(
+    turn: Turn, ctx: TurnContext, *, text: str, agent: str, call: int, ordinal: int
+) -> str:
+    """Run a subagent's turn to its end and return its reply; `call` counts the turn's tool calls.
 
     The message's id is made of the parent's turn and the number of the child in it, so that a
     parent which is resumed finds the child that it had started instead of starting another.
     """
-    number = ctx.journal.next_child(turn)
+    number = ctx.journal.next_child(call)
     services = ctx.services
     if depth_of(turn.lane) >= MAX_DEPTH:
         raise ToolError(f"subagents may be nested {MAX_DEPTH} deep at most")
@@ -40,7 +42,7 @@ async def run_child(turn: Turn, ctx: TurnContext, *, text: str, agent: str) -> s
         internal=True,
     )
     lane = child_lane(turn.lane, turn.id, number=number)
-    ctx.journal.took_child(lane)
+    ctx.journal.took_child(ordinal, lane)
     accepted = await services.put_child(event, lane)
     async for progress in services.follow(accepted.message_id):
         if progress.kind == "done" and progress.result is not None:

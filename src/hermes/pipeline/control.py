@@ -10,12 +10,17 @@ from hermes.message.outcome import MessageState, Outcome
 from hermes.message.parts import TextPart
 from hermes.message.reply import Reply
 from hermes.message.session_key import base_lane
+from hermes.pipeline.admission import refusal_of, turned_away
+from hermes.pipeline.own_memory import tell_memory
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.stages.save import build_commit, commit_patiently
 from hermes.pipeline.turn import Turn
 from hermes.ports.records import ApprovalState, Commit
 from hermes.sessions.commands import Command, parse_control
 from hermes.tools.approvers import check_approver
+
+# A stranger's message stands beside the lane; this one was let in while it waited there.
+_SEND_AGAIN = "You are in now. Please send that again."
 
 
 class Interrupt(Protocol):
@@ -45,13 +50,18 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
 async def run_command(turn: Turn, ctx: TurnContext, plane: ControlPlane) -> tuple[Reply, Commit]:
     """Do what a control command says, and return its reply and what was committed."""
-    command = parse_control(turn.event.text) or Command("status")
+    command = parse_control(turn.event.text)
     lane = base_lane(turn.lane)
     if not ctx.journal.begun:
         await ctx.journal.begin(turn)
-    effect = await _decide(turn, ctx, command=command, lane=lane)
-    reply = Reply(parts=(TextPart(effect.text),), outcome=effect.outcome)
-    ctx.journal.note("command", name=command.name)
+    effect = Effect(text=_SEND_AGAIN)
+    reply = await turned_away(turn, ctx)
+    if reply is None and command is not None:
+        ctx.journal.note("command", name=command.name)
+        reply = refusal_of(command.name, turn, ctx)
+        if reply is None:
+            effect = await _decide(turn, ctx, command=command, lane=lane)
+    reply = reply or Reply(parts=(TextPart(effect.text),), outcome=effect.outcome)
     commit = msgspec.structs.replace(
         build_commit(turn, reply, ctx),
         interrupts=effect.interrupts,
@@ -69,6 +79,8 @@ async def run_command(turn: Turn, ctx: TurnContext, plane: ControlPlane) -> tupl
 async def _decide(turn: Turn, ctx: TurnContext, *, command: Command, lane: str) -> Effect:
     if command.name in ("approve", "deny"):
         return await _settle_approval(turn, ctx, command=command, lane=lane)
+    if command.name == "memory":
+        return Effect(text=await tell_memory(turn, ctx, command.argument))
     view = ctx.services.store.turns.view(lane)
     message = view.message
     running = (

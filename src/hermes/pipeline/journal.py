@@ -1,12 +1,16 @@
 """The journal of one turn: its lease, its steps in order, and the results not yet written.
 
 A result waits here only until the next write, which is the start of the next effect or the
-commit; no effect ever happens between a result and that write.
+commit; no effect ever starts between a result and that write.
 """
 
-import msgspec
+from collections.abc import Sequence
 
-from hermes.errors import LeaseLost
+import msgspec
+import structlog
+
+from hermes.errors import GuardFailed, LeaseLost, StorageFull, StoreError, StoreRejected
+from hermes.message.parts import ToolCallPart
 from hermes.pipeline.turn import Prepared, Turn
 from hermes.ports.clock import Clock
 from hermes.ports.records import (
@@ -18,6 +22,7 @@ from hermes.ports.records import (
     NewDelivery,
     Payer,
     Step,
+    StepFacts,
     StepKind,
     StepWrite,
 )
@@ -25,6 +30,7 @@ from hermes.ports.spend import Spent
 from hermes.ports.store import Store
 
 _encode = msgspec.json.Encoder().encode
+_log = structlog.get_logger(__name__)
 
 
 class Journal:
@@ -48,7 +54,7 @@ class Journal:
         self.lease: Lease | None = None
         self.spent: set[str] = set()
         self._children: dict[int, int] = {}
-        self._child_lanes: list[str] = []
+        self._child_lanes: dict[int, list[str]] = {}
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -97,6 +103,44 @@ class Journal:
         self._open[step.ordinal] = step
         return step.ordinal
 
+    async def start_tools(
+        self, turn: Turn, calls: Sequence[ToolCallPart], *, arguments: Sequence[bytes]
+    ) -> tuple[int, ...]:
+        """Record in one write that tools start side by side, each with the call it answers."""
+        steps = tuple(
+            msgspec.structs.replace(
+                self._step("tool", call.name, arguments=bound), facts=StepFacts(call_id=call.id)
+            )
+            for call, bound in zip(calls, arguments, strict=True)
+        )
+        await self._write(turn, started=steps)
+        self._open.update({step.ordinal: step for step in steps})
+        return tuple(step.ordinal for step in steps)
+
+    async def keep_output(self, turn: Turn, step: Step) -> None:
+        """Keep a whole result beside the one that its tool's step has, in the same write."""
+        await self._write(turn, started=(step,))
+
+    def output_step(self, name: str, body: bytes) -> Step:
+        """Return the step that will hold a whole result."""
+        return msgspec.structs.replace(self._step("output", name), state="done", body=body)
+
+    async def write_results(self, turn: Turn) -> None:
+        """Write the results so far, while other effects still run.
+
+        A disk that is full now may not be by the next write, which takes them along.
+        """
+        write = self._take_write(turn)
+        try:
+            await self._store.turns.step(self._held(), write)
+        except (GuardFailed, StoreRejected):
+            raise
+        except (StoreError, StorageFull) as error:
+            _log.warning("results_wait", message_id=turn.id, problem=str(error))
+            self._ended[:0] = write.ended
+            self._spent[:0] = write.spent
+            self._events[:0] = write.events
+
     async def claim(self, turn: Turn, message_id: str, *, body: bytes, person_id: str) -> int:
         """Record that a waiting message, of whomever, joined this turn."""
         step = self._step("steer", message_id)
@@ -127,18 +171,20 @@ class Journal:
         del self._open[ordinal]
         self._ended.append(msgspec.structs.replace(step, at=self._clock.now()))
 
-    def took_child(self, lane: str) -> None:
-        """Note that the running tool started a subagent on `lane`, or found it there."""
-        self._child_lanes.append(lane)
+    def took_child(self, ordinal: int, lane: str) -> None:
+        """Note that the tool of a step started a subagent on `lane`, or found it there."""
+        self._child_lanes.setdefault(ordinal, []).append(lane)
 
-    def take_children(self) -> tuple[str, ...]:
-        """Hand over the lanes of the subagents that the tool which ended had started."""
-        lanes, self._child_lanes = tuple(self._child_lanes), []
+    def take_children(self, ordinal: int | None = None) -> tuple[str, ...]:
+        """Hand over the lanes of the subagents that the tool of a step, or any left, had started."""
+        if ordinal is not None:
+            return tuple(self._child_lanes.pop(ordinal, ()))
+        lanes = tuple(lane for started in self._child_lanes.values() for lane in started)
+        self._child_lanes.clear()
         return lanes
 
-    def next_child(self, turn: Turn) -> str:
+    def next_child(self, call: int) -> str:
         """Return the number of the next subagent: the tool call's, and its own within it."""
-        call = len(turn.tool_uses) + 1
         self._children[call] = self._children.get(call, 0) + 1
         own = self._children[call]
         return str(call) if own == 1 else f"{call}.{own}"
@@ -189,6 +235,7 @@ class Journal:
         if prepared is not None:
             frozen = Step(ordinal=0, kind="prepared", state="done", body=_encode(prepared), at=now)
             steps = (frozen, *first)
+        events = tuple(self._events)
         self.lease = await self._store.turns.begin(
             Begin(
                 lane=self._view.lane,
@@ -200,9 +247,11 @@ class Journal:
                 at=now,
                 steps=steps,
                 hold=turn.hold,
-                events=self.take_events(),
+                events=events,
             )
         )
+        # Kept until here: a begin that was refused has written none of them.
+        del self._events[: len(events)]
 
     def _held(self) -> Lease:
         if self.lease is None:

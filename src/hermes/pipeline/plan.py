@@ -26,8 +26,8 @@ Stage = Callable[[Turn, TurnContext], Awaitable[Turn | Reply]]
 PREPARE: tuple[Stage, ...] = (
     resolve_user,
     check_credits,
-    load_soul,
     load_history,
+    load_soul,
     route_images,
     build_messages,
     gate_tools,

@@ -5,14 +5,14 @@ import msgspec
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import ToolCallPart
 from hermes.pipeline.accounts import account_of
-from hermes.pipeline.exchange import pending_call
+from hermes.pipeline.exchange import pending_calls, with_result
 from hermes.pipeline.graph_notes import note_call, note_tool
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Prepared, Turn, estimate
 from hermes.ports.records import Step, StepFacts, ToolUse
 from hermes.ports.spend import Spent
 from hermes.tools.executor import outcome_unknown
-from hermes.tools.gate import gate_tools
+from hermes.tools.gate import allowed_tools
 
 _decode_prepared = msgspec.json.Decoder(Prepared).decode
 _decode_chat = msgspec.json.Decoder(ChatMessage).decode
@@ -40,7 +40,7 @@ def _thaw(turn: Turn, frozen: Prepared, ctx: TurnContext) -> Turn:
         turn.lane, epoch=frozen.epoch, head=frozen.head, limit=frozen.history_limit
     )
     return msgspec.structs.replace(
-        turn.after(said),
+        turn.after(said).since(frozen.shared_from),
         agent=services.roster.find(frozen.agent) or turn.agent,
         epoch=frozen.epoch,
         head=frozen.head,
@@ -48,9 +48,11 @@ def _thaw(turn: Turn, frozen: Prepared, ctx: TurnContext) -> Turn:
         hold=frozen.hold,
         system=frozen.system,
         user=frozen.user,
-        tools=gate_tools(services.tools, frozen.tools),
+        tools=tuple(tool.spec for tool in allowed_tools(services.tools, frozen.tools)),
         plan=frozen.plan,
         soul_ms=frozen.soul_ms,
+        soul=frozen.soul,
+        has_recalled=frozen.has_recalled,
     )
 
 
@@ -110,16 +112,25 @@ def _spent_in_vain(turn: Turn, step: Step, ctx: TurnContext) -> Spent:
 
 
 def _replay_tool(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
-    call = pending_call(turn)
-    if step.state == "started":
-        return turn if call is None else _lost_tool(turn, step, call=call, ctx=ctx)
-    if step.body is None:
+    call = _call_of(turn, step)
+    if call is None:
         return turn
-    arguments = "" if call is None else call.arguments
-    use = ToolUse(step.name, arguments, step.state != "done")
-    turn = msgspec.structs.replace(turn, tool_uses=(*turn.tool_uses, use))
-    turn = turn if call is None else note_tool(turn, call.id, step)
-    return turn.plus(_decode_chat(step.body), ordinal=step.ordinal)
+    if step.state == "started":
+        return _lost_tool(turn, step, call=call, ctx=ctx)
+    return turn if step.body is None else _with_step(turn, step, call=call, body=step.body)
+
+
+def _call_of(turn: Turn, step: Step) -> ToolCallPart | None:
+    """Return the pending call that a step answers; steps of an older Hermes came one by one."""
+    named = "" if step.facts is None else step.facts.call_id
+    pending = pending_calls(turn)
+    return next((call for call in pending if not named or call.id == named), None)
+
+
+def _with_step(turn: Turn, step: Step, *, call: ToolCallPart, body: bytes) -> Turn:
+    use = ToolUse(step.name, call.arguments, step.state != "done")
+    turn = note_tool(turn, call.id, step)
+    return with_result(turn, _decode_chat(body), call=call, use=use, ordinal=step.ordinal)
 
 
 def _lost_tool(turn: Turn, step: Step, *, call: ToolCallPart, ctx: TurnContext) -> Turn:
@@ -128,10 +139,7 @@ def _lost_tool(turn: Turn, step: Step, *, call: ToolCallPart, ctx: TurnContext) 
     if tool is not None and tool.traits.idempotent:
         ctx.journal.lose(step.ordinal, msgspec.structs.replace(step, state="lost"))
         return turn
-    result = ChatMessage("tool", (outcome_unknown(call),))
-    unknown = msgspec.structs.replace(step, state="unknown", body=_encode(result))
+    body = _encode(ChatMessage("tool", (outcome_unknown(call),)))
+    unknown = msgspec.structs.replace(step, state="unknown", body=body)
     ctx.journal.lose(step.ordinal, unknown)
-    use = ToolUse(step.name, call.arguments, failed=True)
-    turn = note_tool(turn, call.id, unknown)
-    turn = msgspec.structs.replace(turn, tool_uses=(*turn.tool_uses, use))
-    return turn.plus(result, ordinal=step.ordinal)
+    return _with_step(turn, unknown, call=call, body=body)

@@ -8,9 +8,13 @@ from hermes.agents.roster import Roster
 from hermes.calls.planning import Planner
 from hermes.calls.walk import Calls
 from hermes.config import Settings
+from hermes.memory.facts import PeoplesFacts
+from hermes.memory.recall import Recall
+from hermes.memory.soul_cache import SoulCache
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.outcome import DeliveryState
+from hermes.people.reception import Reception
 from hermes.pipeline.interrupts import Interrupt
 from hermes.pipeline.journal import Journal
 from hermes.ports.channel import Accepted
@@ -18,6 +22,7 @@ from hermes.ports.clock import Clock
 from hermes.ports.store import Store
 from hermes.ports.tool import Tool
 from hermes.ports.upward import Previewer, Progress, Watch
+from hermes.tools.gate_rules import GateRules
 
 Sleep = Callable[[float], Awaitable[None]]
 Follow = Callable[[str], AsyncIterator[Progress]]
@@ -30,9 +35,14 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     store: Store
     settings: Settings
     roster: Roster
+    reception: Reception
     planner: Planner
     calls: Calls
     tools: Mapping[str, Tool]
+    gate_rules: GateRules
+    souls: SoulCache
+    facts: PeoplesFacts
+    recall: Recall
     watch: Watch
     previewer: Previewer
     clock: Clock

@@ -7,6 +7,7 @@ from hermes.graph.records import Link
 from hermes.message.chat import ChatMessage
 from hermes.message.event import MessageEvent
 from hermes.message.reply import Usage
+from hermes.ports.memory import Soul
 from hermes.ports.provider import ToolSpec
 from hermes.ports.records import Entry, Hold, NewCall, Person, Said, ToolUse
 from hermes.routing.plan import Plan
@@ -17,7 +18,9 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
     `exchanged` is what the turn itself has added after the user's message: model answers, tool
     results and messages that were steered in, each with the step that holds it. `start` is where
-    `history` begins in the session's graph; None if it is no run of messages there.
+    `history` begins in the session's graph; None if it is no run of messages there. What is known
+    of the person may be used only where the turn `is_personal`; `soul` is what its commit keeps. A
+    session that others joined is shown from message `shared_from` on.
     """
 
     id: str
@@ -44,6 +47,10 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     tool_uses: tuple[ToolUse, ...] = ()
     tool_ms: float = 0.0
     soul_ms: float = 0.0
+    soul: Soul | None = None
+    is_personal: bool = False
+    shared_from: int = 0
+    has_recalled: bool = False
     model: str | None = None
     is_from_memory: bool = False
     claimed: tuple[str, ...] = ()
@@ -59,6 +66,16 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
         brought = self.event.history
         start = None if brought else said.start
         return msgspec.structs.replace(self, history=(*said.messages, *brought), start=start)
+
+    def since(self, shared_from: int) -> "Turn":
+        """Return the turn without what was said while the session was one person's alone."""
+        if not shared_from:
+            return self
+        turn = msgspec.structs.replace(self, shared_from=shared_from)
+        if turn.start is None:
+            return msgspec.structs.replace(turn, history=turn.event.history)
+        cut = max(0, shared_from - turn.start)
+        return msgspec.structs.replace(turn, history=turn.history[cut:], start=turn.start + cut)
 
     def context(self) -> tuple[ChatMessage, ...]:
         """Return the messages that the next model call sees."""
@@ -91,6 +108,9 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     person: Person | None
     hold: Hold | None
     soul_ms: float = 0.0
+    soul: Soul | None = None
+    shared_from: int = 0
+    has_recalled: bool = False
     # What the calls of this turn were shown; None in the steps of an older Hermes.
     shown: int | None = None
     tools_digest: bytes | None = None

@@ -1,5 +1,6 @@
 """What plugins and built-in adapters register: channels, providers and tools, by name."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,8 +15,12 @@ ChannelFactory = Callable[[Mapping[str, object], Any], Channel]
 ProviderFactory = Callable[[str, Any, Any], Provider]
 
 
+# As the model services allow them.
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
 class Registry:
-    """Adapters by name; a later registration of the same name replaces the earlier one."""
+    """Adapters by name; a later one of the same name replaces the earlier, but for tools."""
 
     def __init__(self) -> None:
         self.channels: dict[str, ChannelFactory] = {}
@@ -31,8 +36,19 @@ class Registry:
         self.providers[kind] = factory
 
     def tool(self, tool: Tool) -> None:
-        """Register a tool."""
-        self.tools[tool.spec.name] = tool
+        """Register a tool; two of one name are refused, since a model could not tell them apart."""
+        name = tool.spec.name
+        if _TOOL_NAME.fullmatch(name) is None:
+            raise ConfigurationError(
+                f"the tool {name!r} of {_place(tool)} cannot be named so: expected 1 to 64 letters "
+                "(a-z), digits, '_' and '-'; rename it"
+            )
+        known = self.tools.setdefault(name, tool)
+        if known is not tool:
+            raise ConfigurationError(
+                f"two tools are named {name!r}: {_place(known)} and {_place(tool)}; rename one of "
+                "them, or remove one from `tools.modules` or `plugins`"
+            )
 
     def make_channel(self, name: str, settings: Mapping[str, object], *, client: Any) -> Channel:
         """Make the channel of an enabled platform."""
@@ -54,3 +70,9 @@ class Registry:
                 f"providers.{name}.kind: {kind!r} is not known; known kinds: {known}"
             )
         return factory(name, settings, client)
+
+
+def _place(tool: Tool) -> str:
+    """Return where a tool comes from: the function it is made of, or its class."""
+    kind = type(tool)
+    return str(getattr(tool, "place", f"{kind.__module__}.{kind.__qualname__}"))

@@ -11,6 +11,7 @@ import msgspec
 
 from hermes.message.event import MessageEvent
 from hermes.message.parts import Part
+from hermes.ports.people import Unknown
 
 DeliveryMode = Literal["pull", "push"]
 
@@ -19,6 +20,8 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     """What the platform can do, as data from the channel's manifest.
 
     `key_window_s` is how long the platform remembers an idempotency key (0: it takes none).
+    `unknown` is what strangers get unless the operator says otherwise: `allow` where a caller has
+    proven themselves to the gateway already, `pair` where anybody can write.
     """
 
     delivery: DeliveryMode
@@ -28,6 +31,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     key_window_s: float = 0.0
     max_chars: int = 4000
     busy: Literal["interrupt", "queue", "steer"] = "interrupt"
+    unknown: Unknown = "allow"
 
 
 class Target(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):

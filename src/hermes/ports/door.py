@@ -51,8 +51,13 @@ class Door(Protocol):
         """Yield a snapshot of a message, then everything until it is done or parked."""
         ...
 
-    def conversation(self, platform: str, chat_id: str, *, limit: int) -> tuple[MessageStatus, ...]:
-        """Return the messages of a conversation's current epoch, oldest first."""
+    def conversation(
+        self, platform: str, chat_id: str, *, limit: int, user_id: str = ""
+    ) -> tuple[MessageStatus, ...]:
+        """Return the messages of a conversation's current epoch, oldest first.
+
+        `user_id` is whose direct chat it is: the rules may give them an agent of their own.
+        """
         ...
 
     def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:

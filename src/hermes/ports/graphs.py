@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from hermes.graph import MessageGraph
+from hermes.graph import MessageGraph, Problem
 
 
 class GraphEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +44,14 @@ class GraphShelf(Protocol):
 
     def graph_of_call(self, call_id: str) -> str | None:
         """Return the name of the graph that a call belongs to."""
+        ...
+
+    def check(self, name: str) -> Sequence[Problem]:
+        """Return what is wrong with the rows of a graph, beside what its branches tell."""
+        ...
+
+    def orphans(self) -> Sequence[Problem]:
+        """Return what the store holds of graphs that it does not know."""
         ...
 
     def salt(self) -> bytes:

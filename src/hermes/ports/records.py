@@ -14,10 +14,11 @@ from hermes.message.outcome import BusyPolicy, DeliveryState, MessageState, Outc
 from hermes.message.parts import Part
 from hermes.message.reply import Usage
 from hermes.ports.channel import Target
+from hermes.ports.memory import NewJob, Soul
 from hermes.ports.provider import ToolSpec
 from hermes.ports.spend import Spent
 
-StepKind = Literal["prepared", "model", "tool", "steer", "approval"]
+StepKind = Literal["prepared", "model", "tool", "steer", "approval", "output"]
 StepState = Literal["started", "done", "failed", "lost", "unknown"]
 Payer = Literal["person", "platform"]
 ApprovalState = Literal["waiting", "approved", "denied", "expired"]
@@ -64,7 +65,9 @@ class StepFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """About a model call: where its answer is from and how it was read; about a tool: its subagents.
 
     `left_out` is how many of the oldest messages the model was not shown; `is_verbatim` is false
-    for an answer that was put together or read differently than it was written.
+    for an answer that was put together or read differently than it was written. `call_id` is the
+    tool call that a step answers. A result that was too long for the model has `chars` characters,
+    and the step `kept_in` holds it whole.
     """
 
     model: str = ""
@@ -75,6 +78,9 @@ class StepFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sampling: dict[str, Any] = {}  # Any: JSON, as the request has it
     ms: float = 0.0
     children: tuple[str, ...] = ()
+    call_id: str = ""
+    chars: int = 0
+    kept_in: int | None = None
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,11 +104,17 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     facts: StepFacts | None = None
 
 
-class Hold(msgspec.Struct, frozen=True):
-    """Credits set aside for one message until its commit."""
+class Hold(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Credits set aside for one message until its commit.
+
+    A `limited` one needs a balance that covers it, otherwise the turn does not begin (`NoCredits`);
+    the first such hold of a person gives them their `start_grant`.
+    """
 
     person_id: str
     amount: int
+    limited: bool = False
+    start_grant: int = 0
 
 
 class MessageRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -318,7 +330,8 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a turn, whole: either all of this becomes true, or none of it.
 
     `reply` is what the person gets; `reply_entry` is its index in `entries` when it is one of
-    them. `calls` and `links` are what the graph keeps of the turn beside its entries. `merged` are the steered-in messages that the turn used; others that it had
+    them. `calls` and `links` are what the graph keeps of the turn beside its entries. `soul` are
+    the system blocks of a session that begins, `job` the work that the turn leaves behind. `merged` are the steered-in messages that the turn used; others that it had
     claimed become new again. `reset_lane` starts a fresh epoch on that lane (`/new`);
     `interrupts` names a running message that has to end (`/stop`).
     """
@@ -343,6 +356,8 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     reset_lane: str | None = None
     interrupts: str | None = None
     events: tuple[Event, ...] = ()
+    soul: Soul | None = None
+    job: NewJob | None = None
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
@@ -364,6 +379,7 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
     created_at: float
     tier: str = "free"
     may_train: bool = False
+    is_erased: bool = False
 
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,6 +10,8 @@ from typing import Any, Protocol
 
 from hermes.message.outcome import MessageState, Outcome
 from hermes.ports.keys import CallerKey, KeptAnswer
+from hermes.ports.memory import FactStore, JobStore, SoulStore
+from hermes.ports.people import PairingStore, UserStore
 from hermes.ports.records import (
     AcceptResult,
     Approval,
@@ -32,6 +34,7 @@ from hermes.ports.records import (
     Timeline,
 )
 from hermes.ports.spend import CallLine, CostBy, CostRow, KillSwitch, Meter, Spent
+from hermes.ports.wallet import WalletStore
 
 
 class InboxStore(Protocol):
@@ -83,7 +86,10 @@ class TurnStore(Protocol):
         ...
 
     async def begin(self, begin: Begin) -> Lease:
-        """Lease the lane and start the message's turn; raises `LeaseLost` if the lane moved."""
+        """Lease the lane and start the message's turn; raises `LeaseLost` if the lane moved.
+
+        With a limited hold that the balance does not cover it raises `NoCredits`.
+        """
         ...
 
     async def renew(self, leases: Sequence[Lease], *, expires: float) -> tuple[Lease, ...]:
@@ -370,6 +376,36 @@ class Store(Protocol):
     @property
     def people(self) -> PeopleStore:
         """Who is who."""
+        ...
+
+    @property
+    def users(self) -> UserStore:
+        """People and their channels."""
+        ...
+
+    @property
+    def pairing(self) -> PairingStore:
+        """One-time codes."""
+        ...
+
+    @property
+    def wallets(self) -> WalletStore:
+        """What people have left."""
+        ...
+
+    @property
+    def facts(self) -> FactStore:
+        """What is known of people."""
+        ...
+
+    @property
+    def souls(self) -> SoulStore:
+        """The system blocks of sessions."""
+        ...
+
+    @property
+    def jobs(self) -> JobStore:
+        """Work after the reply."""
         ...
 
     @property

@@ -9,12 +9,25 @@ from hermes.ports.provider import ToolSpec
 
 
 class ToolTraits(msgspec.Struct, frozen=True, kw_only=True):
-    """What the core must know to run a tool safely; the defaults are the cautious ones."""
+    """What the core must know to run a tool safely; the defaults are the cautious ones.
+
+    Only tools that are all `parallel` run side by side, and none that `needs_approval`. Only an
+    `idempotent` one is repeated when its result was lost. Only a `cancellable` one ends early when
+    the person stops the turn. One that names `intents` is sent to the model for messages that have
+    one of them; one that names none is sent with every message that is not trivial.
+    """
 
     idempotent: bool = False
     cancellable: bool = False
     needs_approval: bool = False
+    parallel: bool = False
     timeout_s: float | None = None
+    intents: tuple[str, ...] = ()
+
+    @property
+    def runs_beside_others(self) -> bool:
+        """Tell whether it may run while other such tools do."""
+        return self.parallel and not self.needs_approval
 
 
 RunChild = Callable[[str, str], Awaitable[str]]

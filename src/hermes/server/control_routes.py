@@ -4,24 +4,80 @@ Only the local caller may use it. The functions are handed in; here they only ge
 """
 
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 from starlette.routing import Route
 
 from hermes.control.consent import ConsentAsk, ConsentOrder
+from hermes.control.credits import (
+    GrantOrder,
+    ReferOrder,
+    RefundOrder,
+    WalletAsk,
+    WalletsAsk,
+)
 from hermes.control.keys import KeyEnd, NewKey
+from hermes.control.mcp import McpDesk
+from hermes.control.memory import FactOrder, ForgetOrder, MemoryAsk
+from hermes.control.pairing import PairApproval, PairOrder
 from hermes.control.spending import CostAsk, SwitchOrder
+from hermes.control.users import LinkOrder, UserAsk, UserOrder, UsersAsk
 from hermes.errors import BadRequest, Forbidden, NotFound
 from hermes.net.http_json import json_response
 from hermes.net.http_route import Answer, Endpoint, Exchange, Handler, refuse_url_credentials
 from hermes.net.same_origin import Origins
 from hermes.ports.door import Door
 from hermes.routing.plan import Ask
+from hermes.server.people_orders import PairingOrders, UserOrders
 
 _ASK_BYTES = 2_097_152
 _ASK_S = 15.0
 _Order = TypeVar("_Order")
+
+
+class CreditOrders(Protocol):
+    """The operator's functions about credits."""
+
+    async def show(self, ask: WalletAsk) -> object:
+        """Return how a person stands."""
+        ...
+
+    async def list(self, ask: WalletsAsk) -> object:
+        """Return the wallets with the least in them."""
+        ...
+
+    async def grant(self, order: GrantOrder) -> object:
+        """Give a person credits, or take some back."""
+        ...
+
+    async def refund(self, order: RefundOrder) -> object:
+        """Give back what a message cost."""
+        ...
+
+    async def refer(self, order: ReferOrder) -> object:
+        """Let a newcomer bring somebody's code."""
+        ...
+
+    async def audit(self) -> object:
+        """Compare the balances with the books."""
+        ...
+
+
+class MemoryOrders(Protocol):
+    """The operator's functions about memory."""
+
+    async def show(self, ask: MemoryAsk) -> object:
+        """Return what is known of a person."""
+        ...
+
+    async def set(self, order: FactOrder) -> object:
+        """Keep a fact about a person."""
+        ...
+
+    async def forget(self, order: ForgetOrder) -> object:
+        """Forget a fact about a person, or all of them."""
+        ...
 
 
 class Control(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +101,11 @@ class Control(msgspec.Struct, frozen=True, kw_only=True):
     costs: Callable[[CostAsk], Awaitable[object]]
     consent: Callable[[ConsentAsk], Awaitable[object]]
     set_consent: Callable[[ConsentOrder], Awaitable[object]]
+    credits: CreditOrders
+    memory: MemoryOrders
+    users: UserOrders
+    pairing: PairingOrders
+    mcp: McpDesk
 
 
 def control_routes(door: Door, control: Control, *, origins: Origins) -> tuple[Route, ...]:
@@ -72,6 +133,61 @@ def control_routes(door: Door, control: Control, *, origins: Origins) -> tuple[R
         Route("/control/kill-switch", Endpoint(switch)),
         Route("/control/costs", Endpoint({"GET": local.asked(CostAsk, control.costs)})),
         Route("/control/consent", Endpoint(consent)),
+        *_credit_routes(local, control.credits),
+        *_memory_routes(local, control.memory),
+        *_user_routes(local, control.users),
+        *_pairing_routes(local, control.pairing),
+        Route("/control/mcp", Endpoint({"GET": told(control.mcp.status)})),
+        Route("/control/mcp/reload", Endpoint({"POST": told(control.mcp.reload)})),
+    )
+
+
+def _credit_routes(local: "_LocalOnly", desk: CreditOrders) -> tuple[Route, ...]:
+    ordered = local.ordered
+    return (
+        Route("/control/credits", Endpoint({"GET": local.asked(WalletsAsk, desk.list)})),
+        Route("/control/credits/wallet", Endpoint({"GET": local.asked(WalletAsk, desk.show)})),
+        Route("/control/credits/grant", Endpoint({"POST": ordered(GrantOrder, desk.grant)})),
+        Route("/control/credits/refund", Endpoint({"POST": ordered(RefundOrder, desk.refund)})),
+        Route("/control/credits/refer", Endpoint({"POST": ordered(ReferOrder, desk.refer)})),
+        Route("/control/credits/audit", Endpoint({"GET": local.told(desk.audit)})),
+    )
+
+
+def _memory_routes(local: "_LocalOnly", desk: MemoryOrders) -> tuple[Route, ...]:
+    facts = {
+        "GET": local.asked(MemoryAsk, desk.show),
+        "POST": local.ordered(FactOrder, desk.set),
+    }
+    return (
+        Route("/control/memory", Endpoint(facts)),
+        Route(
+            "/control/memory/forget", Endpoint({"POST": local.ordered(ForgetOrder, desk.forget)})
+        ),
+    )
+
+
+def _user_routes(local: "_LocalOnly", desk: UserOrders) -> tuple[Route, ...]:
+    ordered = local.ordered
+    return (
+        Route("/control/users", Endpoint({"GET": local.asked(UsersAsk, desk.list)})),
+        Route("/control/users/user", Endpoint({"GET": local.asked(UserAsk, desk.show)})),
+        Route("/control/users/add", Endpoint({"POST": ordered(UserOrder, desk.add)})),
+        Route("/control/users/activate", Endpoint({"POST": ordered(UserOrder, desk.activate)})),
+        Route("/control/users/block", Endpoint({"POST": ordered(UserOrder, desk.block)})),
+        Route("/control/users/link", Endpoint({"POST": ordered(LinkOrder, desk.link)})),
+        Route("/control/users/unlink", Endpoint({"POST": ordered(UserOrder, desk.unlink)})),
+        Route("/control/users/erase", Endpoint({"POST": ordered(UserOrder, desk.erase)})),
+    )
+
+
+def _pairing_routes(local: "_LocalOnly", desk: PairingOrders) -> tuple[Route, ...]:
+    ordered = local.ordered
+    return (
+        Route("/control/pair", Endpoint({"GET": local.told(desk.list)})),
+        Route("/control/pair/approve", Endpoint({"POST": ordered(PairApproval, desk.approve)})),
+        Route("/control/pair/deny", Endpoint({"POST": ordered(PairOrder, desk.deny)})),
+        Route("/control/pair/revoke", Endpoint({"POST": ordered(PairOrder, desk.revoke)})),
     )
 
 

@@ -10,6 +10,7 @@ from hermes.inbox.accept import Inbox
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import MessageState
 from hermes.message.session_key import SessionKey
+from hermes.message.source import Source
 from hermes.pipeline.watch import WatchHub
 from hermes.ports.channel import Accepted
 from hermes.ports.door import Caller, MessageStatus
@@ -84,9 +85,13 @@ class GatewayDoor:
             return None
         return Progress(kind="done", outcome=status.record.outcome, result=status.result)
 
-    def conversation(self, platform: str, chat_id: str, *, limit: int) -> tuple[MessageStatus, ...]:
+    def conversation(
+        self, platform: str, chat_id: str, *, limit: int, user_id: str = ""
+    ) -> tuple[MessageStatus, ...]:
         """Return the messages of a conversation's current epoch, oldest first."""
-        agent = self._roster.default.key
+        source = Source(platform=platform, chat_id=chat_id, user_id=user_id)
+        person_id = self._store.users.standing(platform, user_id).person_id
+        agent = self._roster.for_source(source, person_id=person_id).key
         lane = SessionKey(agent=agent, platform=platform, chat_type="dm", chat_id=chat_id)
         told = self._store.transcripts.conversation(str(lane), limit=limit)
         return tuple(MessageStatus(record, result) for record, result in told)

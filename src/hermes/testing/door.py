@@ -145,7 +145,9 @@ class MemoryDoor:
         finally:
             turn.watchers.discard(queue)
 
-    def conversation(self, platform: str, chat_id: str, *, limit: int) -> tuple[MessageStatus, ...]:
+    def conversation(
+        self, platform: str, chat_id: str, *, limit: int, user_id: str = ""
+    ) -> tuple[MessageStatus, ...]:
         """Return the messages of a conversation, oldest first."""
         found = [
             MessageStatus(turn.record, turn.result)

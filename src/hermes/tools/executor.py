@@ -1,16 +1,16 @@
-"""Running one tool: bounded in time, its failures told to the model instead of raised."""
+"""Running one tool: arguments checked, bounded in time, its failures told to the model."""
 
 import asyncio
 
-import msgspec
 import structlog
 
 from hermes import failpoints
 from hermes.errors import ToolError
 from hermes.message.parts import ToolCallPart, ToolResultPart
 from hermes.ports.tool import Tool, ToolContext
+from hermes.tools.arguments import checked_arguments
+from hermes.tools.result_limit import kept_text
 
-_MAX_RESULT_CHARS = 100_000
 _log = structlog.get_logger(__name__)
 
 
@@ -19,18 +19,19 @@ async def run_tool(
 ) -> ToolResultPart:
     """Run the tool and return its result as a part; a failure is a result too."""
     limit = tool.traits.timeout_s or timeout_s
+    bound = asyncio.timeout(limit)
     try:
-        arguments = _checked(call)
-        async with failpoints.outside("tool.run"), asyncio.timeout(limit):
+        arguments = checked_arguments(call, tool.spec)
+        async with failpoints.outside("tool.run"), bound:
             text = await tool.run(arguments, context)
     except ToolError as error:
         return _failure(call, str(error))
-    except TimeoutError:
-        return _failure(call, f"the tool {call.name} gave no result within {limit:g} s")
     except Exception as error:  # noqa: BLE001  tool boundary: its code must not end the turn
+        if bound.expired():
+            return _failure(call, _late(tool, limit))
         _log.exception("tool_crashed", tool=call.name, message_id=context.turn_id)
         return _failure(call, f"the tool {call.name} crashed: {type(error).__name__}")
-    return ToolResultPart(call.id, call.name, text[:_MAX_RESULT_CHARS])
+    return ToolResultPart(call.id, call.name, kept_text(text))
 
 
 def outcome_unknown(call: ToolCallPart) -> ToolResultPart:
@@ -52,16 +53,20 @@ def denied(call: ToolCallPart, reason: str) -> ToolResultPart:
     return _failure(call, f"the tool {call.name} was not run: {reason}")
 
 
-def _checked(call: ToolCallPart) -> msgspec.Raw:
-    raw = call.arguments or "{}"
-    try:
-        decoded = msgspec.json.decode(raw)
-    except msgspec.DecodeError as error:
-        raise ToolError(f"the arguments of {call.name} are not valid JSON: {error}") from error
-    if not isinstance(decoded, dict):
-        raise ToolError(f"the arguments of {call.name} must be a JSON object")
-    return msgspec.Raw(raw.encode())
+def stopped(call: ToolCallPart) -> ToolResultPart:
+    """Return the result of a tool that was cancelled because the person stopped the turn."""
+    return _failure(
+        call,
+        f"the tool {call.name} was stopped before it ended; it may have taken effect in part",
+    )
+
+
+def _late(tool: Tool, limit: float) -> str:
+    told = f"the tool {tool.spec.name} gave no result within {limit:g} s and was given up"
+    if tool.traits.idempotent:
+        return f"{told}; it may be called again"
+    return f"{told}; it may or may not have taken effect, so look before you call it again"
 
 
 def _failure(call: ToolCallPart, text: str) -> ToolResultPart:
-    return ToolResultPart(call.id, call.name, text, failed=True)
+    return ToolResultPart(call.id, call.name, kept_text(text), failed=True)

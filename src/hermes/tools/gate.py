@@ -1,15 +1,157 @@
-"""The gate: which tools a message's model call gets to see."""
+"""The gate: which tools a message's model call gets to see. Pure.
 
-from collections.abc import Mapping
+An agent's list of tools is the outer bound. Within it a message that needs none gets none, and one
+whose intent is recognised gets the tools for that and every tool that is for no intent. In doubt
+all are sent: a tool too many costs tokens, a tool too few costs the answer.
+"""
 
+import re
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from hermes.message.chat import ChatMessage
+from hermes.message.parts import tool_calls_of
+from hermes.message.trivial import is_trivial
+from hermes.ports.pricing import estimated
 from hermes.ports.provider import ToolSpec
 from hermes.ports.tool import Tool
+from hermes.tools.gate_rules import GateRules, plain
 
 EVERY_TOOL = "*"
+# A longer message is not small talk, and words can be hidden anywhere in it.
+_LONG_CHARS = 1_000
+_SHORT_WORDS = 12
+# What is said at the end of an answer is what a "yes" is about.
+_END_CHARS = 400
+_QUESTIONS = ("?", "？", "؟", "¿")
+_MOST_BACK = 40
 
 
-def gate_tools(tools: Mapping[str, Tool], allowed: tuple[str, ...]) -> tuple[ToolSpec, ...]:
-    """Return the specs of the tools that an agent may use, in a stable order."""
+class Gated(msgspec.Struct, frozen=True):
+    """The tools that are sent, the names of those that are not, and why."""
+
+    tools: tuple[ToolSpec, ...]
+    left_out: tuple[str, ...]
+    saved_tokens: int
+    rule: str
+
+
+def allowed_tools(tools: Mapping[str, Tool], allowed: tuple[str, ...]) -> tuple[Tool, ...]:
+    """Return the tools that an agent may use, in a stable order."""
     if EVERY_TOOL in allowed:
-        return tuple(tools[name].spec for name in sorted(tools))
-    return tuple(tools[name].spec for name in sorted(allowed) if name in tools)
+        return tuple(tools[name] for name in sorted(tools))
+    return tuple(tools[name] for name in sorted(allowed) if name in tools)
+
+
+def gate(
+    message_text: str,
+    recent: Sequence[ChatMessage],
+    tools: Sequence[Tool],
+    *,
+    rules: GateRules,
+    attached: bool = False,
+    name: str = "",
+) -> Gated:
+    """Return the tools that a message gets.
+
+    `recent` is what was said before it, `attached` whether a picture, sound or file came with it,
+    and `name` the agent's, which people greet it by.
+    """
+    if not rules.enabled:
+        return _sent(tools, tools, "the gate is off")
+    if len(message_text) > _LONG_CHARS:
+        return _sent(tools, tools, "a long message")
+    asked = _asks(recent)
+    if not attached and not asked and _is_trivial(message_text, rules, name=name):
+        return _sent((), tools, "a trivial message")
+    wanted = rules.intents_in(message_text, attached=attached)
+    if recent and _follows(message_text, rules, asked=asked, knows=bool(wanted)):
+        before, used = _before(recent, rules)
+        for one in tools:
+            before |= rules.intents_of(one) if one.spec.name in used else frozenset()
+        if before:
+            told = _named("a follow-up", before | wanted)
+            return _sent(_fitting(tools, before | wanted, rules, used=used), tools, told)
+        wanted = frozenset()
+    if not wanted:
+        return _sent(tools, tools, "no intent was recognised")
+    return _sent(_fitting(tools, wanted, rules), tools, _named("intent", wanted))
+
+
+def spec_tokens(spec: ToolSpec) -> int:
+    """Return about how many tokens a tool takes in a request."""
+    return estimated(len(spec.name) + len(spec.description) + len(bytes(spec.parameters)))
+
+
+def _sent(chosen: Sequence[Tool], tools: Sequence[Tool], rule: str) -> Gated:
+    sent = {tool.spec.name for tool in chosen}
+    rest = [tool.spec for tool in tools if tool.spec.name not in sent]
+    return Gated(
+        tuple(tool.spec for tool in tools if tool.spec.name in sent),
+        tuple(spec.name for spec in rest),
+        sum(map(spec_tokens, rest)),
+        rule,
+    )
+
+
+def _fitting(
+    tools: Sequence[Tool],
+    wanted: frozenset[str],
+    rules: GateRules,
+    *,
+    used: frozenset[str] = frozenset(),
+) -> list[Tool]:
+    """Return the tools for what is wanted, those that were just used, and those for nothing."""
+    return [
+        tool
+        for tool in tools
+        if tool.spec.name in used or not (meant := rules.intents_of(tool)) or meant & wanted
+    ]
+
+
+def _named(what: str, intents: frozenset[str]) -> str:
+    return f"{what}: {', '.join(sorted(intents))}" if intents else what
+
+
+def _asks(recent: Sequence[ChatMessage]) -> bool:
+    """Tell whether the last answer ends with a question, to which anything may be the answer."""
+    last = next((message for message in reversed(recent) if message.role == "assistant"), None)
+    end = "" if last is None else last.text[-_END_CHARS:]
+    return any(sign in end for sign in _QUESTIONS)
+
+
+def _is_trivial(text: str, rules: GateRules, *, name: str) -> bool:
+    """Tell whether a message is nothing but small talk, also when it greets the agent by name."""
+    bare = re.sub(rf"\b{re.escape(name)}\b", " ", text, flags=re.IGNORECASE) if name else text
+    return is_trivial(bare) or rules.trivial.make_up(tuple(plain(bare).split()))
+
+
+def _follows(text: str, rules: GateRules, *, asked: bool, knows: bool) -> bool:
+    """Tell whether a message goes on with what was said before."""
+    words = tuple(plain(text).split())
+    if rules.follow_ups.begin(words):
+        return True
+    return asked and not knows and len(words) <= _SHORT_WORDS
+
+
+def _before(
+    recent: Sequence[ChatMessage], rules: GateRules
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return what was wanted and which tools were used, back to where the matter began."""
+    wanted: set[str] = set()
+    used: set[str] = set()
+    for message in reversed(recent[-_MOST_BACK:]):
+        used.update(call.name for call in tool_calls_of(message.parts))
+        if message.role not in ("user", "assistant"):
+            continue
+        own = rules.intents_in(message.text[-_LONG_CHARS:])
+        wanted |= own
+        if message.role == "user" and _begins_matter(message.text, rules, knows=bool(own)):
+            break
+    return frozenset(wanted), frozenset(used)
+
+
+def _begins_matter(text: str, rules: GateRules, *, knows: bool) -> bool:
+    words = tuple(plain(text).split())
+    return not rules.follow_ups.begin(words) and (knows or len(words) > _SHORT_WORDS)

@@ -18,7 +18,7 @@ from hermes.ports.channel import Capabilities
 from hermes.ports.clock import ManualClock
 from hermes.ports.provider import ToolSpec
 from hermes.ports.records import Timeline
-from hermes.ports.tool import ToolContext, ToolTraits
+from hermes.ports.tool import Tool, ToolContext, ToolTraits
 from hermes.server.auth import StoredAccess
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions, free_bytes
@@ -85,6 +85,7 @@ class Rig:
         chat_type: ChatType = "dm",
         thread: str | None = None,
         agent: str | None = None,
+        user_name: str | None = None,
     ) -> str:
         """Accept one message and return its id."""
         event = MessageEvent(
@@ -97,6 +98,7 @@ class Rig:
                 user_id=user or chat,
                 chat_type=chat_type,
                 thread_id=thread,
+                user_name=user_name,
             ),
             parts=(TextPart(text),),
             at=self.clock.now(),
@@ -124,10 +126,16 @@ class Rig:
         platform: str = "rest",
         user: str | None = None,
         chat_type: ChatType = "dm",
+        user_name: str | None = None,
     ) -> str:
         """Say something and return the reply's text."""
         message_id = await self.say(
-            text, chat=chat, platform=platform, user=user, chat_type=chat_type
+            text,
+            chat=chat,
+            platform=platform,
+            user=user,
+            chat_type=chat_type,
+            user_name=user_name,
         )
         await self.outcome(message_id)
         result = self.store.inbox.result(message_id)
@@ -174,7 +182,7 @@ async def open_rig(
     home: Path,
     *,
     script: Script = answer_by_text,
-    tools: tuple[RunTool, ...] = (),
+    tools: tuple[Tool, ...] = (),
     clock: ManualClock | None = None,
     push: MemoryChannel | None = None,
     start: bool = True,

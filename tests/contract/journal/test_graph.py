@@ -53,7 +53,7 @@ def assert_recorded(rig: Rig, graph: MessageGraph) -> None:
 @pytest.mark.req("G6", "G7", "J10")
 async def test_a_turn_records_exactly_what_its_calls_saw_and_wrote(tmp_path: Path) -> None:
     async with open_rig(tmp_path, tools=(RunTool("look"),)) as rig:
-        await rig.answer("hello")
+        await rig.answer("what can you do")
         await rig.answer("[[tool:look]]")
         await rig.answer("and now?")
         graph = graph_of(rig)
@@ -215,7 +215,7 @@ async def test_verify_says_erased_and_others_stay_readable(tmp_path: Path) -> No
 @pytest.mark.req("G6")
 async def test_training_data_of_real_turns_is_certified(tmp_path: Path) -> None:
     async with open_rig(tmp_path, tools=(RunTool("look"),)) as rig:
-        await rig.answer("hello")
+        await rig.answer("what can you do")
         await rig.answer("[[tool:look]]")
         (entry,) = rig.store.graphs.graphs()
         person_id = entry.people[0]

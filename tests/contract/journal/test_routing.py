@@ -78,7 +78,7 @@ async def test_a_tier_without_by_tier_decides_nothing(tmp_path: Path) -> None:
 
 
 async def reason_of_failure(rig: Rig) -> str:
-    message_id = await rig.say("hello")
+    message_id = await rig.say("what can you do")
     assert await rig.outcome(message_id) == "failed"
     result = rig.store.inbox.result(message_id)
     assert result is not None

@@ -111,6 +111,7 @@ async def test_what_was_an_erased_persons_keeps_its_place(tmp_path: Path) -> Non
     old.turn("m_1", user_text("gone"), answer("gone too"), person_id="p_bob")
     old.turn("m_2", user_text("here"), answer("and here"))
     old.db.execute("DELETE FROM person_keys WHERE person_id = 'p_bob'")
+    old.db.execute("UPDATE people SET erased_at = 2 WHERE id = 'p_bob'")
 
     store = old.reopen()
     try:

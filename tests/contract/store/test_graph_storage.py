@@ -25,14 +25,19 @@ class Files:
         self.sealer = Sealer(make_store_keys())
         self.db: Database = open_database(folder / "graphs.db", synchronous="NORMAL", vfs=None)
         migrate(self.db, steps_beside(self.sealer))
-        self.sealer.make_key(self.db, "p_ann")
-        self.sealer.make_key(self.db, "p_bob")
+        for person_id in ("p_ann", "p_bob"):
+            self.db.execute("INSERT INTO people (id, created_at) VALUES (?, 1)", (person_id,))
+            self.sealer.make_key(self.db, person_id)
         self.hasher: Hasher = self.sealer.hasher()
 
     def storage(self, name: str = "talk", person_id: str = "p_ann") -> SqliteGraphStorage:
         return SqliteGraphStorage(self.db, name, sealer=self.sealer, person_id=person_id)
 
     def erase(self, person_id: str) -> None:
+        self.db.execute("UPDATE people SET erased_at = 2 WHERE id = ?", (person_id,))
+        self.lose_key(person_id)
+
+    def lose_key(self, person_id: str) -> None:
         self.db.execute("DELETE FROM person_keys WHERE person_id = ?", (person_id,))
         self.sealer.forget(person_id)
 

@@ -22,12 +22,16 @@ TOPICS = (
     "graph",
     "inbox",
     "keys",
+    "memory",
     "outbox",
+    "pairing",
     "people",
     "spend",
     "transcripts",
     "turns",
     "upkeep",
+    "users",
+    "wallet",
 )
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from hermes.calls.schema import MAX_PROBLEM_CHARS, check_schema, problem_of
-from hermes.calls.schema_cost import Cost, cost_of, size_of
+from hermes.calls.schema import check_schema, problem_of
 from hermes.errors import BadRequest
 from hermes.ports.provider import OutputSchema
+from hermes.schema.checker import MAX_PROBLEM_CHARS
+from hermes.schema.cost import Cost, cost_of, size_of
 
 PERSON = {
     "type": "object",

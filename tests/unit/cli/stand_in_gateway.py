@@ -10,13 +10,15 @@ import asyncio
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 from hermes import __version__
 from hermes.calls.days import Calendar
 from hermes.channels.rest.channel import RestChannel, RestSettings
-from hermes.config import Settings
+from hermes.config import Settings, load
 from hermes.control.desk import Desk
+from hermes.control.mcp import McpDesk
 from hermes.control.models import models_report, route_report
 from hermes.control.status import ChannelStatus, ProviderStatus, StatusReport, StoreStatus
 from hermes.control.why import WhyReport, WhyText
@@ -40,6 +42,7 @@ from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.access import MemoryAccessStore
 from hermes.testing.door import MemoryDoor
 from hermes.testing.door_script import Hold, Note, Script
+from hermes.tools.mcp.servers import McpServers
 
 TOKEN = "local-token-of-the-stand-in-gateway"
 
@@ -199,6 +202,11 @@ async def main(home: Path) -> int:
             costs=desk.costs,
             consent=desk.consent,
             set_consent=desk.set_consent,
+            credits=desk.credits,
+            users=desk.users,
+            pairing=desk.pairing,
+            memory=desk.memory,
+            mcp=McpDesk(McpServers(Settings().mcp, clock=clock), partial(load, {}, home)),
         ),
         ready=lambda: (),
         origins=origins,

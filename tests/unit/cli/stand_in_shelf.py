@@ -1,9 +1,12 @@
 """The command line over the twin of a shelf, for tests: run it with the arguments of `hermes`.
 
 Everything is real but where the graphs are. The first argument may be `damaged`: then a message of
-bob is lost, and one of ann's old ones is erased.
+bob is lost, and one of ann's old ones is erased. If it is `ended`, somebody ends the command while
+it reads the second graph.
 """
 
+import os
+import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +15,7 @@ from types import ModuleType
 from hermes.cli.commands import run
 from hermes.cli.failure import run_guarded
 from hermes.errors import PersonErased
-from hermes.graph import MemoryStorage
+from hermes.graph import MemoryStorage, MessageGraph
 from tests.unit.control.memory_shelf import MemoryShelf, a_shelf
 
 
@@ -36,18 +39,31 @@ def the_shelf(*, is_damaged: bool) -> MemoryShelf:
     return shelf
 
 
+class Ended(MemoryShelf):
+    def __init__(self, kept: MemoryShelf) -> None:
+        self.__dict__.update(kept.__dict__)
+        self._opened = 0
+
+    def open(self, name: str, *, branch: str = "main") -> MessageGraph:
+        self._opened += 1
+        if self._opened == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return super().open(name, branch=branch)
+
+
 def main(arguments: list[str]) -> int:
-    is_damaged = arguments[:1] == ["damaged"]
+    is_damaged, is_ended = arguments[:1] == ["damaged"], arguments[:1] == ["ended"]
 
     @contextmanager
     def open_shelf(_loaded: object) -> Iterator[MemoryShelf]:
-        yield the_shelf(is_damaged=is_damaged)
+        shelf = the_shelf(is_damaged=is_damaged)
+        yield Ended(shelf) if is_ended else shelf
 
     # The command line loads this module by its name, when it needs the files.
     offline = ModuleType("hermes.cli.offline")
     offline.open_shelf = open_shelf  # type: ignore[attr-defined]
     sys.modules["hermes.cli.offline"] = offline
-    return run_guarded(lambda: run(arguments[is_damaged:]), {})
+    return run_guarded(lambda: run(arguments[is_damaged or is_ended :]), {})
 
 
 if __name__ == "__main__":

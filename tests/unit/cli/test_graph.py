@@ -3,6 +3,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import apsw
 import pytest
 
 from hermes.graph.exports import verify_row
@@ -119,7 +120,7 @@ def test_export_writes_those_who_agreed_and_says_what_was_refused(graph, tmp_pat
     file = tmp_path / "data" / "openai.jsonl"
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert lines[0] == f"3 rows with 3 trained answers of 3 conversations in {file}"
+    assert lines[0] == f"3 rows with 3 trained answers of 2 conversations in {file}"
     assert lines[1].startswith("Left out: 1 conversation of people who have not agreed.")
     refused = " ".join(lines[3].split())
     assert refused == "1 no_consent m_4.1: This graph may not be trained on."
@@ -253,7 +254,7 @@ def test_verify_export_fails_for_a_changed_row_an_empty_file_and_none(graph, her
     missing = hermes("graph", "verify-export", str(tmp_path / "none.jsonl"))
 
     assert changed.stdout.splitlines()[0].endswith("4 rows (openai), 2 of them do not hold.")
-    assert "row 4: missing, row: there is no certificate" in changed.stdout
+    assert "line 4: damaged, line: it is no JSON: " in changed.stdout
     assert nothing.stdout == f"{empty} has no rows.\n"
     assert missing.stderr.startswith("hermes: There is no file ")
     assert [one.returncode for one in (changed, nothing, missing)] == [1, 1, 1]
@@ -273,6 +274,34 @@ def test_progress_is_shown_on_a_terminal_and_goes_away(home, tmp_path):
     assert code == 0
     assert "Exporting" in terminal.plain()
     assert "3 rows with 3 trained answers" in terminal.plain()
+
+
+@pytest.mark.req("G6")
+def test_an_export_that_is_ended_leaves_nothing_behind(home, tmp_path):
+    arguments = ["graph", "export", "--all", "--format", "openai", "--out", str(tmp_path / "data")]
+
+    done = subprocess.run(
+        [sys.executable, str(STAND_IN), "ended", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=environment(home, PYTHONPATH=str(ROOT)),
+    )
+
+    assert (done.returncode, done.stdout) == (143, "")
+    assert "Traceback" not in done.stderr
+    assert list((tmp_path / "data").iterdir()) == []
+
+
+@pytest.mark.req("G7")
+def test_show_may_draw_the_end_alone(graph):
+    done, wrong = graph("show", "ann", "--last", "1"), graph("show", "ann", "--last", "0")
+
+    assert "       … 3 earlier, not shown\n" in done.stdout
+    assert "Name a colour." not in done.stdout
+    assert "    3  assistant  Red." in done.stdout
+    assert wrong.returncode == 2
 
 
 @pytest.mark.req("G6")
@@ -317,20 +346,23 @@ def test_without_a_gateway_consent_is_kept_in_the_files_and_on_record(hermes, ho
 def test_a_home_that_does_not_exist_has_no_conversations_and_is_not_made(hermes, home):
     home.rmdir()
 
-    listed, checked = hermes("graph", "list"), hermes("graph", "verify")
+    listed = hermes("graph", "list")
     told = json.loads(hermes("graph", "list", "--json").stdout)
     failed = [
         hermes("graph", "show", "x"),
         hermes("graph", "export", "x", "--format", "openai", "--out", str(home / "data")),
         hermes("graph", "diff", "a", "b"),
-        hermes("graph", "verify", "x"),
         hermes("graph", "consent", "v1:ann", "on"),
+        hermes("graph", "verify", "x"),
+        hermes("graph", "verify"),
+        hermes("graph", "verify", "--json", "--home", str(home)),
     ]
 
-    assert (listed.returncode, checked.returncode, told) == (0, 0, {"graphs": []})
+    assert (listed.returncode, told) == (0, {"graphs": []})
     assert "There is no conversation yet" in listed.stdout
-    assert [one.returncode for one in failed] == [1] * 5
-    assert all("Nothing is stored in " in one.stderr for one in failed[:4])
+    assert [(one.returncode, one.stdout) for one in failed] == [(1, "")] * 7
+    assert all("Nothing is stored in " in one.stderr for one in failed[:3])
+    assert all(f"There is no home {home}, so nothing" in one.stderr for one in failed[4:])
     assert not home.exists()
 
 
@@ -349,3 +381,45 @@ def test_what_was_said_in_a_chat_is_drawn_exported_and_checked(hermes, model, tm
     assert hermes("graph", "verify").returncode == 0
     assert hermes("graph", "verify-export", str(tmp_path / "openai.jsonl")).returncode == 0
     assert "Hello there" in (tmp_path / "openai.jsonl").read_text()
+
+
+@pytest.mark.req("G7")
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE calls SET data = x'00'",
+        "UPDATE calls SET id = CAST(x'ff41' AS TEXT)",
+        "UPDATE moves SET data = x'ff'",
+        "UPDATE graphs SET name = CAST(x'fe41' AS TEXT)",
+        "DELETE FROM refs",
+    ],
+)
+def test_a_damaged_database_is_said_to_be_damaged(hermes, model, home, tmp_path, damage):
+    hermes("chat", "--message", "Hello there", **model)
+    (entry,) = json.loads(hermes("graph", "list", "--json").stdout)["graphs"]
+    assert hermes("graph", "show", entry["session"]).returncode == 0
+    db = apsw.Connection(str(home / "hermes.db"))
+    db.execute(damage)
+    db.close()
+
+    done = [
+        hermes("graph", "verify"),
+        hermes("graph", "list"),
+        hermes("graph", "show", entry["session"]),
+        hermes("graph", "export", "--all", "--format", "openai", "--out", str(tmp_path)),
+    ]
+
+    assert [one.stderr for one in done if "Traceback" in one.stderr] == []
+    assert [one.returncode for one in done] == [1, 0, 1, 1]
+    assert "found." in done[0].stdout
+
+
+@pytest.mark.req("G7")
+def test_a_key_file_of_something_else_is_one_clear_line(hermes, model, home):
+    hermes("chat", "--message", "Hello there", **model)
+    (home / "keys" / "store.keys").write_bytes(b"garbage")
+
+    done = [hermes("graph", *words) for words in (("verify",), ("list",), ("show", "local"))]
+
+    assert [(one.returncode, one.stdout) for one in done] == [(1, "")] * 3
+    assert all("hermes: the store's key file holds something" in one.stderr for one in done)

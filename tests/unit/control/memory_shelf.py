@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from hermes.errors import NotFound
-from hermes.graph import MemoryStorage, MessageGraph
+from hermes.graph import MemoryStorage, MessageGraph, Problem
 from hermes.ports.graphs import GraphEntry
 
 NOW = 1_700_000_000.0
@@ -15,6 +15,8 @@ class MemoryShelf:
     def __init__(self) -> None:
         self.storages: dict[str, MemoryStorage] = {}
         self.is_open = True
+        # What a store would find wrong with its rows, by graph.
+        self.wrong: dict[str, Sequence[Problem]] = {}
         self._entries: dict[str, GraphEntry] = {}
 
     def put(
@@ -59,6 +61,12 @@ class MemoryShelf:
             if any(call.id == call_id for call in storage.calls(name)):
                 return name
         return None
+
+    def check(self, name: str) -> Sequence[Problem]:
+        return self.wrong.get(name, ())
+
+    def orphans(self) -> Sequence[Problem]:
+        return self.wrong.get("", ())
 
     def salt(self) -> bytes:
         return b"the salt of the twin of a shelf"

@@ -92,3 +92,7 @@ async def test_an_erased_person_cannot_agree(desk, store):
 
     with pytest.raises(NotFound):
         await desk.set_consent(ConsentOrder(user=user, may_train=True))
+    with pytest.raises(BadRequest, match="was erased: nothing of what they said can be read"):
+        await desk.set_consent(ConsentOrder(user=person, may_train=True))
+    assert not (await desk.consent(ConsentAsk(user=person))).may_train
+    assert not (await desk.set_consent(ConsentOrder(user=person, may_train=False))).may_train

@@ -13,7 +13,7 @@ from hermes.control.graph_diff import Setting, ToolsDiff, diff_calls
 from hermes.control.graph_export import ExportPlan, WriteRows, export_graphs, write_rows
 from hermes.control.graphs import branches_of, current, find_all, find_graphs, list_graphs
 from hermes.errors import BadRequest, NotFound, PersonErased, StoreError
-from hermes.graph import MemoryStorage, MessageGraph
+from hermes.graph import MemoryStorage, MessageGraph, Problem
 from hermes.graph.exports import Refusal, verify_row
 from hermes.graph.exports.parquet import read_parquet, write_parquet
 from hermes.ports.graphs import GraphShelf
@@ -65,6 +65,43 @@ def test_an_exact_name_is_not_ambiguous_and_a_part_of_several_is():
     assert names(shelf, "#7") == ["#7#0"]
     with pytest.raises(BadRequest, match=r"3 conversations match 'cha': .*chat:1.*Write more"):
         find_all(shelf, ["cha"])
+
+
+@pytest.mark.req("G7")
+def test_the_last_part_of_a_name_goes_first_and_chats_of_subagents_last():
+    shelf = MemoryShelf()
+    for session in ("a:dm:sub", "a:dm:sub/m_1.0", "a:dm:subway", "a:dm:ann", "a:dm:ann/m_2.0"):
+        name = f"{session}#0"
+        graph = MessageGraph([], name=name, storage=shelf.storage(name))
+        graph.save()
+        shelf.put(graph)
+
+    assert names(shelf, "sub") == names(shelf, "sub#0") == ["a:dm:sub#0"]
+    assert names(shelf, "an") == ["a:dm:ann#0"]
+    assert names(shelf, "m_1") == names(shelf, "m_1.0") == ["a:dm:sub/m_1.0#0"]
+    with pytest.raises(BadRequest, match="2 conversations match 'su': "):
+        find_all(shelf, ["su"])
+
+
+@pytest.mark.req("G7")
+def test_rows_that_a_graph_lacks_and_those_of_no_graph_are_damage():
+    shelf = a_shelf()
+    shelf.wrong = {
+        f"{BOB}#0": [Problem("missing", "branch main", "it made 2 calls, and 1 are there")],
+        "": [Problem("missing", "graph number 7", "there is no graph of this number any more")],
+    }
+
+    whole = check_graphs(shelf, shelf.graphs(), progress=lambda *_: None, whole=True)
+    some = check_graphs(shelf, find_all(shelf, ["ann"]), progress=lambda *_: None)
+    none = msgspec.structs.replace(shelf.graphs()[1], branches=())
+    empty = check_graphs(shelf, [none], progress=lambda *_: None)
+
+    assert [(one.graph, one.where) for one in whole.damage] == [
+        (f"{BOB}#0", "branch main"),
+        ("", "graph number 7"),
+    ]
+    assert some.damage == []
+    assert [one.where for one in empty.damage] == ["branches"]
 
 
 @pytest.mark.req("G7")
@@ -229,7 +266,7 @@ def test_an_export_writes_one_whole_file_of_those_who_agreed(tmp_path):
 
     rows = [json.loads(line) for line in (folder / "openai.jsonl").read_text().splitlines()]
     assert [verify_row(row) for row in rows] == [None] * 3
-    assert (report.rows, report.trained, report.graphs) == (3, 3, 3)
+    assert (report.rows, report.trained, report.graphs, report.with_rows) == (3, 3, 3, 2)
     assert (report.file, report.bytes) == (
         str(folder / "openai.jsonl"),
         (folder / "openai.jsonl").stat().st_size,

@@ -142,9 +142,98 @@ def test_a_tool_result_may_come_with_its_call_or_long_after_it() -> None:
     graph = MessageGraph([tool_call("c1"), *(user(f"{n}") for n in range(300))])
 
     graph.append(tool_result("c1"))
-    graph.extend([tool_call("c2"), tool_result("c2"), {"role": "tool", "content": "no id"}])
+    graph.extend([tool_call("c2"), tool_result("c2")])
 
-    assert len(graph) == 305
+    assert len(graph) == 304
+
+
+@pytest.mark.req("G2")
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"role": "tool", "content": "no id"},
+        {"role": "tool", "tool_call_id": None, "content": "x"},
+        {"role": "tool", "tool_call_id": 5, "content": "x"},
+        {"role": "tool", "parts": [{"type": "tool_result", "text": "x"}]},
+        {"role": "user", "content": [{"type": "tool_result", "content": "x"}]},
+    ],
+)
+def test_a_tool_result_says_which_call_it_answers(result: dict[str, Any]) -> None:
+    graph = MessageGraph([tool_call("c1"), tool_result("c1")])
+
+    with pytest.raises(BadRequest, match="says which call it answers"):
+        graph.append(result)
+    with pytest.raises(BadRequest, match="says which call it answers"):
+        graph[1] = result
+    with pytest.raises(BadRequest, match="says which call it answers"):
+        del graph[1]["tool_call_id"]
+    with pytest.raises(BadRequest, match="a model's answer"):
+        graph.record_call(tool_result("c1"), model="m")
+
+    assert (graph.version, graph.calls()) == (0, [])
+
+
+@pytest.mark.req("G2")
+def test_a_call_may_be_deleted_before_its_result() -> None:
+    graph = MessageGraph([tool_call("c1"), tool_result("c1")])
+
+    del graph[0]
+
+    assert graph == [tool_result("c1")]
+    assert graph.verify().ok
+
+
+def _made(**named: Any) -> Callable[[MessageGraph], object]:
+    return lambda _: MessageGraph(**named)
+
+
+def _recorded(**told: Any) -> Callable[[MessageGraph], object]:
+    return lambda graph: graph.record_call(assistant("ok"), **{"model": "m", **told})
+
+
+@pytest.mark.req("G2", "G4")
+@pytest.mark.parametrize(
+    ("use", "text"),
+    [
+        (_recorded(model=None), "The model of a call is a text, this is of type NoneType"),
+        (_recorded(model=""), "The model of a call is a text of at least one letter"),
+        (_recorded(model="\ud800"), "The model of a call is no text that can be stored"),
+        (_recorded(tools="abc"), "The tools of a call are a list, this is of type str"),
+        (_recorded(tools={"name": "f"}), "The tools of a call are a list, this is of type dict"),
+        (_recorded(tools=[{}, 5]), "a list of dicts, number 1 is of type int"),
+        (_recorded(tools=5), "The tools of a call are a list, this is of type int"),
+        (_recorded(usage=5), "The usage of a call is a dict, this is of type int"),
+        (_recorded(usage=0), "The usage of a call is a dict, this is of type int"),
+        (_recorded(sampling=[1]), "The sampling of a call is a dict, this is of type list"),
+        (_recorded(metadata="x"), "The metadata of a call is a dict, this is of type str"),
+        (_recorded(call_id=5), "The id of a call is a text, this is of type int"),
+        (_recorded(context=[user("0")]), "what context.. gave before it; this is of type list"),
+        (_recorded(token_ids=5), "Token ids are a list, this is of type int"),
+        (_recorded(logprobs="ab"), "Log-probabilities are a list, this is of type str"),
+        (_recorded(logprobs=["a"]), "Log-probabilities are finite numbers"),
+        (lambda graph: graph.branch(None), "The name of a branch is a text"),
+        (lambda graph: graph.branch(""), "The name of a branch is a text of at least one letter"),
+        (lambda graph: graph.at("x"), "A version is named by its number.* of type str"),
+        (lambda graph: graph.at(None), "A version is named by its number.* of type NoneType"),
+        (lambda graph: graph.diff(0, 1.5), "A version is named by its number.* of type float"),
+        (lambda graph: graph.editing(5).__enter__(), "Who edits is a text, this is of type int"),
+        (lambda graph: graph.editing("a", None).__enter__(), "The reason of an edit is a text"),
+        (lambda graph: graph.link("c1", call="c_1"), "A link belongs to a call .* of type str"),
+        (_made(name=5), "The name of a graph is a text, this is of type int"),
+        (_made(name=""), "The name of a graph is a text of at least one letter"),
+        (_made(branch=None), "The name of a branch is a text"),
+        (_made(actor=None), "Who edits is a text"),
+    ],
+)
+def test_an_argument_that_could_not_be_stored_is_refused_with_what_it_is(
+    use: Callable[[MessageGraph], object], text: str
+) -> None:
+    graph = MessageGraph([user("0")])
+
+    with pytest.raises(BadRequest, match=text):
+        use(graph)
+
+    assert (graph.calls(), graph.version, graph.branches()) == ([], 0, ["main"])
 
 
 @pytest.mark.req("G2")

@@ -17,6 +17,7 @@ from hermes.graph import PLAIN, MemoryStorage, MessageGraph
 from hermes.graph.blob import freeze
 from hermes.graph.drawing import rows
 from hermes.graph.growth import Sight, grow, no_tip
+from hermes.graph.mermaid import mermaid
 from hermes.graph.reader import Reader
 from hermes.graph.sketch import Child, Sum, Wrote, draw
 from hermes.graph.wording import first_line, lines_of
@@ -420,3 +421,24 @@ def test_whatever_is_done_to_a_graph_its_drawing_has_every_message_in_its_place(
     run_state_machine_as_test(
         Drawings, settings=settings(max_examples=40, stateful_step_count=25, deadline=None)
     )
+
+
+@pytest.mark.req("G7")
+def test_of_a_long_conversation_only_the_end_may_be_drawn():
+    graph = MessageGraph([user(f"{number}") for number in range(50)])
+    other = graph.branch("other")
+    other.append(user("more"))
+
+    told = [row.text for row in rows(draw([graph, other], last=2))]
+
+    assert told == [
+        "main: 50 messages, version 0",
+        "       … 48 earlier, not shown",
+        "   48  user       48",
+        "   49  user       49",
+        "       ├─ branch other begins here",
+        "",
+        "other: 51 messages, version 1, begins after message 49 of main",
+        "   50  user       more",
+    ]
+    assert '"48 older messages"' in mermaid(draw([graph, other], last=2))

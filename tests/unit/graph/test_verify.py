@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import pytest
 
-from hermes.errors import PersonErased
+from hermes.errors import PersonErased, StoreError
 from hermes.graph import MemoryStorage, MessageGraph, message_id
 from hermes.graph.records import Call, Link, Move
+from hermes.graph.sequence import Sequence as Messages
 from tests.unit.graph.said import assistant, tool_call, user
 
 
@@ -160,7 +161,6 @@ def test_an_edit_that_does_not_lead_to_its_messages() -> None:
 @pytest.mark.req("G1")
 def test_a_tree_that_is_cut_elsewhere() -> None:
     from hermes.graph.chunk import make_leaf
-    from hermes.graph.sequence import Sequence as Messages
     from hermes.graph.tree_check import TreeCheck
 
     good = MessageGraph([user(f"{n}") for n in range(200)]).sequence
@@ -171,3 +171,73 @@ def test_a_tree_that_is_cut_elsewhere() -> None:
     assert [(p.trouble, p.text.split(" is ")[1]) for p in check.problems] == [
         ("inconsistent", "not cut where its content says")
     ]
+
+
+@pytest.mark.req("G7")
+def test_a_log_that_ends_elsewhere_than_its_branch_stands() -> None:
+    class Behind(MemoryStorage):
+        lost = 0
+
+        def moves(self, graph: str, branch: str) -> Sequence[Move]:
+            found = super().moves(graph, branch)
+            return found[: len(found) - self.lost]
+
+    storage = Behind()
+    graph = MessageGraph([user("a")], name="talk", storage=storage)
+    graph.append(user("b"))
+    graph.save()
+    opened = MessageGraph.open("talk", storage)
+    graph.append(user("c"))
+    graph.save()
+
+    # Somebody else moved it since: that is no damage.
+    assert opened.verify().ok
+    storage.lost = 1
+    (problem,) = MessageGraph.open("talk", storage).verify().problems
+    assert (problem.trouble, problem.where) == ("inconsistent", "branch main")
+    assert problem.text == "it stands at version 2, and its log ends at version 1"
+
+
+@pytest.mark.req("G7")
+def test_a_log_with_a_hole_is_not_opened() -> None:
+    class Holed(MemoryStorage):
+        def moves(self, graph: str, branch: str) -> Sequence[Move]:
+            found = super().moves(graph, branch)
+            return [move for move in found if move.number != 1]
+
+    storage = Holed()
+    graph = MessageGraph([user("a")], name="talk", storage=storage)
+    graph.append(user("b"))
+    graph.append(user("c"))
+    graph.save()
+
+    with pytest.raises(StoreError, match="lacks version 1"):
+        MessageGraph.open("talk", storage)
+
+
+@pytest.mark.req("G7")
+def test_twice_the_past_takes_about_twice_as_long_to_verify() -> None:
+    assert reads_to_verify(800) < 2.6 * reads_to_verify(400)
+
+
+def reads_to_verify(turns: int) -> int:
+    class Counting(MemoryStorage):
+        reads = 0
+
+        def get_chunks(self, ids: Sequence[bytes]) -> Mapping[bytes, bytes]:
+            self.reads += len(ids)
+            return super().get_chunks(ids)
+
+    storage = Counting()
+    graph = MessageGraph(name="talk", storage=storage)
+    for turn in range(turns):
+        graph.append(user(f"{turn}"))
+        # What the gateway does: a prompt in front, which changes now and then.
+        context = graph.context(lead=[{"role": "system", "content": f"Day {turn // 50}"}])
+        graph.record_call(assistant(f"to {turn}"), model="m", context=context)
+    graph.save()
+    opened = MessageGraph.open("talk", storage)
+    assert opened.verify().ok
+    # What was read of the past is let go.
+    assert not any(isinstance(version.kept, Messages) for version in opened.versions()[:-1])
+    return storage.reads

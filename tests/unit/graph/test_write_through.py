@@ -1,12 +1,13 @@
 """Every in-place write into a message, at any depth, becomes a version; none gets by unseen."""
 
 import copy
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from hermes.errors import Conflict
+from hermes.errors import BadRequest, Conflict
 from hermes.graph import MessageGraph
 from tests.unit.graph.said import assistant, pictured, tool_call, user
 
@@ -214,3 +215,70 @@ def test_what_was_really_sent_is_checked() -> None:
         graph.record_call(assistant("ok"), model="m", sent=sent)
 
     assert len(graph.calls()) == 1
+
+
+@pytest.mark.req("G2")
+def test_a_write_that_only_turns_keys_round_is_none_and_the_message_stays_tied() -> None:
+    graph = MessageGraph([{"role": "user", "content": [{"a": 1, "b": 2}]}])
+    held = graph[0]
+
+    held["content"][0] = {"b": 2, "a": 1}
+
+    assert (graph.version, len(graph.context())) == (0, 1)
+    held["content"][0]["a"] = 3
+    assert graph.to_list()[0]["content"] == [{"a": 3, "b": 2}]
+    assert graph[0] is held
+    assert len(graph.context()) == 1
+
+
+@pytest.mark.req("G2")
+def test_what_another_library_copies_by_its_type_is_plain_and_the_callers_own() -> None:
+    @dataclasses.dataclass
+    class Holder:
+        message: Any
+
+    graph = MessageGraph([pictured("look")])
+    message, parts = graph[0], graph[0]["content"]
+    made = [
+        type(message)(message),
+        type(message)(message.items(), name="ann"),
+        type(parts)(parts),
+        type(parts[0])(parts[0]),
+        type(message).fromkeys(["role", "x"], "y"),
+        dataclasses.asdict(Holder(message))["message"],
+        dataclasses.asdict(Holder(parts))["message"],
+        type(message)(),
+    ]
+
+    for one in made:
+        if isinstance(one, dict):
+            one["new"] = "mine"
+            one.get("content", []).append("mine")
+        else:
+            one.append("mine")
+            one[0]["text"] = "mine"
+
+    assert {type(one) for one in made} == {dict, list}
+    assert (graph.to_list(), graph.version) == ([pictured("look")], 0)
+
+
+@pytest.mark.req("G2")
+@pytest.mark.parametrize(
+    ("write", "place"),
+    [
+        (
+            lambda m: m.__setitem__("content", ("a",)),
+            r"\['content'\] there is a value of type tuple",
+        ),
+        (lambda m: m["content"].append({1}), r"\['content'\]\[2\] there is a value of type set"),
+        (lambda m: m["content"][0].update(text=[b""]), r"\['content'\]\[0\]\['text'\]\[0\] "),
+        (lambda m: m["content"].__setitem__(slice(0, 1), [1, {2}]), r"\['content'\]\[1\] "),
+    ],
+)
+def test_a_write_that_is_refused_names_the_place_in_the_message(write: Write, place: str) -> None:
+    graph = MessageGraph([pictured("look")])
+
+    with pytest.raises(BadRequest, match=place):
+        write(graph[0])
+
+    assert (graph[0], graph.version) == (pictured("look"), 0)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hermes.message.graphemes import cut_before
 from hermes.outbox.chunking import split
-from hermes.outbox.graphemes import cut_before
 
 
 @pytest.mark.req("A26")

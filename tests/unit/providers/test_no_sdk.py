@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 SDKS = {"openai": "openai", "anthropic": "anthropic", "google.genai": "google-genai"}
-RUNTIME_LOCKS = ("runtime", "model")
+RUNTIME_LOCKS = ("runtime", "model", "recall")
 NAME = re.compile(r"^([a-z0-9-]+)==", re.MULTILINE)
 # Everything that is shipped, with the SDKs made impossible to import.
 IMPORT_ALL = """

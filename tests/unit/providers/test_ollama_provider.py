@@ -142,14 +142,14 @@ async def test_an_image_at_an_address_is_fetched_and_sent_as_its_bytes(tmp_path)
 
 @pytest.mark.req("M7", "A23", "W34")
 async def test_an_image_that_cannot_be_fetched_is_refused_before_anything_is_sent(client):
-    image = ImagePart(Media("image/png", url="https://10.0.0.1/private?key=k"))
+    image = ImagePart(Media("image/png", url="https://10.0.0.1/hidden?key=k"))
 
     async with OllamaServer() as server:
         with pytest.raises(ProviderRejected, match=r"o: the picture at 10\.0\.0\.1") as caught:
             [event async for event in provider(server, client).stream(showing(image))]
 
     assert not caught.value.everywhere
-    assert "private" not in str(caught.value)
+    assert "hidden" not in str(caught.value)
     assert server.requests == []
 
 

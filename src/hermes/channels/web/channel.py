@@ -11,7 +11,7 @@ import msgspec
 from starlette.routing import Route
 
 from hermes.channels.web.assets import file_response, page_response, read_assets
-from hermes.channels.web.inbound import read_message, read_stop, to_event, to_stop_event
+from hermes.channels.web.inbound import OWNER, read_message, read_stop, to_event, to_stop_event
 from hermes.channels.web.outbound import conversation_json, conversations_json
 from hermes.channels.web.signin import SignIn, SignInPages
 from hermes.errors import BadRequest, NotFound, Refused, TryLater
@@ -189,7 +189,9 @@ class _Chat:
     async def _conversation(self, exchange: Exchange) -> Answer:
         await self._enter(exchange)
         conversation = exchange.parameter("id")
-        found = self._door.conversation("web", conversation, limit=self._settings.history)
+        found = self._door.conversation(
+            "web", conversation, limit=self._settings.history, user_id=OWNER
+        )
         return json_response(conversation_json(conversation, found))
 
     async def _conversations(self, exchange: Exchange) -> Answer:

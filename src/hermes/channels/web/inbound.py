@@ -17,6 +17,8 @@ ShortText = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 LongText = Annotated[str, msgspec.Meta(min_length=1, max_length=100_000)]
 
 STOP = "/stop"
+# Whoever has signed in is the one person who uses this page.
+OWNER = "owner"
 _COMMAND = re.compile(r"/[A-Za-z][\w-]*(?:\s|$)")
 
 
@@ -81,7 +83,7 @@ def _event(conversation: str, text: str, *, external_id: str, now: float) -> Mes
         account="default",
         route="web",
         external_id=external_id,
-        source=Source(platform="web", chat_id=conversation, user_id="owner"),
+        source=Source(platform="web", chat_id=conversation, user_id=OWNER),
         parts=(TextPart(text),),
         at=now,
         type="command" if _COMMAND.match(text) else "text",

@@ -1,7 +1,8 @@
 """The calls of one graph as an export takes them: read, and checked against what they recorded.
 
 Branches of a graph share its calls; each call is read on the branch that made it where that one is
-at hand. Nothing is taken on trust: names are computed again from what was read.
+at hand. Nothing is taken on trust: names are computed again from what was read. What is read of a
+call is let go with its row: a graph has more calls than fit into memory with what they saw.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,8 +19,11 @@ from hermes.graph.roots import context_root, message_id
 from hermes.graph.sequence import Sequence as Blobs
 from hermes.graph.tool_groups import calls_in, results_in
 
+# What a call saw and what it wrote, by name: calls of one such pair are one sample.
+Pair = tuple[bytes, bytes | None]
 
-class Kept(msgspec.Struct, frozen=True, eq=False):
+
+class Opened(msgspec.Struct, frozen=True, eq=False):
     """A call that a model answered; `whole` is what it saw and what it wrote, in one sequence."""
 
     call: Call
@@ -40,18 +44,23 @@ def calls_of(branches: Sequence[MessageGraph]) -> list[Call]:
     return list({call.id: call for graph in branches for call in graph.calls()}.values())
 
 
-def keep_calls(branches: Sequence[MessageGraph], report: Report) -> list[Kept]:
+def pair_of(call: Call) -> Pair:
+    """Return what a call saw and what it wrote, by name."""
+    return call.context, call.response
+
+
+def keep_calls(branches: Sequence[MessageGraph], report: Report) -> list[Call]:
     """Return the calls that a model answered; the others are refused."""
     found = []
     for call in calls_of(branches):
         try:
-            found.append(_keep(branches, call))
+            found.append(open_call(branches, call).call)
         except Unfit as problem:
             report.refuse(call.id, problem)
     return found
 
 
-def check(branches: Sequence[MessageGraph], kept: Kept) -> Checked:
+def check(branches: Sequence[MessageGraph], kept: Opened) -> Checked:
     """Read what a call saw, wrote and was given; raise Unfit if it is not what it recorded."""
     call, hasher = kept.call, kept.whole.reader.hasher
     try:
@@ -88,7 +97,8 @@ def unreadable(problem: Exception) -> Unfit:
     return Unfit(reason, str(problem))
 
 
-def _keep(branches: Sequence[MessageGraph], call: Call) -> Kept:
+def open_call(branches: Sequence[MessageGraph], call: Call) -> Opened:
+    """Return what a call saw and wrote; raise Unfit if it is no answer that can be read."""
     if call.response is None:
         raise Unfit("no_answer", f"Call {call.id} was given no answer.")
     if not call.sampled:
@@ -101,7 +111,7 @@ def _keep(branches: Sequence[MessageGraph], call: Call) -> Kept:
         raise unreadable(problem) from problem
     if answer["role"] not in {"assistant", "model"}:
         raise Unfit("unfit", f"The answer of call {call.id} has the role {answer['role']!r}.")
-    return Kept(call, answer, seen, whole)
+    return Opened(call, answer, seen, whole)
 
 
 def _check_tool_calls(messages: Iterable[Message]) -> None:

@@ -4,18 +4,19 @@ Both answer the same prompt: what the call saw. The edit counts as it was left i
 edit that was taken back counts for nothing.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from hermes.errors import HermesError
 from hermes.graph.blob import Blob
-from hermes.graph.exports.kept_calls import Kept, check, keep_calls, unreadable
+from hermes.graph.exports.kept_calls import Opened, check, keep_calls, open_call, unreadable
 from hermes.graph.exports.report import Report, Unfit
 from hermes.graph.exports.sequences import Write
 from hermes.graph.exports.sheet import Row, Sheet
 from hermes.graph.message_graph import MessageGraph
-from hermes.graph.records import Edge
+from hermes.graph.records import Call, Edge
 from hermes.graph.roots import message_id
 from hermes.graph.sequence import Sequence as Blobs
 
@@ -26,7 +27,7 @@ def pair_rows(
     branches: Sequence[MessageGraph], blank: Sheet, *, write: Write, report: Report
 ) -> Iterator[Row]:
     """Iterate over the pairs of one graph, each once."""
-    kept, told = keep_calls(branches, report), set()
+    kept, told = _Calls(branches, keep_calls(branches, report)), set()
     for graph in branches:
         for edge in graph.edges():
             try:
@@ -34,7 +35,7 @@ def pair_rows(
                 if found is None:
                     continue
                 call, chosen = found
-                name = (call.call.context, chosen.id, edge.before)
+                name = (call.context, chosen.id, edge.before)
                 if name in told:
                     continue
                 told.add(name)
@@ -47,19 +48,29 @@ def pair_rows(
             yield row
 
 
-def _pair(graph: MessageGraph, edge: Edge, kept: list[Kept]) -> tuple[Kept, Blob] | None:
+class _Calls:
+    """The calls of a graph, by what they wrote and by what they saw."""
+
+    def __init__(self, branches: Sequence[MessageGraph], calls: Sequence[Call]) -> None:
+        self.branches = branches
+        self.wrote: defaultdict[bytes | None, list[Call]] = defaultdict(list)
+        self.answers: defaultdict[bytes, set[bytes | None]] = defaultdict(set)
+        for call in calls:
+            self.wrote[call.response].append(call)
+            self.answers[call.context].add(call.response)
+
+
+def _pair(graph: MessageGraph, edge: Edge, kept: _Calls) -> tuple[Call, Blob] | None:
     """Return the call whose answer an edge rewrote, and what it became in the end."""
     edit = graph.versions()[edge.version].edit
     if edit.kind in _NO_REWRITING or edit.removed != edit.added:
         return None
-    wrote = [
-        one for one in kept if one.call.response == edge.before and one.call.shared == edge.index
-    ]
+    wrote = [one for one in kept.wrote[edge.before] if one.shared == edge.index]
     if not wrote:
         return None
     try:
         before = graph.at(edge.version - 1).sequence
-        same = [one for one in wrote if _has_prompt(one, before, stop=edge.index)]
+        same = [one for one in wrote if _has_prompt(kept, one, before, stop=edge.index)]
         chosen = _settled(graph, edge)
     except (HermesError, msgspec.DecodeError) as problem:
         raise unreadable(problem) from problem
@@ -70,14 +81,14 @@ def _pair(graph: MessageGraph, edge: Edge, kept: list[Kept]) -> tuple[Kept, Blob
             "answers have no prompt in common.",
         )
     call = same[0]
-    sampled = {one.call.response for one in kept if one.call.context == call.call.context}
+    sampled = kept.answers[call.context]
     return (call, chosen) if chosen is not None and chosen.id not in sampled else None
 
 
-def _has_prompt(kept: Kept, branch: Blobs, *, stop: int) -> bool:
+def _has_prompt(kept: _Calls, call: Call, branch: Blobs, *, stop: int) -> bool:
     """Say whether what a call saw of a branch still stands there."""
-    lead, start = kept.call.lead, kept.call.start
-    return kept.seen.common_prefix(branch, lead, other_start=start) >= stop - start
+    seen = open_call(kept.branches, call).seen
+    return seen.common_prefix(branch, call.lead, other_start=call.start) >= stop - call.start
 
 
 def _settled(graph: MessageGraph, edge: Edge) -> Blob | None:
@@ -95,7 +106,8 @@ def _settled(graph: MessageGraph, edge: Edge) -> Blob | None:
     return found
 
 
-def _sheet(branches: Sequence[MessageGraph], blank: Sheet, kept: Kept, *, chosen: Blob) -> Sheet:
+def _sheet(branches: Sequence[MessageGraph], blank: Sheet, call: Call, *, chosen: Blob) -> Sheet:
+    kept: Opened = open_call(branches, call)
     checked, edited = check(branches, kept), chosen.message()
     if message_id(edited, kept.whole.reader.hasher) != chosen.id:
         raise Unfit("differs", f"Blob {chosen.id.hex()} is not what its name says.")

@@ -44,6 +44,8 @@ class Report(msgspec.Struct):
     """The counts of an export, filled while its rows are taken."""
 
     graphs: int = 0
+    # Those of the graphs that gave a row.
+    with_rows: int = 0
     rows: int = 0
     trained: int = 0
     refusals: list[Refusal] = msgspec.field(default_factory=list)

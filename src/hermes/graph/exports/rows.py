@@ -89,4 +89,6 @@ def _rows(
             for call in calls_of(branches):
                 report.refuse(call.id, Unfit("no_consent", "This graph may not be trained on."))
             continue
+        before = report.rows
         yield from make(branches, replace(blank, graph=hashed_name(name, salt)))
+        report.with_rows += report.rows > before

@@ -4,16 +4,27 @@ A sequence holds exactly what its calls saw and answered. An answer that several
 trained in the first one that could be written; the others show it without loss.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from hermes.errors import HermesError
-from hermes.graph.exports.kept_calls import Checked, Kept, check, keep_calls, unreadable
+from hermes.graph.exports.kept_calls import (
+    Checked,
+    Opened,
+    Pair,
+    check,
+    keep_calls,
+    open_call,
+    pair_of,
+    unreadable,
+)
 from hermes.graph.exports.report import Report, Unfit
 from hermes.graph.exports.sheet import Row, Sheet
 from hermes.graph.message_graph import MessageGraph
+from hermes.graph.records import Call
 
 Write = Callable[[Sheet], Row]
 
@@ -22,19 +33,19 @@ def sequence_rows(
     branches: Sequence[MessageGraph], blank: Sheet, *, merge: bool, write: Write, report: Report
 ) -> Iterator[Row]:
     """Iterate over the rows of one graph; calls of another model or other tools never share one."""
-    groups: dict[Any, list[Kept]] = {}
-    for kept in keep_calls(branches, report):
-        groups.setdefault((kept.call.model, kept.call.tools), []).append(kept)
+    groups: dict[Any, list[Call]] = {}
+    for call in keep_calls(branches, report):
+        groups.setdefault((call.model, call.tools), []).append(call)
     for group in groups.values():
         # Stable, so of two that are as long the older comes first.
-        group.sort(key=lambda kept: -len(kept.whole))
+        group.sort(key=lambda call: -call.length)
         yield from _group_rows(
             group, branches, blank=blank, merge=merge, write=write, report=report
         )
 
 
 def _group_rows(
-    group: list[Kept],
+    group: list[Call],
     branches: Sequence[MessageGraph],
     *,
     blank: Sheet,
@@ -42,48 +53,59 @@ def _group_rows(
     write: Write,
     report: Report,
 ) -> Iterator[Row]:
-    covered: set[bytes] = set()
-    while group:
-        # Taken out, since what is read of it stays in memory with it.
-        kept = group.pop(0)
-        if kept.whole.root in covered:
+    covered: set[Pair] = set()
+    waiting = _Waiting(group if merge else ())
+    for call in group:
+        waiting.drop(call)
+        if pair_of(call) in covered:
             continue
         try:
-            inside = [kept, *_beginnings(kept, group if merge else [])]
-            new = [one for one in inside if one.whole.root not in covered]
+            kept = open_call(branches, call)
+            inside = [call, *waiting.beginnings_of(kept)]
+            new = [one for one in inside if pair_of(one) not in covered]
             row = write(_sheet(blank, kept, check(branches, kept), trained=new))
         except Unfit as problem:
-            report.refuse(kept.call.id, problem)
+            report.refuse(call.id, problem)
             continue
-        covered.update(one.whole.root for one in inside)
+        covered.update(map(pair_of, inside))
         report.rows += 1
-        report.trained += len({len(one.seen) for one in new})
+        report.trained += len({one.length for one in new})
         yield row
 
 
-def _beginnings(kept: Kept, others: list[Kept]) -> list[Kept]:
-    """Return those of `others` that `kept` begins with."""
-    reader = kept.whole.reader
-    try:
-        names = [blob.id for leaf in kept.whole.leaves() for blob in reader.blobs(leaf)]
-    except HermesError as problem:
-        raise unreadable(problem) from problem
-    # Most can be told by one name; only the rest is compared.
-    likely = [one for one in others if names[len(one.seen)] == one.call.response]
-    return [one for one in likely if _begins_with(kept, one)]
+class _Waiting:
+    """The calls that no row holds yet, by where their answer stands and what it is."""
+
+    def __init__(self, calls: Iterable[Call]) -> None:
+        self._calls: defaultdict[tuple[int, bytes | None], list[Call]] = defaultdict(list)
+        for call in calls:
+            self._calls[call.length, call.response].append(call)
+
+    def drop(self, call: Call) -> None:
+        """Forget a call whose turn has come."""
+        place = (call.length, call.response)
+        if place in self._calls:
+            self._calls[place].remove(call)
+
+    def beginnings_of(self, kept: Opened) -> list[Call]:
+        """Return the calls whose context and answer `kept` begins with."""
+        if not self._calls:
+            return []
+        whole, found = kept.whole, list[Call]()
+        try:
+            for place, blob in enumerate(whole.names(0, len(whole))):
+                likely = self._calls.get((place, blob.id))
+                # Equal messages have equal roots, so nothing is read of the others.
+                root = whole.take(place).root if likely else b""
+                found += [one for one in likely or () if one.context == root]
+        except HermesError as problem:
+            raise unreadable(problem) from problem
+        return found
 
 
-def _begins_with(kept: Kept, one: Kept) -> bool:
-    try:
-        return kept.whole.starts_with(one.whole)
-    except HermesError:
-        # It cannot be read: it is refused when its own turn comes.
-        return False
-
-
-def _sheet(blank: Sheet, kept: Kept, checked: Checked, *, trained: Iterable[Kept]) -> Sheet:
+def _sheet(blank: Sheet, kept: Opened, checked: Checked, *, trained: Iterable[Call]) -> Sheet:
     # The oldest of equal calls speaks for them, so it is written last.
-    ids = {len(one.seen): one.call.token_ids for one in reversed(list(trained))}
+    ids = {one.length: one.token_ids for one in reversed(list(trained))}
     return msgspec.structs.replace(
         blank,
         model=kept.call.model,

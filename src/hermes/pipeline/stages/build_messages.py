@@ -1,9 +1,14 @@
-"""Stage: the person's message as the model will see it."""
+"""Stage: the person's message as the model will see it, with what it has to know beside it.
+
+What changes from turn to turn is a note at the end of the message, behind everything that stays.
+"""
 
 import msgspec
 
+from hermes.memory.recall import RECALLED, Recalled
+from hermes.memory.soul import CHANGED, changed_lines
 from hermes.message.chat import ChatMessage
-from hermes.message.parts import Part, TextPart
+from hermes.message.parts import NotePart, Part, TextPart
 from hermes.message.reply import Reply
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
@@ -15,4 +20,36 @@ async def build_messages(turn: Turn, ctx: TurnContext) -> Turn | Reply:
     parts: tuple[Part, ...] = event.parts
     if event.source.chat_type != "dm" and event.source.user_name:
         parts = (TextPart(f"[{event.source.user_name}] "), *parts)
-    return msgspec.structs.replace(turn, user=ChatMessage("user", parts))
+    if not turn.is_personal:
+        return msgspec.structs.replace(turn, user=ChatMessage("user", parts))
+    recalled = await ctx.services.recall.of(turn.person_id, event.text)
+    if recalled.why not in ("no_facts", "off"):
+        ctx.journal.note("recall", found=len(recalled.lines), why=recalled.why)
+    note = _note(turn, ctx, recalled)
+    if note:
+        parts = (*parts, NotePart(note))
+    return msgspec.structs.replace(
+        turn, user=ChatMessage("user", parts), has_recalled=recalled.why == "recalled"
+    )
+
+
+def _note(turn: Turn, ctx: TurnContext, recalled: Recalled) -> str:
+    """Return what the model is told beside the message, or nothing."""
+    changed = changed_lines(turn.system, _notes(turn), facts=ctx.services.facts.of(turn.person_id))
+    sections = []
+    if changed:
+        sections.append("\n".join((CHANGED, *changed)))
+    if recalled.lines:
+        sections.append("\n".join((RECALLED, *recalled.lines)))
+    return "\n\n" + "\n\n".join(sections) if sections else ""
+
+
+def _notes(turn: Turn) -> tuple[str, ...]:
+    """Return the notes of this session that the model still sees."""
+    return tuple(
+        part.text
+        for message in turn.history
+        if len(message.parts) > 1
+        for part in message.parts
+        if isinstance(part, NotePart)
+    )

@@ -12,7 +12,7 @@ import structlog
 from hermes.calls.bill import Receipt
 from hermes.calls.events import Answered, CallEvent, Failed, Trying
 from hermes.calls.walk import Wish
-from hermes.errors import OverBudget, ProviderError, TryLater, TurnInterrupted
+from hermes.errors import NoCredits, OverBudget, ProviderError, TryLater, TurnInterrupted
 from hermes.message.chat import ChatMessage, as_read
 from hermes.message.parts import Part, ToolCallPart
 from hermes.message.reply import Reply
@@ -24,6 +24,7 @@ from hermes.pipeline.replies import cut_off, interrupted, model_failed, not_now
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.shown import Shown
 from hermes.pipeline.turn import Turn
+from hermes.pipeline.upgrade import upgrade
 from hermes.ports.provider import ModelRequest, TextDelta
 from hermes.ports.records import Step, StepFacts
 from hermes.routing.plan import Candidate
@@ -47,6 +48,8 @@ async def call_model(turn: Turn, ctx: TurnContext) -> Turn | Reply:
         call.note_failure(error)
         text = call.shown.text
         return call.so_far(cut_off(text, str(error)) if text else model_failed(turn, str(error)))
+    except NoCredits as error:
+        return upgrade(turn, ctx, error)
     except TryLater as error:
         limit = error.limit if isinstance(error, OverBudget) else None
         ctx.journal.note("model_refused", code=error.code, limit=limit)

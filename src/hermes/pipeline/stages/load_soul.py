@@ -1,18 +1,80 @@
-"""Stage: the agent's stable system blocks."""
+"""Stage: the system blocks: the agent's personality, and what the session knows of its person.
+
+The latter is frozen with the first turn: the same bytes until the session starts afresh. What is
+known of a person is used only in direct chats in which nobody else has written.
+"""
 
 import msgspec
 
-from hermes.memory.soul import soul_blocks
+from hermes.memory.soul import earlier_block, soul_blocks
+from hermes.message.chat import has_note
 from hermes.message.reply import Reply
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
+from hermes.ports.memory import Soul
 
 
 async def load_soul(turn: Turn, ctx: TurnContext) -> Turn | Reply:
     """Give the turn its system blocks."""
-    started = ctx.services.clock.monotonic()
-    blocks = soul_blocks(turn.agent.settings)
+    clock = ctx.services.clock
+    started = clock.monotonic()
+    turn = await _with_soul(turn, ctx)
     if turn.event.channel_prompt:
-        blocks = (*blocks, turn.event.channel_prompt)
-    took_ms = (ctx.services.clock.monotonic() - started) * 1000
-    return msgspec.structs.replace(turn, system=blocks, soul_ms=took_ms)
+        # The channel's words are not the session's: they may change with every message.
+        turn = msgspec.structs.replace(turn, system=(*turn.system, turn.event.channel_prompt))
+    return msgspec.structs.replace(turn, soul_ms=(clock.monotonic() - started) * 1000)
+
+
+async def _with_soul(turn: Turn, ctx: TurnContext) -> Turn:
+    personality = soul_blocks(turn.agent.settings)
+    turn = msgspec.structs.replace(turn, system=personality)
+    if turn.event.internal:
+        return turn
+    # A lane on which nothing was ever said needs no look.
+    frozen = ctx.services.store.souls.get(turn.lane, turn.epoch) if turn.head else None
+    if frozen is not None and frozen.shared_from is not None:
+        return turn.since(frozen.shared_from)
+    if _is_shared(turn, frozen):
+        soul = Soul(turn.person_id, (), _shared_from(turn, frozen))
+        return msgspec.structs.replace(turn.since(soul.shared_from or 0), soul=soul)
+    soul = frozen or Soul(turn.person_id, await _begin(turn, ctx))
+    return msgspec.structs.replace(
+        turn,
+        system=(*personality, *soul.blocks),
+        soul=soul if frozen is None else None,
+        is_personal=True,
+    )
+
+
+def _is_shared(turn: Turn, frozen: Soul | None) -> bool:
+    """Tell whether others read along: in groups, in threads, and where somebody else began."""
+    if turn.event.source.chat_type != "dm" or turn.event.source.thread_id is not None:
+        return True
+    if frozen is None:
+        # Nobody knows any more who wrote in a session that is older than souls.
+        return len(turn.history) > len(turn.event.history)
+    return frozen.person_id != turn.person_id
+
+
+def _shared_from(turn: Turn, frozen: Soul | None) -> int:
+    """Return where the others may read from: not what was said with one person's facts at hand."""
+    own = len(turn.history) - len(turn.event.history)
+    if frozen is None or not (frozen.blocks or any(map(has_note, turn.history))):
+        return 0
+    # Where some messages are gone nobody can count them; the lane's head is never too small.
+    return turn.head if turn.start is None else turn.start + own
+
+
+async def _begin(turn: Turn, ctx: TurnContext) -> tuple[str, ...]:
+    """Return what a session that begins is told of its person."""
+    services, event = ctx.services, turn.event
+    known = await services.souls.of(turn.person_id)
+    limit = services.settings.memory.earlier_messages
+    if not limit or event.key is not None or event.history or turn.agent.settings.cache:
+        # Programs say themselves what was said before, and an answer could never be given again
+        # if every session began differently.
+        return known
+    said = services.store.souls.said_before(
+        turn.person_id, lane=turn.lane, epoch=turn.epoch, limit=limit
+    )
+    return (*known, *earlier_block(said))

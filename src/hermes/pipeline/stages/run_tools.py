@@ -1,4 +1,11 @@
-"""Stage: the next tool call of the model's last answer, and the messages steered in after it."""
+"""Stage: the next tool calls of the model's last answer, and the messages steered in after them.
+
+One call at a time, or those side by side that stand next to each other and whose tools all say
+that they may. Either way each call has its own step, written before it starts.
+"""
+
+import asyncio
+from contextlib import nullcontext
 
 import msgspec
 
@@ -7,28 +14,31 @@ from hermes.message.chat import ChatMessage
 from hermes.message.parts import ToolCallPart, ToolResultPart
 from hermes.message.reply import Reply
 from hermes.pipeline.children import run_child
-from hermes.pipeline.exchange import pending_call
-from hermes.pipeline.graph_notes import note_tool
+from hermes.pipeline.exchange import call_number, pending_call, pending_calls
 from hermes.pipeline.parked import binding, find_decision, park
 from hermes.pipeline.replies import interrupted
 from hermes.pipeline.services import TurnContext
+from hermes.pipeline.tool_results import Ran, take_result
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import Step, StepFacts, ToolUse
 from hermes.ports.tool import Tool, ToolContext
 from hermes.ports.upward import Progress
-from hermes.tools.executor import denied, run_tool, unknown_tool
+from hermes.tools.executor import denied, run_tool, stopped, unknown_tool
 
 _encode = msgspec.json.Encoder().encode
 
 
 async def run_tools(turn: Turn, ctx: TurnContext) -> Turn | Reply:
-    """Run the next pending tool call; afterwards let waiting messages join the turn."""
-    call = pending_call(turn)
-    if call is None:
+    """Run the next pending tool calls; afterwards let waiting messages join the turn."""
+    calls = pending_calls(turn)
+    if not calls:
         return turn
     try:
         ctx.interrupt.check()
-        turn = await _answer(turn, ctx, call)
+        beside = _side_by_side(turn, ctx, calls)
+        if len(beside) > 1:
+            turn = await _run_all(turn, ctx, pairs=beside)
+        else:
+            turn = await _answer(turn, ctx, calls[0])
     except TurnInterrupted:
         return interrupted("", ctx.interrupt.by or "")
     if pending_call(turn) is None:
@@ -36,16 +46,37 @@ async def run_tools(turn: Turn, ctx: TurnContext) -> Turn | Reply:
     return turn
 
 
-async def _answer(turn: Turn, ctx: TurnContext, call: ToolCallPart) -> Turn:
-    tool = ctx.services.tools.get(call.name)
+def _tool_for(turn: Turn, ctx: TurnContext, call: ToolCallPart) -> Tool | None:
+    """Return the tool of a call, if the model was given it."""
     allowed = any(spec.name == call.name for spec in turn.tools)
-    if tool is None or not allowed:
-        return await _refuse(turn, ctx, unknown_tool(call))
+    return ctx.services.tools.get(call.name) if allowed else None
+
+
+def _side_by_side(
+    turn: Turn, ctx: TurnContext, calls: tuple[ToolCallPart, ...]
+) -> list[tuple[Tool, ToolCallPart]]:
+    """Return the calls from the first one on that may run at the same time, with their tools."""
+    found: list[tuple[Tool, ToolCallPart]] = []
+    for call in calls[: ctx.services.settings.tools.parallel_calls]:
+        tool = _tool_for(turn, ctx, call)
+        is_repeated = any(one.id == call.id for _, one in found)
+        if tool is None or not tool.traits.runs_beside_others or is_repeated:
+            break
+        found.append((tool, call))
+    return found
+
+
+async def _answer(turn: Turn, ctx: TurnContext, call: ToolCallPart) -> Turn:
+    tool = _tool_for(turn, ctx, call)
+    if tool is None:
+        return await _refuse(turn, ctx, call=call, result=unknown_tool(call))
     if tool.traits.needs_approval:
         refusal = await _decision(turn, ctx, call)
         if refusal is not None:
-            return await _refuse(turn, ctx, refusal)
-    return await _run(turn, ctx, tool=tool, call=call)
+            return await _refuse(turn, ctx, call=call, result=refusal)
+    (ordinal,) = await ctx.journal.start_tools(turn, (call,), arguments=(binding(call),))
+    ran = await _run(turn, ctx, tool=tool, call=call, ordinal=ordinal)
+    return await take_result(_timed(turn, ran.ms), ctx, ran)
 
 
 async def _decision(turn: Turn, ctx: TurnContext, call: ToolCallPart) -> ToolResultPart | None:
@@ -62,56 +93,81 @@ async def _decision(turn: Turn, ctx: TurnContext, call: ToolCallPart) -> ToolRes
     return denied(call, f"approval {approval.id} was {approval.state}")
 
 
-async def _refuse(turn: Turn, ctx: TurnContext, result: ToolResultPart) -> Turn:
+async def _refuse(
+    turn: Turn, ctx: TurnContext, *, call: ToolCallPart, result: ToolResultPart
+) -> Turn:
     """Record a result that no tool gave."""
-    ordinal = await ctx.journal.start(turn, "tool", name=result.name)
-    return _ended(turn, ctx, ordinal=ordinal, result=result, arguments="", ms=0.0)
+    (ordinal,) = await ctx.journal.start_tools(turn, (call,), arguments=(b"",))
+    return await take_result(turn, ctx, Ran(call, ordinal, result))
 
 
-async def _run(turn: Turn, ctx: TurnContext, *, tool: Tool, call: ToolCallPart) -> Turn:
+async def _run_all(turn: Turn, ctx: TurnContext, *, pairs: list[tuple[Tool, ToolCallPart]]) -> Turn:
+    """Run calls at the same time; what has ended is written down while others still run.
+
+    When the person stops the turn, those that can be cancelled are, and the others are waited for.
+    """
+    began = ctx.services.clock.monotonic()
+    calls = [call for _, call in pairs]
+    bound = tuple(map(binding, calls))
+    ordinals = await ctx.journal.start_tools(turn, calls, arguments=bound)
+    running = {
+        asyncio.create_task(
+            _run_beside(turn, ctx, tool=tool, call=call, ordinal=ordinal),
+            name=f"tool {turn.id}.{ordinal}",
+        )
+        for (tool, call), ordinal in zip(pairs, ordinals, strict=True)
+    }
+    try:
+        while running:
+            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for ran in sorted((task.result() for task in done), key=lambda ran: ran.ordinal):
+                turn = await take_result(turn, ctx, ran)
+            if running:
+                await ctx.journal.write_results(turn)
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+    return _timed(turn, (ctx.services.clock.monotonic() - began) * 1000)
+
+
+async def _run_beside(
+    turn: Turn, ctx: TurnContext, *, tool: Tool, call: ToolCallPart, ordinal: int
+) -> Ran:
+    try:
+        return await _run(turn, ctx, tool=tool, call=call, ordinal=ordinal)
+    except TurnInterrupted:
+        return Ran(call, ordinal, stopped(call))
+
+
+async def _run(
+    turn: Turn, ctx: TurnContext, *, tool: Tool, call: ToolCallPart, ordinal: int
+) -> Ran:
     services = ctx.services
-    ordinal = await ctx.journal.start(turn, "tool", name=call.name, arguments=binding(call))
     services.watch.publish(turn.id, Progress(kind="tool", text=call.name))
-    context = ToolContext(
+    context = _context(turn, ctx, call=call, ordinal=ordinal)
+    limit = services.settings.turns.tool_timeout_s
+    started = services.clock.monotonic()
+    async with ctx.interrupt.scope() if tool.traits.cancellable else nullcontext():
+        result = await run_tool(tool, call, context=context, timeout_s=limit)
+    return Ran(call, ordinal, result, (services.clock.monotonic() - started) * 1000)
+
+
+def _context(turn: Turn, ctx: TurnContext, *, call: ToolCallPart, ordinal: int) -> ToolContext:
+    number = call_number(turn, call)
+    return ToolContext(
         turn_id=turn.id,
         ordinal=ordinal,
         person_id=turn.person_id,
         lane=turn.lane,
-        run_child=lambda text, agent: run_child(turn, ctx, text=text, agent=agent),
+        run_child=lambda text, agent: run_child(
+            turn, ctx, text=text, agent=agent, call=number, ordinal=ordinal
+        ),
     )
-    started = services.clock.monotonic()
-    running = run_tool(
-        tool, call, context=context, timeout_s=services.settings.turns.tool_timeout_s
-    )
-    if tool.traits.cancellable:
-        async with ctx.interrupt.scope():
-            result = await running
-    else:
-        result = await running
-    took_ms = (services.clock.monotonic() - started) * 1000
-    turn = msgspec.structs.replace(turn, tool_ms=turn.tool_ms + took_ms)
-    return _ended(turn, ctx, ordinal=ordinal, result=result, arguments=call.arguments, ms=took_ms)
 
 
-def _ended(
-    turn: Turn,
-    ctx: TurnContext,
-    *,
-    ordinal: int,
-    result: ToolResultPart,
-    arguments: str,
-    ms: float,
-) -> Turn:
-    message = ChatMessage("tool", (result,))
-    facts = StepFacts(ms=ms, children=ctx.journal.take_children())
-    state = Step(
-        ordinal=ordinal, kind="tool", state="failed" if result.failed else "done", facts=facts
-    )
-    ended = ctx.journal.end(ordinal, _encode(message), step=state)
-    turn = note_tool(turn, result.call_id, ended)
-    use = ToolUse(result.name, arguments, result.failed)
-    turn = msgspec.structs.replace(turn, tool_uses=(*turn.tool_uses, use))
-    return turn.plus(message, ordinal=ordinal)
+def _timed(turn: Turn, ms: float) -> Turn:
+    return msgspec.structs.replace(turn, tool_ms=turn.tool_ms + ms)
 
 
 async def _steer(turn: Turn, ctx: TurnContext) -> Turn:

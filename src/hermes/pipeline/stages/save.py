@@ -11,6 +11,7 @@ from hermes.message.parts import Part, TextPart
 from hermes.message.reply import Reply
 from hermes.people.credits import charge_for
 from hermes.pipeline.exchange import pending_call, pending_calls
+from hermes.pipeline.extraction_jobs import extraction_of
 from hermes.pipeline.graph_notes import note_tool
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.targets import reply_id, target_of
@@ -36,6 +37,8 @@ _log = structlog.get_logger(__name__)
 async def save(turn: Turn, reply: Reply, ctx: TurnContext) -> None:
     """Commit the turn's one outcome and tell its watchers."""
     if not ctx.journal.begun:
+        # Nothing ran, so there is nothing to pay for: no credit is needed to be told so.
+        turn = msgspec.structs.replace(turn, hold=None)
         await ctx.journal.begin(turn)
     services = ctx.services
     commit = build_commit(turn, reply, ctx)
@@ -107,6 +110,8 @@ def build_commit(turn: Turn, reply: Reply, ctx: TurnContext) -> Commit:
         spent=ctx.journal.take_spent(),
         merged=turn.merged,
         events=ctx.journal.take_events(),
+        soul=turn.soul,
+        job=extraction_of(turn, ctx) if entries else None,
     )
 
 
@@ -193,6 +198,7 @@ def _interaction(turn: Turn) -> Interaction:
         llm_backend=turn.model,
         llm_cache_hit=turn.is_from_memory,
         soul_load_ms=turn.soul_ms,
+        semantic_recall_used=turn.has_recalled,
         tools=tuple(use.name for use in turn.tool_uses),
         tool_exec_ms=turn.tool_ms,
         usage=turn.usage,

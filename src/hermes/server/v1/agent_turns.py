@@ -13,6 +13,7 @@ from hermes.calls.events import Answered, CallEvent, Trying
 from hermes.errors import (
     BadRequest,
     ModelsStopped,
+    NoCredits,
     OverBudget,
     Overloaded,
     ProviderUnavailable,
@@ -158,6 +159,8 @@ def _end_of(progress: Progress, *, name: str) -> Result:
         raise StreamTruncated(reason)
     if result.code == OverBudget.code:
         raise OverBudget(reason, _LATER_S)
+    if result.code == NoCredits.code:
+        raise NoCredits(reason)
     if result.code == ModelsStopped.code:
         raise ModelsStopped(reason, _LATER_S)
     if result.code == Overloaded.code:

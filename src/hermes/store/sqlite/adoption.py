@@ -22,6 +22,7 @@ from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.graph_storage import SqliteGraphStorage
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.seal import Sealer
+from hermes.store.sqlite.wallet import add_codes
 
 _SQL = load("adoption")
 _PEOPLE = load("people")
@@ -33,7 +34,10 @@ _log = structlog.get_logger(__name__)
 
 def steps_beside(sealer: Sealer) -> dict[str, Callable[[Database], None]]:
     """Return what the migrations need beside their SQL, by the name of the migration."""
-    return {"0003_graph.sql": lambda db: _adopt_all(db, sealer)}
+    return {
+        "0003_graph.sql": lambda db: _adopt_all(db, sealer),
+        "0005_credits.sql": lambda db: add_codes(db, sealer),
+    }
 
 
 def _adopt_all(db: Database, sealer: Sealer) -> None:

@@ -7,10 +7,13 @@ from hermes.message.chat import ChatMessage
 from hermes.ports.records import Commit, Entry, Interaction, Lease, NewDelivery
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, encode
+from hermes.store.sqlite.jobs import put_job
 from hermes.store.sqlite.queries import load
+from hermes.store.sqlite.souls import SqliteSouls
 from hermes.store.sqlite.spend import add_spent
 from hermes.store.sqlite.steps import end_steps
 from hermes.store.sqlite.transcripts import SqliteTranscripts, Written
+from hermes.store.sqlite.wallet import end_hold
 
 _SQL = load("turns")
 _OUTBOX = load("outbox")
@@ -49,9 +52,16 @@ class CommitUnit:
     """Writes one `Commit` under one lease; `run` returns what the session's graph got, if any."""
 
     def __init__(
-        self, engine: Engine, *, lease: Lease, commit: Commit, transcripts: SqliteTranscripts
+        self,
+        engine: Engine,
+        *,
+        lease: Lease,
+        commit: Commit,
+        transcripts: SqliteTranscripts,
+        souls: SqliteSouls,
     ) -> None:
         self._engine = engine
+        self._souls = souls
         self._transcripts = transcripts
         self._lease = lease
         self._commit = commit
@@ -68,9 +78,11 @@ class CommitUnit:
         reply_body = self._reply_body(db, entry_bodies)
         self._finish(db, reply_body)
         self._settle_claims(db)
-        self._charge(db)
+        end_hold(db, commit.message_id, charge=commit.charge, at=commit.at)
         add_spent(db, commit.spent)
         self._deliver(db, reply_body)
+        self._souls.write(db, self._lease.lane, commit)
+        put_job(db, commit.job)
         if commit.interaction is not None:
             self._write_interaction(db, commit.interaction)
         self._engine.add_events(db, commit.message_id, commit.events)
@@ -153,16 +165,6 @@ class CommitUnit:
             if db.changes() != 1:
                 raise GuardFailed(f"message {merged} is not part of {commit.message_id}")
         db.execute(_SQL["unclaim"], (commit.message_id,))
-
-    def _charge(self, db: Database) -> None:
-        commit = self._commit
-        charge = commit.charge
-        db.execute(_SQL["end_hold"], (commit.message_id,))
-        if charge is not None and charge.captured:
-            db.execute(
-                _SQL["book"],
-                (charge.person_id, "capture", -charge.amount, commit.message_id, commit.at),
-            )
 
     def _deliver(self, db: Database, reply_body: int | None) -> None:
         commit = self._commit

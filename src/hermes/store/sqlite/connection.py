@@ -14,6 +14,7 @@ Synchronous = Literal["FULL", "NORMAL"]
 
 # Per connection; what falls out of it is still in the system's own cache of the file.
 _CACHE_KIB = 4_000
+_OWNER_ONLY = 0o600
 
 # What may go away by itself; anything else is the unit's own fault.
 _PASSING = (
@@ -37,6 +38,8 @@ class Database(apsw.Connection):
             return self.execute(sql, bindings).fetchall()
         except apsw.Error as error:
             raise translate(error, "a query") from error
+        except UnicodeDecodeError as error:
+            raise _no_text(error) from error
 
     def row(self, sql: str, bindings: tuple[Any, ...] = ()) -> tuple[Any, ...] | None:
         """Return the first row of a query, if there is one."""
@@ -44,6 +47,8 @@ class Database(apsw.Connection):
             return self.execute(sql, bindings).fetchone()
         except apsw.Error as error:
             raise translate(error, "a query") from error
+        except UnicodeDecodeError as error:
+            raise _no_text(error) from error
 
     def one(self, sql: str, bindings: tuple[Any, ...] = ()) -> Any:
         """Return the single value of a query that always has one row."""
@@ -51,7 +56,9 @@ class Database(apsw.Connection):
 
 
 def open_database(path: Path | str, *, synchronous: Synchronous, vfs: str | None) -> Database:
-    """Open (or create) the database for writing, in WAL mode."""
+    """Open (or create) the database for writing, in WAL mode; only its owner can read it."""
+    if vfs is None:
+        _keep_private(Path(path))
     try:
         db = Database(str(path), vfs=vfs, statementcachesize=256)
         db.set_busy_timeout(5_000)
@@ -63,6 +70,17 @@ def open_database(path: Path | str, *, synchronous: Synchronous, vfs: str | None
     except apsw.Error as error:
         raise translate(error, f"open {path}") from error
     return db
+
+
+def _keep_private(path: Path) -> None:
+    """Make the file with the mode that SQLite gives to the files beside it too."""
+    try:
+        if not path.exists():
+            path.touch(mode=_OWNER_ONLY, exist_ok=True)
+        elif path.stat().st_mode & ~_OWNER_ONLY & 0o777:
+            path.chmod(_OWNER_ONLY)
+    except OSError as error:
+        raise StoreError(f"open {path}: {error.strerror}") from error
 
 
 def open_reader(path: Path | str, *, vfs: str | None) -> Database:
@@ -118,6 +136,19 @@ def translate(error: apsw.Error, doing: str) -> HermesError:
     """Return the Hermes error for what SQLite said while `doing` something."""
     if isinstance(error, apsw.FullError):
         return StorageFull(f"the disk is full: {doing} was not written; free some space", 30.0)
+    if isinstance(error, apsw.CorruptError | apsw.NotADBError):
+        return StoreRejected(
+            f"{doing}: the database file is damaged ({error}); keep a copy of it as it is, and put "
+            "a backup in its place"
+        )
     if isinstance(error, _PASSING):
         return StoreError(f"{doing}: {error}")
     return StoreRejected(f"{doing}: {type(error).__name__}: {error}")
+
+
+def _no_text(error: UnicodeDecodeError) -> StoreRejected:
+    return StoreRejected(
+        f"a text in the database was changed on disk: it is no UTF-8 ({error.reason} at byte "
+        f"{error.start}). Keep a copy of the database as it is, and put a backup in its place; "
+        "`hermes graph verify` says which conversations are damaged."
+    )

@@ -9,14 +9,16 @@ from typing import Any
 
 import msgspec
 
-from hermes.errors import BadRequest, PersonErased
+from hermes.errors import BadRequest, PersonErased, StoreError
 from hermes.graph.records import Call, Edit, Link, Move, Origin, Ref
 from hermes.graph.storage import Batch, check_moves
 from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.graph_rows import GraphRows
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.seal import Sealer
 
 _SQL = load("graph")
+_PEOPLE = load("people")
 _encode = msgspec.msgpack.Encoder().encode
 _encode_json = msgspec.json.Encoder().encode
 _AT_ONCE = 1_000
@@ -64,6 +66,7 @@ class SqliteGraphStorage:
         self._sealer = sealer
         self._person_id = person_id
         self._known = number
+        self._packed = GraphRows(name, sealer)
 
     @property
     def number(self) -> int | None:
@@ -90,7 +93,8 @@ class SqliteGraphStorage:
         missing = [name for name in ids if name not in found]
         if missing:
             # Tools belong to no graph.
-            found |= {row[0]: bytes(row[2]) for row in self._rows("blobs", 0, missing)}
+            rows = self._rows("blobs", 0, missing)
+            found |= {name: data for name, _, data in rows if isinstance(data, bytes)}
         return found
 
     def open_blobs(self, ids: Sequence[bytes]) -> tuple[dict[bytes, bytes], dict[bytes, str]]:
@@ -98,7 +102,7 @@ class SqliteGraphStorage:
         found: dict[bytes, bytes] = {}
         erased: dict[bytes, str] = {}
         for name, person_id, sealed in self._rows("blobs", self.number, ids):
-            data = self._sealer.open(self._connection, person_id, sealed)
+            data = self._open(person_id, sealed)
             if data is None:
                 erased[name] = person_id
             else:
@@ -108,7 +112,20 @@ class SqliteGraphStorage:
 
     def get_chunks(self, ids: Sequence[bytes]) -> Mapping[bytes, bytes]:
         """Return the bytes of those chunks that are kept."""
-        return dict(self._rows("chunks", self.number, ids))
+        rows = self._rows("chunks", self.number, ids)
+        return {name: data for name, data in rows if isinstance(data, bytes)}
+
+    def _open(self, person_id: str, sealed: bytes) -> bytes | None:
+        """Return what was sealed for a person; None only if they were erased on purpose."""
+        data = self._sealer.open(self._connection, person_id, sealed)
+        if data is None:
+            row = self._connection.row(_PEOPLE["is_erased"], (person_id,))
+            if row is None or not row[0]:
+                raise StoreError(
+                    f"the data key of person {person_id} is gone, and nobody erased them: nothing of "
+                    "theirs opens. Put a backup of the database in its place."
+                )
+        return data
 
     # Any: rows of SQLite's values; the query decides the columns.
     def _rows(
@@ -135,8 +152,10 @@ class SqliteGraphStorage:
         for number, call in enumerate(batch.calls, start=first):
             self._add_call(graph, number, call)
         for link in batch.links:
+            number = int(self._connection.one(_SQL["count_link"], (graph,))) - 1
             kept = msgspec.structs.replace(link, graph="")
-            self._connection.execute(_SQL["add_link"], (graph, _encode(kept)))
+            data = self._packed.pack("link", (number,), kept)
+            self._connection.execute(_SQL["add_link"], (graph, number, data))
 
     def branches(self, graph: str) -> Mapping[str, Ref]:
         """Return where each branch of a graph stands."""
@@ -179,7 +198,11 @@ class SqliteGraphStorage:
         if graph != self._name:
             return ()
         rows = self._connection.rows(_SQL["links"], (self.number,))
-        return tuple(msgspec.structs.replace(_decode_link(row[0]), graph=graph) for row in rows)
+        found = (
+            self._packed.unpack("link", (number,), data, decode=_decode_link)
+            for number, data in rows
+        )
+        return tuple(msgspec.structs.replace(link, graph=graph) for link in found)
 
     def _check_names(self, batch: Batch) -> None:
         rows: tuple[Move | Call | Link, ...] = (*batch.moves, *batch.calls, *batch.links)
@@ -206,7 +229,8 @@ class SqliteGraphStorage:
             line = _Line(
                 move.before, move.after, move.length, move.content, move.edit, move.origin, move.at
             )
-            bindings = (graph, move.branch, move.number, _encode(line))
+            data = self._packed.pack("version", (move.branch, move.number), line)
+            bindings = (graph, move.branch, move.number, data)
             self._connection.execute(_SQL["add_move"], bindings)
         assert row is not None
         return int(row[0]) - len(batch.calls)
@@ -239,13 +263,15 @@ class SqliteGraphStorage:
         kept = msgspec.structs.replace(
             call, id="", graph="", branch="", token_ids=None, logprobs=None
         )
+        beside = (call.branch, number, call.id, self._person_id, tokens)
+        data = self._packed.pack("call", beside, kept)
         self._connection.execute(
             _SQL["add_call"],
-            (graph, call.branch, number, call.id, _encode(kept), self._person_id, tokens),
+            (graph, call.branch, number, call.id, data, self._person_id, tokens),
         )
 
     def _read_move(self, branch: str, row: tuple[Any, ...]) -> Move:  # Any: as above
-        line = _decode_line(row[1])
+        line = self._packed.unpack("version", (branch, row[0]), row[1], decode=_decode_line)
         return Move(
             graph=self._name,
             branch=branch,
@@ -260,11 +286,11 @@ class SqliteGraphStorage:
         )
 
     def _read_call(self, row: tuple[Any, ...]) -> Call:  # Any: as above
-        branch, call_id, data, person_id, tokens = row
-        call = msgspec.structs.replace(
-            _decode_call(data), id=call_id, graph=self._name, branch=branch
-        )
-        secret = None if tokens is None else self._sealer.open(self._connection, person_id, tokens)
+        branch, number, call_id, data, person_id, tokens = row
+        beside = (branch, number, call_id, person_id, tokens)
+        found = self._packed.unpack("call", beside, data, decode=_decode_call)
+        call = msgspec.structs.replace(found, id=call_id, graph=self._name, branch=branch)
+        secret = None if tokens is None else self._open(person_id, tokens)
         if secret is None:
             return call
         known = _decode_tokens(secret)

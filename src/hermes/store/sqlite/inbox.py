@@ -72,6 +72,7 @@ class SqliteInbox:
             sealer=self._engine.sealer,
             make_id=self._make_id,
             at=message.received_at,
+            name=source.user_name,
         )
         name = (event.account, source.platform, event.route, event.external_id)
         known = db.row(_SQL["find_external"], name)

@@ -12,7 +12,7 @@ from hermes.store.sqlite.newcomers import find_or_add_person
 from hermes.store.sqlite.queries import load
 
 _SQL = load("keys")
-_PLATFORM = "v1"
+KEYS_PLATFORM = "v1"
 _FOUND_KEPT = 10_000
 _decode_models = msgspec.json.Decoder(tuple[str, ...]).decode
 
@@ -32,7 +32,7 @@ class SqliteKeys:
         def unit(db: Database) -> CallerKey:
             person_id = find_or_add_person(
                 db,
-                _PLATFORM,
+                KEYS_PLATFORM,
                 user,
                 sealer=self._engine.sealer,
                 make_id=self._make_id,

@@ -7,19 +7,45 @@ from hermes.message.ids import MakeId
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.seal import Sealer
+from hermes.store.sqlite.wallet import add_wallet
 
 _SQL = load("people")
+_LONGEST_NAME = 200
 
 
 def find_or_add_person(
-    db: Database, platform: str, user_id: str, *, sealer: Sealer, make_id: MakeId, at: float
+    db: Database,
+    platform: str,
+    user_id: str,
+    *,
+    sealer: Sealer,
+    make_id: MakeId,
+    at: float,
+    name: str | None = None,
 ) -> str:
-    """Return the id of the person behind a platform's user id, made if unknown."""
+    """Return the id of the person behind a platform's user id, made if unknown.
+
+    `name` is what the platform shows of them; it is kept to be shown, and identifies nobody.
+    """
     row = db.row(_SQL["find"], (platform, user_id))
-    if row is not None:
-        return str(row[0])
+    if row is None:
+        person_id, known = add_person(db, sealer=sealer, make_id=make_id, at=at), None
+        db.execute(_SQL["add_channel"], (platform, user_id, person_id, at))
+    else:
+        person_id, known = str(row[0]), row[1]
+    if name:
+        content = name[:_LONGEST_NAME].encode(errors="replace")
+        digest = sealer.digest(content)
+        if digest != known:
+            sealed = sealer.seal(db, person_id, content)
+            db.execute(_SQL["set_name"], (platform, user_id, sealed, digest))
+    return person_id
+
+
+def add_person(db: Database, *, sealer: Sealer, make_id: MakeId, at: float) -> str:
+    """Make a person with their data key and wallet, and no channel yet."""
     person_id = make_id("p")
     db.execute(_SQL["add_person"], (person_id, at))
-    db.execute(_SQL["add_channel"], (platform, user_id, person_id))
     sealer.make_key(db, person_id)
+    add_wallet(db, sealer, person_id)
     return person_id

@@ -4,9 +4,13 @@ from hermes.ports.records import Person
 from hermes.store.sqlite.answers import drop_answers
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine
+from hermes.store.sqlite.facts import SqliteFacts, erase_memory
 from hermes.store.sqlite.keys import SqliteKeys
 from hermes.store.sqlite.queries import load
+from hermes.store.sqlite.souls import SqliteSouls
 from hermes.store.sqlite.transcripts import SqliteTranscripts
+from hermes.store.sqlite.users import forget_codes
+from hermes.store.sqlite.wallet import forget_code
 
 _SQL = load("people")
 _ACCESS = load("access")
@@ -17,8 +21,18 @@ _CHECKED_KEPT = 1_000
 class SqlitePeople:
     """Fits `ports.store.PeopleStore`."""
 
-    def __init__(self, engine: Engine, *, transcripts: SqliteTranscripts, keys: SqliteKeys) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        transcripts: SqliteTranscripts,
+        keys: SqliteKeys,
+        facts: SqliteFacts,
+        souls: SqliteSouls,
+    ) -> None:
         self._engine = engine
+        self._facts = facts
+        self._souls = souls
         self._transcripts = transcripts
         self._keys = keys
 
@@ -33,7 +47,13 @@ class SqlitePeople:
         return (
             None
             if row is None
-            else Person(id=row[0], created_at=row[1], tier=row[2], may_train=bool(row[3]))
+            else Person(
+                id=row[0],
+                created_at=row[1],
+                tier=row[2],
+                may_train=bool(row[3]),
+                is_erased=bool(row[4]),
+            )
         )
 
     def balance(self, person_id: str) -> int:
@@ -62,6 +82,9 @@ class SqlitePeople:
             db.execute(_SQL["drop_key"], (person_id,))
             db.execute(_SQL["forget_channels"], (person_id,))
             db.execute(_SQL["forget_caller_keys"], (person_id,))
+            forget_code(db, person_id)
+            forget_codes(db, person_id)
+            erase_memory(db, person_id)
             drop_answers(db, db.rows(_ANSWERS["of_person"], (person_id,)))
             db.execute(_SQL["mark_erased"], (person_id, at))
 
@@ -70,6 +93,8 @@ class SqlitePeople:
             self._engine.fresh.clear()
             self._transcripts.forget()
             self._keys.forget()
+            self._facts.forget(person_id)
+            self._souls.forget()
 
         await self._engine.writer.run("erase", unit, after=after)
 

@@ -13,8 +13,11 @@ CREATE TABLE people (
     tier TEXT NOT NULL DEFAULT 'free',
     erased_at REAL,
     may_train INTEGER NOT NULL DEFAULT 0,
-    consent_at REAL
+    consent_at REAL,
+    blocked_at REAL
 ) WITHOUT ROWID;
+CREATE INDEX people_blocked ON people (id) WHERE blocked_at IS NOT NULL;
+CREATE INDEX people_erased ON people (id) WHERE erased_at IS NOT NULL;
 
 -- The data key of each person, wrapped by the store's key; deleting it erases the person.
 CREATE TABLE person_keys (
@@ -22,12 +25,59 @@ CREATE TABLE person_keys (
     wrapped BLOB NOT NULL
 ) WITHOUT ROWID;
 
--- Which person stands behind a platform's user id.
+-- Which person stands behind a platform's user id, whether somebody let them in, and whom the id
+-- belonged to before it was linked. The name is what the platform shows: sealed, and no identity.
 CREATE TABLE user_channels (
     platform TEXT NOT NULL,
     user_id TEXT NOT NULL,
     person_id TEXT NOT NULL,
+    added_at REAL NOT NULL DEFAULT 0,
+    activated_at REAL,
+    activated_how TEXT,
+    was_person TEXT,
+    name BLOB,
+    name_digest BLOB,
     PRIMARY KEY (platform, user_id)
+) WITHOUT ROWID;
+CREATE INDEX user_channels_person ON user_channels (person_id);
+CREATE INDEX user_channels_active ON user_channels (person_id) WHERE activated_at IS NOT NULL;
+CREATE INDEX user_channels_was ON user_channels (was_person) WHERE was_person IS NOT NULL;
+
+-- The last request of each stranger to be let in; the code is here as a keyed hash only.
+CREATE TABLE pairings (
+    platform TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    person_id TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    asked_at REAL NOT NULL,
+    expires_at REAL NOT NULL,
+    state TEXT NOT NULL,
+    PRIMARY KEY (platform, user_id)
+) WITHOUT ROWID;
+CREATE INDEX pairings_person ON pairings (person_id);
+
+-- One-time codes with which people link another channel to themselves, as keyed hashes.
+CREATE TABLE link_codes (
+    digest BLOB PRIMARY KEY,
+    person_id TEXT NOT NULL,
+    made_at REAL NOT NULL,
+    expires_at REAL NOT NULL,
+    lets_in INTEGER NOT NULL,
+    used_by TEXT
+) WITHOUT ROWID;
+CREATE INDEX link_codes_person ON link_codes (person_id);
+CREATE INDEX link_codes_expiry ON link_codes (expires_at);
+
+-- Wrong codes of late: of a platform's approvals, or of one sender who links.
+CREATE TABLE wrong_codes (
+    kind TEXT NOT NULL,
+    platform TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    failures INTEGER NOT NULL,
+    last_at REAL NOT NULL,
+    locked_until REAL NOT NULL,
+    PRIMARY KEY (kind, platform, user_id)
 ) WITHOUT ROWID;
 
 -- Everything personal, sealed with its person's data key. Blobs with a name are messages of a graph
@@ -44,7 +94,8 @@ CREATE UNIQUE INDEX blobs_name ON blobs (graph, name, person_id) WHERE name IS N
 -- Message graphs: one per session and `/new`.
 CREATE TABLE graphs (
     id INTEGER PRIMARY KEY,
-    name TEXT NOT NULL UNIQUE
+    name TEXT NOT NULL UNIQUE,
+    links INTEGER NOT NULL DEFAULT 0
 );
 
 -- Where each branch of a graph stands.
@@ -126,6 +177,7 @@ CREATE TABLE inbox (
 CREATE INDEX inbox_open ON inbox (lane, seq) WHERE state <> 'done';
 CREATE INDEX inbox_lane ON inbox (lane, seq);
 CREATE INDEX inbox_merging ON inbox (merged_into) WHERE state = 'merging';
+CREATE INDEX inbox_person ON inbox (person_id, seq) WHERE control = 0;
 
 -- One row per session: who holds it, and how far its transcript goes.
 CREATE TABLE lanes (
@@ -175,7 +227,8 @@ CREATE TABLE holds (
 ) WITHOUT ROWID;
 CREATE INDEX holds_person ON holds (person_id);
 
--- Grants, captures and refunds; a balance is their sum minus open holds.
+-- Grants, captures and refunds; a balance is their sum minus open holds. A grant has an id of its own
+-- in the place of a message's; the note says by whom and why.
 CREATE TABLE ledger (
     id INTEGER PRIMARY KEY,
     person_id TEXT NOT NULL,
@@ -183,9 +236,22 @@ CREATE TABLE ledger (
     amount INTEGER NOT NULL,
     message_id TEXT NOT NULL,
     at REAL NOT NULL,
+    note INTEGER,
     UNIQUE (message_id, kind)
 );
 CREATE INDEX ledger_person ON ledger (person_id);
+
+-- What each person has left: the ledger's sum minus open holds, written in the same unit as either.
+-- Limited ones have opened; the others may run into the red, which an opening forgives.
+CREATE TABLE wallets (
+    person_id TEXT PRIMARY KEY,
+    balance INTEGER NOT NULL,
+    is_limited INTEGER NOT NULL DEFAULT 0,
+    code TEXT,
+    referred_by TEXT,
+    referred INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX wallets_code ON wallets (code);
 
 -- The provenance of every turn.
 CREATE TABLE interactions (
@@ -357,3 +423,47 @@ CREATE TABLE kept_answers (
 ) WITHOUT ROWID;
 CREATE INDEX kept_answers_age ON kept_answers (at);
 CREATE INDEX kept_answers_expiry ON kept_answers (expires_at);
+
+-- What is known of people: key, value and source are sealed.
+CREATE TABLE facts (
+    id TEXT PRIMARY KEY,
+    person_id TEXT NOT NULL,
+    at REAL NOT NULL,
+    sealed BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX facts_person ON facts (person_id, at);
+
+-- Where facts stand among meanings; a vector tells what it was made of, and is sealed too.
+CREATE TABLE fact_vectors (
+    fact_id TEXT PRIMARY KEY,
+    person_id TEXT NOT NULL,
+    model TEXT NOT NULL,
+    sealed BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX fact_vectors_person ON fact_vectors (person_id, model);
+
+-- The system blocks with which the current conversation of each session began.
+CREATE TABLE souls (
+    lane TEXT PRIMARY KEY,
+    epoch INTEGER NOT NULL,
+    person_id TEXT NOT NULL,
+    shared_from INTEGER,
+    sealed BLOB NOT NULL
+) WITHOUT ROWID;
+
+-- Work after the reply. A row without a time waits for the session to go on.
+CREATE TABLE jobs (
+    key TEXT PRIMARY KEY,
+    kind TEXT NOT NULL,
+    lane TEXT NOT NULL,
+    epoch INTEGER NOT NULL,
+    person_id TEXT NOT NULL,
+    due_at REAL,
+    latest_at REAL NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    touched INTEGER NOT NULL DEFAULT 1,
+    covered INTEGER NOT NULL DEFAULT 0,
+    failure TEXT
+) WITHOUT ROWID;
+CREATE INDEX jobs_due ON jobs (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX jobs_person ON jobs (person_id);

@@ -40,7 +40,13 @@ class Sealer:
         keys = key_file.split()
         if not keys:
             raise StoreError("the store's key file is empty; restore it from a backup")
-        self._wrap = MultiFernet([Fernet(key) for key in keys])
+        try:
+            self._wrap = MultiFernet([Fernet(key) for key in keys])
+        except ValueError as error:
+            raise StoreError(
+                "the store's key file holds something that is no key: each line is one, of 44 "
+                "letters; restore it from a backup"
+            ) from error
         self._digest_key = b""
         self._ciphers: OrderedDict[str, AESGCM] = OrderedDict()
 
@@ -52,6 +58,15 @@ class Sealer:
             db.execute(_SQL["set_digest_key"], (self._wrap.encrypt(self._digest_key),))
         else:
             self._digest_key = self._unwrap(row[0])
+
+    def read_digest_key(self, db: Database) -> None:
+        """Take the digest key of a database that is only read."""
+        if db.row(_SQL["digest_key"]) is None:
+            raise StoreError(
+                "the database has lost the key of its digests, so nothing in it can be checked; "
+                "put a backup in its place"
+            )
+        self.load_digest_key(db)
 
     def hasher(self) -> Hasher:
         """Return what names the messages of this database."""
@@ -94,7 +109,7 @@ class Sealer:
             return None
         try:
             return cipher.decrypt(sealed[:_NONCE], sealed[_NONCE:], person_id.encode())
-        except (InvalidTag, ValueError) as error:
+        except (InvalidTag, TypeError, ValueError) as error:
             raise StoreError(
                 f"a body of person {person_id} does not open: it was changed on disk, "
                 "or the key file belongs to another database"
@@ -133,7 +148,7 @@ class Sealer:
     def _unwrap(self, wrapped: bytes) -> bytes:
         try:
             return self._wrap.decrypt(wrapped)
-        except InvalidToken as error:
+        except (InvalidToken, TypeError) as error:
             raise StoreError(
                 "the key file does not open this database's keys; "
                 "restore the key file that was made with it"

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hermes.errors import StoreError
-from hermes.graph import MessageGraph
+from hermes.graph import MessageGraph, Problem
 from hermes.ports.graphs import GraphEntry
 from hermes.store.sqlite.connection import Database, newest_version, open_reader
+from hermes.store.sqlite.graph_audit import check_rows, find_orphans
 from hermes.store.sqlite.graph_storage import SqliteGraphStorage
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.seal import Sealer
@@ -26,7 +27,7 @@ class SqliteShelf:
     def read(cls, path: Path, *, key_file: bytes) -> "SqliteShelf":
         """Open the graphs of a database beside whoever writes it."""
         db = open_reader(path, vfs=None)
-        version = int(str(db.pragma("user_version")))
+        version = int(db.one("PRAGMA user_version"))
         if version != newest_version():
             db.close()
             raise StoreError(
@@ -34,15 +35,16 @@ class SqliteShelf:
                 "start `hermes up` of this version once, which brings it up to date"
             )
         sealer = Sealer(key_file)
-        sealer.load_digest_key(db)
+        sealer.read_digest_key(db)
         return cls(db, sealer=sealer)
 
     def graphs(self, session: str | None = None) -> Sequence[GraphEntry]:
         """Return the graphs of a session, or of all, the most recently used first."""
         rows = self._connection.rows(_SQL["graphs"])
-        named = [(number, str(name), *_parts(name)) for number, name in rows]
+        texts = ((number, _text(name)) for number, name in rows)
+        named = [(number, name, *_parts(name)) for number, name in texts]
         found = [
-            self._entry(number, name, session=lane, epoch=epoch)
+            self._safe_entry(number, name, session=lane, epoch=epoch)
             for number, name, lane, epoch in named
             if session in (None, lane)
         ]
@@ -58,6 +60,14 @@ class SqliteShelf:
         row = self._connection.row(_SQL["graph_of_call"], (call_id,))
         return None if row is None else str(row[0])
 
+    def check(self, name: str) -> Sequence[Problem]:
+        """Return what is wrong with the rows of a graph, beside what its branches tell."""
+        return check_rows(self._connection, name, sealer=self._sealer)
+
+    def orphans(self) -> Sequence[Problem]:
+        """Return what the store holds of graphs that it does not know."""
+        return find_orphans(self._connection)
+
     def salt(self) -> bytes:
         """Return the secret of this store that hides names in exports; always the same."""
         return self._sealer.digest(_SALT)
@@ -66,26 +76,50 @@ class SqliteShelf:
         """Close the file."""
         self._connection.close()
 
+    def _safe_entry(self, number: int, name: str, *, session: str, epoch: int) -> GraphEntry:
+        """Return a graph for the list; one that cannot be read must not hide the others."""
+        try:
+            return self._entry(number, name, session=session, epoch=epoch)
+        except (StoreError, TypeError, ValueError):
+            return GraphEntry(
+                name=name,
+                session=session,
+                epoch=epoch,
+                is_current=False,
+                messages=0,
+                calls=0,
+                branches=(),
+                people=(),
+                may_train=False,
+                used_at=0.0,
+            )
+
     def _entry(self, number: int, name: str, *, session: str, epoch: int) -> GraphEntry:
-        refs = self._connection.rows(_SQL["refs"], (number,))
+        refs = self._connection.rows(_SQL["listed_refs"], (number,))
         people = self._connection.rows(_SQL["people"], (number,))
         current, used_at = self._connection.row(_SQL["lane"], (session,)) or (epoch, 0.0)
-        main = next((ref for ref in refs if ref[0] == "main"), None)
+        main = next((ref for ref in refs if ref[0] == b"main"), None)
         return GraphEntry(
             name=name,
             session=session,
             epoch=epoch,
             is_current=epoch == current,
-            messages=0 if main is None else int(main[2]),
-            calls=sum(int(ref[4]) for ref in refs),
-            branches=tuple(str(ref[0]) for ref in refs),
-            people=tuple(str(row[0]) for row in people),
+            messages=0 if main is None else int(main[1]),
+            calls=sum(int(ref[2]) for ref in refs),
+            branches=tuple(_text(ref[0]) for ref in refs),
+            people=tuple(_text(row[0]) for row in people),
             may_train=bool(people) and all(row[1] for row in people),
             used_at=float(used_at),
         )
 
 
+def _text(kept: bytes) -> str:
+    """Return a text as far as it can be read; what cannot matches nothing any more."""
+    return kept.decode(errors="replace")
+
+
 def _parts(name: str) -> tuple[str, int]:
     """Return the session and the epoch of a graph's name."""
     session, _, epoch = name.rpartition("#")
-    return (session, int(epoch)) if session and epoch.isdigit() else (name, 0)
+    is_number = epoch.isascii() and epoch.isdecimal()
+    return (session, int(epoch)) if session and is_number else (name, 0)

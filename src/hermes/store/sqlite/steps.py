@@ -35,6 +35,7 @@ def start_steps(
                 step.payer,
                 step.at,
                 step.at if step.state == "done" else None,
+                _facts(step),
             ),
         )
 
@@ -69,9 +70,13 @@ def end_steps(
                 usage.unpriced,
                 step.payer,
                 step.at,
-                "" if step.facts is None else encode(step.facts).decode(),
+                _facts(step),
             ),
         )
         if db.changes() != 1:
             raise GuardFailed(f"step {step.ordinal} of {message_id} is not open")
     return bodies
+
+
+def _facts(step: Step) -> str:
+    return "" if step.facts is None else encode(step.facts).decode()

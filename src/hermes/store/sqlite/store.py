@@ -23,16 +23,22 @@ from hermes.store.sqlite.connection import (
     open_reader,
 )
 from hermes.store.sqlite.engine import Engine
+from hermes.store.sqlite.facts import SqliteFacts
 from hermes.store.sqlite.inbox import SqliteInbox
+from hermes.store.sqlite.jobs import SqliteJobs
 from hermes.store.sqlite.keys import SqliteKeys
 from hermes.store.sqlite.outbox import SqliteOutbox
+from hermes.store.sqlite.pairing import SqlitePairing
 from hermes.store.sqlite.people import SqliteAccess, SqlitePeople
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.seal import Sealer
 from hermes.store.sqlite.shelf import SqliteShelf
+from hermes.store.sqlite.souls import SqliteSouls
 from hermes.store.sqlite.spend import SqliteSpend
 from hermes.store.sqlite.transcripts import SqliteTranscripts
 from hermes.store.sqlite.turns import SqliteTurns
+from hermes.store.sqlite.users import SqliteUsers
+from hermes.store.sqlite.wallet import SqliteWallets
 from hermes.store.sqlite.writer import Writer
 
 _SQL = load("upkeep")
@@ -110,11 +116,25 @@ class SqliteStore:
         self.transcripts = SqliteTranscripts(self._engine)
         self.graphs = SqliteShelf(self._engine.reader, sealer=sealer)
         self.inbox = SqliteInbox(self._engine, make_id=make_id)
-        self.turns = SqliteTurns(self._engine, transcripts=self.transcripts)
+        self.facts = SqliteFacts(self._engine)
+        self.souls = SqliteSouls(self._engine)
+        self.jobs = SqliteJobs(self._engine, facts=self.facts)
+        self.turns = SqliteTurns(self._engine, transcripts=self.transcripts, souls=self.souls)
         self.approvals = SqliteApprovals(self._engine, turns=self.turns)
         self.outbox = SqliteOutbox(self._engine)
         self.keys = SqliteKeys(self._engine, make_id=make_id)
-        self.people = SqlitePeople(self._engine, transcripts=self.transcripts, keys=self.keys)
+        self.people = SqlitePeople(
+            self._engine,
+            transcripts=self.transcripts,
+            keys=self.keys,
+            facts=self.facts,
+            souls=self.souls,
+        )
+        self.users = SqliteUsers(self._engine, keys=self.keys, make_id=make_id)
+        self.pairing = SqlitePairing(self._engine, users=self.users)
+        self.wallets = SqliteWallets(
+            self._engine, open_reader=lambda: open_reader(path, vfs=options.vfs)
+        )
         self.spend = SqliteSpend(self._engine)
         self.answers = SqliteAnswers(self._engine)
         self.access = SqliteAccess(self._engine)

@@ -21,9 +21,11 @@ from hermes.store.sqlite.commit import CommitUnit
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine
 from hermes.store.sqlite.queries import load
+from hermes.store.sqlite.souls import SqliteSouls
 from hermes.store.sqlite.spend import add_spent
 from hermes.store.sqlite.steps import end_steps, start_steps
 from hermes.store.sqlite.transcripts import SqliteTranscripts, Written
+from hermes.store.sqlite.wallet import end_hold, set_aside
 
 _SQL = load("turns")
 _INBOX = load("inbox")
@@ -34,8 +36,11 @@ _decode_facts = msgspec.json.Decoder(StepFacts).decode
 class SqliteTurns:
     """Fits `ports.store.TurnStore`."""
 
-    def __init__(self, engine: Engine, *, transcripts: SqliteTranscripts) -> None:
+    def __init__(
+        self, engine: Engine, *, transcripts: SqliteTranscripts, souls: SqliteSouls
+    ) -> None:
         self._engine = engine
+        self._souls = souls
         self._transcripts = transcripts
 
     def lanes_with_work(self) -> tuple[str, ...]:
@@ -95,7 +100,10 @@ class SqliteTurns:
         )
 
     async def begin(self, begin: Begin) -> Lease:
-        """Lease the lane and start the message's turn; raises `LeaseLost` if the lane moved."""
+        """Lease the lane and start the message's turn; raises `LeaseLost` if the lane moved.
+
+        With a limited hold that the balance does not cover it raises `NoCredits`.
+        """
 
         def unit(db: Database) -> Lease:
             now = self._engine.clock.monotonic()
@@ -106,8 +114,8 @@ class SqliteTurns:
             if db.changes() != 1:
                 raise GuardFailed(f"message {begin.message_id} has ended already")
             if begin.hold is not None:
-                hold = begin.hold
-                db.execute(_SQL["hold"], (begin.message_id, hold.person_id, hold.amount, begin.at))
+                sealer = self._engine.sealer
+                set_aside(db, begin.hold, message_id=begin.message_id, at=begin.at, sealer=sealer)
             start_steps(
                 self._engine, db, begin.message_id, person_id=begin.person_id, steps=begin.steps
             )
@@ -154,7 +162,13 @@ class SqliteTurns:
         engine = self._engine
 
         def unit(db: Database) -> tuple[Written | None, LaneView | None]:
-            work = CommitUnit(engine, lease=lease, commit=commit, transcripts=self._transcripts)
+            work = CommitUnit(
+                engine,
+                lease=lease,
+                commit=commit,
+                transcripts=self._transcripts,
+                souls=self._souls,
+            )
             return work.run(db), _idle_view(db, lease.lane)
 
         def after(done: tuple[Written | None, LaneView | None]) -> None:
@@ -176,7 +190,7 @@ class SqliteTurns:
         def unit(db: Database) -> int:
             db.execute(_SQL["abandon"], (message_id, outcome.value, now))
             ended = db.changes()
-            db.execute(_SQL["end_hold"], (message_id,))
+            end_hold(db, message_id, charge=None, at=now)
             db.execute(_SQL["unclaim"], (message_id,))
             db.execute(_SQL["free_lane"], (message_id,))
             db.execute(_OUTBOX["close_preview"], (message_id, now))

@@ -1,5 +1,6 @@
 """Which calls become which rows, and which of their messages are trained."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.errors import BadRequest
-from hermes.graph import MessageGraph, context_root, message_id
+from hermes.graph import MemoryStorage, MessageGraph, context_root, message_id
 from hermes.graph.exports import Report, export_rows, hashed_name, verify_row
 from tests.unit.graph.exports.taken import SALT, take, weights
 from tests.unit.graph.said import assistant, system, user
@@ -251,3 +252,30 @@ def test_whatever_was_done_every_sampled_answer_is_trained_once_after_what_its_c
     assert len(trained) == len(set(trained)) == report.trained
     assert set(trained) == wanted
     assert [verify_row(row) for row in rows] == [None] * len(rows)
+
+
+@pytest.mark.req("G6")
+def test_an_export_reads_each_row_once_and_lets_it_go() -> None:
+    class Counting(MemoryStorage):
+        reads = 0
+
+        def get_blobs(self, ids: Sequence[bytes]) -> Mapping[bytes, bytes]:
+            self.reads += len(ids)
+            return super().get_blobs(ids)
+
+    def reads(turns: int) -> float:
+        storage = Counting()
+        graph = MessageGraph(name="talk", storage=storage)
+        for turn in range(turns):
+            graph.append(user(f"{turn}"))
+            # Each prompt is another, so that no two calls share a row.
+            context = graph.context(lead=[system(f"Prompt {turn}")], start=max(0, turn * 2 - 10))
+            graph.record_call(assistant(f"to {turn}"), model="m", context=context)
+        graph.save()
+        opened = MessageGraph.open("talk", storage)
+        rows, report = take(opened)
+        assert (len(rows), report.with_rows) == (turns, 1)
+        assert all(isinstance(version.kept, bytes) for version in opened.versions()[:-1])
+        return storage.reads
+
+    assert reads(200) < 2.2 * reads(100)

@@ -14,7 +14,8 @@ CREATE UNIQUE INDEX blobs_name ON blobs (graph, name, person_id) WHERE name IS N
 
 CREATE TABLE graphs (
     id INTEGER PRIMARY KEY,
-    name TEXT NOT NULL UNIQUE
+    name TEXT NOT NULL UNIQUE,
+    links INTEGER NOT NULL DEFAULT 0
 );
 
 CREATE TABLE refs (

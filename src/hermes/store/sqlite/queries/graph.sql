@@ -7,12 +7,16 @@ SELECT id FROM graphs WHERE name = ?1;
 INSERT INTO graphs (name) VALUES (?1);
 
 -- name: graphs
--- Every graph, the newest first.
-SELECT id, name FROM graphs ORDER BY id DESC;
+-- Every graph, the newest first; as bytes, since a damaged name is not to hide the others.
+SELECT id, CAST(name AS BLOB) FROM graphs ORDER BY id DESC;
 
 -- name: refs
 -- Where the branches of a graph stand.
-SELECT branch, root, length, version, calls FROM refs WHERE graph = ?1;
+SELECT branch, root, length, version FROM refs WHERE graph = ?1;
+
+-- name: listed_refs
+-- The branches of a graph for a list, with their names as bytes.
+SELECT CAST(branch AS BLOB), length, calls FROM refs WHERE graph = ?1 ORDER BY branch;
 
 -- name: ref
 -- Where one branch stands.
@@ -70,26 +74,64 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
 
 -- name: calls
 -- The calls of a graph, as they were made on each branch.
-SELECT branch, id, data, person_id, tokens FROM calls WHERE graph = ?1 ORDER BY branch, number;
+SELECT branch, number, id, data, person_id, tokens FROM calls WHERE graph = ?1
+ORDER BY branch, number;
 
 -- name: graph_of_call
 -- The graph that a call belongs to.
 SELECT graphs.name FROM calls JOIN graphs ON graphs.id = calls.graph WHERE calls.id = ?1 LIMIT 1;
 
+-- name: count_link
+-- One more link of a graph.
+UPDATE graphs SET links = links + 1 WHERE id = ?1 RETURNING links;
+
 -- name: add_link
 -- Which graph answered a tool call.
-INSERT INTO links (graph, number, data)
-SELECT ?1, coalesce((SELECT max(number) FROM links WHERE graph = ?1), -1) + 1, ?2;
+INSERT INTO links (graph, number, data) VALUES (?1, ?2, ?3);
 
 -- name: links
 -- The links of a graph.
-SELECT data FROM links WHERE graph = ?1 ORDER BY number;
+SELECT number, data FROM links WHERE graph = ?1 ORDER BY number;
 
 -- name: people
--- Whose messages a graph holds, and whether they may be trained on.
-SELECT person_id, coalesce((SELECT may_train FROM people WHERE people.id = person_id), 0)
+-- Whose messages a graph holds, and whether they may be trained on; nobody who was erased may.
+SELECT CAST(person_id AS BLOB), coalesce(
+    (SELECT may_train AND erased_at IS NULL FROM people WHERE people.id = person_id), 0)
 FROM blobs WHERE graph = ?1 AND name IS NOT NULL GROUP BY person_id;
 
 -- name: lane
 -- The epoch that a session is in, and when it was last used.
 SELECT epoch, used_at FROM lanes WHERE key = ?1;
+
+-- name: counted_calls
+-- How many calls each branch made, and how many are there.
+SELECT CAST(branch AS BLOB), calls,
+    (SELECT count(*) FROM calls WHERE calls.graph = refs.graph AND calls.branch = refs.branch)
+FROM refs WHERE graph = ?1;
+
+-- name: counted_links
+-- How many links a graph made, and how many are there.
+SELECT links, (SELECT count(*) FROM links WHERE links.graph = graphs.id) FROM graphs WHERE id = ?1;
+
+-- name: lost_branches
+-- Branches of which there is a log or a call, and nothing says where they stand.
+SELECT CAST(branch AS BLOB) FROM moves
+WHERE graph = ?1 AND branch NOT IN (SELECT branch FROM refs WHERE graph = ?1)
+UNION
+SELECT CAST(branch AS BLOB) FROM calls
+WHERE graph = ?1 AND branch NOT IN (SELECT branch FROM refs WHERE graph = ?1);
+
+-- name: is_known
+-- Whether there is a graph of this name, or at least the session that it would be of.
+SELECT EXISTS (SELECT 1 FROM graphs WHERE name = ?1) OR EXISTS (SELECT 1 FROM lanes WHERE key = ?2);
+
+-- name: orphans
+-- What belongs to graphs that are gone, by the number of the graph.
+SELECT graph, sum(refs), sum(moves), sum(calls), sum(links), sum(chunks), sum(blobs) FROM (
+    SELECT graph, 1 AS refs, 0 AS moves, 0 AS calls, 0 AS links, 0 AS chunks, 0 AS blobs FROM refs
+    UNION ALL SELECT graph, 0, 1, 0, 0, 0, 0 FROM moves
+    UNION ALL SELECT graph, 0, 0, 1, 0, 0, 0 FROM calls
+    UNION ALL SELECT graph, 0, 0, 0, 1, 0, 0 FROM links
+    UNION ALL SELECT graph, 0, 0, 0, 0, 1, 0 FROM chunks
+    UNION ALL SELECT graph, 0, 0, 0, 0, 0, 1 FROM blobs WHERE name IS NOT NULL AND graph <> 0
+) WHERE graph NOT IN (SELECT id FROM graphs) GROUP BY graph;

@@ -1,6 +1,6 @@
 -- name: find
 -- The person behind a platform's user id.
-SELECT person_id FROM user_channels WHERE platform = ?1 AND user_id = ?2;
+SELECT person_id, name_digest FROM user_channels WHERE platform = ?1 AND user_id = ?2;
 
 -- name: add_person
 -- A new person.
@@ -8,7 +8,11 @@ INSERT INTO people (id, created_at) VALUES (?1, ?2);
 
 -- name: add_channel
 -- A platform's user id belongs to a person.
-INSERT INTO user_channels (platform, user_id, person_id) VALUES (?1, ?2, ?3);
+INSERT INTO user_channels (platform, user_id, person_id, added_at) VALUES (?1, ?2, ?3, ?4);
+
+-- name: set_name
+-- The name that the platform shows, sealed, with a keyed digest that tells whether it changed.
+UPDATE user_channels SET name = ?3, name_digest = ?4 WHERE platform = ?1 AND user_id = ?2;
 
 -- name: add_key
 -- A person's wrapped data key.
@@ -32,7 +36,11 @@ DELETE FROM person_keys WHERE person_id = ?1;
 
 -- name: mark_erased
 -- Remember when a person was erased.
-UPDATE people SET erased_at = ?2 WHERE id = ?1;
+UPDATE people SET erased_at = ?2, may_train = 0 WHERE id = ?1;
+
+-- name: is_erased
+-- Whether a person was erased on purpose.
+SELECT erased_at IS NOT NULL FROM people WHERE id = ?1;
 
 -- name: forget_channels
 -- The person's platform ids are no longer known.
@@ -44,12 +52,11 @@ DELETE FROM caller_keys WHERE person_id = ?1;
 
 -- name: get
 -- One person.
-SELECT id, created_at, tier, may_train FROM people WHERE id = ?1;
+SELECT id, created_at, tier, may_train, erased_at IS NOT NULL FROM people WHERE id = ?1;
 
 -- name: balance
 -- What the ledger says, minus what is held.
-SELECT coalesce((SELECT sum(amount) FROM ledger WHERE person_id = ?1), 0)
-    - coalesce((SELECT sum(amount) FROM holds WHERE person_id = ?1), 0);
+SELECT coalesce((SELECT balance FROM wallets WHERE person_id = ?1), 0);
 
 -- name: add_body
 -- One sealed body of the journal.

@@ -103,24 +103,11 @@ UPDATE inbox SET state = 'new', merged_into = NULL WHERE merged_into = ?1 AND st
 -- The session starts afresh; what was said stays stored.
 UPDATE lanes SET epoch = epoch + 1 WHERE key = ?1;
 
--- name: hold
--- Set credits aside, once per message.
-INSERT INTO holds (message_id, person_id, amount, at) VALUES (?1, ?2, ?3, ?4)
-ON CONFLICT (message_id) DO NOTHING;
-
--- name: end_hold
--- The hold of a message ends with its turn.
-DELETE FROM holds WHERE message_id = ?1;
-
--- name: book
--- One line of the ledger.
-INSERT INTO ledger (person_id, kind, amount, message_id, at) VALUES (?1, ?2, ?3, ?4, ?5);
-
 -- name: start_step
 -- A step, before its effect.
 INSERT INTO steps (message_id, ordinal, kind, state, name, arguments_hash, person_id, body,
-    payer, started_at, ended_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
+    payer, started_at, ended_at, facts)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12);
 
 -- name: end_step
 -- A step, after its effect.

@@ -1,8 +1,8 @@
 """What a JSON schema costs to be checked against, told from the schema alone: pure.
 
 References make small schemas large: definitions that use each other twice double with every step.
-A validator follows them all, on the event loop and on its own stack, so `schema` measures before
-it lets one follow.
+A validator follows them all, on the event loop and on its own stack, so `checker` measures
+before it lets one follow.
 """
 
 from collections.abc import Iterator

@@ -1,0 +1,294 @@
+"""`hermes credits show|list|grant|refund|refer|audit`: what people have to spend, and the books."""
+
+from typing import Annotated
+from urllib.parse import urlencode
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hermes.cli.at_desk import at_desk, operator_name
+from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.control.consent import unknown_person
+from hermes.control.credits import (
+    BookedReport,
+    GrantOrder,
+    ReferOrder,
+    ReferralReport,
+    RefundOrder,
+    WalletAsk,
+    WalletReport,
+    WalletsAsk,
+    WalletsReport,
+)
+from hermes.control.desk import Desk
+from hermes.control.why_answer import clock_time
+from hermes.errors import NotFound
+from hermes.message.referral_code import spoken
+from hermes.people.wallet import in_credits
+from hermes.ports.wallet import Audit, LedgerLine, Wallet
+
+SHOW_EPILOG = examples("hermes credits show telegram:4711", "hermes credits show rest:bob --json")
+LIST_EPILOG = examples(
+    "hermes credits list", "hermes credits list --below 1", "hermes credits list --limit 500 --json"
+)
+GRANT_EPILOG = examples(
+    "hermes credits grant telegram:4711 100",
+    'hermes credits grant telegram:4711 100 --reason "invoice 77" --id invoice-77',
+    'hermes credits grant telegram:4711 -20 --reason "granted twice"',
+)
+REFUND_EPILOG = examples(
+    "hermes credits refund m_06gtv2gs6bqvb0ljq03ptcp1",
+    'hermes credits refund m_06gtv2gs6bqvb0ljq03ptcp1 --reason "the answer was wrong"',
+)
+REFER_EPILOG = examples("hermes credits refer telegram:4711 K7QM4-XWP3H")
+AUDIT_EPILOG = examples("hermes credits audit", "hermes credits audit --json")
+_FOUND_WRONG = 1
+# How a line that no operator booked is told, by the beginning of its id.
+_WHY = {
+    "start": "start grant",
+    "opening": "what was used without a limit",
+    "referral": "brought a referral code",
+    "referred": "a newcomer brought the code",
+    "moved-in": "came along with a linked channel",
+    "moved-out": "went along with a linked channel",
+}
+
+User = Annotated[
+    str, typer.Argument(metavar="USER", help="PLATFORM:USER_ID, or the id of a person.")
+]
+Reason = Annotated[str, typer.Option(help="Why; kept in the ledger, sealed.", show_default=False)]
+
+
+def show(user: User, *, home: Home = None, as_json: AsJson = False) -> None:
+    """Show what a person has left, their referral code and the newest lines of their ledger."""
+    report = _wallet(home, user)
+    if as_json:
+        print_json(report)
+    else:
+        _print_wallet(report, console())
+
+
+def list_all(
+    *,
+    home: Home = None,
+    below: Annotated[
+        int | None, typer.Option(help="Only those with less than this.", show_default=False)
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many.")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """List wallets, those with the least in them first."""
+    ask = WalletsAsk(below=below, limit=limit)
+    query = {"limit": limit, **({} if below is None else {"below": below})}
+    report = at_desk(
+        home,
+        lambda gateway: gateway.get(f"/control/credits?{urlencode(query)}", WalletsReport),
+        here=lambda desk: desk.credits.list(ask),
+        empty=WalletsReport,
+    )
+    if as_json:
+        print_json(report)
+    else:
+        _print_wallets(report.wallets, console())
+
+
+def grant(
+    user: User,
+    amount: Annotated[
+        int, typer.Argument(metavar="AMOUNT", help="How many; a negative number takes back.")
+    ],
+    *,
+    home: Home = None,
+    reason: Reason = "",
+    name: Annotated[
+        str, typer.Option("--id", help="Grants of the same id count once.", show_default=False)
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Give a person credits, or correct what they have by a negative number."""
+    # Asked first: an order for somebody unknown is not to make a home.
+    _wallet(home, user)
+    order = GrantOrder(user=user, amount=amount, reason=reason, id=name, by=operator_name())
+    report = at_desk(
+        home,
+        lambda gateway: gateway.post("/control/credits/grant", BookedReport, body=order),
+        here=lambda desk: desk.credits.grant(order),
+    )
+    did = "has got" if amount > 0 else "has lost"
+    _print_booked(report, f"{user} {did} {in_credits(abs(amount))}", as_json=as_json)
+
+
+def refund(
+    message: Annotated[
+        str, typer.Argument(metavar="MESSAGE", help="The message's id, or its sender's id of it.")
+    ],
+    *,
+    home: Home = None,
+    reason: Reason = "",
+    as_json: AsJson = False,
+) -> None:
+    """Give back what an answered message cost."""
+    at_desk(home, lambda _gateway: None, here=_nothing, empty=lambda: _no_message(message))
+    order = RefundOrder(message=message, reason=reason, by=operator_name())
+    report = at_desk(
+        home,
+        lambda gateway: gateway.post("/control/credits/refund", BookedReport, body=order),
+        here=lambda desk: desk.credits.refund(order),
+    )
+    told = f"{report.person_id} has got {in_credits(report.line.amount)} back for {report.line.id}"
+    _print_booked(report, told, as_json=as_json)
+
+
+def refer(
+    user: User,
+    code: Annotated[str, typer.Argument(metavar="CODE", help="The referral code.")],
+    *,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let a newcomer bring somebody's referral code; in a chat they write `/credits CODE`."""
+    _wallet(home, user)
+    order = ReferOrder(user=user, code=code, by=operator_name())
+    report = at_desk(
+        home,
+        lambda gateway: gateway.post("/control/credits/refer", ReferralReport, body=order),
+        here=lambda desk: desk.credits.refer(order),
+    )
+    if as_json:
+        print_json(report)
+        return
+    did = "brings" if report.changed else "had brought"
+    print(
+        clean(
+            f"{user} {did} the code of {report.referred_by}: {in_credits(report.bonus)} each. "
+            f"The balance is {report.balance:,}."
+        )
+    )
+
+
+def audit(home: Home = None, as_json: AsJson = False) -> None:
+    """Prove that every balance is its ledger's sum minus open holds; exit code 1 if one is not."""
+    report = at_desk(
+        home,
+        lambda gateway: gateway.get("/control/credits/audit", Audit),
+        here=lambda desk: desk.credits.audit(),
+        empty=lambda: Audit(wallets=0, lines=0, holds=0, total=0),
+    )
+    if as_json:
+        print_json(report)
+    else:
+        _print_audit(report)
+    if report.wrong:
+        raise typer.Exit(_FOUND_WRONG)
+
+
+def _wallet(home: Home, user: str) -> WalletReport:
+    def nobody() -> WalletReport:
+        raise unknown_person(user)
+
+    ask = WalletAsk(user=user)
+    return at_desk(
+        home,
+        lambda gateway: gateway.get(
+            f"/control/credits/wallet?{urlencode({'user': user})}", WalletReport
+        ),
+        here=lambda desk: desk.credits.show(ask),
+        empty=nobody,
+    )
+
+
+async def _nothing(_desk: Desk) -> None:
+    """Look whether there is a journal at all."""
+
+
+def _no_message(name: str) -> None:
+    raise NotFound(f"No message is known as {name[:80]!r}: nothing was ever stored here.")
+
+
+def _print_wallet(report: WalletReport, out: Console) -> None:
+    for told in _wallet_lines(report):
+        out.print(Text(clean(told)), soft_wrap=True)
+    if not report.lines:
+        return
+    table = Table("at", "kind", "amount", "id", "why", box=None, pad_edge=False, header_style="dim")
+    table.columns[2].justify = "right"
+    for line in report.lines:
+        cells = (clock_time(line.at), line.kind, f"{line.amount:+,}", line.id, _why(line))
+        table.add_row(*(Text(clean(cell)) for cell in cells))
+    out.print("")
+    out.print(table)
+
+
+def _wallet_lines(report: WalletReport) -> list[str]:
+    who = report.user if report.user == report.person_id else f"{report.user} ({report.person_id})"
+    held = f", {report.held:,} more held for running turns" if report.held else ""
+    lines = [f"{who} has {in_credits(report.balance)}{held}."]
+    if not report.is_limited:
+        lines.append(f"Nothing limits them: tier {report.tier} has the policy unlimited.")
+    else:
+        lines.append(f"A message costs {in_credits(report.price)} in tier {report.tier}.")
+    if report.start_to_come:
+        lines.append(f"The start grant of {in_credits(report.start_to_come)} is still to come.")
+    if report.referral_code is not None:
+        lines.append(f"Referral code {report.referral_code}, brought by {report.referred:,}.")
+    if report.referred_by is not None:
+        lines.append(f"Came by the code of {report.referred_by}.")
+    return lines
+
+
+def _why(line: LedgerLine) -> str:
+    if line.reason or line.by:
+        return line.reason + (f" (by {line.by})" if line.by else "")
+    return _WHY.get(line.id.partition(":")[0], "") if line.kind == "grant" else ""
+
+
+def _print_wallets(wallets: tuple[Wallet, ...], out: Console) -> None:
+    if not wallets:
+        out.print("There is no such wallet.")
+        return
+    names = ("person", "balance", "held", "limited", "code", "referred", "users")
+    table = Table(*names, box=None, pad_edge=False, header_style="dim")
+    for index in (1, 2, 5):
+        table.columns[index].justify = "right"
+    for wallet in wallets:
+        cells = (
+            wallet.person_id,
+            f"{wallet.balance:,}",
+            f"{wallet.held:,}",
+            "yes" if wallet.is_limited else "no",
+            "" if wallet.code is None else spoken(wallet.code),
+            f"{wallet.referred:,}",
+            " ".join(wallet.users),
+        )
+        table.add_row(*(Text(clean(cell)) for cell in cells))
+    out.print(table)
+
+
+def _print_booked(report: BookedReport, told: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(report)
+        return
+    again = "" if report.changed else f" before, at {clock_time(report.line.at)}"
+    print(clean(f"{told}{again}. The balance is {report.balance:,}."))
+
+
+def _print_audit(report: Audit) -> None:
+    checked = (
+        f"{_many(report.wallets, 'wallet')} with {in_credits(report.total)}, "
+        f"{_many(report.lines, 'line')} of the ledger, {_many(report.holds, 'open hold')}"
+    )
+    if not report.wrong:
+        print(f"Checked {checked}: the books balance.")
+        return
+    print(f"Checked {checked}: {_many(report.wrong, 'difference')}.")
+    for one in report.differences:
+        numbers = f": expected {one.expected}, found {one.found}"
+        print(clean(f"  {one.id}: {one.what}{numbers}"))
+    if report.wrong > len(report.differences):
+        print(f"  and {report.wrong - len(report.differences):,} more")
+
+
+def _many(count: int, word: str) -> str:
+    return f"1 {word}" if count == 1 else f"{count:,} {word}s"

@@ -1,0 +1,117 @@
+"""`hermes mcp list|test|reload`: the MCP servers that bring tools."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hermes.cli.gateway_client import client_for, connect
+from hermes.cli.loading import load_named
+from hermes.cli.surroundings import home_for, settings_for
+from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.config import Loaded
+from hermes.ops.instance import find_running
+from hermes.tools.mcp.report import Diff, McpReport, ServerStatus, diff_text
+
+LIST_EPILOG = examples("hermes mcp list", "hermes mcp list --tools", "hermes mcp list --json")
+TEST_EPILOG = examples("hermes mcp test", "hermes mcp test github", "hermes mcp test --json")
+RELOAD_EPILOG = examples("hermes mcp reload", "hermes mcp reload --json")
+_NONE = "No MCP server is configured. docs/mcp.md tells how: write it below mcp.servers."
+
+
+def list_all(
+    *,
+    home: Home = None,
+    tools: Annotated[bool, typer.Option("--tools", help="Name every tool, too.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the MCP servers and how they stand; without a gateway they are started for a moment."""
+    running = find_running(home_for(home))
+    if running is not None:
+        report = client_for(running).get("/control/mcp", McpReport)
+    else:
+        report = _look(settings_for(home), None)
+    if as_json:
+        print_json(report)
+    else:
+        _print(report, console(), with_tools=tools)
+
+
+def try_out(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="The server; otherwise all.", show_default=False),
+    ] = None,
+    *,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Start an MCP server anew, list its tools and end it; a running gateway is not touched."""
+    loaded = settings_for(home)
+    known = loaded.settings.mcp.servers
+    if name is not None and name not in known:
+        listed = ", ".join(known) or "none"
+        raise typer.BadParameter(f"{name!r} is no configured server; there are: {listed}")
+    report = _look(loaded, name)
+    if as_json:
+        print_json(report)
+    else:
+        _print(report, console(), with_tools=True)
+    if any(server.state != "connected" for server in report.servers):
+        raise typer.Exit(1)
+
+
+def reload(home: Home = None, as_json: AsJson = False) -> None:
+    """Have the running gateway read its MCP servers again; only what changed is started anew."""
+    diff = connect(home_for(home)).post("/control/mcp/reload", Diff)
+    if as_json:
+        print_json(diff)
+    else:
+        print(clean(diff_text(diff)))
+
+
+def _look(loaded: Loaded, name: str | None) -> McpReport:
+    # Loaded by name: it brings the SDK and the composition root with it.
+    look: Callable[[Loaded, str | None], McpReport] = load_named("hermes.cli.mcp_alone:look")
+    return look(loaded, name)
+
+
+def _print(report: McpReport, out: Console, *, with_tools: bool) -> None:
+    if not report.servers:
+        out.print(_NONE)
+        return
+    names = ("server", "state", "over", "MCP", "tools", "about")
+    table = Table(*names, box=None, pad_edge=False, header_style="dim")
+    for server in report.servers:
+        style = None if server.state == "connected" else "red"
+        cells = (clean(cell) for cell in _cells(server))
+        table.add_row(*(Text(cell) for cell in cells), style=style)
+    out.print(table)
+    for server in report.servers:
+        for line in _details(server, with_tools=with_tools):
+            out.print(Text(clean(line)), soft_wrap=True)
+
+
+def _cells(server: ServerStatus) -> tuple[str, ...]:
+    about = server.title if server.problem is None else server.problem
+    return (
+        server.name,
+        server.state,
+        server.transport,
+        server.protocol or "-",
+        str(len(server.tools)),
+        about,
+    )
+
+
+def _details(server: ServerStatus, *, with_tools: bool) -> list[str]:
+    lines = [f"{server.name}: {note}" for note in server.notes]
+    if with_tools:
+        lines += [
+            f"  {tool.name}" + ("  (asks first)" if tool.needs_approval else "")
+            for tool in server.tools
+        ]
+    return lines

@@ -1,0 +1,153 @@
+"""`hermes memory show|set|forget|export`: what is known of a person."""
+
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from typing import Annotated
+from urllib.parse import urlencode
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hermes.cli.at_desk import at_desk, operator_name
+from hermes.cli.loading import load_named
+from hermes.cli.surroundings import settings_for
+from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.config import Loaded
+from hermes.control.consent import unknown_person
+from hermes.control.memory import (
+    FactLine,
+    FactOrder,
+    FactReport,
+    ForgetOrder,
+    ForgottenReport,
+    MemoryAsk,
+    MemoryReport,
+)
+from hermes.control.person_export import export_lines
+from hermes.control.why_answer import clock_time
+from hermes.ports.graphs import GraphShelf
+
+SHOW_EPILOG = examples("hermes memory show telegram:4711", "hermes memory show rest:ann --json")
+SET_EPILOG = examples(
+    "hermes memory set rest:ann diet vegan",
+    'hermes memory set telegram:4711 home_city "Ubud, Bali"',
+    'hermes memory set telegram:4711 dog "is called Rex" --json',
+)
+FORGET_EPILOG = examples(
+    "hermes memory forget rest:ann diet",
+    "hermes memory forget rest:ann --everything",
+)
+EXPORT_EPILOG = examples(
+    "hermes memory export rest:ann > ann.jsonl",
+)
+OpenShelf = Callable[[Loaded], AbstractContextManager[GraphShelf | None]]
+User = Annotated[
+    str, typer.Argument(metavar="USER", help="PLATFORM:USER_ID, or the id of a person.")
+]
+
+
+def show(user: User, *, home: Home = None, as_json: AsJson = False) -> None:
+    """Show what is known of a person, and which message taught it."""
+    report = _known(home, user)
+    if as_json:
+        print_json(report)
+    else:
+        _print(report, console())
+
+
+def set_fact(
+    user: User,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="What it is about, such as diet.")],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="What is known.")],
+    *,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Keep a fact about a person, in the place of what was known under its key."""
+    # Asked in any case: an order for somebody unknown is not to make a home.
+    _known(home, user)
+    order = FactOrder(user=user, key=key, value=value, by=operator_name())
+    report = at_desk(
+        home,
+        lambda gateway: gateway.post("/control/memory", FactReport, body=order),
+        here=lambda desk: desk.memory.set(order),
+    )
+    if as_json:
+        print_json(report)
+        return
+    did = "is known now" if report.changed else "was known already"
+    print(clean(f"{report.fact.key}: {report.fact.value} ({did})"))
+    if report.removed:
+        print(clean(f"Taken out of it: {', '.join(report.removed)}."))
+
+
+def forget(
+    user: User,
+    key: Annotated[
+        str, typer.Argument(metavar="KEY", help="What to forget.", show_default=False)
+    ] = "",
+    *,
+    everything: Annotated[bool, typer.Option("--everything", help="Forget all facts.")] = False,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Forget a fact about a person, or all of them; what was said stays in the conversations."""
+    if everything == bool(key):
+        raise typer.BadParameter("name the key to forget, or --everything, and not both")
+    _known(home, user)
+    order = ForgetOrder(user=user, key=key, is_everything=everything, by=operator_name())
+    report = at_desk(
+        home,
+        lambda gateway: gateway.post("/control/memory/forget", ForgottenReport, body=order),
+        here=lambda desk: desk.memory.forget(order),
+    )
+    if as_json:
+        print_json(report)
+        return
+    names = ", ".join(fact.key for fact in report.forgotten) or "nothing, for nothing was known"
+    print(clean(f"Forgotten: {names}."))
+
+
+def export(user: User, *, home: Home = None) -> None:
+    """Print all that is kept of a person as JSON lines: facts, and what was said in their sessions."""
+    report = _known(home, user)
+    open_shelf: OpenShelf = load_named("hermes.cli.offline:open_shelf")
+    with open_shelf(settings_for(home)) as shelf:
+        _write(export_lines(report, shelf))
+
+
+def _write(lines: Iterable[dict[str, object]]) -> None:
+    for line in lines:
+        sys.stdout.write(msgspec.json.encode(line).decode() + "\n")
+
+
+def _known(home: Home, user: str) -> MemoryReport:
+    ask = MemoryAsk(user=user)
+
+    def nobody() -> MemoryReport:
+        raise unknown_person(user)
+
+    return at_desk(
+        home,
+        lambda gateway: gateway.get(f"/control/memory?{urlencode({'user': user})}", MemoryReport),
+        here=lambda desk: desk.memory.show(ask),
+        empty=nobody,
+    )
+
+
+def _print(report: MemoryReport, out: Console) -> None:
+    if not report.facts:
+        out.print(Text(clean(f"Nothing is known of {report.user}.")))
+        return
+    table = Table("key", "value", "since", "from", box=None, pad_edge=False, header_style="dim")
+    for fact in report.facts:
+        table.add_row(*(Text(clean(cell)) for cell in _cells(fact)))
+    out.print(table)
+
+
+def _cells(fact: FactLine) -> tuple[str, ...]:
+    return (fact.key, fact.value, clock_time(fact.updated_at), fact.source)

@@ -1,0 +1,130 @@
+"""`hermes pair list|approve|deny|revoke`: letting strangers in by the code that they were told."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hermes.cli.at_desk import at_desk, operator_name
+from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.control.pairing import PairApproval, PairingReport, PairOrder, PairReport
+from hermes.control.why_answer import clock_time
+from hermes.errors import NotFound
+
+LIST_EPILOG = examples("hermes pair list", "hermes pair list --json")
+APPROVE_EPILOG = examples("hermes pair approve telegram K7QM-4XWP")
+DENY_EPILOG = examples("hermes pair deny telegram:4711")
+REVOKE_EPILOG = examples("hermes pair revoke telegram:4711")
+
+ChannelName = Annotated[
+    str, typer.Argument(metavar="CHANNEL", help="PLATFORM:USER_ID, as the platform writes it.")
+]
+
+
+def list_all(home: Home = None, as_json: AsJson = False) -> None:
+    """List who waits to be let in, who was let in by a code, and which platforms are locked."""
+    report = _look(home)
+    if as_json:
+        print_json(report)
+    else:
+        _print(report, console())
+
+
+def approve(
+    platform: Annotated[
+        str, typer.Argument(metavar="PLATFORM", help="Where the stranger wrote, such as telegram.")
+    ],
+    code: Annotated[
+        str, typer.Argument(metavar="CODE", help="The code that they were told and show you.")
+    ],
+    *,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let in whoever was told this code; 5 wrong ones lock the platform's approvals for an hour."""
+    _check_home(home)
+    order = PairApproval(platform=platform, code=code, by=operator_name())
+    report = at_desk(
+        home,
+        lambda gateway: gateway.post("/control/pair/approve", PairReport, body=order),
+        here=lambda desk: desk.pairing.approve(order),
+    )
+    text = f"{report.platform}:{report.user_id} ({report.person_id}) is let in now."
+    _print_done(report, text, as_json=as_json)
+
+
+def deny(channel: ChannelName, *, home: Home = None, as_json: AsJson = False) -> None:
+    """Make the code of somebody who waits worthless; they may ask again after ten minutes."""
+    _check_home(home)
+    order = PairOrder(user=channel, by=operator_name())
+    report = at_desk(
+        home,
+        lambda gateway: gateway.post("/control/pair/deny", PairReport, body=order),
+        here=lambda desk: desk.pairing.deny(order),
+    )
+    text = f"The code of {channel} is worth nothing now. `hermes users block` keeps them out."
+    _print_done(report, text, as_json=as_json)
+
+
+def revoke(channel: ChannelName, *, home: Home = None, as_json: AsJson = False) -> None:
+    """Let a channel in no longer, however it was let in."""
+    _check_home(home)
+    order = PairOrder(user=channel, by=operator_name())
+    report = at_desk(
+        home,
+        lambda gateway: gateway.post("/control/pair/revoke", PairReport, body=order),
+        here=lambda desk: desk.pairing.revoke(order),
+    )
+    did = "is no longer let in" if report.changed else "was not let in"
+    _print_done(report, f"{channel} ({report.person_id}) {did}.", as_json=as_json)
+
+
+def _look(home: Home, empty: Callable[[], PairingReport] = PairingReport) -> PairingReport:
+    return at_desk(
+        home,
+        lambda gateway: gateway.get("/control/pair", PairingReport),
+        here=lambda desk: desk.pairing.list(),
+        empty=empty,
+    )
+
+
+def _check_home(home: Home) -> None:
+    """Refuse an order where nobody has ever written: it is not to make a home."""
+
+    def nobody() -> PairingReport:
+        raise NotFound("Nobody has written to this gateway yet, so nobody waits to be let in.")
+
+    _look(home, nobody)
+
+
+def _print_done(report: PairReport, text: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(report)
+    else:
+        print(clean(text))
+
+
+def _print(report: PairingReport, out: Console) -> None:
+    for platform, until in report.locked.items():
+        out.print(Text(clean(f"Approvals for {platform} are locked until {clock_time(until)}.")))
+    if not report.waiting:
+        out.print("Nobody waits to be let in.")
+    rows = [
+        ("waiting", f"{one.platform}:{one.user_id}", one.name or "", clock_time(one.expires_at))
+        for one in report.waiting
+    ]
+    rows += [
+        ("paired", f"{one.platform}:{one.user_id}", one.name or "", clock_time(one.activated_at))
+        for one in report.paired
+        if one.activated_at is not None
+    ]
+    if not rows:
+        return
+    names = ("state", "channel", "shown as", "code good until, or let in")
+    table = Table(*names, box=None, pad_edge=False, header_style="dim")
+    for row in rows:
+        table.add_row(*(Text(clean(cell)) for cell in row))
+    out.print(table)

@@ -1,0 +1,275 @@
+"""`hermes users list|show|add|activate|block|link|unlink|erase`: the people of this gateway."""
+
+from typing import Annotated
+from urllib.parse import urlencode
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hermes.cli.at_desk import at_desk, operator_name
+from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.control.consent import unknown_person
+from hermes.control.desk import Desk
+from hermes.control.users import (
+    LinkOrder,
+    UserAsk,
+    UserOrder,
+    UserReport,
+    UsersAsk,
+    UsersReport,
+)
+from hermes.control.why_answer import clock_time
+from hermes.ports.people import User, UserChannel
+
+LIST_EPILOG = examples(
+    "hermes users list", "hermes users list --state guest", "hermes users list --limit 500 --json"
+)
+SHOW_EPILOG = examples("hermes users show telegram:4711", "hermes users show rest:bob --json")
+ADD_EPILOG = examples(
+    "hermes users add telegram:4711", 'hermes users add whatsapp:4915112345 --name "Ann"'
+)
+ACTIVATE_EPILOG = examples(
+    "hermes users activate telegram:4711",
+    "hermes users activate p_06gtv2gs6bqvb0ljq03ptcp1   (all their channels)",
+)
+BLOCK_EPILOG = examples("hermes users block telegram:4711")
+LINK_EPILOG = examples("hermes users link web:owner telegram:4711")
+UNLINK_EPILOG = examples("hermes users unlink telegram:4711")
+ERASE_EPILOG = examples("hermes users erase telegram:4711", "hermes users erase rest:bob --yes")
+
+Person = Annotated[
+    str, typer.Argument(metavar="USER", help="PLATFORM:USER_ID, or the id of a person.")
+]
+ChannelName = Annotated[
+    str, typer.Argument(metavar="CHANNEL", help="PLATFORM:USER_ID, as the platform writes it.")
+]
+
+
+def list_all(
+    *,
+    home: Home = None,
+    state: Annotated[
+        str | None,
+        typer.Option(help="Only active, guest, blocked or erased ones.", show_default=False),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many.")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """List people, the newest first: who they are on which platform, and who was let in."""
+    ask = UsersAsk(state=state, limit=limit)
+    query = {"limit": limit, **({} if state is None else {"state": state})}
+    report = at_desk(
+        home,
+        lambda gateway: gateway.get(f"/control/users?{urlencode(query)}", UsersReport),
+        here=lambda desk: desk.users.list(ask),
+        empty=UsersReport,
+    )
+    if as_json:
+        print_json(report)
+    else:
+        _print_users(report.users, console())
+
+
+def show(user: Person, *, home: Home = None, as_json: AsJson = False) -> None:
+    """Show a person: their channels, how they were let in, their tier, and their consent."""
+    report = _show(home, user)
+    if as_json:
+        print_json(report)
+    else:
+        _print_user(report.user, console())
+
+
+def add(
+    channel: ChannelName,
+    *,
+    home: Home = None,
+    name: Annotated[
+        str, typer.Option(help="A name to be shown; it identifies nobody.", show_default=False)
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Let somebody in before they have written."""
+    order = UserOrder(user=channel, name=name, by=operator_name())
+    report = _order(home, "add", order)
+    did = "is let in now" if report.changed else "was let in already"
+    _print_done(report, f"{channel} ({report.user.id}) {did}.", as_json=as_json)
+
+
+def activate(user: Person, *, home: Home = None, as_json: AsJson = False) -> None:
+    """Let somebody in on a channel, or on all of theirs; this lifts a block too."""
+    report = _known_order(home, "activate", user)
+    did = "is let in now" if report.changed else "was let in already"
+    _print_done(report, f"{_named(user, report.user)} {did}.", as_json=as_json)
+
+
+def block(user: Person, *, home: Home = None, as_json: AsJson = False) -> None:
+    """Answer a person on no channel any more; `activate` lifts it."""
+    report = _known_order(home, "block", user)
+    did = "is blocked now, on every channel" if report.changed else "was blocked already"
+    _print_done(report, f"{_named(user, report.user)} {did}.", as_json=as_json)
+
+
+def link(user: Person, channel: ChannelName, *, home: Home = None, as_json: AsJson = False) -> None:
+    """Give a channel to a person, as their own code (`/link` in a chat) would."""
+    # Asked first: an order for somebody unknown is not to make a home.
+    _show(home, user)
+    order = LinkOrder(user=user, channel=channel, by=operator_name())
+    report = at_desk(
+        home,
+        lambda gateway: gateway.post("/control/users/link", UserReport, body=order),
+        here=lambda desk: desk.users.link(order),
+    )
+    _print_done(report, _moved_text(report, channel), as_json=as_json)
+
+
+def unlink(channel: ChannelName, *, home: Home = None, as_json: AsJson = False) -> None:
+    """Take a channel from its person; it goes back to whom it was before, and is not let in."""
+    report = _known_order(home, "unlink", channel)
+    text = f"{channel} belongs to {report.user.id} again, and is not let in."
+    _print_done(report, text, as_json=as_json)
+
+
+def erase(
+    user: Person,
+    *,
+    home: Home = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Destroy a person's data key: nobody can read again what they wrote and were told."""
+    found = _show(home, user).user
+    if not yes and found.state != "erased":
+        typer.confirm(f"Erase {_named(user, found)} for good?", abort=True, err=True)
+    report = _order(home, "erase", UserOrder(user=found.id, by=operator_name()))
+    if as_json:
+        print_json(report)
+        return
+    did = "is erased" if report.changed else "was erased before"
+    print(clean(f"{_named(user, report.user)} {did}."))
+    for channel in report.user.channels:
+        if channel.was_person is not None:
+            name = f"{channel.platform}:{channel.user_id}"
+            print(
+                clean(
+                    f"What {name} wrote before it was linked is still there: "
+                    f"`hermes users erase {channel.was_person}` erases it."
+                )
+            )
+
+
+def _show(home: Home, user: str) -> UserReport:
+    def nobody() -> UserReport:
+        raise unknown_person(user)
+
+    return at_desk(
+        home,
+        lambda gateway: gateway.get(f"/control/users/user?{urlencode({'user': user})}", UserReport),
+        here=lambda desk: desk.users.show(UserAsk(user=user)),
+        empty=nobody,
+    )
+
+
+def _known_order(home: Home, verb: str, user: str) -> UserReport:
+    """Give an order about somebody who is there: one about nobody is not to make a home."""
+    _show(home, user)
+    return _order(home, verb, UserOrder(user=user, by=operator_name()))
+
+
+def _order(home: Home, verb: str, order: UserOrder) -> UserReport:
+    async def here(desk: Desk) -> UserReport:
+        users = desk.users
+        orders = {
+            "add": users.add,
+            "activate": users.activate,
+            "block": users.block,
+            "unlink": users.unlink,
+            "erase": users.erase,
+        }
+        return await orders[verb](order)
+
+    return at_desk(
+        home,
+        lambda gateway: gateway.post(f"/control/users/{verb}", UserReport, body=order),
+        here=here,
+    )
+
+
+def _print_done(report: UserReport, text: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(report)
+    else:
+        print(clean(text))
+
+
+def _moved_text(report: UserReport, channel: str) -> str:
+    moved = report.moved
+    if moved is None or not report.changed:
+        return f"{channel} belonged to {report.user.id} already."
+    went = f" {moved.credits} credits went along." if moved.credits else ""
+    return (
+        f"{channel} belongs to {moved.after} now. What {moved.before} wrote stays theirs: "
+        f"`hermes users show {moved.before}`.{went}"
+    )
+
+
+def _named(name: str, user: User) -> str:
+    return name if name == user.id else f"{name} ({user.id})"
+
+
+def _print_users(users: tuple[User, ...], out: Console) -> None:
+    if not users:
+        out.print("There is nobody yet. People appear with their first message.")
+        return
+    names = ("id", "state", "channels", "shown as", "tier", "since")
+    table = Table(*names, box=None, pad_edge=False, header_style="dim")
+    for user in users:
+        cells = (
+            user.id,
+            user.state,
+            ", ".join(f"{one.platform}:{one.user_id}" for one in user.channels),
+            ", ".join(dict.fromkeys(one.name for one in user.channels if one.name)),
+            user.tier,
+            clock_time(user.created_at),
+        )
+        table.add_row(*(Text(clean(cell)) for cell in cells))
+    out.print(table)
+
+
+def _print_user(user: User, out: Console) -> None:
+    lines = [
+        ("person", user.id),
+        ("state", _state(user)),
+        ("since", clock_time(user.created_at)),
+        ("tier", user.tier),
+        ("training", "may be trained on" if user.may_train else "may not be trained on"),
+    ]
+    lines += [("channel", _channel(one)) for one in user.channels]
+    lines += [
+        ("left", f"{one.platform}:{one.user_id} belongs to {one.person_id} since it was linked")
+        for one in user.left
+    ]
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for name, text in lines:
+        table.add_row(Text(name, style="dim"), Text(clean(text)))
+    out.print(table)
+
+
+def _state(user: User) -> str:
+    if user.erased_at is not None:
+        return f"erased {clock_time(user.erased_at)}"
+    if user.blocked_at is not None:
+        return f"blocked since {clock_time(user.blocked_at)}"
+    return user.state
+
+
+def _channel(one: UserChannel) -> str:
+    text = f"{one.platform}:{one.user_id}"
+    if one.name:
+        text += f", shown as {one.name}"
+    if one.activated_at is None:
+        text += ", nobody has let it in"
+    else:
+        text += f", let in {clock_time(one.activated_at)} ({one.activated_how})"
+    return text if one.was_person is None else f"{text}, was {one.was_person} before"

@@ -1,0 +1,49 @@
+"""`${NAME}` in the secrets of MCP servers: the value of a variable, so that no file need hold it.
+
+Part of config, between the merge and the validation in `load`; pure. Nowhere else in the
+configuration anything is expanded.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from hermes.config.layers import Leaf
+from hermes.config.settings import Key, Settings
+
+_NAMED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_SECRETS = ("env", "headers")
+
+
+def has_named(winners: Mapping[Key, Leaf]) -> bool:
+    """Tell whether any value names a variable."""
+    return any(_may_name(key) and _names(leaf.value) for key, leaf in winners.items())
+
+
+def fill(winners: dict[Key, Leaf], variables: Mapping[str, str]) -> None:
+    """Put the values in; a name that no variable has stays, and `unfilled` finds it."""
+
+    def value_of(match: re.Match[str]) -> str:
+        return variables.get(match[1], match[0])
+
+    for key, leaf in list(winners.items()):
+        if _may_name(key) and isinstance(leaf.value, str):
+            winners[key] = replace(leaf, value=_NAMED.sub(value_of, leaf.value))
+
+
+def unfilled(settings: Settings) -> Iterator[tuple[Key, str]]:
+    """Yield every place that still names a variable, and the variable's name."""
+    for name, server in settings.mcp.servers.items():
+        for field, table in (("env", server.env), ("headers", server.headers)):
+            for inner, secret in table.items():
+                left = _NAMED.search(secret.get_secret_value())
+                if left is not None:
+                    yield ("mcp", "servers", name, field, inner), left[1]
+
+
+def _may_name(key: Key) -> bool:
+    return len(key) == 5 and key[:2] == ("mcp", "servers") and key[3] in _SECRETS
+
+
+def _names(value: object) -> bool:
+    return isinstance(value, str) and _NAMED.search(value) is not None

@@ -1,0 +1,144 @@
+"""What is known of a person, as the operator sees and changes it.
+
+Values are cleaned and merged below; here orders are checked and worded.
+"""
+
+import msgspec
+import structlog
+
+from hermes.control.consent import find_person
+from hermes.errors import BadRequest, NotFound
+from hermes.memory.facts import PeoplesFacts
+from hermes.memory.structural import common_key
+from hermes.ports.memory import Earlier, Fact
+from hermes.ports.store import Store
+
+_log = structlog.get_logger(__name__)
+
+
+class MemoryAsk(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose memory; `user` is `platform:user_id`, or the id of a person."""
+
+    user: str
+
+
+class FactOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A fact to keep, in the place of what was known under its key; by whom."""
+
+    user: str
+    key: str
+    value: str
+    by: str = ""
+
+
+class ForgetOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A key to forget, or everything; by whom."""
+
+    user: str
+    key: str = ""
+    is_everything: bool = False
+    by: str = ""
+
+
+class FactLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A fact; `source` is the message that taught it, or who set it."""
+
+    key: str
+    value: str
+    source: str
+    at: float
+    updated_at: float
+    is_structural: bool
+    earlier: tuple[Earlier, ...] = ()
+
+
+class MemoryReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a person, structural facts first."""
+
+    user: str
+    person_id: str
+    facts: tuple[FactLine, ...]
+
+
+class FactReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A fact that stands now, what was taken out of it, and whether the order changed anything."""
+
+    user: str
+    person_id: str
+    fact: FactLine
+    removed: tuple[str, ...] = ()
+    changed: bool = True
+
+
+class ForgottenReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What is no longer known."""
+
+    user: str
+    person_id: str
+    forgotten: tuple[FactLine, ...]
+
+
+class MemoryDesk:
+    """Where operators' orders about memory arrive."""
+
+    def __init__(self, store: Store, facts: PeoplesFacts) -> None:
+        self._store = store
+        self._facts = facts
+
+    async def show(self, ask: MemoryAsk) -> MemoryReport:
+        """Return what is known of a person."""
+        person = find_person(self._store.people, ask.user)
+        facts = sorted(self._facts.of(person.id), key=lambda fact: not fact.is_structural)
+        return MemoryReport(
+            user=ask.user, person_id=person.id, facts=tuple(fact_line(fact) for fact in facts)
+        )
+
+    async def set(self, order: FactOrder) -> FactReport:
+        """Keep a fact about a person."""
+        person = find_person(self._store.people, order.user)
+        source = f"operator {order.by}".strip()
+        kept = await self._facts.set(person.id, order.key, value=order.value, source=source)
+        # Neither the key nor the value: what is known of people does not belong in a log.
+        _log.info("fact_set", person_id=person.id, by=order.by, removed=kept.removed)
+        return FactReport(
+            user=order.user,
+            person_id=person.id,
+            fact=fact_line(kept.fact),
+            removed=kept.removed,
+            changed=kept.is_changed,
+        )
+
+    async def forget(self, order: ForgetOrder) -> ForgottenReport:
+        """Forget a fact about a person, or all of them."""
+        person = find_person(self._store.people, order.user)
+        if order.is_everything == bool(order.key):
+            raise BadRequest("Name the key to forget, or everything, and not both.")
+        if order.is_everything:
+            gone = await self._facts.forget_all(person.id)
+        else:
+            gone = await self._facts.forget(person.id, order.key)
+            if not gone:
+                raise self._unknown(person.id, order.key)
+        _log.info("facts_forgotten", person_id=person.id, count=len(gone), by=order.by)
+        return ForgottenReport(
+            user=order.user, person_id=person.id, forgotten=tuple(fact_line(one) for one in gone)
+        )
+
+    def _unknown(self, person_id: str, key: str) -> NotFound:
+        known = ", ".join(sorted(fact.key for fact in self._facts.of(person_id))) or "nothing"
+        return NotFound(
+            f"Nothing is known under {common_key(key)[:50]!r}. What is known: {known[:500]}."
+        )
+
+
+def fact_line(fact: Fact) -> FactLine:
+    """Return a fact as it is shown."""
+    return FactLine(
+        key=fact.key,
+        value=fact.value,
+        source=fact.source,
+        at=fact.at,
+        updated_at=fact.updated_at,
+        is_structural=fact.is_structural,
+        earlier=fact.earlier,
+    )

@@ -1,0 +1,125 @@
+"""Pairing as the operator does it: who waits to be let in, and what is said to them."""
+
+import msgspec
+import structlog
+
+from hermes.control.users import channel_of
+from hermes.control.why_answer import clock_time
+from hermes.errors import BadRequest, NotFound, RateLimited
+from hermes.people.pairing import LENGTH, PAIRING, read_code
+from hermes.ports.clock import Clock
+from hermes.ports.people import PairingRequest, Settled, UserChannel
+from hermes.ports.store import Store
+
+_log = structlog.get_logger(__name__)
+_MOST_SHOWN = 1_000
+
+
+class PairApproval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The code that somebody has shown, and the platform they wrote on."""
+
+    platform: str
+    code: str
+    by: str = ""
+
+
+class PairOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An order about who waits, or was let in: `user` is `platform:user_id`."""
+
+    user: str
+    by: str = ""
+
+
+class PairingReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Who waits, who was let in by a code, and which platforms take no approvals until when."""
+
+    waiting: tuple[PairingRequest, ...] = ()
+    paired: tuple[UserChannel, ...] = ()
+    locked: dict[str, float] = {}
+
+
+class PairReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an order did; `changed` is false when it was so before."""
+
+    platform: str
+    user_id: str
+    person_id: str = ""
+    changed: bool = True
+
+
+class PairingDesk:
+    """Where operators' orders about pairing arrive."""
+
+    def __init__(self, store: Store, *, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def list(self) -> PairingReport:
+        """Return who waits, who was paired, and what is locked."""
+        now = self._clock.now()
+        return PairingReport(
+            waiting=self._store.pairing.waiting(now),
+            paired=self._store.users.paired(limit=_MOST_SHOWN),
+            locked=self._store.pairing.locks(now),
+        )
+
+    async def approve(self, order: PairApproval) -> PairReport:
+        """Let in whoever was told this code."""
+        code = read_code(order.code)
+        if code is None:
+            raise BadRequest(
+                f"{order.code[:40]!r} is no pairing code: one has {LENGTH} letters and digits, such "
+                "as K7QM-4XWP. The stranger got it as the answer to their first message."
+            )
+        now = self._clock.now()
+        settled = await self._store.pairing.approve(order.platform, code, at=now, rules=PAIRING)
+        if settled.verdict != "right":
+            raise _refusal(order.platform, settled, now=now)
+        _log.info("pair_approved", person_id=settled.person_id, by=order.by)
+        return PairReport(
+            platform=settled.platform, user_id=settled.user_id, person_id=settled.person_id
+        )
+
+    async def deny(self, order: PairOrder) -> PairReport:
+        """Make the code of somebody who waits worthless."""
+        platform, user_id = channel_of(order.user)
+        if not await self._store.pairing.deny(platform, user_id):
+            raise NotFound(
+                f"{order.user} does not wait to be let in. `hermes pair list` shows who does; "
+                "`hermes pair revoke` takes back what was approved."
+            )
+        person_id = self._store.users.standing(platform, user_id).person_id or ""
+        _log.info("pair_denied", person_id=person_id, by=order.by)
+        return PairReport(platform=platform, user_id=user_id, person_id=person_id)
+
+    async def revoke(self, order: PairOrder) -> PairReport:
+        """Let a channel in no longer, however it was let in."""
+        platform, user_id = channel_of(order.user)
+        standing = self._store.users.standing(platform, user_id)
+        if standing.person_id is None:
+            raise NotFound(
+                f"Nobody has written as {order.user[:80]}. `hermes users list` shows who has."
+            )
+        changed = await self._store.users.set_active(
+            platform, user_id, how=None, at=self._clock.now()
+        )
+        if changed:
+            _log.info("pair_revoked", person_id=standing.person_id, by=order.by)
+        return PairReport(
+            platform=platform, user_id=user_id, person_id=standing.person_id, changed=changed
+        )
+
+
+def _refusal(platform: str, settled: Settled, *, now: float) -> NotFound | RateLimited:
+    if settled.until > now:
+        many = "There were" if settled.verdict == "locked" else "That was one of"
+        return RateLimited(
+            f"{many} {PAIRING.most_failures} wrong codes for {platform}: no code is taken there "
+            f"until {clock_time(settled.until)}. `hermes users activate` needs none.",
+            settled.until - now,
+        )
+    left = PAIRING.most_failures - settled.failures
+    return NotFound(
+        f"Nobody on {platform} was told this code, or it is too old or used. {left} more wrong "
+        f"ones lock approvals for {platform} for an hour. `hermes pair list` shows who waits."
+    )

@@ -1,0 +1,120 @@
+"""What is known of people, changed by operators, by themselves and by what they say.
+
+Every way in leads through here: values are cleaned before they are kept, changes are merged with
+what stands, and the cached souls of the person are dropped.
+"""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from hermes.errors import BadRequest
+from hermes.memory.merging import Learnt, merge
+from hermes.memory.sanitiser import clean_key, clean_value
+from hermes.memory.soul_cache import SoulCache
+from hermes.memory.structural import common_key
+from hermes.message.ids import MakeId
+from hermes.ports.clock import Clock
+from hermes.ports.memory import Decide, Fact, FactChange, FactStore
+
+# A longer one is no fact: it is refused before it is read.
+_LONGEST = 10_000
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """A fact that was set, what was taken out of its value, and whether it is news."""
+
+    fact: Fact
+    removed: tuple[str, ...] = ()
+    is_changed: bool = True
+
+
+class PeoplesFacts:
+    """Changes facts."""
+
+    def __init__(
+        self, store: FactStore, *, souls: SoulCache, clock: Clock, make_id: MakeId
+    ) -> None:
+        self._store = store
+        self._souls = souls
+        self._clock = clock
+        self._make_id = make_id
+
+    def of(self, person_id: str) -> tuple[Fact, ...]:
+        """Return what is known of a person, the oldest first."""
+        return self._store.of(person_id)
+
+    async def set(self, person_id: str, key: str, *, value: str, source: str) -> Kept:
+        """Keep a fact; raises `BadRequest` when nothing is left of it once it is clean."""
+        learnt, removed = learnt_from(key, value, source=source)
+        decide = self.merging(person_id, (learnt,), is_order=True)
+        change = await self._store.change(person_id, decide)
+        await self._souls.invalidate(person_id)
+        fact = next((fact for fact in change.put if fact.key == learnt.key), None)
+        if fact is not None:
+            return Kept(fact=fact, removed=removed)
+        known = next(fact for fact in self._store.of(person_id) if fact.key == learnt.key)
+        return Kept(fact=known, removed=removed, is_changed=False)
+
+    async def forget(self, person_id: str, key: str) -> tuple[Fact, ...]:
+        """Forget what is known under a key; returns what that was."""
+        wanted = common_key(key)
+        return await self._drop(person_id, lambda fact: fact.key == wanted)
+
+    async def forget_all(self, person_id: str) -> tuple[Fact, ...]:
+        """Forget all that is known of a person; returns what that was."""
+        return await self._drop(person_id, lambda fact: True)
+
+    async def _drop(self, person_id: str, is_meant: Callable[[Fact], bool]) -> tuple[Fact, ...]:
+        dropped: list[Fact] = []
+
+        def decide(standing: tuple[Fact, ...]) -> FactChange:
+            dropped[:] = [fact for fact in standing if is_meant(fact)]
+            return FactChange(forget=tuple(fact.id for fact in dropped))
+
+        await self._store.change(person_id, decide)
+        await self._souls.invalidate(person_id)
+        return tuple(dropped)
+
+    def merging(
+        self,
+        person_id: str,
+        learnt: Sequence[Learnt],
+        *,
+        forget: Sequence[str] = (),
+        is_order: bool = False,
+    ) -> Decide:
+        """Return how what was learnt changes what stands."""
+        at = self._clock.now()
+
+        def decide(standing: tuple[Fact, ...]) -> FactChange:
+            return merge(
+                standing,
+                learnt,
+                person_id=person_id,
+                at=at,
+                make_id=lambda: self._make_id("f"),
+                forget=forget,
+                is_order=is_order,
+            )
+
+        return decide
+
+    async def changed(self, person_id: str) -> None:
+        """Drop the cached souls of a person whose facts another unit has changed."""
+        await self._souls.invalidate(person_id)
+
+
+def learnt_from(key: str, value: str, *, source: str) -> tuple[Learnt, tuple[str, ...]]:
+    """Return a fact as it may be kept, and the families of what was taken out of it."""
+    if len(key) > _LONGEST or len(value) > _LONGEST:
+        raise BadRequest(f"A fact is a short key and a value of at most {_LONGEST:,} characters.")
+    name, text = clean_key(key), clean_value(value)
+    kept = common_key(name.text)
+    if not kept or not text.text:
+        which = "key" if not kept else "value"
+        raise BadRequest(
+            f"Nothing is left of the fact's {which} once it is clean: write a plain one, such as "
+            "`diet vegan`."
+        )
+    return Learnt(kept, text.text, source), (*name.removed, *text.removed)

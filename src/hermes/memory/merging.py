@@ -1,0 +1,108 @@
+"""What becomes of facts when something new is learnt: duplicates merge, the newer value wins. Pure."""
+
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from hermes.memory.structural import BY_NAME, common_key
+from hermes.ports.memory import Earlier, Fact, FactChange
+
+MOST_FACTS = 10_000
+_EARLIER_KEPT = 5
+_ARTICLES = frozenset({"a", "an", "the"})
+
+
+class Learnt(msgspec.Struct, frozen=True):
+    """Something new about a person, clean, and the message that taught it."""
+
+    key: str
+    value: str
+    source: str
+
+
+def merge(
+    standing: Sequence[Fact],
+    learnt: Iterable[Learnt],
+    *,
+    person_id: str,
+    at: float,
+    make_id: Callable[[], str],
+    forget: Iterable[str] = (),
+    is_order: bool = False,
+    most: int = MOST_FACTS,
+) -> FactChange:
+    """Return the change that what was learnt makes to what stands; the last word on a key counts.
+
+    Nothing is changed by what is known already, in whatever words; an order may say it again under
+    another key. The value that a newer one
+    replaces is kept beside it with its source. Whom too much is known of loses the oldest.
+    """
+    facts = {fact.key: fact for fact in standing}
+    gone = {key for key in map(common_key, forget) if facts.pop(key, None) is not None}
+    meanings = {_meaning(fact.value): fact.key for fact in facts.values()}
+    changed: dict[str, Fact] = {}
+    for one in learnt:
+        known, meaning = facts.get(one.key), _meaning(one.value)
+        twin = one.key if is_order else meanings.get(meaning, one.key)
+        if _is_known(known, meaning) or (twin != one.key and not _stands_alone(twin, one.key)):
+            continue
+        if known is None:
+            fact = _new(one, person_id, at=at, make_id=make_id)
+        else:
+            fact = _next(known, one, at)
+            meanings.pop(_meaning(known.value), None)
+        facts[one.key] = changed[one.key] = fact
+        meanings[meaning] = one.key
+    # A key that was forgotten and learnt anew is a new fact: its old one goes all the same.
+    dropped = [fact.id for fact in standing if fact.key in gone]
+    surplus = _surplus(facts.values(), most)
+    kept = tuple(fact for fact in changed.values() if fact.id not in surplus)
+    return FactChange(put=kept, forget=(*dropped, *(surplus & {fact.id for fact in standing})))
+
+
+def _is_known(fact: Fact | None, meaning: str) -> bool:
+    return fact is not None and _meaning(fact.value) == meaning
+
+
+def _stands_alone(one: str, other: str) -> bool:
+    """Tell whether equal values of two keys are two facts: a structural key stands for itself."""
+    return one in BY_NAME or other in BY_NAME
+
+
+def _new(one: Learnt, person_id: str, *, at: float, make_id: Callable[[], str]) -> Fact:
+    return Fact(
+        id=make_id(),
+        person_id=person_id,
+        key=one.key,
+        value=one.value,
+        source=one.source,
+        at=at,
+        updated_at=at,
+        is_structural=one.key in BY_NAME,
+    )
+
+
+def _next(known: Fact, one: Learnt, at: float) -> Fact:
+    before = Earlier(known.value, known.source, known.updated_at)
+    earlier = (before, *known.earlier)[:_EARLIER_KEPT]
+    return msgspec.structs.replace(
+        known, value=one.value, source=one.source, updated_at=at, earlier=earlier
+    )
+
+
+def _surplus(facts: Iterable[Fact], most: int) -> frozenset[str]:
+    """Return the ids of those that are too many; structural ones always stay."""
+    loose = [fact for fact in facts if not fact.is_structural]
+    count = len(loose) - most
+    if count <= 0:
+        return frozenset()
+    loose.sort(key=lambda fact: fact.updated_at)
+    return frozenset(fact.id for fact in loose[:count])
+
+
+def _meaning(value: str) -> str:
+    """Return what is the same for values that differ only in their spelling or word order."""
+    plain = unicodedata.normalize("NFKC", value).casefold()
+    words = "".join(char if char.isalnum() else " " for char in plain).split()
+    return " ".join(sorted(word for word in words if word not in _ARTICLES)) or plain

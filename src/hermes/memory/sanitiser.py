@@ -1,0 +1,108 @@
+"""The sanitiser: what a person may edit loses its injections before it can enter a prompt.
+
+It looks at how a model would read a value, not at how it is written, and cuts out of the value
+what it finds; everything else keeps its own letters. Pure: no model is asked. Behind it stands the
+structural defence, so a phrase that is new to it gains nothing by itself.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from hermes.memory.decoding import readings
+from hermes.memory.injections import injections
+from hermes.memory.visible import visible
+from hermes.message.graphemes import cut_before
+
+VALUE_LENGTH = 200
+KEY_LENGTH = 50
+# Who hides an injection in an injection more often than this is left with nothing.
+_MOST_ROUNDS = 12
+# How much more is read than may stay: injections at the beginning must not push out the rest.
+_READ_AHEAD = 8
+_STOPS = re.compile(r"[\s.,;:!?…]*")
+_PIECE = re.compile(r"\S+")
+
+
+class Cleaned(msgspec.Struct, frozen=True):
+    """What is left of a text, and the families of what was taken out, each once."""
+
+    text: str
+    removed: tuple[str, ...] = ()
+
+
+def clean_value(text: str) -> Cleaned:
+    """Return a value as it may stand in a prompt: one line of at most 200 characters."""
+    return clean_text(text, limit=VALUE_LENGTH)
+
+
+def clean_key(text: str) -> Cleaned:
+    """Return a key as it may stand in a prompt: one line of at most 50 characters."""
+    return clean_text(text, limit=KEY_LENGTH)
+
+
+def clean_text(text: str, *, limit: int) -> Cleaned:
+    """Return a text as one line of at most `limit` characters without injections.
+
+    It is cleaned again until nothing changes, so that no removal can bring about what it removes;
+    cleaning the result changes nothing. It never raises, whatever the text.
+    """
+    removed: dict[str, None] = {}
+    for _ in range(_MOST_ROUNDS):
+        seen = visible(text, limit * _READ_AHEAD)
+        spans = list(_suspects(seen, removed))
+        after = _without(seen, spans) if spans else _fitted(seen, limit)
+        if after == text:
+            return Cleaned(after, tuple(removed))
+        text = after
+    return Cleaned("", tuple(removed))
+
+
+def _suspects(text: str, removed: dict[str, None]) -> Iterator[tuple[int, int]]:
+    """Yield what has to go, from where to where, and note the families."""
+    families = injections()
+    encoded: list[tuple[int, int]] = []
+    for view in readings(text):
+        for name, begin, end in families.find(view):
+            removed[name] = None
+            if view.encoded:
+                encoded.append((begin, end))
+            else:
+                yield begin, end
+    yield from _whole_pieces(text, encoded)
+
+
+def _whole_pieces(text: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the unbroken pieces of a text that some spans touch."""
+    waiting = sorted(spans, reverse=True)
+    for piece in _PIECE.finditer(text) if waiting else ():
+        while waiting and waiting[-1][1] <= piece.start():
+            waiting.pop()
+        if waiting and waiting[-1][0] < piece.end():
+            yield piece.span()
+
+
+def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    kept: list[str] = []
+    place = 0
+    for begin, end in sorted(spans):
+        if begin > place:
+            kept.append(text[place:begin])
+        place = max(place, _end_of(text, end))
+    kept.append(text[place:])
+    return " ".join(kept)
+
+
+def _end_of(text: str, end: int) -> int:
+    """Return where a removal ends: after its accents and the stops behind it."""
+    while end < len(text) and unicodedata.combining(text[end]):
+        end += 1
+    stops = _STOPS.match(text, end)
+    return stops.end() if stops else end
+
+
+def _fitted(text: str, limit: int) -> str:
+    line = text.replace("\n", " ")
+    return line[: cut_before(line, limit)].rstrip() if len(line) > limit else line

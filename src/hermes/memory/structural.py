@@ -1,0 +1,53 @@
+"""The structural keys: what is worth knowing of everybody, always in the soul, as data. Pure."""
+
+from typing import Literal
+
+import msgspec
+
+Layer = Literal["person", "fitness"]
+
+
+class StructuralKey(msgspec.Struct, frozen=True):
+    """One key: what it means, for the model that looks for it, and the layer it is told in."""
+
+    name: str
+    meaning: str
+    layer: Layer = "person"
+
+
+KEYS = (
+    StructuralKey("name", "how they want to be called"),
+    StructuralKey("language", "the language they want to be answered in"),
+    StructuralKey("home_city", "where they live"),
+    StructuralKey("time_zone", "their time zone"),
+    StructuralKey("diet", "how they eat, such as vegan"),
+    StructuralKey("interests", "what they like to do"),
+    StructuralKey("favourite_areas", "the places and quarters they like"),
+    StructuralKey("favourite_venue", "the one place they like best"),
+    StructuralKey("favourite_category", "the kind of place they like best"),
+    StructuralKey("last_booking", "what they booked last"),
+    StructuralKey("typical_party_size", "how many they usually are"),
+    StructuralKey("preferred_booking_hour", "the hour they like to book for"),
+    StructuralKey("preferred_booking_day", "the day they like to book for"),
+    StructuralKey("calorie_target", "how many calories they want to eat a day", "fitness"),
+    StructuralKey("dietary_restrictions", "what they must not eat", "fitness"),
+    StructuralKey("fitness_goal", "what they train for", "fitness"),
+)
+BY_NAME = {key.name: key for key in KEYS}
+# Other words for the same, after the key was put into its common form.
+_ALIASES = {
+    "first_name": "name",
+    "preferred_language": "language",
+    "timezone": "time_zone",
+    "city": "home_city",
+    "allergies": "dietary_restrictions",
+    "party_size": "typical_party_size",
+    "hobbies": "interests",
+}
+
+
+def common_key(text: str) -> str:
+    """Return a key in the form under which it is kept: small letters, one word for one thing."""
+    key = "_".join(text.casefold().replace("-", " ").replace("_", " ").split())
+    key = key.replace("favorite", "favourite")
+    return _ALIASES.get(key, key)

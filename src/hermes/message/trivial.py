@@ -1,0 +1,64 @@
+"""Whether a message is small talk: greetings, thanks, an "ok", an emoji, in many languages.
+
+Pure but for reading the package's data once. For whatever is spared by not taking such a message
+seriously: recall looks nothing up for it, and it needs no tools.
+"""
+
+import re
+import tomllib
+import unicodedata
+from functools import cache
+from importlib.resources import files
+
+_STRETCHED = re.compile(r"(.)\1{2,}")
+_ECHOED = re.compile(r"(\w\w)\1{2,}")
+# Scripts without blanks are taken character by character.
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
+_ASKING = frozenset("?？؟")
+_MOST_WORDS = 24
+_MOST_CHARS = 160
+# What only goes with the others: "and" says nothing, but it is no greeting either.
+_JOINED = "joined"
+
+Words = tuple[str, ...]
+
+
+def is_trivial(text: str) -> bool:
+    """Tell whether a message is nothing but small talk, signs or emoji; a bare `?` asks something."""
+    if len(text) > _MOST_CHARS:
+        return False
+    words = _words(text)
+    if not words:
+        return not _ASKING.intersection(text)
+    if len(words) > _MOST_WORDS:
+        return False
+    spoken, joined = _phrases()
+    return _are_made_of(words, spoken | joined) and any(
+        words[start:end] in spoken
+        for start in range(len(words))
+        for end in range(start + 1, len(words) + 1)
+    )
+
+
+@cache
+def _phrases() -> tuple[frozenset[Words], frozenset[Words]]:
+    text = files(__package__).joinpath("trivial.toml").read_text(encoding="utf-8")
+    tables = {name: {_words(one) for one in many} for name, many in tomllib.loads(text).items()}
+    joined = frozenset(tables.pop(_JOINED))
+    return frozenset().union(*tables.values()), joined
+
+
+def _words(text: str) -> Words:
+    apart = unicodedata.normalize("NFKD", text.casefold())
+    bare = "".join(char for char in apart if unicodedata.category(char) not in {"Mn", "Cf", "Me"})
+    whole = unicodedata.normalize("NFC", bare.replace("'", "").replace("’", ""))
+    short = _ECHOED.sub(r"\1\1", _STRETCHED.sub(r"\1", whole))
+    return tuple(_WORD.findall(short))
+
+
+def _are_made_of(words: Words, phrases: frozenset[Words]) -> bool:
+    """Tell whether the words are nothing but phrases, one after another."""
+    reached = [True] + [False] * len(words)
+    for end in range(1, len(words) + 1):
+        reached[end] = any(reached[start] and words[start:end] in phrases for start in range(end))
+    return reached[-1]

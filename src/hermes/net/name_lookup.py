@@ -1,0 +1,51 @@
+"""Name look-ups for untrusted fetches, on threads of their own.
+
+A look-up of a name whose servers never answer holds its thread for many seconds. Strangers choose
+these names, so they get a few threads to hold, and none of those that the rest of the gateway uses.
+"""
+
+import asyncio
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Final
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+LOOKUP_THREADS: Final = 4
+
+
+class ThreadLookup(AbstractResolver):
+    """The system's resolver; each name is asked for once, and its numbers are handed out."""
+
+    def __init__(self, threads: int = LOOKUP_THREADS) -> None:
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="lookup")
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """Return the numeric addresses of `host`."""
+        ask = partial(
+            socket.getaddrinfo,
+            host,
+            port,
+            type=socket.SOCK_STREAM,
+            family=family,
+            flags=socket.AI_ADDRCONFIG,
+        )
+        found = await asyncio.get_running_loop().run_in_executor(self._threads, ask)
+        return [
+            ResolveResult(
+                hostname=host,
+                host=str(target[0]),
+                port=port,
+                family=kind,
+                proto=protocol,
+                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+            )
+            for kind, _, protocol, _, target in found
+        ]
+
+    async def close(self) -> None:
+        """Let the threads go; a look-up under way ends by itself."""
+        self._threads.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,71 @@
+"""Pages by their address, for tools: through the guarded side of the one client, within limits.
+
+It fulfils the web port and knows nothing of what a page says. What is too long is cut, because the
+beginning of a page is worth reading; what takes too long is an error.
+"""
+
+from email.message import Message
+
+import msgspec
+
+from hermes.errors import AnswerLost
+from hermes.net.client import HttpClient, Response
+from hermes.ports.web import WantsKind, WebDocument
+
+_DECODED = frozenset({"", "identity", "gzip", "deflate"})
+_HEADERS = {
+    "Accept": "text/html,application/xhtml+xml,text/plain,application/json,text/*;q=0.9",
+    "Accept-Encoding": "gzip, deflate",
+}
+
+
+class PageLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What one page may take: seconds over all redirects, and bytes after decompression."""
+
+    seconds: float = 20.0
+    body_bytes: int = 2_000_000
+
+
+class PageFetch:
+    """Fetches pages; fulfils `WebReader`."""
+
+    def __init__(self, client: HttpClient, *, limits: PageLimits | None = None) -> None:
+        self._client = client
+        self._limits = limits or PageLimits()
+
+    async def fetch(self, url: str, wants: WantsKind) -> WebDocument:
+        """Return the document, its body read if it is a 200 of a kind that `wants`; or `NetError`."""
+        async with self._client.request(
+            "page", "GET", url, headers=_HEADERS, timeout_s=self._limits.seconds, trusted=False
+        ) as response:
+            kind, charset = _content_type(response.headers.get("Content-Type", ""))
+            found = WebDocument(
+                url=response.url, status=response.status, kind=kind, charset=charset
+            )
+            if response.status != 200 or not wants(kind):
+                return found
+            body, cut = await self._read(response)
+        return msgspec.structs.replace(found, body=body, cut=cut)
+
+    async def _read(self, response: Response) -> tuple[bytes, bool]:
+        """Return the body up to the limit, and whether it goes on; it comes in small pieces."""
+        coding = response.headers.get("Content-Encoding", "").strip().lower()
+        if coding not in _DECODED:
+            raise AnswerLost(
+                f"page: the answer is packed as {coding[:40]!r}, which was not asked for"
+            )
+        limit = self._limits.body_bytes
+        body = bytearray()
+        while len(body) <= limit and (piece := await response.read_some()):
+            body += piece
+        return bytes(body[:limit]), len(body) > limit
+
+
+def _content_type(header: str) -> tuple[str, str | None]:
+    """Return the media type in small letters, and the charset that stands beside it."""
+    if not header.strip():
+        return "", None
+    message = Message()
+    message["Content-Type"] = header[:500].replace("\r", " ").replace("\n", " ")
+    named = "/" in header.partition(";")[0]
+    return message.get_content_type() if named else "", message.get_content_charset()

@@ -1,0 +1,196 @@
+"""The reception: asks the rules about whoever writes, and says what strangers are told.
+
+The inbox asks it before a message takes its place, and the turn once more before anything is done.
+It changes only one-time codes, by the store's own units.
+"""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from hermes.config import Settings
+from hermes.message.event import MessageEvent
+from hermes.message.source import Source
+from hermes.people.access import (
+    Admission,
+    PlatformRules,
+    admit,
+    is_vouched_for,
+    platform_rules,
+)
+from hermes.people.linking import LINKING, code_text, link_text, malformed, minutes, only_directly
+from hermes.people.pairing import PAIRING, make_code, read_code, spoken
+from hermes.people.slash_access import is_admin, may_use, where_of
+from hermes.ports.clock import Clock
+from hermes.ports.people import PairingAsk, PairingStore, Standing, Unknown, UserStore
+
+_INTERNAL = Admission("in", "internal events pass")
+_OPEN = Admission("in", "the platform is open")
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What somebody is told; None is silence. `reason` is for `hermes why`."""
+
+    text: str | None
+    reason: str
+    joined: bool = False
+
+
+class Reception:
+    """Answers who may do what, for every platform of this gateway."""
+
+    def __init__(
+        self,
+        users: UserStore,
+        pairing: PairingStore,
+        *,
+        settings: Settings,
+        manifests: Mapping[str, Unknown],
+        clock: Clock,
+        random_bytes: Callable[[int], bytes],
+    ) -> None:
+        self._users = users
+        self._pairing = pairing
+        self._settings = settings
+        self._manifests = manifests
+        self._clock = clock
+        self._random_bytes = random_bytes
+        self._rules: dict[str, PlatformRules] = {}
+
+    def admit(self, event: MessageEvent) -> Admission:
+        """Decide whether a message is answered."""
+        if event.internal:
+            return _INTERNAL
+        source = event.source
+        rules = self._rules_of(source.platform)
+        if rules.is_open and not self._users.is_anybody_blocked():
+            return _OPEN
+        return admit(source, self._users.standing(source.platform, source.user_id), rules=rules)
+
+    def standing(self, source: Source) -> Standing:
+        """Return how the sender's channel stands."""
+        return self._users.standing(source.platform, source.user_id)
+
+    def may_use(self, command: str, source: Source) -> bool:
+        """Tell whether the sender may use a command where they wrote it."""
+        access = self._settings.access
+        return may_use(command, source.user_id, where=where_of(source), settings=access)
+
+    async def turn_away(
+        self, event: MessageEvent, admission: Admission, *, person_id: str, message_id: str
+    ) -> Said:
+        """Return what somebody is told whose message is not answered."""
+        source, rule = event.source, admission.rule
+        if admission.verdict == "pair":
+            return await self._pair(source, rule, person_id=person_id, message_id=message_id)
+        if admission.verdict == "signup":
+            text = self._rules_of(source.platform).signup_text or _signup_text(source)
+            return Said(text, f"nobody has let them in, and {rule}")
+        if admission.verdict == "tell":
+            text = "I answer only people I know. Write to me in a direct chat first."
+            return Said(text, f"nobody has let them in, and {rule}")
+        if admission.verdict == "blocked":
+            return Said("You are blocked here. Whoever runs this gateway can lift that.", rule)
+        return Said(None, f"it is ignored: {rule}")
+
+    async def link(self, source: Source, argument: str, *, person_id: str, message_id: str) -> Said:
+        """Give a code to link another channel with, or link this one with a code."""
+        if source.chat_type != "dm":
+            return Said(only_directly(), "codes are given and taken in direct chats only")
+        now = self._clock.now()
+        if not argument:
+            code = make_code(self._random_bytes)
+            await self._pairing.make_link_code(
+                person_id,
+                code,
+                lets_in=self._is_vouched_for(source, person_id),
+                at=now,
+                rules=LINKING,
+            )
+            return Said(code_text(code), "a code to link another channel was made")
+        code_given = read_code(argument)
+        if code_given is None:
+            return Said(malformed(argument), "what was sent is no code")
+        settled = await self._pairing.use_link_code(
+            code_given,
+            platform=source.platform,
+            user_id=source.user_id,
+            message_id=message_id,
+            at=now,
+            rules=LINKING,
+        )
+        joined = settled.verdict == "right"
+        return Said(link_text(settled, now=now), f"the code was {settled.verdict}", joined)
+
+    def whoami(self, source: Source, person_id: str) -> str:
+        """Return who the sender is here; what they are elsewhere stays out of groups."""
+        known = self._users.get(person_id)
+        lines = [f"You are {_name(source)}, person {person_id}."]
+        if known is not None and source.chat_type == "dm":
+            others = [f"{one.platform}:{one.user_id}" for one in known.channels]
+            linked = [name for name in others if name != _name(source)]
+            lines.append(f"Your tier is {known.tier}.")
+            lines += [f"Linked to you: {', '.join(linked)}."] if linked else []
+        where = where_of(source)
+        admin = is_admin(source.user_id, where=where, settings=self._settings.access)
+        lines.append("You may use every command." if admin else "`/help` lists your commands.")
+        return " ".join(lines)
+
+    async def _pair(self, source: Source, rule: str, *, person_id: str, message_id: str) -> Said:
+        now, code = self._clock.now(), make_code(self._random_bytes)
+        ask = PairingAsk(
+            platform=source.platform,
+            user_id=source.user_id,
+            person_id=person_id,
+            message_id=message_id,
+            code=code,
+            at=now,
+        )
+        asked = await self._pairing.ask(ask, rules=PAIRING)
+        if asked.asking == "early":
+            text = (
+                "You asked to be let in a short while ago: give the code that I sent you to "
+                "whoever runs this gateway. If it is lost, write again in "
+                f"{minutes(asked.until - now)} for a new one."
+            )
+            return Said(text, f"nobody has let them in, and they asked a short while ago; {rule}")
+        if asked.asking == "full":
+            text = "Too many people are waiting to be let in here. Please write again later."
+            return Said(text, f"nobody has let them in, and as many as may are waiting; {rule}")
+        return Said(_pairing_text(source, code), f"nobody has let them in yet; {rule}")
+
+    def _is_vouched_for(self, source: Source, person_id: str) -> bool:
+        person = self._users.get(person_id)
+        return is_vouched_for(
+            source,
+            is_active=person is not None and person.state == "active",
+            rules=self._rules_of(source.platform),
+            manifest=self._manifests.get(source.platform, "allow"),
+        )
+
+    def _rules_of(self, platform: str) -> PlatformRules:
+        rules = self._rules.get(platform)
+        if rules is None:
+            manifest = self._manifests.get(platform, "allow")
+            rules = platform_rules(platform, self._settings, manifest=manifest)
+            self._rules[platform] = rules
+        return rules
+
+
+def _pairing_text(source: Source, code: str) -> str:
+    return (
+        f"I do not know you yet. Your pairing code is {spoken(code)}: give it to whoever runs this "
+        f"gateway. They let you in with `hermes pair approve {source.platform} {spoken(code)}`, "
+        f"within an hour. You are {_name(source)} here."
+    )
+
+
+def _signup_text(source: Source) -> str:
+    return (
+        "I do not know you yet, so I cannot answer. Ask whoever runs this gateway to let you in; "
+        f"you are {_name(source)} here."
+    )
+
+
+def _name(source: Source) -> str:
+    return f"{source.platform}:{source.user_id}"

@@ -1,0 +1,78 @@
+"""Who may bring whose referral code, and what that gives to both.
+
+A code counts for newcomers, once, and only if its owner was here before them: so nobody brings
+their own, and no two people each other's.
+"""
+
+import msgspec
+
+from hermes.config import CreditSettings
+from hermes.errors import Conflict, Forbidden, NotFound
+from hermes.message.referral_code import read_code, spoken
+from hermes.ports.records import Person
+from hermes.ports.store import PeopleStore
+from hermes.ports.wallet import NewReferral, WalletStore
+
+_DAY_S = 86_400.0
+
+
+class Referral(msgspec.Struct, frozen=True, kw_only=True):
+    """A code that counted: whose it is, what it gave, and whether it did so just now."""
+
+    code: str
+    person_id: str
+    referred_by: str
+    bonus: int
+    changed: bool
+
+
+async def bring_code(
+    people: PeopleStore,
+    wallets: WalletStore,
+    *,
+    person: Person,
+    text: str,
+    settings: CreditSettings,
+    at: float,
+) -> Referral:
+    """Let a newcomer bring somebody's code; the same one again changes nothing and is no error."""
+    code = read_code(text)
+    owner_id = wallets.owner(code)
+    owner = None if owner_id is None else people.get(owner_id)
+    if owner is None:
+        raise NotFound(f"Nobody has the referral code {spoken(code)}: check it for a slip.")
+    if owner.id == person.id:
+        raise Forbidden("This is your own referral code: it is for people who are new here.")
+    known = wallets.get(person.id)
+    if known is None or known.referred_by != owner.id:
+        _check_is_newcomer(person, owner, settings=settings, at=at)
+    referral = NewReferral(
+        person_id=person.id,
+        referred_by=owner.id,
+        bonus=settings.referral_bonus,
+        most=settings.referral_most,
+        at=at,
+    )
+    changed = await wallets.refer(referral)
+    now = wallets.get(person.id)
+    if not changed and (now is None or now.referred_by != owner.id):
+        raise Conflict("You have brought a referral code before: only the first one counts.")
+    return Referral(
+        code=code,
+        person_id=person.id,
+        referred_by=owner.id,
+        bonus=settings.referral_bonus,
+        changed=changed,
+    )
+
+
+def _check_is_newcomer(
+    person: Person, owner: Person, *, settings: CreditSettings, at: float
+) -> None:
+    """Refuse codes of people who came later: two could otherwise bring each other's."""
+    if owner.created_at > person.created_at:
+        raise Forbidden("You were here before the person whose referral code this is.")
+    if at - person.created_at > settings.referral_days * _DAY_S:
+        raise Forbidden(
+            f"A referral code counts in a person's first {settings.referral_days} days only."
+        )

@@ -1,0 +1,55 @@
+"""Who may use which chat command, by platform and by direct chat or group.
+
+Pure. Where commands are not restricted everybody is an admin; where they are, `help` and `whoami`
+still are everybody's, so that people can find out what they may do.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from hermes.config import AccessSettings, CommandSettings, PlatformAccess
+from hermes.message.source import Source
+
+Scope = Literal["dm", "group"]
+ALWAYS = frozenset({"help", "whoami"})
+_OPEN = PlatformAccess()
+
+
+class Where(msgspec.Struct, frozen=True):
+    """Where a command was written."""
+
+    platform: str
+    scope: Scope
+
+
+def where_of(source: Source) -> Where:
+    """Return where a message was written; whatever is no direct chat is a group."""
+    return Where(source.platform, "dm" if source.chat_type == "dm" else "group")
+
+
+def is_admin(who: str, *, where: Where, settings: AccessSettings) -> bool:
+    """Tell whether a user id is an admin there; where nothing is restricted, everybody is."""
+    rules = _rules(where, settings)
+    return not _is_gated(rules) or who in rules.admins
+
+
+def may_use(command: str, who: str, *, where: Where, settings: AccessSettings) -> bool:
+    """Tell whether a user id may use a command there, such as `stop`."""
+    rules = _rules(where, settings)
+    if not _is_gated(rules) or who in rules.admins or command in ALWAYS:
+        return True
+    return command in {_bare(name) for name in (*rules.allowed, *rules.people.get(who, ()))}
+
+
+def _rules(where: Where, settings: AccessSettings) -> CommandSettings:
+    scopes = settings.platforms.get(where.platform, _OPEN).commands
+    return scopes.dm if where.scope == "dm" else scopes.group
+
+
+def _is_gated(rules: CommandSettings) -> bool:
+    return bool(rules.admins) if rules.gated is None else rules.gated
+
+
+def _bare(name: str) -> str:
+    return name.removeprefix("/").lower()

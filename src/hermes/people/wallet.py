@@ -1,0 +1,61 @@
+"""What people are told about their credits in a chat, and what they may ask: `/credits [CODE]`."""
+
+from hermes.config import CreditSettings
+from hermes.errors import NoCredits
+from hermes.message.referral_code import spoken
+from hermes.people.credits import Terms
+from hermes.people.referral import Referral
+from hermes.ports.wallet import Wallet
+
+_COMMAND = "/credits"
+_NO_CODE = "none"
+
+
+def parse_credits(text: str) -> str | None:
+    """Return the code that `/credits CODE` brings, "" for a plain `/credits`, None for the rest."""
+    word, _, rest = text.strip().partition(" ")
+    return rest.strip() if word.partition("@")[0].lower() == _COMMAND else None
+
+
+def upgrade_text(wallet: Wallet | None, error: NoCredits, *, settings: CreditSettings) -> str:
+    """Return what a person is told whose credits do not pay for the message."""
+    return settings.upgrade_message.format(
+        referral_code=_code(wallet), balance=error.balance, price=error.price
+    )
+
+
+def wallet_text(wallet: Wallet | None, terms: Terms) -> str:
+    """Return how a person stands."""
+    code = f"Your referral code is {_code(wallet)}."
+    if not terms.limited:
+        return f"Your messages are free. {code}"
+    balance = 0 if wallet is None else wallet.balance
+    if wallet is None or not wallet.is_limited:
+        balance = max(0, balance) + start_to_come(wallet, terms)
+    return f"You have {in_credits(balance)}; a message costs {terms.price}. {code}"
+
+
+def start_to_come(wallet: Wallet | None, terms: Terms) -> int:
+    """Return what a person gets with their next message, before it is paid for."""
+    return (
+        0 if not terms.limited or (wallet is not None and wallet.had_start) else terms.start_grant
+    )
+
+
+def referral_text(referral: Referral) -> str:
+    """Return what a newcomer is told who brought a code."""
+    if not referral.bonus:
+        return f"Thank you: I noted the code {spoken(referral.code)}."
+    return (
+        f"Welcome! The code {spoken(referral.code)} gives {in_credits(referral.bonus)} to you, "
+        "and thanks to whoever gave it to you."
+    )
+
+
+def in_credits(amount: int) -> str:
+    """Return a number of credits in words."""
+    return "1 credit" if amount == 1 else f"{amount:,} credits"
+
+
+def _code(wallet: Wallet | None) -> str:
+    return _NO_CODE if wallet is None or wallet.code is None else spoken(wallet.code)

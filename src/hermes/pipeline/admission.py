@@ -1,0 +1,70 @@
+"""Whether whoever wrote is answered at all, and which commands are theirs.
+
+Asked before anything else is done for a message, in its lane or beside it, so that no stranger ever
+gets a model's turn or a command.
+"""
+
+from hermes.message.outcome import Outcome
+from hermes.message.parts import Part, TextPart
+from hermes.message.reply import Reply
+from hermes.people.reception import Said
+from hermes.pipeline.services import TurnContext
+from hermes.pipeline.turn import Turn
+from hermes.sessions.commands import parse_in_lane
+
+_LINK = "link"
+_CODE = "forbidden"
+
+
+async def turned_away(turn: Turn, ctx: TurnContext) -> Reply | None:
+    """Return what somebody gets who is not answered; None for those who are.
+
+    A stranger may carry a code over from an account that is known: that lets them in.
+    """
+    reception, event = ctx.services.reception, turn.event
+    admission = reception.admit(event)
+    if admission.is_in:
+        return None
+    ctx.journal.note("access", verdict=admission.verdict, rule=admission.rule)
+    command = parse_in_lane(event.text)
+    if command is not None and command[0] == _LINK and command[1]:
+        said = await _carried_over(turn, ctx, code=command[1], verdict=admission.verdict)
+        if said is not None:
+            return said
+    told = await reception.turn_away(event, admission, person_id=turn.person_id, message_id=turn.id)
+    return _refused(told)
+
+
+async def _carried_over(turn: Turn, ctx: TurnContext, *, code: str, verdict: str) -> Reply | None:
+    """Return the answer to a stranger's code; None where strangers hear of nothing but success."""
+    source = turn.event.source
+    if verdict == "blocked" or source.chat_type != "dm":
+        return None
+    said = await ctx.services.reception.link(
+        source, code, person_id=turn.person_id, message_id=turn.id
+    )
+    ctx.journal.note("link", result=said.reason)
+    if said.joined:
+        return Reply(parts=(TextPart(said.text or ""),), reason=said.reason)
+    return None if verdict == "ignore" else _refused(said)
+
+
+def refusal_of(command: str, turn: Turn, ctx: TurnContext) -> Reply | None:
+    """Return what somebody gets who may not use a command there; None for those who may."""
+    source = turn.event.source
+    if ctx.services.reception.may_use(command, source):
+        return None
+    reason = f"access.platforms.{source.platform}.commands does not let them use /{command}"
+    text = f"You may not use /{command} here. /help lists what you may."
+    return _refused(Said(text, reason))
+
+
+def _refused(said: Said) -> Reply:
+    parts: tuple[Part, ...] = () if said.text is None else (TextPart(said.text),)
+    return Reply(
+        parts=parts,
+        outcome=Outcome.REFUSED,
+        reason=said.reason,
+        code=_CODE,
+        silent=said.text is None,
+    )

@@ -1,0 +1,27 @@
+"""`/memory` in a chat: what is known of the person who asks, and a way to have it forgotten."""
+
+from hermes.pipeline.services import TurnContext
+from hermes.pipeline.turn import Turn
+
+_MOST_SHOWN = 50
+_USE = "`/memory forget KEY` forgets one of them."
+
+
+async def tell_memory(turn: Turn, ctx: TurnContext, argument: str) -> str:
+    """Return what is known of the person, or forget what they name; doing it again is harmless."""
+    source = turn.event.source
+    if source.chat_type != "dm" or source.thread_id is not None:
+        return "Ask me in a direct chat: others read along here."
+    facts = ctx.services.facts
+    word, _, key = argument.partition(" ")
+    if word.casefold() == "forget" and key.strip():
+        gone = await facts.forget(turn.person_id, key.strip())
+        return "Forgotten." if gone else f"I know nothing under {key.strip()[:50]!r}."
+    if argument:
+        return "Say /memory to see what I know of you, or /memory forget KEY."
+    known = sorted(facts.of(turn.person_id), key=lambda fact: not fact.is_structural)
+    if not known:
+        return "I know nothing of you yet."
+    lines = [f"{fact.key}: {fact.value}" for fact in known[:_MOST_SHOWN]]
+    more = len(known) - len(lines)
+    return "\n".join((*lines, *([f"and {more} more"] if more else []), _USE))

@@ -1,0 +1,20 @@
+"""The end of a turn that the person's credits do not pay for: nothing ran, nothing is charged."""
+
+from hermes.errors import NoCredits
+from hermes.message.outcome import Outcome
+from hermes.message.parts import TextPart
+from hermes.message.reply import Reply
+from hermes.people.wallet import upgrade_text
+from hermes.pipeline.services import TurnContext
+from hermes.pipeline.turn import Turn
+
+
+def upgrade(turn: Turn, ctx: TurnContext, error: NoCredits) -> Reply:
+    """Return the upgrade message with the person's referral code."""
+    services = ctx.services
+    wallet = services.store.wallets.get(turn.person_id)
+    text = upgrade_text(wallet, error, settings=services.settings.credits)
+    ctx.journal.note("no_credits", balance=error.balance, price=error.price)
+    return Reply(
+        parts=(TextPart(text),), outcome=Outcome.REFUSED, reason=str(error), code=error.code
+    )

@@ -1,0 +1,191 @@
+"""The memory port: what is known of people, the souls of sessions, and the jobs that learn.
+
+Everything here is plain; the store seals it with the key of its person. Whoever changes facts says
+how in a function of those that stand, which runs inside the one unit that writes the change.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from hermes.ports.spend import Spent
+
+
+class Earlier(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A value that a newer one replaced, and which message had taught it."""
+
+    value: str
+    source: str
+    at: float
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing known of a person; `source` is the message that taught it, or who set it.
+
+    `at` is when it became known, `updated_at` when it got its value; `earlier` are the values it
+    had before, the newest first.
+    """
+
+    id: str
+    person_id: str
+    key: str
+    value: str
+    source: str
+    at: float
+    updated_at: float
+    is_structural: bool = False
+    earlier: tuple[Earlier, ...] = ()
+
+
+class FactChange(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts to keep, new or in the place of those with the same id, and ids to forget."""
+
+    put: tuple[Fact, ...] = ()
+    forget: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.put or self.forget)
+
+
+Decide = Callable[[tuple[Fact, ...]], FactChange]
+
+
+class FactVector(msgspec.Struct, frozen=True):
+    """Where a fact stands among meanings, as the embedder `model` says; `data` are float32s."""
+
+    fact_id: str
+    model: str
+    data: bytes
+
+
+class FactStore(Protocol):
+    """What is known of people."""
+
+    def of(self, person_id: str) -> tuple[Fact, ...]:
+        """Return the facts of a person, the oldest first; answered from memory."""
+        ...
+
+    async def change(self, person_id: str, decide: Decide) -> FactChange:
+        """Change a person's facts in one unit; returns what was changed."""
+        ...
+
+    def vectors(self, person_id: str, model: str) -> tuple[FactVector, ...]:
+        """Return the vectors of a person's facts that this model made."""
+        ...
+
+    async def keep_vectors(self, person_id: str, vectors: Sequence[FactVector]) -> None:
+        """Keep vectors of a person's facts; those of facts that are gone by now are left out."""
+        ...
+
+
+class SaidBefore(msgspec.Struct, frozen=True):
+    """A message that a person wrote in an earlier session."""
+
+    text: str
+    at: float
+
+
+class Soul(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the system blocks of a session tell of its person, behind the agent's personality.
+
+    In a session that others write in, too, it tells nothing, and turns see what was said from the
+    message `shared_from` on.
+    """
+
+    person_id: str
+    blocks: tuple[str, ...]
+    shared_from: int | None = None
+
+
+class SoulStore(Protocol):
+    """What sessions were told of their person; the commit of the first turn writes it."""
+
+    def get(self, lane: str, epoch: int) -> Soul | None:
+        """Return the blocks of a session, if it has begun; none are left of an erased person's."""
+        ...
+
+    def said_before(
+        self, person_id: str, *, lane: str, epoch: int, limit: int
+    ) -> tuple[SaidBefore, ...]:
+        """Return the newest messages of a person's other sessions, oldest first.
+
+        One person over several platforms is one who linked them.
+        """
+        ...
+
+
+class NewJob(msgspec.Struct, frozen=True, kw_only=True):
+    """Work that a turn leaves behind, at `due_at`; the same `key` is one job.
+
+    A later turn puts it off, but never beyond `latest_at` of the first.
+    """
+
+    kind: str
+    key: str
+    lane: str
+    epoch: int
+    person_id: str
+    due_at: float
+    latest_at: float
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that is due; `covered` is how much of the session was dealt with before."""
+
+    kind: str
+    key: str
+    lane: str
+    epoch: int
+    person_id: str
+    attempts: int
+    touched: int
+    covered: int
+
+
+class Heard(msgspec.Struct, frozen=True, kw_only=True):
+    """One exchange of a session: what the person of a job wrote, and what was answered."""
+
+    message_id: str
+    text: str
+    answer: str
+    at: float
+
+
+class Lessons(msgspec.Struct, frozen=True):
+    """What a job has to learn from; `covered` is how far the session goes with it."""
+
+    heard: tuple[Heard, ...]
+    covered: int
+
+
+class JobStore(Protocol):
+    """Work after the reply, journaled; a job is done only with what it changes."""
+
+    def due(self, now: float, *, limit: int) -> tuple[Job, ...]:
+        """Return jobs that are due, the longest first."""
+        ...
+
+    def next_due_at(self) -> float | None:
+        """Return when the next job becomes due."""
+        ...
+
+    def lessons(self, job: Job, *, limit: int) -> Lessons:
+        """Return what the person of a job said since it was last done."""
+        ...
+
+    async def finish(
+        self, job: Job, decide: Decide, *, covered: int, spent: Sequence[Spent]
+    ) -> FactChange:
+        """End a job with what it learnt and took; it stays due if the session went on meanwhile."""
+        ...
+
+    async def put_off(
+        self, job: Job, *, due_at: float | None, reason: str, spent: Sequence[Spent]
+    ) -> None:
+        """Let a job that failed wait; without a time it is parked until the session goes on."""
+        ...
+
+    def parked(self) -> int:
+        """Return how many jobs are parked."""
+        ...

@@ -1,0 +1,235 @@
+"""People over the store port: their channels, who was let in, and one-time codes.
+
+A channel is a platform's user id, never a display name. The limits on codes are policy and come in
+as `CodeRules`; the store asks them inside its transaction.
+"""
+
+from typing import Literal, Protocol
+
+import msgspec
+
+Unknown = Literal["pair", "signup", "ignore", "allow"]
+UserState = Literal["active", "guest", "blocked", "erased"]
+ActivatedHow = Literal["paired", "linked", "operator"]
+PairingState = Literal["waiting", "approved", "denied"]
+Asking = Literal["new", "again", "early", "full"]
+
+
+class UserChannel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One id of a person on a platform; `was_person` is whose it was before it was linked."""
+
+    platform: str
+    user_id: str
+    person_id: str
+    added_at: float
+    activated_at: float | None = None
+    activated_how: ActivatedHow | None = None
+    was_person: str | None = None
+    name: str | None = None
+
+
+class User(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A person as operators see them; `left` are channels of theirs that others have by now."""
+
+    id: str
+    state: UserState
+    created_at: float
+    tier: str
+    may_train: bool
+    blocked_at: float | None = None
+    erased_at: float | None = None
+    channels: tuple[UserChannel, ...] = ()
+    left: tuple[UserChannel, ...] = ()
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """How a channel stands: whose it is (None: nobody has written from it), let in, blocked."""
+
+    person_id: str | None = None
+    is_active: bool = False
+    is_blocked: bool = False
+
+
+class Moved(msgspec.Struct, frozen=True, kw_only=True):
+    """A channel that went from one person to another; the same one twice if nothing changed.
+
+    `credits` are those that went along, because their person had no channel left.
+    """
+
+    platform: str
+    user_id: str
+    before: str
+    after: str
+    credits: int = 0
+
+
+class PairingAsk(msgspec.Struct, frozen=True, kw_only=True):
+    """A stranger's wish to be let in, made by a message; `code` is told to them alone."""
+
+    platform: str
+    user_id: str
+    person_id: str
+    message_id: str
+    code: str
+    at: float
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What became of a wish: only `new` and `again` make the code count; `until` is when to ask."""
+
+    asking: Asking
+    until: float = 0.0
+
+
+class PairingRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A stranger who waits to be let in; the code itself is known to them only."""
+
+    platform: str
+    user_id: str
+    person_id: str
+    asked_at: float
+    expires_at: float
+    name: str | None = None
+
+
+class Doorstep(msgspec.Struct, frozen=True):
+    """What a stranger's wish meets: when they last asked, and how many others wait there."""
+
+    asked_at: float | None
+    waiting: int
+    is_same_message: bool = False
+
+
+class WrongCodes(msgspec.Struct, frozen=True):
+    """How many wrong codes there were, the last one when, and until when none is taken."""
+
+    failures: int = 0
+    last_at: float = 0.0
+    locked_until: float = 0.0
+
+
+class Settled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a code did: `wrong` has used up one of the tries, `locked` was not looked at."""
+
+    verdict: Literal["right", "wrong", "locked", "own"]
+    platform: str = ""
+    user_id: str = ""
+    person_id: str = ""
+    moved: Moved | None = None
+    until: float = 0.0
+    failures: int = 0
+
+
+class CodeRules(Protocol):
+    """The limits on one-time codes, as pure policy."""
+
+    def asking(self, seen: Doorstep, now: float) -> Asked:
+        """Tell whether a stranger may have a code now."""
+        ...
+
+    def expires_at(self, now: float) -> float:
+        """Return until when a code that is made now is good."""
+        ...
+
+    def locked_until(self, codes: WrongCodes, now: float) -> float | None:
+        """Return until when no code is taken; None if one is taken now."""
+        ...
+
+    def after_wrong(self, codes: WrongCodes, now: float) -> WrongCodes:
+        """Return the count with one more wrong code."""
+        ...
+
+
+class UserStore(Protocol):
+    """People and their channels."""
+
+    def standing(self, platform: str, user_id: str) -> Standing:
+        """Return how a channel stands."""
+        ...
+
+    def is_anybody_blocked(self) -> bool:
+        """Tell whether a block has to be looked for at all; answered from memory."""
+        ...
+
+    def get(self, person_id: str) -> User | None:
+        """Return one person with their channels."""
+        ...
+
+    def page(self, *, state: UserState | None, limit: int) -> tuple[User, ...]:
+        """Return people, the newest first; without a state all but the erased."""
+        ...
+
+    def paired(self, *, limit: int) -> tuple[UserChannel, ...]:
+        """Return channels that were let in by a code."""
+        ...
+
+    async def add(self, platform: str, user_id: str, *, name: str | None, at: float) -> str:
+        """Let a channel in, for a new person if it is new; returns its person's id."""
+        ...
+
+    async def set_active(
+        self, platform: str, user_id: str, *, how: ActivatedHow | None, at: float
+    ) -> bool:
+        """Let a channel in, or (`how` is None) no longer; false if that changes nothing."""
+        ...
+
+    async def set_blocked(self, person_id: str, *, blocked: bool, at: float) -> bool:
+        """Block a person on all channels, or no longer; false if that changes nothing."""
+        ...
+
+    async def link(self, platform: str, user_id: str, *, person_id: str, at: float) -> Moved:
+        """Give a channel to a person, and let it in; raises `NotFound` for who is not there."""
+        ...
+
+    async def unlink(self, platform: str, user_id: str, *, at: float) -> Moved:
+        """Give a channel back to whom it was before, or to a new person; it is no longer let in."""
+        ...
+
+
+class PairingStore(Protocol):
+    """One-time codes, kept as keyed hashes only."""
+
+    async def ask(self, ask: PairingAsk, *, rules: CodeRules) -> Asked:
+        """Keep a stranger's wish to be let in, if the rules allow it."""
+        ...
+
+    def waiting(self, now: float, *, platform: str | None = None) -> tuple[PairingRequest, ...]:
+        """Return who waits to be let in, the longest first."""
+        ...
+
+    def locks(self, now: float) -> dict[str, float]:
+        """Return the platforms whose approvals are locked, each with its end."""
+        ...
+
+    async def approve(self, platform: str, code: str, *, at: float, rules: CodeRules) -> Settled:
+        """Let in whoever was told this code there; a wrong one uses up a try of the platform."""
+        ...
+
+    async def deny(self, platform: str, user_id: str) -> bool:
+        """Make a waiting request's code worthless; false if nobody waits."""
+        ...
+
+    async def make_link_code(
+        self, person_id: str, code: str, *, lets_in: bool, at: float, rules: CodeRules
+    ) -> None:
+        """Keep a code with which the person links another channel; it replaces one before.
+
+        `lets_in` says that the person was let in themselves, so that the other channel is, too.
+        """
+        ...
+
+    async def use_link_code(
+        self,
+        code: str,
+        *,
+        platform: str,
+        user_id: str,
+        message_id: str,
+        at: float,
+        rules: CodeRules,
+    ) -> Settled:
+        """Link a channel to the person who made the code; a wrong one uses up a try of the sender.
+
+        The same message again gets the same answer.
+        """
+        ...

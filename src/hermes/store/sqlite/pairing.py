@@ -1,0 +1,228 @@
+"""One-time codes: of strangers who want to be let in, and of people who link another channel.
+
+A code is here only as a keyed hash. Each method is one unit, in which the limits are asked and
+counted, so that no two requests can pass the same limit.
+"""
+
+import hmac
+from typing import NamedTuple
+
+from hermes.ports.people import (
+    Asked,
+    CodeRules,
+    Doorstep,
+    Moved,
+    PairingAsk,
+    PairingRequest,
+    Settled,
+    WrongCodes,
+)
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.engine import Engine, encode
+from hermes.store.sqlite.queries import load
+from hermes.store.sqlite.users import SqliteUsers, link_channel, shown_name
+
+_SQL = load("pairing")
+_USERS = load("users")
+_WAITING = "waiting"
+_PAIR, _LINK = "pair", "link"
+# Counts older than this bind nobody under any rules.
+_COUNTS_KEPT_S = 86_400.0
+
+
+class SqlitePairing:
+    """Fits `ports.people.PairingStore`."""
+
+    def __init__(self, engine: Engine, *, users: SqliteUsers) -> None:
+        self._engine = engine
+        self._users = users
+
+    async def ask(self, ask: PairingAsk, *, rules: CodeRules) -> Asked:
+        """Keep a stranger's wish to be let in, if the rules allow it."""
+
+        def unit(db: Database) -> Asked:
+            asked = rules.asking(_doorstep(db, ask), ask.at)
+            if asked.asking in ("new", "again"):
+                db.execute(_SQL["trim_requests"], (ask.at,))
+                db.execute(_SQL["put_request"], self._request(ask, rules))
+            return asked
+
+        return await self._engine.writer.run("ask_pairing", unit)
+
+    def waiting(self, now: float, *, platform: str | None = None) -> tuple[PairingRequest, ...]:
+        """Return who waits to be let in, the longest first."""
+        rows = self._engine.reader.rows(_SQL["waiting"], (now, platform or ""))
+        return tuple(
+            PairingRequest(
+                platform=row[0],
+                user_id=row[1],
+                person_id=row[2],
+                asked_at=row[3],
+                expires_at=row[4],
+                name=shown_name(self._engine, row[2], row[5]),
+            )
+            for row in rows
+        )
+
+    def locks(self, now: float) -> dict[str, float]:
+        """Return the platforms whose approvals are locked, each with its end."""
+        return dict(self._engine.reader.rows(_SQL["locks"], (now,)))
+
+    async def approve(self, platform: str, code: str, *, at: float, rules: CodeRules) -> Settled:
+        """Let in whoever was told this code there; a wrong one uses up a try of the platform."""
+
+        def unit(db: Database) -> Settled:
+            tries = _tries(db, (_PAIR, platform, ""), rules=rules, at=at)
+            until = tries.locked_until()
+            if until is not None:
+                return Settled(verdict="locked", platform=platform, until=until)
+            found = self._whose(db, platform, code, at=at)
+            if found is None:
+                return _count_wrong(db, tries)
+            user_id, person_id = found
+            db.execute(_SQL["settle"], (platform, user_id, "approved"))
+            db.execute(_USERS["activate"], (platform, user_id, "paired", at))
+            return Settled(verdict="right", platform=platform, user_id=user_id, person_id=person_id)
+
+        return await self._engine.writer.run("approve_pairing", unit)
+
+    async def deny(self, platform: str, user_id: str) -> bool:
+        """Make a waiting request's code worthless; false if nobody waits."""
+
+        def unit(db: Database) -> bool:
+            db.execute(_SQL["settle"], (platform, user_id, "denied"))
+            return db.changes() == 1
+
+        return await self._engine.writer.run("deny_pairing", unit)
+
+    async def make_link_code(
+        self, person_id: str, code: str, *, lets_in: bool, at: float, rules: CodeRules
+    ) -> None:
+        """Keep a code with which the person links another channel; it replaces one before."""
+
+        def unit(db: Database) -> None:
+            db.execute(_SQL["trim_link_codes"], (at,))
+            db.execute(_SQL["drop_unused"], (person_id,))
+            until = rules.expires_at(at)
+            db.execute(
+                _SQL["add_link_code"], (self._link_digest(code), person_id, at, until, lets_in)
+            )
+
+        await self._engine.writer.run("make_link_code", unit)
+
+    async def use_link_code(
+        self,
+        code: str,
+        *,
+        platform: str,
+        user_id: str,
+        message_id: str,
+        at: float,
+        rules: CodeRules,
+    ) -> Settled:
+        """Link a channel to the person who made the code; a wrong one uses up a try of the sender.
+
+        The same message again gets the same answer.
+        """
+        digest = self._link_digest(code)
+
+        def unit(db: Database) -> Settled:
+            tries = _tries(db, (_LINK, platform, user_id), rules=rules, at=at)
+            found = db.row(_SQL["link_code"], (digest, at))
+            if found is not None and found[1] == message_id:
+                return _linked(_moved_before(db, platform, user_id, person_id=found[0]))
+            until = tries.locked_until()
+            if until is not None:
+                return Settled(verdict="locked", platform=platform, until=until)
+            if found is None or found[1] is not None:
+                return _count_wrong(db, tries)
+            moved = link_channel(
+                db, platform, user_id, person_id=found[0], lets_in=bool(found[2]), at=at
+            )
+            if moved.before == moved.after:
+                return Settled(verdict="own", platform=platform, person_id=moved.after)
+            db.execute(_SQL["use_link_code"], (digest, message_id))
+            return _linked(moved)
+
+        return await self._engine.writer.run("use_link_code", unit, after=self._users.moved)
+
+    # The columns of `put_request`, in their order.
+    def _request(self, ask: PairingAsk, rules: CodeRules) -> tuple[str | bytes | float, ...]:
+        return (
+            ask.platform,
+            ask.user_id,
+            ask.person_id,
+            ask.message_id,
+            self._pair_digest(ask.platform, ask.user_id, code=ask.code),
+            ask.at,
+            rules.expires_at(ask.at),
+        )
+
+    def _whose(
+        self, db: Database, platform: str, code: str, *, at: float
+    ) -> tuple[str, str] | None:
+        """Return whom a code was told; every waiting one is compared, each in constant time."""
+        found = None
+        for user_id, person_id, digest in db.rows(_SQL["digests"], (platform, at)):
+            if hmac.compare_digest(digest, self._pair_digest(platform, user_id, code=code)):
+                found = user_id, person_id
+        return found
+
+    def _pair_digest(self, platform: str, user_id: str, *, code: str) -> bytes:
+        return self._engine.sealer.digest(encode((_PAIR, platform, user_id, code)))
+
+    def _link_digest(self, code: str) -> bytes:
+        return self._engine.sealer.digest(encode((_LINK, code)))
+
+
+class _Tries(NamedTuple):
+    """The count of wrong codes of one platform, or of one sender, as a unit found it."""
+
+    key: tuple[str, str, str]
+    codes: WrongCodes
+    rules: CodeRules
+    at: float
+
+    def locked_until(self) -> float | None:
+        """Return until when no code is taken; None if one is taken now."""
+        return self.rules.locked_until(self.codes, self.at)
+
+
+def _tries(db: Database, key: tuple[str, str, str], *, rules: CodeRules, at: float) -> _Tries:
+    row = db.row(_SQL["wrong"], key)
+    return _Tries(key, WrongCodes() if row is None else WrongCodes(*row), rules, at)
+
+
+def _count_wrong(db: Database, tries: _Tries) -> Settled:
+    """Count one more wrong code."""
+    key, codes, rules, at = tries
+    codes = rules.after_wrong(codes, at)
+    db.execute(_SQL["trim_wrong"], (key[0], at - _COUNTS_KEPT_S, at))
+    db.execute(_SQL["put_wrong"], (*key, codes.failures, codes.last_at, codes.locked_until))
+    until = rules.locked_until(codes, at) or 0.0
+    return Settled(verdict="wrong", platform=key[1], until=until, failures=codes.failures)
+
+
+def _doorstep(db: Database, ask: PairingAsk) -> Doorstep:
+    waiting = int(db.one(_SQL["others_waiting"], (ask.platform, ask.user_id, ask.at)))
+    row = db.row(_SQL["request"], (ask.platform, ask.user_id))
+    if row is None:
+        return Doorstep(None, waiting)
+    asked_at, message_id, state = row
+    return Doorstep(asked_at, waiting, message_id == ask.message_id and state == _WAITING)
+
+
+def _moved_before(db: Database, platform: str, user_id: str, *, person_id: str) -> Moved:
+    row = db.row(_USERS["owner"], (platform, user_id))
+    before = person_id if row is None else row[1] or person_id
+    return Moved(platform=platform, user_id=user_id, before=before, after=person_id)
+
+
+def _linked(moved: Moved) -> Settled:
+    return Settled(
+        verdict="right",
+        platform=moved.platform,
+        user_id=moved.user_id,
+        person_id=moved.after,
+        moved=moved,
+    )

@@ -1,0 +1,90 @@
+-- name: of_person
+-- The facts of a person, the oldest first.
+SELECT id, sealed FROM facts WHERE person_id = ?1 ORDER BY at, id LIMIT ?2;
+
+-- name: put_fact
+-- A fact, new or in the place of the one with its id.
+INSERT INTO facts (id, person_id, at, sealed) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed WHERE person_id = excluded.person_id;
+
+-- name: forget_fact
+-- A fact that is no longer known.
+DELETE FROM facts WHERE id = ?1 AND person_id = ?2;
+
+-- name: forget_facts
+-- Nothing is known of a person any more.
+DELETE FROM facts WHERE person_id = ?1;
+
+-- name: vectors
+-- The vectors of a person's facts that one model made.
+SELECT fact_id, sealed FROM fact_vectors WHERE person_id = ?1 AND model = ?2;
+
+-- name: put_vector
+-- The vector of a fact, if it is still the person's.
+INSERT INTO fact_vectors (fact_id, person_id, model, sealed)
+SELECT ?1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM facts WHERE id = ?1 AND person_id = ?2)
+ON CONFLICT (fact_id) DO UPDATE SET model = excluded.model, sealed = excluded.sealed;
+
+-- name: forget_vector
+-- The vector of a fact that changed or is gone.
+DELETE FROM fact_vectors WHERE fact_id = ?1;
+
+-- name: forget_vectors
+-- No vector of a person is left.
+DELETE FROM fact_vectors WHERE person_id = ?1;
+
+-- name: soul
+-- The blocks with which a session's conversation began.
+SELECT person_id, shared_from, sealed FROM souls WHERE lane = ?1 AND epoch = ?2;
+
+-- name: put_soul
+-- The blocks of a conversation's first turn, or of the first by another person.
+INSERT INTO souls (lane, epoch, person_id, shared_from, sealed) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (lane) DO UPDATE SET epoch = excluded.epoch, person_id = excluded.person_id,
+    shared_from = excluded.shared_from, sealed = excluded.sealed
+WHERE excluded.epoch > souls.epoch
+    OR (excluded.epoch = souls.epoch AND souls.shared_from IS NULL);
+
+-- name: said_before
+-- The newest messages of a person outside of one conversation and of subagents.
+SELECT body, received_at FROM inbox
+WHERE person_id = ?1 AND control = 0 AND NOT (lane = ?2 AND epoch = ?3) AND instr(lane, '/') = 0
+ORDER BY seq DESC LIMIT ?4;
+
+-- name: put_job
+-- A job, or one that is put off because its session went on.
+INSERT INTO jobs (key, kind, lane, epoch, person_id, due_at, latest_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+ON CONFLICT (key) DO UPDATE SET
+    latest_at = CASE WHEN due_at IS NULL THEN excluded.latest_at ELSE latest_at END,
+    due_at = CASE WHEN due_at IS NULL OR attempts > 0 THEN excluded.due_at
+        ELSE min(excluded.due_at, latest_at) END,
+    attempts = 0, touched = touched + 1, failure = NULL;
+
+-- name: due_jobs
+-- Jobs that are due, the longest first.
+SELECT key, kind, lane, epoch, person_id, attempts, touched, covered FROM jobs
+WHERE due_at IS NOT NULL AND due_at <= ?1 ORDER BY due_at LIMIT ?2;
+
+-- name: next_job
+-- When the next job becomes due.
+SELECT min(due_at) FROM jobs WHERE due_at IS NOT NULL;
+
+-- name: finish_job
+-- A job that is done, unless its session went on while it ran.
+UPDATE jobs SET covered = ?3, attempts = 0, failure = NULL,
+    due_at = CASE WHEN touched = ?2 THEN NULL ELSE due_at END
+WHERE key = ?1 AND covered = ?4;
+
+-- name: put_off_job
+-- A job that failed and waits, for a time or for the session to go on.
+UPDATE jobs SET due_at = ?3, attempts = attempts + 1, failure = ?4
+WHERE key = ?1 AND touched = ?2;
+
+-- name: parked_jobs
+-- How many jobs were given up.
+SELECT count(*) FROM jobs WHERE due_at IS NULL AND failure IS NOT NULL;
+
+-- name: forget_jobs
+-- Nothing is left to learn about a person.
+DELETE FROM jobs WHERE person_id = ?1;

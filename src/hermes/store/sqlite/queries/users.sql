@@ -1,0 +1,119 @@
+-- name: standing
+-- Whose a channel is, whether it was let in, and whether they are blocked.
+SELECT person_id, activated_at IS NOT NULL, blocked_at IS NOT NULL
+FROM user_channels JOIN people ON people.id = person_id
+WHERE platform = ?1 AND user_id = ?2;
+
+-- name: any_blocked
+-- Whether anybody is blocked.
+SELECT 1 FROM people WHERE blocked_at IS NOT NULL LIMIT 1;
+
+-- name: get
+-- One person; whether a channel of theirs was let in.
+SELECT id, created_at, tier, may_train, blocked_at, erased_at,
+    EXISTS (SELECT 1 FROM user_channels WHERE person_id = id AND activated_at IS NOT NULL)
+FROM people WHERE id = ?1;
+
+-- name: page_all
+-- Everybody who is not erased, the newest first.
+SELECT id, created_at, tier, may_train, blocked_at, erased_at,
+    EXISTS (SELECT 1 FROM user_channels WHERE person_id = id AND activated_at IS NOT NULL)
+FROM people WHERE erased_at IS NULL ORDER BY id DESC LIMIT ?1;
+
+-- name: page_guest
+-- People whom nobody has let in, the newest first.
+SELECT id, created_at, tier, may_train, blocked_at, erased_at, 0
+FROM people WHERE erased_at IS NULL AND blocked_at IS NULL AND NOT EXISTS (
+    SELECT 1 FROM user_channels WHERE person_id = id AND activated_at IS NOT NULL
+) ORDER BY id DESC LIMIT ?1;
+
+-- name: page_active
+-- People who were let in, the newest first.
+SELECT DISTINCT id, created_at, tier, may_train, blocked_at, erased_at, 1
+FROM user_channels AS channel INDEXED BY user_channels_active
+    CROSS JOIN people ON id = person_id
+WHERE activated_at IS NOT NULL AND erased_at IS NULL AND blocked_at IS NULL
+ORDER BY channel.person_id DESC LIMIT ?1;
+
+-- name: page_blocked
+-- People who are blocked, the newest first.
+SELECT id, created_at, tier, may_train, blocked_at, erased_at, 0 FROM people INDEXED BY people_blocked
+WHERE blocked_at IS NOT NULL AND erased_at IS NULL ORDER BY id DESC LIMIT ?1;
+
+-- name: page_erased
+-- People who were erased, the newest first.
+SELECT id, created_at, tier, may_train, blocked_at, erased_at, 0 FROM people INDEXED BY people_erased
+WHERE erased_at IS NOT NULL ORDER BY id DESC LIMIT ?1;
+
+-- name: paired
+-- The channels that were let in by a code.
+SELECT platform, user_id, person_id, added_at, activated_at, activated_how, was_person, name
+FROM user_channels INDEXED BY user_channels_active
+WHERE activated_at IS NOT NULL AND activated_how = 'paired' ORDER BY person_id DESC LIMIT ?1;
+
+-- name: channels
+-- The channels of a person.
+SELECT platform, user_id, person_id, added_at, activated_at, activated_how, was_person, name
+FROM user_channels WHERE person_id = ?1 ORDER BY added_at, platform, user_id;
+
+-- name: channels_left
+-- The channels that were a person's until they were linked to another.
+SELECT platform, user_id, person_id, added_at, activated_at, activated_how, was_person, NULL
+FROM user_channels WHERE was_person = ?1 ORDER BY added_at, platform, user_id;
+
+-- name: owner
+-- Whose a channel is, and whose it was before.
+SELECT person_id, was_person FROM user_channels WHERE platform = ?1 AND user_id = ?2;
+
+-- name: is_there
+-- Whether a person is there and not erased.
+SELECT 1 FROM people WHERE id = ?1 AND erased_at IS NULL;
+
+-- name: activate
+-- Somebody let a channel in.
+UPDATE user_channels SET activated_at = ?4, activated_how = ?3
+WHERE platform = ?1 AND user_id = ?2 AND activated_at IS NULL;
+
+-- name: deactivate
+-- A channel is no longer let in.
+UPDATE user_channels SET activated_at = NULL, activated_how = NULL
+WHERE platform = ?1 AND user_id = ?2 AND activated_at IS NOT NULL;
+
+-- name: block
+-- A person is blocked on all channels.
+UPDATE people SET blocked_at = ?2 WHERE id = ?1 AND blocked_at IS NULL AND erased_at IS NULL;
+
+-- name: unblock
+-- A person is no longer blocked.
+UPDATE people SET blocked_at = NULL WHERE id = ?1 AND blocked_at IS NOT NULL AND erased_at IS NULL;
+
+-- name: link
+-- A channel goes to a person; the name was sealed for another.
+UPDATE user_channels SET person_id = ?3, was_person = ?4, name = NULL, name_digest = NULL
+WHERE platform = ?1 AND user_id = ?2;
+
+-- name: unlink
+-- A channel goes back, and is not let in.
+UPDATE user_channels SET person_id = ?3, was_person = NULL, activated_at = NULL,
+    activated_how = NULL, name = NULL, name_digest = NULL
+WHERE platform = ?1 AND user_id = ?2;
+
+-- name: move_keys
+-- The keys of a caller go with the channel.
+UPDATE caller_keys SET person_id = ?2 WHERE user_id = ?1;
+
+-- name: lanes_of
+-- The lanes that a person began on a platform.
+SELECT key FROM lanes WHERE platform = ?1 AND person_id = ?2;
+
+-- name: hand_over_lane
+-- A lane belongs to another person, with a conversation of its own.
+UPDATE lanes SET person_id = ?2, epoch = epoch + 1 WHERE key = ?1;
+
+-- name: drop_link_codes
+-- The codes of somebody who is erased lead to nobody.
+DELETE FROM link_codes WHERE person_id = ?1;
+
+-- name: drop_pairings
+-- The requests of somebody who is erased.
+DELETE FROM pairings WHERE person_id = ?1;

@@ -1,0 +1,71 @@
+"""What sessions were told of their person, so that every later turn begins with the same bytes.
+
+They are written by the commit of the first turn. One row per session: a new conversation replaces it.
+"""
+
+from collections import OrderedDict
+
+import msgspec
+
+from hermes.ports.memory import SaidBefore, Soul
+from hermes.ports.records import Commit
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.engine import Engine, decode_event, encode
+from hermes.store.sqlite.queries import load
+
+_SQL = load("memory")
+_KEPT = 5_000
+_decode = msgspec.json.Decoder(tuple[str, ...]).decode
+
+
+class SqliteSouls:
+    """Fits `ports.memory.SoulStore`; what was read lately is kept."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._recent: OrderedDict[str, tuple[int, Soul]] = OrderedDict()
+
+    def get(self, lane: str, epoch: int) -> Soul | None:
+        """Return the blocks of a session, if it has begun; none are left of an erased person's."""
+        known = self._recent.get(lane)
+        if known is not None and known[0] == epoch:
+            return known[1]
+        reader = self._engine.reader
+        row = reader.row(_SQL["soul"], (lane, epoch))
+        if row is None:
+            return None
+        content = self._engine.sealer.open(reader, row[0], row[2])
+        blocks = () if content is None else _decode(content)
+        soul = Soul(row[0], blocks, row[1])
+        self._recent[lane] = (epoch, soul)
+        if len(self._recent) > _KEPT:
+            self._recent.popitem(last=False)
+        return soul
+
+    def write(self, db: Database, lane: str, commit: Commit) -> None:
+        """Keep the blocks that a session began with, inside the commit of its first turn."""
+        soul = commit.soul
+        if soul is None or not commit.entries:
+            return
+        # The turn has the lane: nobody reads it before this is on disk.
+        self._recent.pop(lane, None)
+        sealed = self._engine.sealer.seal(db, soul.person_id, encode(soul.blocks))
+        db.execute(_SQL["put_soul"], (lane, commit.epoch, soul.person_id, soul.shared_from, sealed))
+
+    def forget(self) -> None:
+        """Drop everything decoded; used when a person is erased."""
+        self._recent.clear()
+
+    def said_before(
+        self, person_id: str, *, lane: str, epoch: int, limit: int
+    ) -> tuple[SaidBefore, ...]:
+        """Return the newest messages of a person's other sessions, oldest first."""
+        reader, sealer = self._engine.reader, self._engine.sealer
+        rows = reader.rows(_SQL["said_before"], (person_id, lane, epoch, limit))
+        said = []
+        for body, at in reversed(rows):
+            content = sealer.get(reader, body)
+            text = "" if content is None else decode_event(content).text
+            if text:
+                said.append(SaidBefore(text, at))
+        return tuple(said)

@@ -1,0 +1,136 @@
+"""The rules of the gate, read from `gate.toml` and the settings: how people say what they want.
+
+Pure but for reading the file of the package once. Which tools a message gets by them is decided in
+`gate`.
+"""
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from importlib import resources
+
+import msgspec
+
+from hermes.config import GateSettings
+from hermes.ports.tool import Tool
+from hermes.routing.words import WordFinder
+
+_STRETCHED = re.compile(r"(.)\1{2,}")
+_NO_WORD = re.compile(r"[^\w]+|_+")
+
+
+class IntentTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One intent as the file has it; the words are grouped by language."""
+
+    words: dict[str, tuple[str, ...]] = {}
+    patterns: tuple[str, ...] = ()
+    attached: bool = False
+
+
+class RuleTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    follow_ups: dict[str, tuple[str, ...]]
+    intents: dict[str, IntentTable] = {}
+
+
+class Intent(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that people want; `tools` are patterns of names."""
+
+    patterns: tuple[re.Pattern[str], ...] = ()
+    attached: bool = False
+    tools: tuple[str, ...] = ()
+
+
+def plain(text: str) -> str:
+    """Return a text in small letters, without accents, signs and stretched letters."""
+    apart = unicodedata.normalize("NFKD", text.casefold())
+    bare = "".join(char for char in apart if not unicodedata.combining(char))
+    return _NO_WORD.sub(" ", _STRETCHED.sub(r"\1", bare)).strip()
+
+
+class Phrases:
+    """Phrases that a message begins with, or is made of."""
+
+    def __init__(self, phrases: Iterable[str]) -> None:
+        words = {tuple(plain(phrase).split()) for phrase in phrases}
+        self._known = words - {()}
+        self._longest = max(map(len, self._known), default=0)
+
+    def make_up(self, words: tuple[str, ...]) -> bool:
+        """Tell whether the words are nothing but phrases, one after another."""
+        reached = {0}
+        for end in range(1, len(words) + 1):
+            starts = range(max(0, end - self._longest), end)
+            if any(start in reached and words[start:end] in self._known for start in starts):
+                reached.add(end)
+        return bool(words) and len(words) in reached
+
+    def begin(self, words: tuple[str, ...]) -> bool:
+        """Tell whether the words begin with a phrase."""
+        return any(words[:size] in self._known for size in range(1, self._longest + 1))
+
+
+class GateRules:
+    """What goes on with the message before, what tells which intent, and more small talk."""
+
+    def __init__(self, table: RuleTable, settings: GateSettings) -> None:
+        self.enabled = settings.enabled
+        self.trivial = Phrases(settings.trivial)
+        self.follow_ups = Phrases((*_flat(table.follow_ups), *settings.follow_ups))
+        self._intents: dict[str, Intent] = {}
+        self._meant: dict[str, set[str]] = {}
+        for name in sorted({*table.intents, *settings.intents}):
+            self._add(name, table, settings)
+        self._words_in = WordFinder(self._meant).find
+
+    def _add(self, name: str, table: RuleTable, settings: GateSettings) -> None:
+        built_in = table.intents.get(name, IntentTable())
+        own = settings.intents.get(name)
+        says = own is not None and (own.words or own.patterns or own.attached)
+        words = own.words if own is not None and says else tuple(_flat(built_in.words))
+        patterns = own.patterns if own is not None and says else built_in.patterns
+        self._intents[name] = Intent(
+            patterns=tuple(map(re.compile, patterns)),
+            attached=own.attached if own is not None and says else built_in.attached,
+            tools=() if own is None else own.tools,
+        )
+        for word in words:
+            self._meant.setdefault(plain(word) or word.casefold(), set()).add(name)
+
+    def intents_in(self, text: str, *, attached: bool = False) -> frozenset[str]:
+        """Return what a text asks for; `attached` says whether something came with it."""
+        words = plain(text)
+        found = {name for word in self._words_in(words) for name in self._meant[word]}
+        for name, intent in self._intents.items():
+            told = any(pattern.search(words) for pattern in intent.patterns)
+            if told or (attached and intent.attached):
+                found.add(name)
+        return frozenset(found)
+
+    def intents_of(self, tool: Tool) -> frozenset[str]:
+        """Return what a tool is for; nothing means that it is always sent."""
+        own = {name for name in tool.traits.intents if name in self._intents}
+        for name, intent in self._intents.items():
+            if any(fnmatchcase(tool.spec.name, pattern) for pattern in intent.tools):
+                own.add(name)
+        return frozenset(own)
+
+
+@lru_cache(maxsize=1)
+def built_in_table() -> RuleTable:
+    """Return the rules that Hermes comes with."""
+    file = resources.files("hermes.tools") / "gate.toml"
+    return msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), RuleTable)
+
+
+def gate_rules(settings: GateSettings) -> GateRules:
+    """Return the rules in force: the built-in ones with what the settings add and change."""
+    return GateRules(built_in_table(), settings)
+
+
+def _flat(by_language: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
+    return (phrase for phrases in by_language.values() for phrase in phrases)

@@ -1,0 +1,201 @@
+"""What a server lists becomes what models may be offered: filtered, bounded, named, cautious.
+
+Pure, and without the SDK: a listed tool comes as plain values. A tool that cannot be offered is
+left out, and a note says so.
+"""
+
+from collections.abc import Collection, Iterable
+from fnmatch import fnmatchcase
+from typing import Any
+
+import msgspec
+
+from hermes.config import McpServerSettings
+from hermes.ports.provider import ToolSpec
+from hermes.ports.tool import ToolTraits
+from hermes.schema.checker import Unfit, checker_of
+from hermes.tools.mcp.cleaning import Scrubber, cleaned, one_line
+from hermes.tools.mcp.naming import tool_names
+
+_NAME_CHARS = 256
+_DESCRIPTION_CHARS = 4_000
+_WORDS_CHARS = 1_000
+_SCHEMA_BYTES = 65_536
+_SHOWN_CHARS = 80
+_MAX_NOTES = 20
+# What a schema says to a reader; everything else in it is data, which must stay as it is.
+_WORDS = frozenset({"description", "title", "$comment"})
+# The answer to a question must not arrive after the outer limit.
+_SLACK_S = 5.0
+# Any: a JSON schema.
+Json = Any
+
+
+class ListedTool(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool as its server lists it; a hint that it does not give is None."""
+
+    name: str
+    description: str = ""
+    schema: dict[str, Json] = msgspec.field(default_factory=dict)
+    read_only: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
+
+
+class Offer(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool as models are offered it; `original` is the server's name for it."""
+
+    original: str
+    spec: ToolSpec
+    traits: ToolTraits
+    timeout_s: float
+
+
+class Catalogue(msgspec.Struct, frozen=True):
+    """The offers of one server by name, and what was left out or changed."""
+
+    offers: tuple[Offer, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def make_catalogue(
+    server: str,
+    listed: Iterable[ListedTool],
+    *,
+    settings: McpServerSettings,
+    servers: Collection[str],
+    ask_timeout_s: float,
+) -> Catalogue:
+    """Return what may be offered of a server's list."""
+    notes: list[str] = []
+    fit = _fit(listed, settings, notes=notes)
+    names = tool_names(server, fit, servers=servers)
+    scrubber = secrets_of(settings)
+    offers = tuple(
+        _offer(tool, names[tool.name], settings=settings, scrubber=scrubber, asks_s=ask_timeout_s)
+        for tool in fit.values()
+    )
+    notes += [
+        f"{_shown(tool)} goes by the name {name}"
+        for tool, name in names.items()
+        if name != f"mcp_{server}_{tool}"
+    ]
+    return Catalogue(offers, tuple(_few(notes)))
+
+
+def secrets_of(settings: McpServerSettings) -> Scrubber:
+    """Return what hides the secrets that a server is given."""
+    tables = (settings.env, settings.headers)
+    return Scrubber(secret.get_secret_value() for table in tables for secret in table.values())
+
+
+def traits_of(tool: ListedTool, settings: McpServerSettings, *, timeout_s: float) -> ToolTraits:
+    """Return how a tool may be run; hints are a server's word, believed unless `always` is set."""
+    believed = settings.approval != "always"
+    reads_only = tool.read_only is True and tool.destructive is not True
+    return ToolTraits(
+        idempotent=believed and (reads_only or tool.idempotent is True),
+        cancellable=True,
+        needs_approval=_needs_approval(tool, settings, reads_only=reads_only),
+        parallel=settings.parallel,
+        timeout_s=timeout_s,
+    )
+
+
+def _needs_approval(tool: ListedTool, settings: McpServerSettings, *, reads_only: bool) -> bool:
+    if _matches(tool.name, settings.always_ask):
+        return True
+    if _matches(tool.name, settings.never_ask):
+        return False
+    if settings.approval == "hints":
+        return not (reads_only or tool.destructive is False)
+    return settings.approval == "always"
+
+
+def _fit(
+    listed: Iterable[ListedTool], settings: McpServerSettings, *, notes: list[str]
+) -> dict[str, ListedTool]:
+    """Return the tools that are wanted and can be offered, by name."""
+    fit: dict[str, ListedTool] = {}
+    too_many = 0
+    for tool in listed:
+        if not _matches(tool.name, settings.allow) or _matches(tool.name, settings.deny):
+            continue
+        # Looking at a schema takes time, also when it is then left out.
+        if len(fit) >= settings.max_tools or len(notes) >= settings.max_tools:
+            too_many += 1
+            continue
+        problem = _problem(tool, fit)
+        if problem is not None:
+            notes.append(f"{_shown(tool.name)} is left out: {problem}")
+        else:
+            fit[tool.name] = tool
+    if too_many:
+        notes.insert(
+            0, f"{too_many} more tools are left out, because max_tools is {settings.max_tools}"
+        )
+    return fit
+
+
+def _problem(tool: ListedTool, known: Collection[str]) -> str | None:
+    if not tool.name or len(tool.name) > _NAME_CHARS:
+        return f"its name is not 1 to {_NAME_CHARS} characters long"
+    if tool.name in known:
+        return "it is listed twice"
+    if tool.schema.get("type") != "object":
+        return "its arguments are no JSON object"
+    raw = msgspec.json.encode(tool.schema)
+    if len(raw) > _SCHEMA_BYTES:
+        return f"its schema is {len(raw)} bytes long, and {_SCHEMA_BYTES} are allowed"
+    try:
+        checker_of(raw)
+    except Unfit as unfit:
+        return f"its schema {one_line(str(unfit), _SHOWN_CHARS * 2)}"
+    return None
+
+
+def _offer(
+    tool: ListedTool,
+    name: str,
+    *,
+    settings: McpServerSettings,
+    scrubber: Scrubber,
+    asks_s: float,
+) -> Offer:
+    timeout_s = settings.tool_timeouts_s.get(tool.name, settings.timeout_s)
+    return Offer(
+        original=tool.name,
+        spec=ToolSpec(
+            name=name,
+            description=scrubber.scrub(cleaned(tool.description, _DESCRIPTION_CHARS)),
+            parameters=msgspec.Raw(msgspec.json.encode(_readable(tool.schema))),
+        ),
+        traits=traits_of(tool, settings, timeout_s=timeout_s + asks_s + _SLACK_S),
+        timeout_s=timeout_s,
+    )
+
+
+def _readable(schema: Json) -> Json:
+    """Return a schema with its words cleaned; how deep it goes was checked before."""
+    if isinstance(schema, dict):
+        return {
+            key: cleaned(value, _WORDS_CHARS)
+            if key in _WORDS and isinstance(value, str)
+            else _readable(value)
+            for key, value in schema.items()
+        }
+    return [_readable(item) for item in schema] if isinstance(schema, list) else schema
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _shown(name: str) -> str:
+    return one_line(name, _SHOWN_CHARS) or "a tool without a name"
+
+
+def _few(notes: list[str]) -> list[str]:
+    if len(notes) <= _MAX_NOTES:
+        return notes
+    return [*notes[:_MAX_NOTES], f"and {len(notes) - _MAX_NOTES} more"]

@@ -1,0 +1,48 @@
+"""Text from an MCP server made safe to keep, log and show to models.
+
+Whatever a server says is a stranger's word. Here it loses the characters that cannot be seen, its
+length and the secrets that the server was given; nothing is believed of what it says.
+"""
+
+import re
+from collections.abc import Iterable
+
+# Control codes but tab and line end, what turns the direction of reading, invisible characters and
+# the tag block, in which whole hidden messages can be written. Joiners stay: emoji need them.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+_CUT = "…"
+MASK = "****"
+# A shorter one would blank out ordinary words.
+_SHORTEST_SECRET = 6
+
+
+def cleaned(text: str, limit: int) -> str:
+    """Return text without what cannot be seen, at most `limit` characters long."""
+    # Cut first, with room for what goes: a long text is not worth searching to its end.
+    seen = _UNSEEN.sub("", text[: 2 * limit].replace("\r\n", "\n"))
+    return seen if len(seen) <= limit and len(text) <= 2 * limit else seen[: limit - 1] + _CUT
+
+
+def one_line(text: str, limit: int) -> str:
+    """Return text on one line, for logs, lists and errors."""
+    return cleaned(" ".join(text[: 4 * limit].split()), limit)
+
+
+class Scrubber:
+    """Hides the secrets that a server was given in what it says."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        # `Bearer abc` is two words: the server knows the second alone.
+        words = {word for secret in secrets for word in (secret, *secret.split())}
+        kept = [word for word in words if len(word) >= _SHORTEST_SECRET]
+        self._secrets = sorted(kept, key=len, reverse=True)
+
+    def scrub(self, text: str) -> str:
+        """Return text with every secret masked."""
+        for secret in self._secrets:
+            if secret in text:
+                text = text.replace(secret, MASK)
+        return text

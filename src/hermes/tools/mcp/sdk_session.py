@@ -1,0 +1,259 @@
+"""One session of the official SDK: listing tools, calling them, passing its questions on.
+
+Part of the SDK's side, loaded by name only. Its faults are translated here; nothing above knows its
+types.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+import anyio
+import mcp_types as types
+from mcp.client.session import ClientRequestContext, ClientSession, IncomingMessage
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from hermes import __version__
+from hermes.tools.mcp.asking import Schema, question_text
+from hermes.tools.mcp.catalogue import ListedTool
+from hermes.tools.mcp.cleaning import Scrubber, one_line
+from hermes.tools.mcp.http_wire import CURRENT
+from hermes.tools.mcp.link import Answer, Arguments, CallRefused, LinkLost, NotTaken
+from hermes.tools.mcp.results import result_text
+from hermes.tools.mcp.running import RunningCall
+from hermes.tools.mcp.streams import PacedStream, Writable
+
+_INFO = types.Implementation(name="hermes-gateway", version=__version__)
+_CLOSED = (anyio.ClosedResourceError, anyio.BrokenResourceError)
+_MAX_PAGES = 50
+_MAX_LISTED = 5_000
+_MAX_ROUNDS = 10
+_ROUND_WAIT_S = 0.1
+_MAX_OPEN_QUESTIONS = 8
+_ERROR_CHARS = 1_000
+_TITLE_CHARS = 80
+
+
+class _Session(ClientSession):
+    """The SDK's session without its check of structured results.
+
+    That check runs a server's own schema, patterns included, with an engine that a hostile pattern
+    can keep busy for ever. A result is text for a model here; nothing relies on its shape.
+    """
+
+    async def validate_tool_result(self, name: str, result: types.CallToolResult) -> None:
+        """Take every result as it is."""
+
+
+class SdkLink:
+    """A session, and the calls that run on it."""
+
+    def __init__(
+        self,
+        server: str,
+        incoming: PacedStream,
+        outgoing: Writable,
+        *,
+        scrubber: Scrubber,
+        changed: Callable[[], None],
+    ) -> None:
+        self._server = server
+        self._scrubber = scrubber
+        self._changed = changed
+        self._running: set[RunningCall] = set()
+        self._questions = 0
+        self.over: str | None = None
+        """Why nothing more can be said on it."""
+        self.session = _Session(
+            incoming,
+            outgoing,
+            elicitation_callback=self.elicit,
+            message_handler=self._heard,
+            client_info=_INFO,
+        )
+
+    @property
+    def protocol(self) -> str:
+        """The revision of MCP that is spoken."""
+        return self.session.protocol_version or ""
+
+    @property
+    def title(self) -> str:
+        """The server's own name and version, cleaned."""
+        info = self.session.server_info
+        return "" if info is None else one_line(f"{info.name} {info.version}", _TITLE_CHARS)
+
+    @property
+    def follows_by_asking(self) -> bool:
+        """Whether changes of the list have to be asked for, as in the stateless era."""
+        offered = self.session.server_capabilities
+        return (
+            self.protocol in MODERN_PROTOCOL_VERSIONS
+            and offered is not None
+            and offered.tools is not None
+            and bool(offered.tools.list_changed)
+        )
+
+    async def list_tools(self) -> tuple[ListedTool, ...]:
+        """Return everything the server lists, bounded."""
+        offered = self.session.server_capabilities
+        if offered is None or offered.tools is None:
+            return ()
+        try:
+            return tuple([_listed(tool) async for tool in self._pages()])
+        except (MCPError, ValidationError, *_CLOSED) as error:
+            raise self._fault(error) from error
+
+    async def _pages(self) -> AsyncIterator[types.Tool]:
+        cursor: str | None = None
+        seen: set[str] = set()
+        count = 0
+        for _ in range(_MAX_PAGES):
+            params = types.PaginatedRequestParams(cursor=cursor)
+            page = await self.session.list_tools(params=params)
+            for tool in page.tools:
+                yield tool
+            count += len(page.tools)
+            cursor = page.next_cursor
+            if cursor is None or cursor in seen or count >= _MAX_LISTED:
+                return
+            seen.add(cursor)
+
+    async def call(self, tool: str, arguments: Arguments, *, call: RunningCall) -> Answer:
+        """Run a tool; cancelling tells the server."""
+        if self.over is not None:
+            raise NotTaken(self.over)
+        self._running.add(call)
+        token = CURRENT.set(call)
+        try:
+            result = await self._rounds(tool, arguments, call=call)
+        except (MCPError, ValidationError, *_CLOSED) as error:
+            fault = self._fault(error)
+            if call.not_taken and not call.is_known:
+                raise NotTaken(str(fault)) from error
+            raise fault from error
+        finally:
+            CURRENT.reset(token)
+            self._running.discard(call)
+        return Answer(self._scrubber.scrub(result_text(result)), failed=result.is_error is True)
+
+    async def _rounds(
+        self, tool: str, arguments: Arguments, *, call: RunningCall
+    ) -> types.CallToolResult:
+        """Call, and call again with the answers when the server needs some first."""
+        answers: types.InputResponses | None = None
+        state: str | None = None
+        for _ in range(_MAX_ROUNDS):
+            result = await self._once(
+                types.CallToolRequestParams(
+                    name=tool, arguments=arguments, input_responses=answers, request_state=state
+                ),
+                call,
+            )
+            if not isinstance(result, types.InputRequiredResult):
+                return result
+            call.is_known = True
+            state = result.request_state
+            answers = None
+            if result.input_requests:
+                answers = {
+                    key: await self._input(call, request)
+                    for key, request in result.input_requests.items()
+                }
+            else:
+                await asyncio.sleep(_ROUND_WAIT_S)
+        raise CallRefused(f"the server asked for more input {_MAX_ROUNDS} times")
+
+    async def _once(
+        self, wish: types.CallToolRequestParams, call: RunningCall
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        for is_last in (False, True):
+            try:
+                return await self.session.call_tool(
+                    wish.name,
+                    wish.arguments,
+                    progress_callback=call.progress,
+                    input_responses=wish.input_responses,
+                    request_state=wish.request_state,
+                    allow_input_required=True,
+                )
+            except MCPError as error:
+                # The tool's headers have changed since it was listed: list again, then once more.
+                if is_last or error.code != types.HEADER_MISMATCH:
+                    raise
+            await self.list_tools()
+        raise AssertionError
+
+    async def _input(self, call: RunningCall, request: types.InputRequest) -> types.InputResponse:
+        if not isinstance(request, types.ElicitRequest):
+            raise CallRefused(f"the server wants {request.method}, which is not offered")
+        return await self._asked(call, request.params)
+
+    async def elicit(
+        self, context: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult:
+        """Answer a question that came on its own, as in the handshake era."""
+        call = self._whose()
+        if call is None or self._questions >= _MAX_OPEN_QUESTIONS:
+            return types.ElicitResult(action="decline")
+        self._questions += 1
+        try:
+            return await self._asked(call, params)
+        finally:
+            self._questions -= 1
+
+    def _whose(self) -> RunningCall | None:
+        """Return the call that caused a question; None where that is not certain.
+
+        Over HTTP the context tells. Over pipes nothing does, so there must be one conversation only
+        that it can belong to: a question never goes to the wrong person.
+        """
+        call = CURRENT.get()
+        if call is not None and call in self._running:
+            return call
+        lanes = {(call.context.person_id, call.context.lane) for call in self._running}
+        return next(iter(self._running)) if len(lanes) == 1 else None
+
+    async def _asked(
+        self, call: RunningCall, params: types.ElicitRequestParams
+    ) -> types.ElicitResult:
+        url, schema = _wanted(params)
+        text = question_text(self._server, params.message, schema=schema, url=url)
+        answer = await call.question(self._scrubber.scrub(text), schema)
+        if answer is None:
+            return types.ElicitResult(action="decline")
+        return types.ElicitResult(action="accept", content=None if url else dict(answer))
+
+    async def _heard(self, message: IncomingMessage) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self._changed()
+
+    def _fault(self, error: Exception) -> LinkLost | CallRefused:
+        """Translate a fault of the SDK."""
+        if self.over is not None or isinstance(error, _CLOSED):
+            return LinkLost(self.over or "the connection was closed")
+        if isinstance(error, MCPError):
+            told = self._scrubber.scrub(one_line(error.error.message, _ERROR_CHARS))
+            doubtful = error.code == types.CONNECTION_CLOSED
+            return CallRefused(f"{told} (code {error.code})", doubtful=doubtful)
+        return CallRefused("its answer does not follow the protocol")
+
+
+def _listed(tool: types.Tool) -> ListedTool:
+    hints = tool.annotations or types.ToolAnnotations()
+    return ListedTool(
+        name=tool.name,
+        description=tool.description or tool.title or "",
+        schema=tool.input_schema,
+        read_only=hints.read_only_hint,
+        destructive=hints.destructive_hint,
+        idempotent=hints.idempotent_hint,
+    )
+
+
+def _wanted(params: types.ElicitRequestParams) -> tuple[str | None, Schema]:
+    """Return the address that is to be opened, if that is the question, and the answer's schema."""
+    if isinstance(params, types.ElicitRequestURLParams):
+        return params.url, {}
+    return None, params.requested_schema

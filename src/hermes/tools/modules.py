@@ -1,0 +1,69 @@
+"""Tools from modules that the configuration names: every function with `@tool` in them."""
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+
+from hermes.errors import ConfigurationError, HermesError
+from hermes.plugins.registry import Registry
+from hermes.tools.function_tool import FunctionTool
+
+
+def load_tools(names: Iterable[str], registry: Registry, *, home: Path) -> None:
+    """Register the tools of each module; a path of a `.py` file is looked up from `home`."""
+    for name in names:
+        is_file = name.endswith(".py")
+        module = _from_file(home / Path(name).expanduser()) if is_file else _from_name(name)
+        found = [value for value in vars(module).values() if isinstance(value, FunctionTool)]
+        if not found:
+            raise ConfigurationError(
+                f"tools.modules: {name!r} holds no tool; put @tool (from hermes.tools import tool) "
+                "above the functions that a model may call, or remove it from the list"
+            )
+        for tool in found:
+            registry.tool(tool)
+
+
+def _from_name(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except HermesError:
+        raise
+    except Exception as error:  # boundary of a foreign module: it may raise anything
+        raise ConfigurationError(
+            f"tools.modules: {name!r} cannot be imported ({_told(error)}); install it into the same "
+            "environment, give the path of its .py file, or correct it"
+        ) from error
+
+
+def _from_file(path: Path) -> ModuleType:
+    # The whole path names it: two files may both be called tools.py.
+    name = f"hermes_tools_{path.resolve().as_posix().removesuffix('.py').replace('/', '_')}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise ConfigurationError(
+            f"tools.modules: there is no file {str(path)!r}; a relative path starts at the home "
+            "folder"
+        )
+    module = importlib.util.module_from_spec(spec)
+    try:
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    except HermesError:
+        del sys.modules[name]
+        raise
+    except Exception as error:  # boundary of a foreign module: it may raise anything
+        del sys.modules[name]
+        raise ConfigurationError(
+            f"tools.modules: {str(path)!r} does not load ({_told(error)}); correct the file"
+        ) from error
+    return module
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

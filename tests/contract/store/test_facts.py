@@ -1,0 +1,120 @@
+"""A10, J22, J24: what is known of a person is sealed, the person's own, and gone with them."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from hermes.ports.memory import Fact, FactChange, FactVector
+from hermes.store.sqlite.facts import RecentFacts
+from hermes.store.sqlite.store import SqliteStore
+from tests.contract.store.opening import opened
+from tests.contract.store.people import person
+
+SECRET = "the word is xylophone"
+
+
+def fact(person_id: str, name: str = "one", *, value: str = SECRET, at: float = 1.0) -> Fact:
+    return Fact(
+        id=f"f_{person_id}_{name}",
+        person_id=person_id,
+        key=name,
+        value=value,
+        source="m_1",
+        at=at,
+        updated_at=at,
+    )
+
+
+def on_disk(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.glob("hermes.db*"))
+
+
+async def put(store: SqliteStore, *facts: Fact) -> None:
+    await store.facts.change(facts[0].person_id, lambda _: FactChange(put=facts))
+
+
+@pytest.mark.req("A10", "J24")
+async def test_facts_are_kept_sealed_in_order_and_over_a_restart(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        ann, bob = await person(store, "ann"), await person(store, "bob")
+        later, sooner = fact(ann, "later", at=2.0), fact(ann, "sooner", at=1.0)
+        await put(store, later, sooner)
+        await store.facts.keep_vectors(ann, [FactVector(later.id, "m", SECRET.encode())])
+    async with opened(tmp_path) as store:
+        assert store.facts.of(ann) == (sooner, later)
+        assert store.facts.vectors(ann, "m") == (FactVector(later.id, "m", SECRET.encode()),)
+        assert store.facts.vectors(ann, "other") == store.facts.vectors(bob, "m") == ()
+        assert store.facts.of(bob) == ()
+
+    raw = on_disk(tmp_path)
+    assert b"xylophone" not in raw
+    assert b"sooner" not in raw.replace(sooner.id.encode(), b"")
+
+
+@pytest.mark.req("A10", "J22")
+async def test_a_fact_of_another_person_can_neither_be_replaced_nor_forgotten(
+    store: SqliteStore,
+) -> None:
+    ann, bob = await person(store, "ann"), await person(store, "bob")
+    hers = fact(ann)
+    await put(store, hers)
+    stolen = Fact(id=hers.id, person_id=bob, key="x", value="y", source="", at=1.0, updated_at=1.0)
+
+    await store.facts.change(bob, lambda _: FactChange(put=(stolen,), forget=(hers.id,)))
+
+    assert store.facts.of(ann) == (hers,)
+    assert store.facts.of(bob) == ()
+
+
+@pytest.mark.req("A10")
+async def test_a_change_sees_what_the_one_before_it_wrote_in_the_same_commit(
+    store: SqliteStore,
+) -> None:
+    ann = await person(store)
+
+    def add(standing: tuple[Fact, ...]) -> FactChange:
+        return FactChange(put=(fact(ann, f"n{len(standing)}", at=float(len(standing))),))
+
+    await asyncio.gather(*(store.facts.change(ann, add) for _ in range(20)))
+
+    assert [one.key for one in store.facts.of(ann)] == [f"n{number}" for number in range(20)]
+
+
+@pytest.mark.req("A10", "A12")
+async def test_a_fact_that_changed_or_is_gone_has_no_vector(store: SqliteStore) -> None:
+    ann = await person(store)
+    await put(store, fact(ann, "changed"), fact(ann, "gone"))
+    names = [one.id for one in store.facts.of(ann)]
+    await store.facts.keep_vectors(ann, [FactVector(name, "m", b"1") for name in names])
+
+    await put(store, fact(ann, "changed", value="new"))
+    await store.facts.change(ann, lambda _: FactChange(forget=(fact(ann, "gone").id,)))
+    await store.facts.keep_vectors(ann, [FactVector(fact(ann, "gone").id, "m", b"1")])
+
+    assert store.facts.vectors(ann, "m") == ()
+    assert [one.value for one in store.facts.of(ann)] == ["new"]
+
+
+@pytest.mark.req("J22", "J24")
+async def test_who_is_erased_is_forgotten_and_nothing_new_can_be_known(store: SqliteStore) -> None:
+    ann = await person(store)
+    await put(store, fact(ann))
+    assert store.facts.of(ann) != ()
+
+    await store.people.erase(ann, at=2.0)
+
+    assert store.facts.of(ann) == ()
+    with pytest.raises(Exception, match="was erased"):
+        await put(store, fact(ann, "new"))
+
+
+def test_what_is_kept_in_memory_is_bounded_by_people_and_by_facts() -> None:
+    recent = RecentFacts(people=2, facts=3)
+    for name in ("a", "b", "c"):
+        recent.put(name, (fact(name),))
+    assert [recent.get(name) is None for name in "abc"] == [True, False, False]
+
+    recent.put("d", (fact("d"), fact("d", "two"), fact("d", "three")))
+
+    assert [recent.get(name) is None for name in "abcd"] == [True, True, True, False]

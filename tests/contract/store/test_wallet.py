@@ -1,0 +1,375 @@
+"""Wallets on the real store: balances that equal the books, grants and refunds that count once."""
+
+import asyncio
+from pathlib import Path
+
+import apsw
+import msgspec
+import pytest
+
+from hermes.errors import Conflict, NoCredits, NotFound
+from hermes.message.outcome import Outcome
+from hermes.ports.clock import ManualClock
+from hermes.ports.records import Begin, Hold, Interaction, Lease, MessageRecord
+from hermes.ports.wallet import LedgerLine, NewGrant, NewReferral, NewRefund, Wallet
+from hermes.store.sqlite.connection import Database, migrate, open_database
+from hermes.store.sqlite.seal import Sealer, make_store_keys
+from hermes.store.sqlite.store import SqliteStore
+from hermes.store.sqlite.wallet import add_codes, move_credits
+from tests.contract.store.opening import opened
+from tests.torture.store_rig import accept, answer, ending, new_message
+
+CLOCK = ManualClock()
+
+
+async def newcomer(store: SqliteStore, user: str = "ann") -> str:
+    await accept(store, f"hello-{user}", user=user, clock=CLOCK)
+    return person(store, user)
+
+
+def person(store: SqliteStore, user: str = "ann") -> str:
+    found = store.people.find("rest", user)
+    assert found is not None
+    return found.id
+
+
+def wallet(store: SqliteStore, user: str = "ann") -> Wallet:
+    found = store.wallets.get(person(store, user))
+    assert found is not None
+    return found
+
+
+def grant(person_id: str, amount: int = 5, *, name: str = "g_1", reason: str = "") -> NewGrant:
+    return NewGrant(id=name, person_id=person_id, amount=amount, at=2.0, reason=reason, by="olga")
+
+
+async def begin(store: SqliteStore, lane: str, hold: Hold) -> tuple[Lease, MessageRecord]:
+    view = store.turns.view(lane)
+    assert view.message is not None
+    lease = await store.turns.begin(
+        Begin(
+            lane=lane,
+            owner="w",
+            fence=view.fence,
+            expires=CLOCK.monotonic() + 30,
+            message_id=view.message.id,
+            person_id=view.message.person_id,
+            at=3.0,
+            hold=hold,
+        )
+    )
+    return lease, view.message
+
+
+def on_disk(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.iterdir())
+
+
+async def differences(store: SqliteStore) -> list[tuple[str, str, int | None, int | None]]:
+    audit = await store.wallets.audit(limit=100)
+    assert audit.wrong == len(audit.differences)
+    return [(one.what, one.id, one.expected, one.found) for one in audit.differences]
+
+
+@pytest.mark.req("A5")
+async def test_everybody_has_a_wallet_and_a_code_of_their_own_also_after_reopening(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path) as store:
+        people = [await newcomer(store, user) for user in ("ann", "bob")]
+        wallets = [store.wallets.get(one) for one in people]
+
+    async with opened(tmp_path) as store:
+        assert [store.wallets.get(one) for one in people] == wallets
+        codes = [one.code for one in wallets if one is not None and one.code is not None]
+        assert [store.wallets.owner(code) for code in codes] == people
+        assert store.wallets.owner("K7QM4XWP3H") is None
+        assert store.wallets.get("p_nobody") is None
+
+
+@pytest.mark.req("A5", "J11")
+async def test_a_limited_hold_is_checked_and_taken_in_one_unit(store: SqliteStore) -> None:
+    ann = await newcomer(store)
+    hold = Hold(ann, 2, limited=True, start_grant=3)
+
+    await begin(store, "ann", hold)
+
+    assert (wallet(store).balance, wallet(store).held) == (1, 2)
+    await accept(store, "second", user="other", clock=CLOCK)
+    with pytest.raises(NoCredits) as refused:
+        await begin(store, "other", hold)
+    assert (refused.value.balance, refused.value.price) == (1, 2)
+    view = store.turns.view("other")
+    assert view.message is not None
+    assert (view.fence, view.message.state, view.message.attempts) == (0, "new", 0)
+    assert await differences(store) == []
+
+
+@pytest.mark.req("A5", "J11", "J19")
+async def test_50_begins_in_one_commit_take_what_there_is_and_no_more(store: SqliteStore) -> None:
+    lanes = [f"lane{number}" for number in range(50)]
+    for lane in lanes:
+        message = new_message(lane, user="ann", clock=CLOCK)
+        await store.inbox.accept(msgspec.structs.replace(message, lane=lane), kept=lambda _: None)
+    hold = Hold(person(store), 3, limited=True, start_grant=20)
+
+    begun = await asyncio.gather(
+        *(begin(store, lane, hold) for lane in lanes), return_exceptions=True
+    )
+
+    refused = [one for one in begun if isinstance(one, NoCredits)]
+    assert (len(begun) - len(refused), len(refused)) == (6, 44)
+    assert (wallet(store).balance, wallet(store).held) == (2, 18)
+    assert await differences(store) == []
+
+
+@pytest.mark.req("J11", "A6")
+async def test_ends_capture_or_give_back_and_an_abandoned_one_gives_back(
+    store: SqliteStore,
+) -> None:
+    ann = await newcomer(store)
+    hold = Hold(ann, 1, limited=True, start_grant=3)
+    lease, message = await begin(store, "ann", hold)
+    await store.turns.commit(lease, ending(message, clock=CLOCK))
+    assert (wallet(store).balance, wallet(store).held) == (2, 0)
+
+    await accept(store, "second", clock=CLOCK)
+    lease, message = await begin(store, "ann", hold)
+    end = ending(message, clock=CLOCK)
+    assert end.charge is not None
+    free = msgspec.structs.replace(end.charge, captured=False)
+    await store.turns.commit(lease, msgspec.structs.replace(end, charge=free))
+    assert wallet(store).balance == 2
+
+    await accept(store, "third", clock=CLOCK)
+    _, message = await begin(store, "ann", hold)
+    assert wallet(store).balance == 1
+    await store.turns.abandon(message.id, Outcome.FAILED)
+    assert (wallet(store).balance, wallet(store).held) == (2, 0)
+    assert await differences(store) == []
+
+
+@pytest.mark.req("A5")
+async def test_a_grant_counts_once_under_its_id(store: SqliteStore) -> None:
+    ann, bob = await newcomer(store), await newcomer(store, "bob")
+
+    booked = await asyncio.gather(
+        *(store.wallets.grant(grant(ann, reason="hello")) for _ in range(3))
+    )
+
+    assert [(one.balance, one.changed) for one in booked] == [(5, True), (5, False), (5, False)]
+    for other in (grant(bob), grant(ann, 6)):
+        with pytest.raises(Conflict, match="Use another id"):
+            await store.wallets.grant(other)
+    assert store.wallets.lines(ann, limit=9) == (
+        LedgerLine(id="g_1", kind="grant", amount=5, at=2.0, reason="hello", by="olga"),
+    )
+    assert await differences(store) == []
+
+
+@pytest.mark.req("A5")
+async def test_a_negative_grant_takes_back_and_a_grant_is_worth_its_amount(
+    store: SqliteStore,
+) -> None:
+    for number in range(3):
+        await answer(store, f"m{number}", user="ann", clock=CLOCK)
+    assert wallet(store).balance == -3
+
+    balances = [
+        (await store.wallets.grant(grant(person(store), amount, name=f"g_{amount}"))).balance
+        for amount in (10, -4)
+    ]
+
+    assert balances == [10, 6]
+    assert await differences(store) == []
+
+
+@pytest.mark.req("A6")
+async def test_a_refund_gives_back_what_was_captured_once(store: SqliteStore) -> None:
+    await answer(store, "paid", user="ann", clock=CLOCK)
+    await store.wallets.grant(grant(person(store)))
+    refund = NewRefund(message_id="m_paid", at=4.0, reason="it was wrong", by="olga")
+
+    booked = [await store.wallets.refund(refund) for _ in range(2)]
+
+    assert [(one.line.amount, one.balance, one.changed) for one in booked] == [
+        (1, 6, True),
+        (1, 6, False),
+    ]
+    with pytest.raises(NotFound, match="Nothing was captured for 'm_unknown'"):
+        await store.wallets.refund(msgspec.structs.replace(refund, message_id="m_unknown"))
+    assert await differences(store) == []
+
+
+@pytest.mark.req("A5")
+async def test_bonuses_are_booked_once_and_the_owners_up_to_a_limit(store: SqliteStore) -> None:
+    ann = await newcomer(store)
+    others = [await newcomer(store, f"user{number}") for number in range(3)]
+    referrals = [
+        NewReferral(person_id=one, referred_by=ann, bonus=4, most=2, at=5.0)
+        for one in (*others, others[0])
+    ]
+
+    changed = [await store.wallets.refer(one) for one in referrals]
+
+    assert changed == [True, True, True, False]
+    assert (wallet(store).balance, wallet(store).referred) == (8, 3)
+    assert [wallet(store, f"user{number}").balance for number in range(3)] == [4, 4, 4]
+    assert await differences(store) == []
+
+
+@pytest.mark.req("A5")
+async def test_credits_go_along_with_a_linked_channel_and_the_start_grant_does_not(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path) as store:
+        ann, bob = await newcomer(store), await newcomer(store, "bob")
+        await begin(store, "bob", Hold(bob, 1, limited=True, start_grant=20))
+        await store.wallets.grant(grant(bob, 30))
+    db = open_database(tmp_path / "hermes.db", synchronous="NORMAL", vfs=None)
+
+    moved = [move_credits(db, bob, ann, name=name, at=1.0) for name in ("one", "two")]
+
+    db.close()
+    assert moved == [29, 0]
+    async with opened(tmp_path) as store:
+        assert (wallet(store).balance, wallet(store, "bob").balance) == (29, 20)
+        assert await differences(store) == []
+
+
+@pytest.mark.req("J24", "A5")
+async def test_erasing_a_person_ends_their_code_and_hides_why_they_got_credits(
+    store: SqliteStore,
+) -> None:
+    ann = await newcomer(store)
+    code = wallet(store).code
+    assert code is not None
+    await store.wallets.grant(grant(ann, reason="for the secret matter"))
+    await store.people.erase(ann, at=9.0)
+
+    assert store.wallets.owner(code) is None
+    assert [(line.amount, line.reason) for line in store.wallets.lines(ann, limit=9)] == [(5, "")]
+    with pytest.raises(NotFound, match="was erased"):
+        await store.wallets.grant(grant(ann, name="g_2"))
+    assert await differences(store) == []
+
+
+@pytest.mark.req("J24")
+async def test_a_reason_is_not_readable_on_disk(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await store.wallets.grant(grant(await newcomer(store), reason="for the secret matter"))
+
+    files = on_disk(tmp_path)
+    assert b"g_1" in files
+    assert b"secret matter" not in files
+    assert b"olga" not in files
+
+
+@pytest.mark.req("A5")
+async def test_wallets_are_listed_the_poorest_first_with_their_users(store: SqliteStore) -> None:
+    for user, amount in (("ann", 5), ("bob", -2), ("cy", 1)):
+        await newcomer(store, user)
+        await store.wallets.grant(grant(person(store, user), amount, name=f"g_{user}"))
+
+    listed = await store.wallets.poorest(below=None, limit=2)
+    poor = await store.wallets.poorest(below=1, limit=9)
+
+    assert [(one.users, one.balance) for one in listed] == [(("rest:bob",), -2), (("rest:cy",), 1)]
+    assert [one.person_id for one in poor] == [person(store, "bob")]
+    assert msgspec.structs.replace(poor[0], users=()) == wallet(store, "bob")
+
+
+@pytest.mark.req("A5", "J11", "J21")
+@pytest.mark.parametrize(
+    ("damage", "found"),
+    [
+        ("UPDATE wallets SET balance = 9", ("the balance is not", "", -1, 9)),
+        ("DELETE FROM wallets", ("the balance is not", "", -1, None)),
+        ("DELETE FROM wallets", ("a wallet for every person", "", 1, 0)),
+        ("UPDATE ledger SET message_id = 'm_x'", ("a capture without a message", "m_x", 1, 0)),
+        ("UPDATE inbox SET person_id = 'p_x'", None),
+        (
+            "DELETE FROM inbox; DELETE FROM interactions",
+            ("a capture without a message", "m_paid", 1, 0),
+        ),
+        ("UPDATE ledger SET amount = 1", ("a line with the wrong sign", "capture m_paid", None, 1)),
+        (
+            "UPDATE ledger SET kind = 'gift'",
+            ("a line with the wrong sign", "gift m_paid", None, -1),
+        ),
+        (
+            "INSERT INTO holds VALUES ('m_paid', (SELECT id FROM people), 2, 1.0)",
+            ("a hold that should have ended", "m_paid", 0, 2),
+        ),
+        (
+            "INSERT INTO ledger (person_id, kind, amount, message_id, at)"
+            " SELECT person_id, 'refund', 7, message_id, at FROM ledger",
+            ("a refund of what was not captured", "m_paid", 1, 7),
+        ),
+        (
+            "CREATE TABLE copy AS SELECT * FROM ledger; INSERT INTO copy SELECT * FROM ledger;"
+            "DROP TABLE ledger; ALTER TABLE copy RENAME TO ledger",
+            ("booked more than once", "capture m_paid", 1, 2),
+        ),
+    ],
+)
+async def test_an_audit_finds_what_was_done_to_the_books(
+    tmp_path: Path, damage: str, found: tuple[str, str, int | None, int | None] | None
+) -> None:
+    async with opened(tmp_path) as store:
+        await answer(store, "paid", user="ann", clock=CLOCK)
+        ann = person(store)
+        assert await differences(store) == []
+    db = apsw.Connection(str(tmp_path / "hermes.db"))
+    db.execute(damage)
+    db.close()
+
+    async with opened(tmp_path) as store:
+        seen = await differences(store)
+    if found is None:
+        assert [what for what, *_ in seen] == ["a capture without a message of the same person"]
+    else:
+        what, name, expected, value = found
+        assert [
+            one
+            for one in seen
+            if one[0].startswith(what) and one[1:] == (name or ann, expected, value)
+        ]
+
+
+@pytest.mark.req("J11", "J21")
+async def test_a_message_that_was_forgotten_is_still_a_message_to_the_audit(
+    store: SqliteStore,
+) -> None:
+    lease, message = await begin(store, "ann", Hold(await newcomer(store), 1))
+    end = ending(message, clock=CLOCK)
+    provenance = Interaction(agent="main", platform="rest")
+    await store.turns.commit(lease, msgspec.structs.replace(end, interaction=provenance))
+    await store.purge(CLOCK.now() + 1, limit=10)
+
+    assert store.inbox.get(message.id) is None
+    assert await differences(store) == []
+
+
+@pytest.mark.req("J11", "J21")
+async def test_an_older_database_gets_balances_and_codes(tmp_path: Path) -> None:
+    db = open_database(tmp_path / "old.db", synchronous="NORMAL", vfs=None)
+    old: list[str] = []
+
+    def remember(db: Database) -> None:
+        db.execute("INSERT INTO people (id, created_at) VALUES ('p_1', 1.0), ('p_2', 1.0)")
+        db.execute("INSERT INTO person_keys VALUES ('p_1', x'00')")
+        db.execute(
+            "INSERT INTO ledger (person_id, kind, amount, message_id, at)"
+            " VALUES ('p_1', 'grant', 9, 'g', 1.0), ('p_1', 'capture', -2, 'm', 1.0)"
+        )
+        db.execute("INSERT INTO holds VALUES ('m2', 'p_1', 3, 1.0)")
+        db.execute("DROP TABLE transcript")
+        old.append("filled")
+
+    sealer = Sealer(make_store_keys())
+    migrate(db, {"0003_graph.sql": remember, "0005_credits.sql": lambda db: add_codes(db, sealer)})
+
+    assert old == ["filled"]
+    rows = db.rows("SELECT person_id, balance, is_limited, code IS NULL FROM wallets")
+    assert rows == [("p_1", 4, 0, 0), ("p_2", 0, 0, 1)]

@@ -1,0 +1,102 @@
+"""The units about people for `store_kills`: what each does, and what stands before it."""
+
+from collections.abc import Awaitable, Callable
+
+from hermes.people.linking import LINKING
+from hermes.people.pairing import PAIRING
+from hermes.ports.clock import ManualClock
+from hermes.ports.people import PairingAsk
+from hermes.store.sqlite.store import SqliteStore
+
+Act = Callable[[SqliteStore, ManualClock], Awaitable[object]]
+CODE = "ABCDEFGH"
+TABLES = {
+    "people": "id, tier, erased_at, may_train, blocked_at",
+    "user_channels": "platform, user_id, person_id, activated_at, activated_how, was_person",
+    "lanes": "key, person_id, epoch",
+    "pairings": "platform, user_id, message_id, asked_at, expires_at, state",
+    "link_codes": "person_id, made_at, used_by",
+    "wrong_codes": "*",
+}
+
+
+def person_of(store: SqliteStore, user: str) -> str:
+    person = store.people.find("rest", user)
+    assert person is not None
+    return person.id
+
+
+async def prepare_people(store: SqliteStore, clock: ManualClock) -> None:
+    """Let one wait to be let in, one be linked, and one have a code."""
+    await _ask(store, clock, user="dee")
+    await store.users.link("rest", "eve", person_id=person_of(store, "dee"), at=clock.now())
+    await store.pairing.make_link_code(
+        person_of(store, "dee"), CODE, lets_in=True, at=clock.now(), rules=LINKING
+    )
+
+
+async def _ask(store: SqliteStore, clock: ManualClock, *, user: str = "ann") -> None:
+    ask = PairingAsk(
+        platform="rest",
+        user_id=user,
+        person_id=person_of(store, user),
+        message_id=f"m_{user}",
+        code=CODE,
+        at=clock.now(),
+    )
+    await store.pairing.ask(ask, rules=PAIRING)
+
+
+async def _add(store: SqliteStore, clock: ManualClock) -> None:
+    await store.users.add("rest", "newcomer", name="New", at=clock.now())
+
+
+async def _activate(store: SqliteStore, clock: ManualClock) -> None:
+    await store.users.set_active("rest", "ann", how="operator", at=clock.now())
+
+
+async def _block(store: SqliteStore, clock: ManualClock) -> None:
+    await store.users.set_blocked(person_of(store, "ann"), blocked=True, at=clock.now())
+
+
+async def _link(store: SqliteStore, clock: ManualClock) -> None:
+    await store.users.link("rest", "ann", person_id=person_of(store, "dee"), at=clock.now())
+
+
+async def _unlink(store: SqliteStore, clock: ManualClock) -> None:
+    if person_of(store, "eve") == person_of(store, "dee"):
+        await store.users.unlink("rest", "eve", at=clock.now())
+
+
+async def _approve(store: SqliteStore, clock: ManualClock) -> None:
+    await store.pairing.approve("rest", CODE, at=clock.now(), rules=PAIRING)
+
+
+async def _deny(store: SqliteStore, _clock: ManualClock) -> None:
+    await store.pairing.deny("rest", "dee")
+
+
+async def _make_code(store: SqliteStore, clock: ManualClock) -> None:
+    await store.pairing.make_link_code(
+        person_of(store, "ann"), CODE[::-1], lets_in=True, at=clock.now(), rules=LINKING
+    )
+
+
+async def _use_code(store: SqliteStore, clock: ManualClock) -> None:
+    await store.pairing.use_link_code(
+        CODE, platform="rest", user_id="ann", message_id="m_1", at=clock.now(), rules=LINKING
+    )
+
+
+UNITS: dict[str, Act] = {
+    "store.add_user": _add,
+    "store.set_active": _activate,
+    "store.set_blocked": _block,
+    "store.link_channel": _link,
+    "store.unlink_channel": _unlink,
+    "store.ask_pairing": _ask,
+    "store.approve_pairing": _approve,
+    "store.deny_pairing": _deny,
+    "store.make_link_code": _make_code,
+    "store.use_link_code": _use_code,
+}

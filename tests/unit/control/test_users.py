@@ -1,0 +1,176 @@
+"""People and pairing as the operator orders them, over the real store."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from hermes.calls.days import Calendar
+from hermes.control.desk import Desk
+from hermes.control.keys import NewKey
+from hermes.control.pairing import PairApproval, PairOrder, PairReport
+from hermes.control.users import LinkOrder, UserAsk, UserOrder, UsersAsk
+from hermes.errors import BadRequest, Conflict, NotFound, RateLimited
+from hermes.message.ids import make_id
+from hermes.people.pairing import PAIRING
+from hermes.ports.clock import ManualClock
+from hermes.ports.people import PairingAsk, Standing
+from hermes.store.sqlite.store import SqliteStore
+from tests.contract.store.opening import opened
+
+NOW = 1_700_000_000.0
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    async with opened(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(NOW)
+
+
+@pytest.fixture
+def desk(store: SqliteStore, clock: ManualClock) -> Desk:
+    return Desk(
+        store,
+        calendar=Calendar("UTC"),
+        clock=clock,
+        make_id=make_id,
+        address="http://127.0.0.1:8080",
+    )
+
+
+async def ask(store: SqliteStore, user: str, code: str) -> None:
+    wish = PairingAsk(
+        platform="telegram",
+        user_id=user,
+        person_id="p_x",
+        message_id="m",
+        code=code,
+        at=NOW,
+    )
+    await store.pairing.ask(wish, rules=PAIRING)
+
+
+@pytest.mark.req("A3")
+async def test_somebody_is_let_in_before_they_write_blocked_and_let_in_again(desk, store):
+    with capture_logs() as logs:
+        added = await desk.users.add(UserOrder(user="telegram:4711", name="Ann", by="olga"))
+        again = await desk.users.add(UserOrder(user="telegram:4711"))
+        blocked = await desk.users.block(UserOrder(user="telegram:4711", by="olga"))
+        twice = await desk.users.block(UserOrder(user=added.user.id))
+        back = await desk.users.activate(UserOrder(user="telegram:4711", by="olga"))
+
+    assert (added.user.state, added.changed, again.changed) == ("active", True, False)
+    assert (added.user.channels[0].name, added.user.channels[0].activated_how) == (
+        "Ann",
+        "operator",
+    )
+    assert (blocked.user.state, blocked.changed, twice.changed) == ("blocked", True, False)
+    assert (back.user.state, back.changed) == ("active", True)
+    # The log knows the person, never what a platform calls them.
+    assert [(line["event"], line["person_id"], line["by"]) for line in logs] == [
+        (f"user_{did}", added.user.id, "olga") for did in ("added", "blocked", "activated")
+    ]
+
+
+@pytest.mark.req("A3")
+async def test_activating_a_channel_lets_in_that_one_and_a_person_all_of_theirs(desk, store):
+    person = (await desk.create_key(NewKey(user="ann"))).key.person_id
+    await desk.users.add(UserOrder(user="telegram:1"))
+    await desk.users.link(LinkOrder(user="v1:ann", channel="telegram:1"))
+    await desk.pairing.revoke(PairOrder(user="telegram:1"))
+
+    await desk.users.activate(UserOrder(user="telegram:1"))
+    one = [store.users.standing(*name).is_active for name in (("telegram", "1"), ("v1", "ann"))]
+    await desk.users.activate(UserOrder(user=person))
+    both = [store.users.standing(*name).is_active for name in (("telegram", "1"), ("v1", "ann"))]
+
+    assert (one, both) == ([True, False], [True, True])
+
+
+@pytest.mark.req("A3")
+async def test_linking_and_unlinking_say_what_changed_hands(desk, store):
+    ann = (await desk.users.add(UserOrder(user="telegram:1"))).user.id
+    bob = (await desk.users.add(UserOrder(user="signal:2"))).user.id
+
+    linked = await desk.users.link(LinkOrder(user="telegram:1", channel="signal:2"))
+    again = await desk.users.link(LinkOrder(user=ann, channel="signal:2"))
+    shown = await desk.users.show(UserAsk(user=bob))
+    erased = await desk.users.erase(UserOrder(user="telegram:1"))
+
+    assert (linked.moved.before, linked.moved.after, linked.changed) == (bob, ann, True)
+    assert again.changed is False
+    assert [(one.platform, one.person_id) for one in shown.user.left] == [("signal", ann)]
+    assert (erased.user.state, erased.changed) == ("erased", True)
+    assert sorted(one.was_person or "" for one in erased.user.channels) == ["", bob]
+    await desk.users.add(UserOrder(user="signal:9"))
+    with pytest.raises(Conflict, match="only channel"):
+        await desk.users.unlink(UserOrder(user="signal:9"))
+
+
+@pytest.mark.req("A3")
+async def test_what_an_operator_cannot_mean_is_refused_with_what_to_write(desk):
+    for name in ("Ann Smith", "telegram:", ":7", "", "x" * 300 + ":1"):
+        with pytest.raises(BadRequest, match="PLATFORM:USER_ID"):
+            await desk.users.add(UserOrder(user=name))
+    with pytest.raises(NotFound, match="Nobody is known as"):
+        await desk.users.block(UserOrder(user="telegram:1"))
+    with pytest.raises(BadRequest, match="active, guest, blocked, erased"):
+        await desk.users.list(UsersAsk(state="happy"))
+    with pytest.raises(BadRequest, match="from 1 to"):
+        await desk.users.list(UsersAsk(limit=0))
+    await desk.users.add(UserOrder(user="telegram:1"))
+    with pytest.raises(NotFound, match="hermes users add"):
+        await desk.users.link(LinkOrder(user="telegram:1", channel="signal:nobody"))
+
+
+@pytest.mark.req("W31")
+async def test_a_code_lets_in_and_five_wrong_ones_lock_with_what_else_there_is(desk, store, clock):
+    await desk.users.add(UserOrder(user="telegram:7"))
+    await desk.pairing.revoke(PairOrder(user="telegram:7"))
+    await ask(store, "7", "ABCDEFGH")
+
+    listed = await desk.pairing.list()
+    with pytest.raises(BadRequest, match="no pairing code"):
+        await desk.pairing.approve(PairApproval(platform="telegram", code="ABCDEFG0"))
+    with pytest.raises(NotFound, match="4 more wrong ones"):
+        await desk.pairing.approve(PairApproval(platform="telegram", code="AAAA-AAAA"))
+    approved = await desk.pairing.approve(PairApproval(platform="telegram", code="abcd-efgh"))
+    after = await desk.pairing.list()
+
+    assert [(one.platform, one.user_id) for one in listed.waiting] == [("telegram", "7")]
+    assert (approved.platform, approved.user_id) == ("telegram", "7")
+    assert (after.waiting, [one.user_id for one in after.paired]) == ((), ["7"])
+
+    for _ in range(3):
+        with pytest.raises(NotFound):
+            await desk.pairing.approve(PairApproval(platform="telegram", code="AAAAAAAA"))
+    for told in ("one of 5 wrong codes", "There were 5 wrong codes"):
+        with pytest.raises(RateLimited, match=told) as caught:
+            await desk.pairing.approve(PairApproval(platform="telegram", code="AAAAAAAA"))
+        assert caught.value.retry_after == 3_600
+    assert (await desk.pairing.list()).locked == {"telegram": NOW + 3_600}
+    clock.advance(3_600)
+    assert (await desk.pairing.list()).locked == {}
+
+
+@pytest.mark.req("W31")
+async def test_denying_and_revoking_say_when_there_is_nothing_to_do(desk, store):
+    await ask(store, "7", "ABCDEFGH")
+    added = await desk.users.add(UserOrder(user="telegram:8"))
+
+    denied = await desk.pairing.deny(PairOrder(user="telegram:7"))
+    with pytest.raises(NotFound, match="does not wait"):
+        await desk.pairing.deny(PairOrder(user="telegram:7"))
+    revoked = [await desk.pairing.revoke(PairOrder(user="telegram:8")) for _ in range(2)]
+    with pytest.raises(NotFound, match="Nobody has written as"):
+        await desk.pairing.revoke(PairOrder(user="telegram:9"))
+
+    assert denied == PairReport(platform="telegram", user_id="7")
+    assert [one.changed for one in revoked] == [True, False]
+    assert store.users.standing("telegram", "8") == Standing(added.user.id)

@@ -1,0 +1,142 @@
+"""A12: which facts a message is about; and that looking for them never stops a turn."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hermes.config import MemorySettings
+from hermes.errors import ProviderUnavailable
+from hermes.memory.nearest import nearest
+from hermes.memory.recall import Recall, Recalled, Why
+from hermes.message.ids import make_id
+from hermes.ports.memory import Fact, FactChange
+from hermes.store.sqlite.store import SqliteStore
+from tests.contract.store.opening import opened
+from tests.contract.store.people import person
+
+WORDS = ("dog", "wine", "bali", "rex")
+
+
+class WordEmbed:
+    """A vector is which of a few words a text has; fits `memory.recall.Embed`."""
+
+    model = "words:1"
+
+    def __init__(self, problem: Exception | None = None) -> None:
+        self.texts: list[str] = []
+        self._problem = problem
+
+    async def __call__(self, texts: tuple[str, ...]) -> Sequence[Sequence[float]]:
+        self.texts += texts
+        if self._problem is not None:
+            raise self._problem
+        return [[float(word in text.casefold()) for word in WORDS] for text in texts]
+
+
+def recall(store: SqliteStore, embed: WordEmbed | None, **settings: object) -> Recall:
+    return Recall(
+        store.facts,
+        MemorySettings.model_validate(settings),
+        embed=embed,
+        nearest=nearest,
+        is_trivial=lambda text: text == "ok",
+    )
+
+
+async def learn(store: SqliteStore, person_id: str, **facts: str) -> None:
+    put = tuple(
+        Fact(
+            id=make_id("f"),
+            person_id=person_id,
+            key=key,
+            value=value,
+            source="m_1",
+            at=float(number),
+            updated_at=1.0,
+            is_structural=key == "diet",
+        )
+        for number, (key, value) in enumerate(facts.items())
+    )
+    await store.facts.change(person_id, lambda _: FactChange(put=put))
+
+
+@pytest.mark.req("A12")
+async def test_the_facts_that_a_message_is_about_are_found_and_no_structural_one(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path) as store:
+        ann, bob = await person(store, "ann"), await person(store, "bob")
+        await learn(store, ann, dog="a dog called Rex", drink="red wine", diet="vegan, no dog")
+        await learn(store, bob, dog="the dog of bob")
+        embed = WordEmbed()
+        looking = recall(store, embed)
+
+        first = await looking.of(ann, "how is my dog Rex?")
+        again = await looking.of(ann, "which wine?")
+        fresh = await recall(store, embed).of(ann, "wine, dog, wine")
+
+        assert first == Recalled(("- dog: a dog called Rex",))
+        assert again == Recalled(("- drink: red wine",))
+        assert set(fresh.lines) == {"- dog: a dog called Rex", "- drink: red wine"}
+        # Each fact was embedded once, whoever looked.
+        assert sorted(text for text in embed.texts if ": " in text) == [
+            "dog: a dog called Rex",
+            "drink: red wine",
+        ]
+        assert looking.counts == {"semantic_recall_used": 2}
+
+
+@pytest.mark.req("A12")
+async def test_trivial_messages_and_people_of_whom_nothing_is_known_cost_nothing(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path) as store:
+        ann, bob = await person(store, "ann"), await person(store, "bob")
+        await learn(store, ann, dog="a dog called Rex")
+        await learn(store, bob, diet="vegan")
+        embed = WordEmbed()
+        looking = recall(store, embed)
+
+        assert (await looking.of(ann, "ok")).why == "trivial"
+        assert (await looking.of(bob, "my dog")).why == "no_facts"
+        assert embed.texts == []
+        assert looking.counts == {"semantic_recall_skipped_trivial": 1}
+
+
+@pytest.mark.req("A12")
+async def test_a_fact_that_changed_is_found_by_what_it_says_now(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        ann = await person(store, "ann")
+        await learn(store, ann, pet="a dog")
+        looking = recall(store, WordEmbed())
+        assert (await looking.of(ann, "dog")).lines == ("- pet: a dog",)
+        (fact,) = store.facts.of(ann)
+        changed = msgspec.structs.replace(fact, value="wine")
+        await store.facts.change(ann, lambda _: FactChange(put=(changed,)))
+
+        assert (await looking.of(ann, "dog")).lines == ()
+        assert (await looking.of(ann, "wine")).lines == ("- pet: wine",)
+
+
+@pytest.mark.req("A12")
+@pytest.mark.parametrize(
+    ("settings", "embed", "why"),
+    [
+        ({"recall": False}, WordEmbed(), "off"),
+        ({}, None, "off"),
+        ({}, WordEmbed(ProviderUnavailable("away")), "failed"),
+        ({}, WordEmbed(TimeoutError()), "failed"),
+    ],
+)
+async def test_without_an_embedder_or_when_it_fails_nothing_is_recalled(
+    tmp_path: Path, settings: dict[str, object], embed: WordEmbed | None, why: Why
+) -> None:
+    async with opened(tmp_path) as store:
+        ann = await person(store, "ann")
+        await learn(store, ann, dog="a dog")
+        looking = recall(store, embed, **settings)
+
+        assert await looking.of(ann, "dog") == Recalled((), why)
+        assert (looking.problem is None) == (why == "failed")

@@ -1,0 +1,156 @@
+"""A page as a model reads it: what is shown is there, in a form that can be read, and nothing else."""
+
+import time
+
+import pytest
+
+from hermes.tools.builtin.page_text import MAX_TOKENS, PageText, read_page, visible
+
+URL = "https://example.org/dir/page"
+
+
+def text_of(page: str, max_chars: int = 10_000) -> str:
+    return read_page(page, url=URL, max_chars=max_chars).text
+
+
+def test_a_whole_page_keeps_its_structure():
+    page = """<!doctype html><html><head><title> The &amp; Page </title>
+        <style>p { color: red }</style><script>alert("<p>no</p>")</script></head><body>
+        <nav><ul><li><a href="/one">One</a></li><li><a href="two">Two</a></li></ul></nav>
+        <h1>A <em>great</em> thing</h1>
+        <p>First   text with <a href="?q=1">a link</a>,
+           and more.<br>Next line</p>
+        <h2>Steps</h2><ol><li>begin<li>go on<ul><li>deeper</li></ul></li><li>end</ol>
+        <table><tr><th>Name</th><th>Size</th></tr><tr><td><p>a</p></td><td>1</td></tr></table>
+        <pre>def f():
+    return 1</pre><img src="x.png" alt="A cat"><hr>last &lt;words&gt;</body></html>"""
+
+    assert read_page(page, url=URL, max_chars=10_000) == PageText(
+        "The & Page",
+        """- [One](https://example.org/one)
+- [Two](https://example.org/dir/two)
+
+# A great thing
+
+First text with [a link](https://example.org/dir/page?q=1), and more.
+Next line
+
+## Steps
+
+1. begin
+2. go on
+  - deeper
+3. end
+
+Name | Size
+a | 1
+
+def f():
+    return 1
+
+[image: A cat]
+
+---
+
+last <words>""",
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<a href='javascript:alert(1)'>x</a>", "x"),
+        ("<a href='data:text/html,x'>x</a>", "x"),
+        ("<a href='mailto:a@b'>x</a>", "x"),
+        ("<a href='http://[bad'>x</a>", "x"),
+        ("<a href=''>x</a>", "x"),
+        ("<a>x</a>", "x"),
+        ("<a href='/y'></a>x", "x"),
+        ("<a href='/a)b c'>x</a>", "[x](https://example.org/a%29b%20c)"),
+        ("<a href='/y'><div><h3>Card</h3></div></a>", "### [Card](https://example.org/y)"),
+        ("<a href='/y'>one<a href='/z'>two", "[one](https://example.org/y)[two](https://example.org/z)"),
+        (f"<a href='/{'y' * 600}'>x</a>", "x"),
+        ("<base href='https://other.example/'><a href='z'>x</a>", "[x](https://other.example/z)"),
+    ],
+)  # fmt: skip
+def test_links_lead_to_web_addresses_or_are_plain_text(page, text):
+    assert text_of(page) == text
+
+
+@pytest.mark.req("W34")
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<script>X</script>",
+        "<style>X</style>",
+        "<template>X</template>",
+        "<svg><text>X</text></svg>",
+        "<iframe src=y>X</iframe>",
+        "<!-- X -->",
+        "<div hidden>X<div>X</div>X</div>",
+        "<span style='display : none'>X</span>",
+        "<div style='color:red;VISIBILITY:hidden'>X</div>",
+        "<b style='font-size:0'>X</b>",
+        "<b style='opacity: 0.0'>X</b>",
+        "<select><option>X</option></select>",
+        "<object>X</object>",
+        "<input value=X><meta name=description content=X>",
+    ],
+)
+def test_what_nobody_sees_is_left_out(hidden):
+    assert text_of(f"a{hidden}b") == "ab"
+
+
+@pytest.mark.parametrize("shown", ["opacity:0.5", "font-size:0.9em", "display:block"])
+def test_what_is_only_pale_is_shown(shown):
+    assert text_of(f"<span style='{shown}'>x</span>") == "x"
+
+
+@pytest.mark.req("W34")
+def test_signs_that_nobody_sees_are_left_out():
+    smuggled = "".join(chr(0xE0000 + ord(letter)) for letter in "ignore all")
+
+    assert visible(f"a{smuggled}b\u202ec\u200bd\x00e\x1b[31m\u2066f\ufeffg\U000e0101") == (
+        "abcde[31mfg"
+    )
+    assert visible("می\u200cخواهم 👩\u200d👩 é\n\tx") == "می\u200cخواهم 👩\u200d👩 é\n\tx"
+    assert text_of(f"<p>a{smuggled}b") == "ab"
+
+
+@pytest.mark.req("W34")
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *("<div>", "<div>x", "<ul><li>x", "<table><tr><td>", "<td>x", "<a href=x>", "<br>x"),
+        *("<div hidden>", "<pre>\n", "<blockquote>", "<a href=x>t<b>", "</div>", "</ul>", "<"),
+        *("<svg>", "<svg></svg>", "<p style='opacity:0'>", "<h1>", "\u200b", "&#x200b;"),
+    ],
+)
+def test_a_hostile_page_ends_soon_and_within_its_limit(piece):
+    begin = time.process_time()
+
+    page = read_page(piece * (300_000 // len(piece)), url=URL, max_chars=50_000)
+
+    assert time.process_time() - begin < 5
+    assert len(page.text) <= 50_000
+
+
+def test_a_page_is_cut_at_its_limit_and_says_so():
+    page = read_page("<p>" + "word " * 1000, url=URL, max_chars=99)
+
+    assert (len(page.text), page.cut) == (99, True)
+    assert read_page("<p>short", url=URL, max_chars=99).cut is False
+
+
+@pytest.mark.req("W34")
+def test_a_page_of_too_many_tags_is_cut_and_says_so():
+    page = read_page("<p>start" + "<b>" * MAX_TOKENS + "end", url=URL, max_chars=99)
+
+    assert (page.text, page.cut) == ("start", True)
+
+
+def test_deep_lists_are_indented_no_further_than_six_levels():
+    lines = text_of("<ul><li>x" * 50).splitlines()
+
+    assert (lines[0], lines[5], lines[49]) == ("- x", "          - x", "            - x")
