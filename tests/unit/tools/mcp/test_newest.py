@@ -38,6 +38,19 @@ class Person:
         return None if self.name is None else {"name": self.name}
 
 
+async def until_listening(port: int) -> None:
+    """Wait until a server answers: after a connection that failed, the client shakes hands first."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+            except OSError:
+                await asyncio.sleep(0.05)
+            else:
+                writer.close()
+                return
+
+
 @asynccontextmanager
 async def http_server() -> AsyncIterator[dict[str, Any]]:
     with socket.socket() as held:
@@ -47,6 +60,7 @@ async def http_server() -> AsyncIterator[dict[str, Any]]:
         sys.executable, SCRIPT, str(port), stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL
     )
     try:
+        await until_listening(port)
         yield {"url": f"http://127.0.0.1:{port}/mcp"}
     finally:
         process.kill()
