@@ -12,6 +12,7 @@ from hermes.message.parts import (
     ImagePart,
     Part,
     ReasoningPart,
+    TextPart,
     ToolCallPart,
     ToolResultPart,
 )
@@ -24,9 +25,16 @@ _IMAGE_TOKENS = 1_500
 
 def input_tokens(request: ModelRequest) -> int:
     """Return an estimate of the tokens of everything that would be sent; at least 1."""
-    parts = [part for message in request.messages for part in message.parts]
-    images = sum(isinstance(part, ImagePart) for part in parts)
-    chars = sum(_lengths(request)) + sum(map(_length, parts))
+    chars, images = sum(_lengths(request)), 0
+    for message in request.messages:
+        for part in message.parts:
+            if isinstance(part, TextPart):
+                # Nearly all of a long history.
+                chars += len(part.text)
+            elif isinstance(part, ImagePart):
+                images += 1
+            else:
+                chars += _length(part)
     return max(1, estimated(chars) + images * _IMAGE_TOKENS)
 
 
@@ -39,7 +47,7 @@ def _lengths(request: ModelRequest) -> Iterator[int]:
 
 
 def _length(part: Part) -> int:
-    if isinstance(part, ImagePart | FilePart):
+    if isinstance(part, FilePart | ImagePart):
         return 0
     if isinstance(part, AudioPart):
         return len(part.transcript or "")

@@ -82,15 +82,18 @@ def image_files(request: ModelRequest) -> dict[str, str]:
 
 async def load_images(request: ModelRequest) -> dict[str, str]:
     """Return each image file of the request in base64; one gone or too large is left out."""
-    files = image_files(request)
-    return await asyncio.to_thread(_load, tuple(files)) if files else {}
+    return await _loaded(image_files(request))
 
 
 async def load_data_urls(request: ModelRequest) -> dict[str, str]:
     """Return each image file of the request as a data URL; one gone or too large is left out."""
     files = image_files(request)
-    found = await load_images(request)
+    found = await _loaded(files)
     return {path: f"data:{files[path]};base64,{data}" for path, data in found.items()}
+
+
+async def _loaded(files: dict[str, str]) -> dict[str, str]:
+    return await asyncio.to_thread(_load, tuple(files)) if files else {}
 
 
 def _load(paths: tuple[str, ...]) -> dict[str, str]:

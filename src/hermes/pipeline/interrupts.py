@@ -27,7 +27,10 @@ class Interrupt:
             raise TurnInterrupted(f"stopped by {self.by}")
 
     def scope(self) -> "_Scope":
-        """Return a context in which pressing the switch cancels the awaiting task."""
+        """Return a context in which pressing the switch cancels the awaiting task.
+
+        It may be entered again and again, by one task.
+        """
         return _Scope(self, self._scopes)
 
 
@@ -45,12 +48,13 @@ class _Scope:
             self._cancelled = True
             self._task.cancel()
 
-    async def __aenter__(self) -> None:
+    def __enter__(self) -> None:
         self._interrupt.check()
-        self._task = asyncio.current_task()
+        if self._task is None:
+            self._task = asyncio.current_task()
         self._scopes.append(self)
 
-    async def __aexit__(
+    def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,

@@ -205,6 +205,8 @@ class Lanes:
 
     def _inherit_stop(self, lane: str, ctx: TurnContext) -> None:
         """Stop a subagent whose parent was stopped while it was on its way."""
+        if not depth_of(lane):
+            return
         for name, above in self._running.items():
             if above.ctx is not None and above.ctx.interrupt.by and is_below(lane, ancestor=name):
                 ctx.interrupt.press(above.ctx.interrupt.by)

@@ -14,9 +14,8 @@ async def test_pressing_the_switch_ends_what_waits_in_a_scope() -> None:
     interrupt = Interrupt()
     asyncio.get_running_loop().call_soon(interrupt.press, "m_2")
 
-    with pytest.raises(TurnInterrupted, match="m_2"):
-        async with interrupt.scope():
-            await asyncio.Event().wait()
+    with pytest.raises(TurnInterrupted, match="m_2"), interrupt.scope():
+        await asyncio.Event().wait()
 
 
 @pytest.mark.req("J12")
@@ -27,9 +26,8 @@ async def test_outside_a_scope_nothing_is_cancelled() -> None:
 
     with pytest.raises(TurnInterrupted):
         interrupt.check()
-    with pytest.raises(TurnInterrupted):
-        async with interrupt.scope():
-            raise AssertionError("a pressed switch lets nobody in")
+    with pytest.raises(TurnInterrupted), interrupt.scope():
+        raise AssertionError("a pressed switch lets nobody in")
 
 
 @pytest.mark.req("J12")
@@ -38,7 +36,7 @@ async def test_a_cancellation_from_elsewhere_stays_a_cancellation() -> None:
     entered = asyncio.Event()
 
     async def wait() -> None:
-        async with interrupt.scope():
+        with interrupt.scope():
             entered.set()
             await asyncio.Event().wait()
 

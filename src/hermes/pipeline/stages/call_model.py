@@ -83,9 +83,10 @@ class _Call:
             remembers=turn.agent.settings.cache,
         )
         run = ctx.services.calls.run(wish, turn.plan, receipt=self.receipt)
+        stoppable = ctx.interrupt.scope()
         async with aclosing(run) as events:
             while True:
-                async with ctx.interrupt.scope():
+                with stoppable:
                     event = await anext(events)
                     if isinstance(event, TextDelta) and event.text:
                         await self.shown.add(event.text)

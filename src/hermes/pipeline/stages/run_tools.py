@@ -148,7 +148,7 @@ async def _run(
     context = _context(turn, ctx, call=call, ordinal=ordinal)
     limit = services.settings.turns.tool_timeout_s
     started = services.clock.monotonic()
-    async with ctx.interrupt.scope() if tool.traits.cancellable else nullcontext():
+    with ctx.interrupt.scope() if tool.traits.cancellable else nullcontext():
         result = await run_tool(tool, call, context=context, timeout_s=limit)
     return Ran(call, ordinal, result, (services.clock.monotonic() - started) * 1000)
 

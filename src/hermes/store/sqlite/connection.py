@@ -66,7 +66,7 @@ def open_database(path: Path | str, *, synchronous: Synchronous, vfs: str | None
         db.pragma("synchronous", synchronous)
         db.pragma("cache_size", -_CACHE_KIB)
         db.pragma("temp_store", "memory")
-        db.pragma("wal_autocheckpoint", 2_000)
+        db.pragma("wal_autocheckpoint", 4_000)
     except apsw.Error as error:
         raise translate(error, f"open {path}") from error
     return db

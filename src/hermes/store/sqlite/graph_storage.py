@@ -147,8 +147,9 @@ class SqliteGraphStorage:
         first = self._move(graph, batch)
         for name, data in batch.blobs.items():
             self._sealer.put_blob(self._connection, self._person_id, data, graph=graph, name=name)
-        for name, data in batch.chunks.items():
-            self._connection.execute(_SQL["add_chunk"], (graph, name, data))
+        if batch.chunks:
+            chunks = [(graph, name, data) for name, data in batch.chunks.items()]
+            self._connection.executemany(_SQL["add_chunk"], chunks)
         for number, call in enumerate(batch.calls, start=first):
             self._add_call(graph, number, call)
         for link in batch.links:
