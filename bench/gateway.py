@@ -109,7 +109,7 @@ def _run(
             yield Running(
                 pid=process.pid,
                 port=port,
-                token=_token(home / "out.txt"),
+                token=token_of(home / "out.txt"),
                 home=home,
                 start_cpu_s=cpu,
                 start_wall_s=took,
@@ -148,7 +148,7 @@ def _is_ready(port: int, path: str) -> bool:
         return False
 
 
-def _token(out: Path) -> str:
+def token_of(out: Path) -> str:
     """Return the API token that the first start prints, shortly after it is ready."""
     deadline = monotonic() + _START_S
     while monotonic() < deadline:

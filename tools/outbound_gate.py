@@ -57,6 +57,7 @@ MAY_CONNECT: Mapping[str, str] = {
     "server/edge.py": "serves what is accepted, and connects to nothing",
     "app/gateway.py": "hands the listening socket on",
     "cli/gateway_client.py": "the command line asks the gateway of its own home, on loopback",
+    "ops/supervision.py": "a unix datagram to the systemd that started this process",
     "schema/checker.py": "compiles schemas with offline=True, which this gate checks",
     "graph/exports/parquet.py": "writes the file that the operator names",
     "graph/exports/tokenizer_file.py": "reads files only: local_files_only=True, checked here",
@@ -67,11 +68,13 @@ MAY_CONNECT: Mapping[str, str] = {
 }
 MAY_RUN_PROGRAMS: Mapping[str, str] = {
     "providers/local/process.py": "starts this Python on a module of ours",
+    "ops/systemd.py": "`hermes service` runs systemctl and journalctl",
     "tools/mcp/stdio_wire.py": "starts the MCP servers of the configuration",
     "testing/": "stand-ins for tests and plugin authors",
 }
 MAY_LOAD_CODE: Mapping[str, str] = {
     "plugins/loader.py": "loads the plugins of the configuration: their code is the operator's",
+    "plugins/hook_loader.py": "loads the hooks of the home and of the configuration: their code is the operator's",
     "tools/modules.py": "loads the tools of the configuration: their code is the operator's",
     "cli/loading.py": "loads our own commands when they are used",
     "testing/": "stand-ins for tests and plugin authors",
@@ -79,6 +82,8 @@ MAY_LOAD_CODE: Mapping[str, str] = {
 MAY_TRUST: Mapping[str, str] = {
     "net/client.py": "passes on what its callers say",
     "net/model_stream.py": "a provider's base_url, which is the operator's setting",
+    "ops/alert_sinks.py": "the webhooks of alerts.webhooks, which is the operator's setting",
+    "ops/otel_export.py": "the collector of otel.endpoint, which is the operator's setting",
     "testing/": "stand-ins on loopback",
 }
 MAY_MAKE_CLIENTS: Mapping[str, str] = {

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import sleep
 
 from bench.gateway import Model, Running, environment, gateway, model_server
+from bench.known_people import tell_facts, wait_idle
 from bench.load import Outcome, run
 from bench.process import rss_mb
 from bench.registry import Group, Say, Settings, Target
@@ -26,6 +27,7 @@ _GROWTH_WARM_UP, _GROWTH_TURNS = 2_000, 10_000
 _FEW, _MANY = 100, 5_000
 _RATIO_ROUNDS, _RATIO_TURNS = 6, 600
 _LONG_TURNS = 110
+_RECALL_PEOPLE, _RECALL_FACTS, _RECALL_TURNS = 10, 200, 400
 _BURST, _BURST_DELAY_MS, _BURST_LIMIT = 40, 3_000, 64
 _SHOWN = (
     "store.synchronous",
@@ -47,6 +49,7 @@ def measure(say: Say) -> Iterator[dict[str, float]]:
         yield _measure_levels(model, say)
         yield _measure_growth(model, say)
         yield _measure_sessions(model, say)
+        yield _measure_recall(model, say)
     with model_server(delay_ms=_BURST_DELAY_MS) as slow_model:
         yield _measure_burst(slow_model, say)
 
@@ -157,6 +160,26 @@ def _measure_sessions(model: Model, say: Say) -> dict[str, float]:
     return {f"save_cost_ratio_{_MANY}_to_{_FEW}_sessions": ratio}
 
 
+def _measure_recall(model: Model, say: Say) -> dict[str, float]:
+    """What a turn costs for people of whom much is known, with the built-in embedder."""
+    workers = _RECALL_PEOPLE
+    with gateway(model) as running:
+        say(f"telling {_RECALL_FACTS} facts of each of {workers} people")
+        _send(running, "known", workers=workers, turns=workers, conversation=0)
+        for worker in range(workers):
+            tell_facts(running, f"rest:known-{worker}-0", _RECALL_FACTS)
+        say("making their vectors")
+        _send(running, "known", workers=workers, turns=2 * workers, conversation=0)
+        wait_idle(running.pid)
+        say(f"{_RECALL_TURNS} turns with recall")
+        outcome = _send(running, "known", workers=workers, turns=_RECALL_TURNS, conversation=0)
+    return {
+        "cpu_ms_per_turn_recall": outcome.cpu_ms_each,
+        "p50_ms_recall": outcome.p50_ms,
+        "rss_with_recall_mb": outcome.rss_after_mb,
+    }
+
+
 def _measure_burst(model: Model, say: Say) -> dict[str, float]:
     """How long forty people wait who all ask a slow model at once."""
     say(f"{_BURST} turns at once on a {_BURST_DELAY_MS / 1000:g} s model")
@@ -180,6 +203,8 @@ def effective_settings() -> Settings:
         "conversations": "one per worker and round, so histories grow as they would; for memory "
         f"and sessions a new one every {_CONVERSATION_TURNS} turns",
         "bytecode": "compiled before the first measured start, as in an installed package",
+        "recall only": f"{_RECALL_FACTS} facts of each of {_RECALL_PEOPLE} people, the embedder as "
+        f"shipped; {_RECALL_PEOPLE} turns at a time",
         "burst only": f"turns.max_concurrent_calls = {_BURST_LIMIT}",
     }
 

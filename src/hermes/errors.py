@@ -7,6 +7,7 @@ HermesError
 │   ├── Forbidden           the credential does not allow this
 │   ├── NotFound            the named thing does not exist
 │   ├── Conflict            the id is taken by another body
+│   ├── Skipped             a hook of the operator wants the message kept by nobody
 │   ├── TooLarge            the input exceeds a limit
 │   └── NoCredits           the person's wallet cannot pay for the message
 ├── TryLater                nothing was kept; the same request may succeed later
@@ -86,6 +87,13 @@ class Conflict(Refused):
     """The id is already taken by another body."""
 
     code = "conflict"
+
+
+class Skipped(Refused):
+    """A hook skipped the message; `refusal` is the id under which that is noted."""
+
+    code = "skipped"
+    refusal: str | None = None
 
 
 class TooLarge(Refused):

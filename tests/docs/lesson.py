@@ -32,6 +32,7 @@ ANSWERS = {
             ToolUse("in_stock", '{"item":"flour"}'),
         )
     ),
+    "Name the food and its weight in grams, as in: rice, 200": ScriptedTurn(text="rice, 150"),
     "Can I shop on Sunday?": ScriptedTurn(
         tools=(ToolUse("mcp_shop_opening_hours", '{"day":"Sunday"}'),)
     ),

@@ -74,12 +74,14 @@ async def model_server(*options: str) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def live_gateway(home: Path, more: Mapping[str, str] | None = None) -> AsyncIterator[Live]:
+async def live_gateway(
+    home: Path, more: Mapping[str, str] | None = None, *options: str
+) -> AsyncIterator[Live]:
     """Run `hermes up` on `home` until it is ready; ends it if the test did not."""
-    output = home.parent / f"{home.name}.out"
+    output = home.parent / f"{home.name}{''.join(options)}.out"
     with output.open("wb") as file:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "hermes", "up",
+            sys.executable, "-m", "hermes", "up", *options,
             env=environment(home, more), stdin=DEVNULL, stdout=file, stderr=file,
         )  # fmt: skip
     try:

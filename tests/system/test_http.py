@@ -447,21 +447,38 @@ async def test_health_and_readiness(gateway: Gateway, http: Http) -> None:
     assert (await http.head("/healthz")).status == 200
 
 
+# What is no order is refused as such before its role is looked at.
+_ORDERS = {
+    "/control/keys": '{"user": "ann"}',
+    "/control/keys/revoke": '{"id": "k_1"}',
+    "/control/kill-switch": '{"is_on": true}',
+    "/control/consent": '{"user": "x:1", "may_train": true}',
+    "/control/credits/grant": '{"user": "x:1", "amount": 5}',
+    "/control/credits/refund": '{"message": "m_1"}',
+    "/control/credits/refer": '{"user": "x:1", "code": "AB12CD"}',
+}
+
+
 @pytest.mark.req("W7")
-async def test_only_this_machines_command_line_reaches_control(
+async def test_control_needs_a_credential_of_the_role_that_an_order_needs(
     gateway: Gateway, http: Http
 ) -> None:
-    paths = [("GET", "/control/status"), ("GET", "/control/why/m"), ("POST", "/control/link")]
-    paths += [("POST", "/control/keys"), ("GET", "/control/keys"), ("GET", "/control/costs")]
-    paths += [("POST", "/control/keys/revoke"), ("POST", "/control/kill-switch")]
-    paths += [("GET", "/control/consent?user=x:1"), ("POST", "/control/consent")]
+    viewer = {"authorization": f"Bearer {await gateway.access.make_token('v', role='viewer')}"}
+    ride = {**await gateway.cookie(), "origin": "http://elsewhere.example"}
+    paths = [("POST", "/control/link"), ("POST", "/control/keys"), ("POST", "/control/keys/revoke")]
+    paths += [("POST", "/control/kill-switch"), ("POST", "/control/consent")]
+    paths += [("GET", "/control/consent?user=x:1"), ("GET", "/control/why/m?text=true")]
     paths += [("GET", "/control/credits"), ("GET", "/control/credits/wallet?user=x:1")]
     paths += [("POST", f"/control/credits/{word}") for word in ("grant", "refund", "refer")]
-    paths += [("GET", "/control/credits/audit")]
     for method, path in paths:
         assert (await http.request(method, path)).status == 401
-        assert (await http.request(method, path, headers=gateway.bearer)).status == 403
-        assert (await http.request(method, path, headers=await gateway.cookie())).status == 403
+        assert (await http.request(method, path, headers=ride)).status == 403
+        refused = await http.request(method, path, headers=viewer, data=_ORDERS.get(path))
+        assert (refused.status, "needs the role" in await refused.text()) == (403, True)
+    for headers in (gateway.bearer, await gateway.cookie(), viewer):
+        assert (await http.get("/control/status", headers=headers)).status == 200
+    link = await http.post("/control/link", headers=gateway.bearer)
+    assert link.status == 200
     status = await http.get("/control/status", headers=gateway.local)
     assert await status.json() == {"state": "connected"}
     why = await http.get("/control/why/m/1", headers=gateway.local)

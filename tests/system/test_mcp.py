@@ -45,7 +45,7 @@ class Person:
         self.asked: list[str] = []
 
     async def __call__(
-        self, context: ToolContext, text: str, *, schema: Schema
+        self, context: ToolContext, text: str, *, schema: Schema, within_s: float
     ) -> Mapping[str, Any] | None:
         self.asked.append(text)
         return None
@@ -234,7 +234,8 @@ async def test_a_gateway_calls_real_servers_asks_first_and_reloads(tmp_path: Pat
         await ask(live, "/approve", 3)
 
         async def is_written() -> bool:
-            return (folder / "note.txt").exists()
+            note = folder / "note.txt"
+            return note.exists() and note.read_text() != ""
 
         await until(is_written)
         assert (folder / "note.txt").read_text() == "from the model"

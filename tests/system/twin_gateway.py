@@ -9,20 +9,25 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from hashlib import sha256
 
 from starlette.types import ASGIApp
 
 from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.channels.web.channel import WebChannel, WebSettings
 from hermes.config import Settings, load
+from hermes.control.acting import Office
 from hermes.control.consent import ConsentAsk, ConsentOrder
 from hermes.control.credits import GrantOrder, ReferOrder, RefundOrder, WalletAsk, WalletsAsk
+from hermes.control.cron import JobAsk, JobOrder, JobsAsk, NewJobOrder
+from hermes.control.interactions import InteractionAsk
 from hermes.control.keys import KeyEnd, NewKey
 from hermes.control.mcp import McpDesk
-from hermes.control.memory import FactOrder, ForgetOrder, MemoryAsk
+from hermes.control.memory import DreamOrder, FactOrder, ForgetOrder, MemoryAsk
 from hermes.control.pairing import PairApproval, PairOrder
+from hermes.control.search import SearchOrder
 from hermes.control.spending import CostAsk, SwitchOrder
-from hermes.control.users import LinkOrder, UserAsk, UserOrder, UsersAsk
+from hermes.control.users import LinkOrder, TierOrder, UserAsk, UserOrder, UsersAsk
 from hermes.errors import Unauthenticated
 from hermes.message.ids import make_id
 from hermes.net.same_origin import Origins
@@ -36,6 +41,7 @@ from hermes.server.control_routes import Control
 from hermes.server.listen import HttpServer, ServeSettings, address_of, bind
 from hermes.server.webhooks import WebhookLimits
 from hermes.testing.access import MemoryAccessStore
+from hermes.testing.audit import MemoryAudit
 from hermes.testing.door import MemoryDoor
 from hermes.testing.door_script import Script
 from hermes.tools.mcp.servers import McpServers
@@ -63,6 +69,7 @@ class Gateway:
     door: MemoryDoor
     script: Script
     reasons: list[str]
+    audit: MemoryAudit = field(default_factory=MemoryAudit)
     local_token: str = LOCAL_TOKEN
 
     @property
@@ -193,13 +200,24 @@ def _control(gateway: Gateway) -> Control:
         kill_switch=_kill_switch,
         set_kill_switch=_set_kill_switch,
         costs=_costs,
+        interactions=_interactions,
         consent=_consent,
         set_consent=_set_consent,
         credits=_Credits(),
         memory=_Memory(),
         users=_Users(),
         pairing=_Pairing(),
+        cron=_Cron(),
+        search=_Search(),
         mcp=McpDesk(McpServers(Settings().mcp, clock=SystemClock()), partial(load, {}, None)),
+        reload=_reload,
+        office=Office(
+            gateway.audit,
+            person_of=lambda _platform, _user_id: None,
+            digest=lambda content: sha256(content).digest(),
+            clock=SystemClock(),
+            make_id=make_id,
+        ),
     )
 
 
@@ -227,7 +245,35 @@ class _Users:
     async def unlink(self, order: UserOrder) -> object:
         return order
 
+    async def set_tier(self, order: TierOrder) -> object:
+        return order
+
     async def erase(self, order: UserOrder) -> object:
+        return order
+
+
+class _Cron:
+    """Repeats what it is asked."""
+
+    async def list(self, ask: JobsAsk) -> object:
+        return ask
+
+    async def show(self, ask: JobAsk) -> object:
+        return ask
+
+    async def add(self, order: NewJobOrder) -> object:
+        return order
+
+    async def pause(self, order: JobOrder) -> object:
+        return order
+
+    async def resume(self, order: JobOrder) -> object:
+        return order
+
+    async def run(self, order: JobOrder) -> object:
+        return order
+
+    async def remove(self, order: JobOrder) -> object:
         return order
 
 
@@ -247,6 +293,19 @@ class _Pairing:
         return order
 
 
+class _Search:
+    """Repeats what it is asked."""
+
+    async def find(self, order: SearchOrder) -> object:
+        return order
+
+    async def state(self) -> object:
+        return {"messages": 0}
+
+    async def rebuild(self) -> object:
+        return {"messages": 0}
+
+
 class _Memory:
     """Repeats what it is asked."""
 
@@ -258,6 +317,12 @@ class _Memory:
 
     async def forget(self, order: ForgetOrder) -> object:
         return order
+
+    async def dream(self, order: DreamOrder) -> object:
+        return order
+
+    async def record(self, ask: MemoryAsk) -> object:
+        return ask
 
 
 class _Credits:
@@ -300,6 +365,14 @@ async def _kill_switch() -> object:
 
 async def _set_kill_switch(order: SwitchOrder) -> object:
     return {"is_on": order.is_on}
+
+
+async def _reload() -> object:
+    return {"applied": []}
+
+
+async def _interactions(ask: InteractionAsk) -> object:
+    return {"interactions": []}
 
 
 async def _costs(ask: CostAsk) -> object:

@@ -134,6 +134,9 @@ def _report(plan: Plan, console: Console, *, direct: int | str, is_late: bool) -
         f"kills inside store units directly: {direct}\n"
         f"{plan.stories} stories, {plan.messages} messages, {plan.calls} real model calls, "
         f"{plan.posts} real posts\n"
+        f"{plan.captures} credits paid, {plan.refused} messages refused for want of one, "
+        f"{plan.audits} audits of the wallets\n"
+        f"{plan.facts} facts learnt in {plan.lessons} lessons\n"
         f"books that did not balance: {len(plan.problems)}",
         highlight=False,
         markup=False,

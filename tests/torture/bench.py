@@ -15,6 +15,7 @@ from tests.torture.homes import Mode
 from tests.torture.processes import Forks
 from tests.torture.stand_ins import StandIns, stand_ins
 from tests.torture.story import Kill, Story, Told
+from tests.torture.wallet_checks import is_unpaid
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +38,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     starts: int = 0
     posts: int = 0
     calls: int = 0
+    audits: int = 0
+    captures: int = 0
+    refused: int = 0
+    facts: int = 0
+    lessons: int = 0
     passed: tuple[str, ...] = ()
     problem: str = ""
 
@@ -95,6 +101,11 @@ class Bench:
             starts=told.starts,
             posts=len(posted),
             calls=calls.total(),
+            audits=told.audits,
+            captures=sum(row[1] == "capture" for row in books.ledger),
+            refused=sum(map(is_unpaid, books.messages)),
+            facts=len(books.facts),
+            lessons=books.lessons,
             passed=tuple(told.home.trace.read_text().split()),
         )
 

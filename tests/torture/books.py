@@ -8,6 +8,8 @@ import apsw
 import msgspec
 
 from hermes.message.chat import ChatMessage
+from hermes.ports.memory import Fact
+from hermes.ports.spend import PLATFORM
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.seal import Sealer
 from hermes.store.sqlite.shelf import SqliteShelf
@@ -25,6 +27,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     external_id: str
     platform: str
     lane: str
+    person_id: str
     control: bool
     state: str
     outcome: str | None
@@ -107,8 +110,22 @@ class Books:
             )
             self.used_in_vain = int(db.one("SELECT total(platform_tokens) FROM interactions"))
             self.spent = db.rows(
-                "SELECT person_id, sum(tokens_in + tokens_out) FROM spend GROUP BY 1"
+                "SELECT person_id, sum(tokens_in + tokens_out) FROM spend"
+                " WHERE channel <> 'extract' GROUP BY 1"
             )
+            self.lessons = int(db.one("SELECT total(calls) FROM spend WHERE channel = 'extract'"))
+            self.learning_people = db.rows(
+                "SELECT DISTINCT person_id FROM spend WHERE channel = 'extract' AND person_id <> ?",
+                (PLATFORM,),
+            )
+            self.facts = self._read_facts()
+            self.job_failures = [
+                str(row[0])
+                for row in db.rows(
+                    "SELECT coalesce(failure, 'no end') FROM jobs"
+                    " WHERE due_at IS NOT NULL OR failure IS NOT NULL"
+                )
+            ]
             self.endings = [
                 str(row[0]) for row in db.rows("SELECT message_id FROM events WHERE kind = 'ended'")
             ]
@@ -122,7 +139,8 @@ class Books:
 
     def _read_messages(self) -> list[Message]:
         rows = self._db.rows(
-            "SELECT seq, id, external_id, platform, lane, control, state, outcome, attempts, epoch,"
+            "SELECT seq, id, external_id, platform, lane, person_id, control, state, outcome,"
+            " attempts, epoch,"
             " merged_into, reply_body FROM inbox ORDER BY seq"
         )
         messages = [
@@ -192,6 +210,12 @@ class Books:
             )
             for row in rows
         ]
+
+    def _read_facts(self) -> list[Fact]:
+        rows = self._db.rows("SELECT person_id, sealed FROM facts")
+        opened = [self._sealer.open(self._db, person, sealed) for person, sealed in rows]
+        assert None not in opened, "a fact cannot be opened"
+        return [msgspec.json.decode(content or b"", type=Fact) for content in opened]
 
     def _text(self, body: int | None) -> str | None:
         return None if body is None else _decode(self._content(body)).text

@@ -11,16 +11,16 @@ from itertools import groupby
 from hermes.message.parts import ToolResultPart, tool_calls_of
 from hermes.outbox.chunking import split
 from hermes.outbox.marks import REPEAT_PREFIX
-from hermes.pipeline.targets import reply_id
 from hermes.ports.spend import PLATFORM
 from hermes.testing.push.book import MAX_CHARS, Posted
 from tests.torture.books import Books, DeliveryRow, Message
 from tests.torture.driver import Driver
 from tests.torture.homes import Mode
+from tests.torture.memory_checks import learning
+from tests.torture.wallet_checks import money, poverty
 
 OUTCOMES = frozenset({"answered", "failed", "interrupted", "merged", "expired", "refused"})
 _WORD = re.compile(r"\w+-m\d+(?= )")
-CUT_OFF = "(My answer was cut off here."
 
 
 class BooksDoNotBalance(AssertionError):
@@ -37,7 +37,9 @@ def check_books(
         *promises(books, driver),
         *outcomes(books),
         *money(books, posted),
+        *poverty(books),
         *spending(books),
+        *learning(books),
         *transcripts(books, driver),
         *graphs(books),
         *model_steps(books, calls),
@@ -93,39 +95,6 @@ def outcomes(books: Books) -> Iterator[str]:
             yield f"lane {lane.key} is still held by {lane.owner}"
 
 
-def money(books: Books, posted: tuple[Posted, ...]) -> Iterator[str]:
-    """One charge for what was given, none for what was not, and nothing set aside for ever."""
-    if books.holds:
-        yield f"open holds: {books.holds}"
-    sums: Counter[str] = Counter(dict.fromkeys(books.balances, 0))
-    for person, _kind, amount, _message in books.ledger:
-        sums[person] += amount
-    if dict(sums) != books.balances:
-        yield f"the ledger comes to {dict(sums)}, the wallets to {books.balances}"
-    captures = Counter(row[3] for row in books.ledger if row[1:3] == ("capture", -1))
-    if captures.total() != len(books.ledger):
-        yield f"the ledger holds something else than captures of 1: {books.ledger}"
-    said = {
-        entry.message_id
-        for entry in books.entries
-        if entry.message.role == "assistant" and entry.message.text
-    }
-    previewed = {post.ref for post in posted if post.edits}
-    for message in books.messages:
-        right = {int(is_earned(message, said))}
-        if f"{reply_id(message.id)}.0" in previewed and message.outcome in {
-            "interrupted",
-            "failed",
-        }:
-            # What a preview showed before a crash is paid for, if the journal had heard of it.
-            right.add(1)
-        if captures[message.id] not in right:
-            yield (
-                f"{message.external_id} ({message.outcome}, {message.reply!r}) was charged "
-                f"{captures[message.id]} times, right is {right}"
-            )
-
-
 def spending(books: Books) -> Iterator[str]:
     """The ledger of model calls holds what the turns used, and what crashes lost, once each."""
     used = {str(person): int(tokens) for person, tokens in books.used}
@@ -134,15 +103,6 @@ def spending(books: Books) -> Iterator[str]:
     spent = {str(person): int(tokens) for person, tokens in books.spent}
     if used != spent:
         yield f"the turns used {used} tokens, the ledger has {spent}"
-
-
-def is_earned(message: Message, said: set[str]) -> bool:
-    """Tell whether the person got something for the message; `said` had words of the model."""
-    if message.control or message.outcome not in {"answered", "interrupted", "failed"}:
-        return False
-    if message.outcome == "failed":
-        return CUT_OFF in (message.reply or "")
-    return message.outcome == "answered" or message.id in said
 
 
 def transcripts(books: Books, driver: Driver) -> Iterator[str]:

@@ -16,7 +16,7 @@ from hermes.testing.push.platform import Pigeon
 from hermes.testing.push.webhooks import InboundMessage, event_body, sign
 from tests.torture.homes import SIGNING_SECRET, Home
 from tests.torture.polling import pause
-from tests.torture.workload import Conversation, Said
+from tests.torture.workload import Conversation, Order, Said
 
 TRY_S = 20.0
 TALK_S = 90.0
@@ -49,6 +49,9 @@ class Driver:
         """Say one conversation, each message after the one before it was accepted."""
         async with asyncio.timeout(TALK_S):
             for said in conversation:
+                if isinstance(said, Order):
+                    await self.order_done(said)
+                    continue
                 for fault in said.faults:
                     self._pigeon.faults.plan(Fault(op="send", kind=fault, chat=said.chat))
                 for _ in range(said.copies):
@@ -63,6 +66,42 @@ class Driver:
         promise = self.promises.setdefault(said.id, Promise(said=said))
         while not await self._try(said, promise):
             await pause()
+
+    async def order_done(self, order: Order) -> None:
+        """Give an operator's order until it is carried out, or there is nothing to do."""
+        while not await self._ask(f"/control/credits/{order.path}", order.body):
+            await pause()
+
+    async def audit(self) -> object:
+        """Return what `hermes credits audit` says of the gateway that runs."""
+        while (told := await self._ask("/control/credits/audit")) is None:
+            await pause()
+        return told
+
+    async def _ask(self, path: str, body: object = None) -> object | None:
+        """Ask as the command line does; None when it has to be asked again."""
+        address = self._home.address()
+        if address is None:
+            return None
+        try:
+            async with self._session.request(
+                "GET" if body is None else "POST",
+                f"{address.url}{path}",
+                data=None if body is None else msgspec.json.encode(body),
+                headers={
+                    "Authorization": f"Bearer {address.token}",
+                    "Content-Type": "application/json",
+                },
+                timeout=_limit(),
+            ) as answer:
+                content = msgspec.json.decode(await answer.read())
+        except (aiohttp.ClientError, TimeoutError, OSError, msgspec.DecodeError):
+            return None
+        # A message that was not paid for has nothing to give back.
+        fine = {200, 404} if path.endswith("/refund") else {200}
+        again = answer.status == 401 or answer.status >= 500
+        assert again or answer.status in fine, f"{path}: {answer.status} {content}"
+        return None if again else content
 
     async def _try(self, said: Said, promise: Promise) -> bool:
         address = self._home.address()
@@ -91,7 +130,7 @@ class Driver:
             return self._judge(said, promise, answer.status, body=await answer.read())
 
     async def _rest(self, said: Said, promise: Promise, *, address: Address) -> bool:
-        body = {"sender": said.chat, "conversation": said.chat, "id": said.id, "text": said.text}
+        body = {"sender": said.user, "conversation": said.chat, "id": said.id, "text": said.text}
         headers = {
             "Authorization": f"Bearer {address.token}",
             "Content-Type": "application/json",

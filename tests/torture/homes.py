@@ -10,6 +10,9 @@ from hermes.ops.instance import Address
 
 TOKEN = "pigeon-token"
 SIGNING_SECRET = "pigeon-signing"
+# What everybody has to spend; only those are poor whom the operator takes most of it from.
+START_GRANT = 100_000
+PAUSE_S = 0.05
 
 
 class Mode(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +76,16 @@ class Home:
         config = {
             "store": {"synchronous": synchronous},
             "lanes": {"lease_s": lease_s},
+            "credits": {"policy": "wallet", "start_grant": START_GRANT},
+            "memory": {
+                "extract": True,
+                "extract_pause_s": PAUSE_S,
+                "extract_after_s": 4 * PAUSE_S,
+                "recall": False,
+            },
             "server": {"drain_s": 5},
+            # Kills without end are the point here; sessions are still suspended by their own count.
+            "process": {"crash_starts": 0},
             "outbox": {
                 "quick_delays_s": [0, 0.05, 0.05, 0.1],
                 "later_delays_s": [0.2, 0.2, 0.2],

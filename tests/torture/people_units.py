@@ -28,19 +28,21 @@ def person_of(store: SqliteStore, user: str) -> str:
 
 async def prepare_people(store: SqliteStore, clock: ManualClock) -> None:
     """Let one wait to be let in, one be linked, and one have a code."""
-    await _ask(store, clock, user="dee")
+    await _ask(store, clock, user="dee", message_id="m_unserved")
     await store.users.link("rest", "eve", person_id=person_of(store, "dee"), at=clock.now())
     await store.pairing.make_link_code(
         person_of(store, "dee"), CODE, lets_in=True, at=clock.now(), rules=LINKING
     )
 
 
-async def _ask(store: SqliteStore, clock: ManualClock, *, user: str = "ann") -> None:
+async def _ask(
+    store: SqliteStore, clock: ManualClock, *, user: str = "ann", message_id: str = "m_ann"
+) -> None:
     ask = PairingAsk(
         platform="rest",
         user_id=user,
         person_id=person_of(store, user),
-        message_id=f"m_{user}",
+        message_id=message_id,
         code=CODE,
         at=clock.now(),
     )
@@ -59,6 +61,10 @@ async def _block(store: SqliteStore, clock: ManualClock) -> None:
     await store.users.set_blocked(person_of(store, "ann"), blocked=True, at=clock.now())
 
 
+async def _tier(store: SqliteStore, _clock: ManualClock) -> None:
+    await store.users.set_tier(person_of(store, "ann"), "pro")
+
+
 async def _link(store: SqliteStore, clock: ManualClock) -> None:
     await store.users.link("rest", "ann", person_id=person_of(store, "dee"), at=clock.now())
 
@@ -69,7 +75,11 @@ async def _unlink(store: SqliteStore, clock: ManualClock) -> None:
 
 
 async def _approve(store: SqliteStore, clock: ManualClock) -> None:
-    await store.pairing.approve("rest", CODE, at=clock.now(), rules=PAIRING)
+    settled = await store.pairing.approve(
+        "rest", CODE, at=clock.now(), rules=PAIRING, tell="you are let in"
+    )
+    # Whoever is let in is told in the same unit, or neither has happened.
+    assert settled.is_told == (settled.verdict == "right")
 
 
 async def _deny(store: SqliteStore, _clock: ManualClock) -> None:
@@ -92,6 +102,7 @@ UNITS: dict[str, Act] = {
     "store.add_user": _add,
     "store.set_active": _activate,
     "store.set_blocked": _block,
+    "store.set_tier": _tier,
     "store.link_channel": _link,
     "store.unlink_channel": _unlink,
     "store.ask_pairing": _ask,

@@ -25,35 +25,54 @@ ONLY_ON: Mapping[str, tuple[str, ...]] = {
 WITHOUT_CONVERSATION = frozenset(
     {
         "store.abandon",
+        "store.add_cron",
         "store.add_key",
         "store.add_spend",
         "store.add_user",
         "store.approve_pairing",
+        "store.ask",
+        "store.begin_dream",
         "store.ask_pairing",
+        "store.begin_prune",
         "store.change_facts",
         "store.consent",
         "store.deny_pairing",
         "store.erase",
+        "store.end_session",
         "store.expire_deliveries",
-        "store.finish_job",
+        "store.finish_dream",
         "store.forget_answers",
-        "store.grant_credits",
+        "store.keep_directory",
         "store.keep_vectors",
         "store.link_channel",
         "store.make_link_code",
+        "store.prune_session",
         "store.purge",
         "store.put_answer",
         "store.put_off_job",
         "store.refer",
-        "store.refund_credits",
+        "store.renew_vectors",
+        "store.remove_cron",
         "store.revoke_key",
         "store.rotate",
+        "store.run_cron",
+        "store.send",
         "store.set_active",
         "store.set_blocked",
+        "store.set_cron",
         "store.set_kill_switch",
+        "store.stand",
+        "store.set_tier",
         "store.unlink_channel",
         "store.use_credential",
         "store.use_link_code",
+        "store.begin_audit",
+        "store.end_audit",
+        "store.pause_channel",
+        "store.resume_channel",
+        "store.delivery_replay",
+        "store.delivery_drop",
+        "store.revoke_credential",
     }
 )
 # Asks whether a model service is there, or gets a picture or a page, and changes nothing; a service
@@ -112,6 +131,7 @@ class Plan:
         self.unreached: list[Kill] = []
         self.problems: list[str] = []
         self.stories = self.messages = self.calls = self.posts = 0
+        self.audits = self.captures = self.refused = self.facts = self.lessons = 0
 
     def add_failpoints(
         self, points: Iterable[str], *, seeds: int, passed: Mapping[str, int]
@@ -184,6 +204,11 @@ class Plan:
         self.messages += result.messages
         self.calls += result.calls
         self.posts += result.posts
+        self.audits += result.audits
+        self.captures += result.captures
+        self.refused += result.refused
+        self.facts += result.facts
+        self.lessons += result.lessons
         if result.problem:
             self.problems.append(result.problem)
             return

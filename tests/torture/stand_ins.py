@@ -11,12 +11,29 @@ from hermes.testing.model_server import ModelServer
 from hermes.testing.push.book import PigeonSettings, Posted
 from hermes.testing.push.platform import Pigeon
 from tests.torture.homes import SIGNING_SECRET, TOKEN, Mode
+from tests.torture.memory_checks import key_of, told_in
 
 GAP_S = 0.01
+# How what the model that learns is asked begins.
+LESSON = "Known so far:"
+
+
+def learnt(text: str) -> str:
+    """Return what a model learns that finds a fact wherever the script wants one."""
+    lines = text.partition("\n\nMessages:\n")[2].splitlines()
+    heard = [msgspec.json.decode(line) for line in lines]
+    facts = [
+        {"key": key_of(word), "value": f"said {word}", "message": one["message"]}
+        for one in heard
+        for word in told_in(one["text"])
+    ]
+    return msgspec.json.encode({"facts": facts, "forget": []}).decode()
 
 
 def streamed(seen: Seen, number: int) -> ScriptedTurn:
     """Answer by the directives in the text; what comes in pieces comes piece by piece."""
+    if seen.last_text.startswith(LESSON):
+        return ScriptedTurn(text=learnt(seen.last_text))
     turn = answer_by_text(seen, number)
     return msgspec.structs.replace(turn, gap_s=GAP_S) if turn.deltas > 1 else turn
 

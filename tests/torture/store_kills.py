@@ -18,20 +18,33 @@ import apsw
 from cryptography.fernet import Fernet, InvalidToken
 
 from hermes import failpoints
-from hermes.message.outcome import Outcome
+from hermes.message.outcome import DeliveryState, Outcome
+from hermes.message.parts import TextPart
 from hermes.message.reply import Usage
+from hermes.ports.channel import Target
 from hermes.ports.clock import ManualClock
+from hermes.ports.dreams import DREAM, Dream
 from hermes.ports.keys import CallerKey, KeptAnswer
-from hermes.ports.memory import Fact, FactChange, FactVector, NewJob
-from hermes.ports.spend import Account, CallLine, KillSwitch, Spent
+from hermes.ports.memory import Fact, FactChange, NewJob
+from hermes.ports.sending import NewSend
+from hermes.ports.spend import PLATFORM, Account, CallLine, KillSwitch, Spent
+from hermes.ports.vectors import Entry, Page
 from hermes.ports.wallet import NewGrant, NewReferral, NewRefund
 from hermes.store.sqlite.seal import add_store_key
 from hermes.store.sqlite.store import SqliteStore
-from tests.torture import people_units
+from tests.torture import (
+    cron_units,
+    directory_units,
+    operator_units,
+    people_units,
+    pruning_units,
+    question_units,
+)
 from tests.torture.store_rig import Ids, accept, answer, open_store
 
 OLD_KEY = Fernet.generate_key() + b"\n"
 NEW_KEY = add_store_key(OLD_KEY)
+SESSION = "agent:main:rest:dm:eve"
 WEEK_S = 7 * 86_400.0
 _TABLES = {
     "person_keys": "person_id",
@@ -47,19 +60,26 @@ _TABLES = {
     "holds": "message_id",
     "ledger": "message_id, kind, amount",
     "wallets": "person_id, balance, is_limited, code IS NULL, referred_by, referred",
-    "outbox": "id, state",
+    "outbox": "id, state, failure",
     "events": "message_id, kind",
     "credentials": "kind, label, used_at",
-    "meta": "key, CASE key WHEN 'kill_switch' THEN value END",
+    # Whose "always" it is stands there as a digest by a key of the database's own.
+    "meta": "iif(key LIKE 'always:%', 'always', key), CASE key WHEN 'kill_switch' THEN value END",
     "spend": "*",
     "spend_days": "*",
     "caller_keys": "id, user_id, person_id, revoked_at",
     "facts": "id, person_id, at",
-    "fact_vectors": "fact_id, person_id, model",
+    "vector_pages": "person_id, model, number, count",
+    "vectors_wanted": "*",
     "souls": "lane, epoch, person_id, shared_from",
+    "dreams": "person_id, at",
     "jobs": "key, person_id, due_at, attempts, touched, covered, failure",
     "kept_answers": "hex(digest), person_id, body, at, expires_at",
     **people_units.TABLES,
+    **question_units.TABLES,
+    **cron_units.TABLES,
+    **operator_units.TABLES,
+    **directory_units.TABLES,
 }
 
 Act = Callable[[SqliteStore, ManualClock], Awaitable[object]]
@@ -150,11 +170,19 @@ async def _refer(store: SqliteStore, clock: ManualClock) -> None:
 
 async def _learn(store: SqliteStore, clock: ManualClock) -> None:
     person_id = _ann(store)
-    await store.facts.change(person_id, lambda _: FactChange(put=(_fact("f_new", person_id),)))
+    put = (_fact("f_new", person_id), _fact("f_old", person_id))
+    await store.facts.change(person_id, lambda _: FactChange(put=put))
 
 
 async def _keep_vectors(store: SqliteStore, clock: ManualClock) -> None:
-    await store.facts.keep_vectors(_ann(store), [FactVector("f_old", "words:1", b"1234")])
+    person_id = _ann(store)
+    facts = store.vectors.waiting(person_id, limit=9)
+    page = Page.of([Entry(fact.id, (1.0, 2.0)) for fact in facts], "words:1")
+    await store.vectors.keep(person_id, page, facts=facts)
+
+
+async def _renew_vectors(store: SqliteStore, clock: ManualClock) -> None:
+    await store.vectors.renew(_ann(store))
 
 
 async def _finish_job(store: SqliteStore, clock: ManualClock) -> None:
@@ -167,6 +195,32 @@ async def _finish_job(store: SqliteStore, clock: ManualClock) -> None:
 async def _put_off_job(store: SqliteStore, clock: ManualClock) -> None:
     for job in store.jobs.due(clock.now() + WEEK_S, limit=1):
         await store.jobs.put_off(job, due_at=None, reason="no model", spent=())
+
+
+async def _send(store: SqliteStore, clock: ManualClock) -> None:
+    send = NewSend(
+        id="o_sent",
+        message_id="m_waiting",
+        person_id=_ann(store),
+        target=Target(platform="rest", account="a", chat_id="eve"),
+        parts=(TextPart("hello"),),
+        state=DeliveryState.PENDING,
+        at=clock.now(),
+        mirrors=(SESSION, "agent:main:rest:dm:nobody"),
+    )
+    await store.sends.put(send, kept=lambda _lanes: None)
+
+
+async def _begin_dream(store: SqliteStore, clock: ManualClock) -> None:
+    await store.dreams.begin(_ann(store), at=clock.now())
+
+
+async def _finish_dream(store: SqliteStore, clock: ManualClock) -> None:
+    for job in store.jobs.due(clock.now() + WEEK_S, limit=9, kinds=(DREAM,)):
+        dream = Dream(at=clock.now(), insights=("runs",))
+        account = Account(person_id=PLATFORM, channel=DREAM)
+        spent = Spent(day="2026-11-15", account=account, model="m", usage=Usage(10, 5))
+        await store.dreams.finish(job, dream, covered=1, seen=("f_old",), spent=[spent])
 
 
 def _ann(store: SqliteStore) -> str:
@@ -205,7 +259,12 @@ def _answer(name: str, person_id: str, *, at: float) -> KeptAnswer:
     )
 
 
+async def _end_session(store: SqliteStore, clock: ManualClock) -> None:
+    await store.sessions.end("dee", epoch=0, reason="idle", at=clock.now())
+
+
 UNITS: dict[str, Act] = {
+    "store.end_session": _end_session,
     "store.erase": _erase,
     "store.consent": _consent,
     "store.abandon": _abandon,
@@ -221,12 +280,21 @@ UNITS: dict[str, Act] = {
     "store.forget_answers": _forget,
     "store.change_facts": _learn,
     "store.keep_vectors": _keep_vectors,
+    "store.renew_vectors": _renew_vectors,
     "store.finish_job": _finish_job,
     "store.put_off_job": _put_off_job,
+    "store.begin_dream": _begin_dream,
+    "store.finish_dream": _finish_dream,
+    "store.send": _send,
     "store.grant_credits": _grant,
     "store.refund_credits": _refund,
     "store.refer": _refer,
     **people_units.UNITS,
+    **question_units.UNITS,
+    **cron_units.UNITS,
+    **operator_units.UNITS,
+    **pruning_units.UNITS,
+    **directory_units.UNITS,
 }
 POINTS = tuple(f"{name}.{side}" for name in UNITS for side in ("before", "after"))
 
@@ -240,6 +308,7 @@ async def _fill(path: Path, seed: int) -> None:
         await answer(store, f"old{number}", user=chance.choice(("ann", "bob")), clock=clock)
     await answer(store, "unserved", user="dee", clock=clock, platform="gone")
     await accept(store, "waiting", user="ann", clock=clock)
+    await accept(store, "there", user=SESSION, clock=clock)
     digest = hashlib.sha256(b"code").digest()
     await store.access.add("code", digest, label="link", expires_at=clock.now() + WEEK_S)
     key = await _make_key(store, "k_ann", user="ann")
@@ -250,6 +319,9 @@ async def _fill(path: Path, seed: int) -> None:
     await store.spend.add([], lines=[CallLine(id="c_1", at=clock.now(), data={})])
     old = FactChange(put=(_fact("f_old", key.person_id),))
     await store.facts.change(key.person_id, lambda _: old)
+    await _keep_vectors(store, clock)
+    late = FactChange(put=(_fact("f_late", key.person_id),))
+    await store.facts.change(key.person_id, lambda _: late)
     job = NewJob(
         kind="extract",
         key="extract:1",
@@ -259,8 +331,14 @@ async def _fill(path: Path, seed: int) -> None:
         due_at=1.0,
         latest_at=1.0,
     )
+    await pruning_units.prepare_old(store, clock)
+    await directory_units.prepare_chats(store, clock)
     await answer(store, "learnt", user="eve", clock=clock, job=job)
     await people_units.prepare_people(store, clock)
+    await question_units.prepare_question(store, clock)
+    await store.dreams.begin(key.person_id, at=clock.now())
+    await cron_units.prepare_jobs(store, clock)
+    await operator_units.prepare_orders(store, clock)
     await store.close()
 
 

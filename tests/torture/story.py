@@ -19,6 +19,7 @@ from tests.torture.homes import Home, Mode
 from tests.torture.polling import until
 from tests.torture.processes import Forks, GatewayProcess
 from tests.torture.stand_ins import StandIns
+from tests.torture.wallet_checks import audit
 from tests.torture.workload import Script
 
 SETTLE_S = 60.0
@@ -49,6 +50,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     missed: tuple[Kill, ...]
     starts: int
     rounds: int
+    audits: int
 
 
 class Story:
@@ -75,6 +77,7 @@ class Story:
         self._fired: list[Kill] = []
         self._starts = 0
         self._rounds = 0
+        self._audits = 0
         self._talked = asyncio.Event()
 
     async def tell(self) -> Told:
@@ -99,6 +102,10 @@ class Story:
                     f"{self._script.tag}: {group_error.exceptions[0]}\n{self._home.log()}"
                 ) from group_error
             await self._settle(driver)
+            told = await driver.audit()
+            assert isinstance(told, dict)
+            assert (told["wrong"], told["holds"]) == (0, 0), told
+            self._audits += 1
             last.send(signal.SIGKILL)
             await last.wait()
         return Told(
@@ -109,6 +116,7 @@ class Story:
             missed=tuple(self._kills[len(self._fired) :]),
             starts=self._starts,
             rounds=self._rounds,
+            audits=self._audits,
         )
 
     async def _talk(self, driver: Driver) -> None:
@@ -130,10 +138,17 @@ class Story:
                 await process.wait()
                 break
             self._fired.append(kill)
+            self._audit()
         last = await self._start(Kill())
         await self._race(last.ended.wait(), self._talked.wait())
         self._check_alive(last)
         return last
+
+    def _audit(self) -> None:
+        """Look into the books as the dead gateway left them."""
+        found = audit(self._home.database)
+        assert not found, f"after {self._fired[-1]}: {found}"
+        self._audits += found is not None
 
     async def _start(self, kill: Kill) -> GatewayProcess:
         self._starts += 1
@@ -193,6 +208,7 @@ SELECT CASE WHEN waiting_on IS NULL THEN state ELSE 'waits for a person' END
     FROM inbox JOIN lanes ON lanes.key = inbox.lane WHERE state <> 'done'
 UNION SELECT 'delivery ' || state FROM outbox
     WHERE state NOT IN ('sent', 'dead') AND NOT (state = 'unknown' AND held = 1)
+UNION SELECT 'job' FROM jobs WHERE due_at IS NOT NULL
 """
 
 

@@ -2,7 +2,8 @@
 
 A round passes every failpoint that its platform's abilities allow. Every message begins with a
 word of its own, by which the model's calls, the transcripts and the platform's posts are told
-apart.
+apart. One person of the story is poor: they write from many chats at once, and an operator gives
+them fewer credits than they ask for.
 """
 
 import random
@@ -11,9 +12,15 @@ from typing import Literal
 import msgspec
 
 from hermes.testing.push.faults import FaultKind
-from tests.torture.homes import Mode
+from tests.torture.homes import START_GRANT, Mode
 
 Way = Literal["wait", "later", "events", "webhook"]
+# What the model that learns is to learn from.
+LEARN = "[[learn]]"
+# What the poor one is left with beside a refund, gets for each later round, and in how many chats they spend it.
+LEFT, GIVEN, CHATS = 2, 2, 5
+# Now and then a story begins with a crowd: as many chats on one wallet of so many credits.
+CROWD, CROWD_LEFT, CROWDED = 100, 9, 0.1
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,14 +35,27 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     copies: int = 1
     clashes: bool = False
+    sender: str = ""
     faults: tuple[FaultKind, ...] = ()
 
     @property
     def platform(self) -> str:
         return "pigeon" if self.way == "webhook" else "rest"
 
+    @property
+    def user(self) -> str:
+        """Who says it: the one whose chat it is, unless there is a sender."""
+        return self.sender or self.chat
 
-Conversation = tuple[Said, ...]
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """What an operator wants, as often as it takes; the id in the body makes it happen once."""
+
+    path: str
+    body: dict[str, str | int]
+
+
+Conversation = tuple[Said | Order, ...]
 
 
 class Script:
@@ -46,6 +66,13 @@ class Script:
         self.mode = mode
         self._chance = random.Random(seed)
         self._count = 0
+        self._is_crowded = self._chance.random() < CROWDED
+        self._is_new = True
+
+    @property
+    def poor(self) -> str:
+        """The user with too few credits."""
+        return f"{self.tag}-poor"
 
     @property
     def closed_chat(self) -> str:
@@ -67,11 +94,12 @@ class Script:
             self._faulty_talk("held", ("reset_after", "reset_after")),
             self._faulty_talk("slow", ("server_error",)),
             (self._said("webhook", "closed", "nobody hears this"),),
+            self._poor_talk(),
         ]
         self._chance.shuffle(talks)
         return tuple(talks)
 
-    def approvals(self) -> Conversation:
+    def approvals(self) -> tuple[Said, ...]:
         """Return the words that let waiting turns go on."""
         return (
             self._command("webhook", "p3", "/approve"),
@@ -98,7 +126,7 @@ class Script:
 
     def _rest_talk(self) -> Conversation:
         chat = self._chance.choice(("r1", "r2"))
-        first = self._said("wait", chat, "hello", copies=self._chance.choice((1, 2)))
+        first = self._said("wait", chat, f"{LEARN} hello", copies=self._chance.choice((1, 2)))
         said = [
             first,
             self._said("events", chat, f"[[deltas:{self._chance.randint(2, 6)}]]"),
@@ -123,7 +151,9 @@ class Script:
         said = [
             self._said("webhook", chat, f"[[deltas:{self._chance.randint(4, 10)}]]", copies=2),
             self._said("webhook", chat, f"[[slow:0.05]]{self._tool('count_once')}[[deltas:4]]"),
-            self._said("webhook", chat, f"{self._tool('count_safe')}{self._tool('count_once')}"),
+            self._said(
+                "webhook", chat, f"{LEARN} {self._tool('count_safe')}{self._tool('count_once')}"
+            ),
         ]
         if self._chance.random() < 0.4:
             said.append(self._command("webhook", chat, "/stop"))
@@ -138,6 +168,30 @@ class Script:
             self._said(way, chat, self._tool("ask_first")),
             self._command(way, chat, self._chance.choice(("/approve", "/approve", "/deny"))),
         )
+
+    def _poor_talk(self) -> Conversation:
+        """More messages than there are credits, each in a chat of its own."""
+        if self._is_new:
+            first = self._spent("wait", "hello")
+            self._is_new = False
+            left = CROWD_LEFT if self._is_crowded else LEFT
+            number = CROWD if self._is_crowded else CHATS
+            refund = Order(path="refund", body={"message": first.id})
+            opening: Conversation = (first, self._grant(left - START_GRANT + 1), refund)
+        else:
+            number = CHATS
+            opening = (self._grant(GIVEN),)
+        texts = ["[[fail:503]]", f"{LEARN} [[slow:0.05]]", *[f"{LEARN} hello"] * (number - 2)]
+        self._chance.shuffle(texts)
+        return (*opening, *(self._spent("later", text) for text in texts))
+
+    def _spent(self, way: Way, text: str) -> Said:
+        return self._said(way, f"poor{self._count + 1}", text, sender=self.poor)
+
+    def _grant(self, amount: int) -> Order:
+        self._count += 1
+        name = f"{self.tag}-g{self._count}"
+        return Order(path="grant", body={"user": f"rest:{self.poor}", "amount": amount, "id": name})
 
     def _faulty_talk(self, chat: str, faults: tuple[FaultKind, ...]) -> Conversation:
         text = self._chance.choice(("short", "[[deltas:6]]"))

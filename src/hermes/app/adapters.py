@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import structlog
+
 from hermes.app.dialects import (
     make_anthropic,
     make_gemini,
@@ -11,6 +13,7 @@ from hermes.app.dialects import (
     make_responses,
 )
 from hermes.config import ProviderSettings, Settings
+from hermes.config.entries import EMBEDDER
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.net.page_fetch import PageFetch
 from hermes.plugins.loader import load_plugin
@@ -20,11 +23,15 @@ from hermes.ports.clock import Clock
 from hermes.ports.provider import Provider
 from hermes.providers.local.provider import LocalProvider
 from hermes.providers.local.settings import LocalSettings
+from hermes.providers.minilm.provider import MiniLmEmbedder
+from hermes.providers.minilm.settings import MiniLmSettings
 from hermes.tools.builtin.web_fetch import WebFetch
+from hermes.tools.mcp.asking import ask_in_chat
 from hermes.tools.mcp.running import Tell as TellProgress
 from hermes.tools.mcp.servers import McpServers
 from hermes.tools.modules import load_tools
 
+_log = structlog.get_logger(__name__)
 Tell = Callable[[str], None]
 
 
@@ -52,6 +59,7 @@ def make_registry(settings: Settings, *, home: Path, on_status: Tell) -> Registr
     registry.provider("gemini", make_gemini)
     registry.provider("ollama", make_ollama)
     registry.provider("local", lambda name, table, _client: _local(name, table, on_status))
+    registry.provider(EMBEDDER, _minilm)
     for plugin in settings.plugins:
         load_plugin(plugin, registry, home=home)
     load_tools(settings.tools.modules, registry, home=home)
@@ -69,6 +77,7 @@ def make_mcp(settings: Settings, *, clock: Clock, tell: TellProgress) -> McpServ
     return McpServers(
         settings.mcp,
         clock=clock,
+        ask=ask_in_chat,
         tell=tell,
         proxy=settings.proxy,
         ipv4_only=settings.ipv4_only,
@@ -78,13 +87,21 @@ def make_mcp(settings: Settings, *, clock: Clock, tell: TellProgress) -> McpServ
 def make_providers(
     settings: Settings, registry: Registry, *, client: HttpClient
 ) -> Mapping[str, Provider]:
-    """Return every enabled provider by name, in the order of the configuration."""
+    """Return every enabled provider by name, in the order of the configuration.
+
+    The built-in embedder is there unless it is switched off: it costs nothing until it is used.
+    """
     providers: dict[str, Provider] = {}
     for name, table in settings.providers.items():
         if table.enabled:
             providers[name] = registry.make_provider(
                 name, table.kind, settings=table, client=client
             )
+    if settings.memory.recall and EMBEDDER not in settings.providers:
+        table = ProviderSettings(kind=EMBEDDER)
+        providers[EMBEDDER] = registry.make_provider(
+            EMBEDDER, EMBEDDER, settings=table, client=client
+        )
     return providers
 
 
@@ -109,4 +126,12 @@ def _local(name: str, table: ProviderSettings, on_status: Tell) -> Provider:
             max_output_tokens=table.max_output_tokens or 512,
         ),
         on_status=on_status,
+    )
+
+
+def _minilm(name: str, table: ProviderSettings, _client: HttpClient) -> Provider:
+    """Nobody who chats is told of its coming and going: it answers nobody."""
+    return MiniLmEmbedder(
+        MiniLmSettings(name=name, idle_unload_s=table.idle_unload_s),
+        on_status=lambda text: _log.info("embedder_status", status=text),
     )

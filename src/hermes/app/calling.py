@@ -18,6 +18,7 @@ from hermes.calls.planning import Planner
 from hermes.calls.walk import Calls, CallTimes
 from hermes.config import Settings
 from hermes.ports.clock import Clock
+from hermes.ports.observing import CallMeter
 from hermes.ports.provider import Provider
 from hermes.ports.spend import Counter
 from hermes.ports.store import Store
@@ -44,6 +45,7 @@ def make_model_layer(
     providers: Mapping[str, Provider],
     clock: Clock,
     counter: Counter | None = None,
+    meter: CallMeter | None = None,
 ) -> ModelLayer:
     """Return the model layer; without a counter, what was spent is counted in this process."""
     calendar = Calendar(settings.time_zone)
@@ -68,6 +70,8 @@ def make_model_layer(
         caps=_caps(settings),
         continues=settings.routing.continue_on_failure,
         sleep=asyncio.sleep,
+        meter=meter,
+        clock=clock,
     )
     return ModelLayer(
         planner=Planner(providers, policy=policy_of(settings)),

@@ -25,10 +25,12 @@ class Connections:
         *,
         accept: Accept,
         on_connected: Callable[[PushChannel], None],
+        on_change: Callable[[], None],
     ) -> None:
         self._channels = channels
         self._accept = accept
         self._on_connected = on_connected
+        self._on_change = on_change
         self._states: dict[str, ChannelState] = dict.fromkeys(channels, "starting")
         self._notes: dict[str, str] = {}
         self._tasks: list[asyncio.Task[None]] = []
@@ -81,10 +83,12 @@ class Connections:
         self._notes.pop(name, None)
         if isinstance(channel, PushChannel):
             self._on_connected(channel)
+        self._on_change()
         _log.info("channel_connected", channel=name)
         return True
 
     def _failed(self, name: str, state: ChannelState, problem: str) -> None:
         self._states[name] = state
         self._notes[name] = problem
+        self._on_change()
         _log.error("channel_failed", channel=name, state=state, problem=problem)

@@ -2,16 +2,21 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from hermes.agents.roster import Roster
 from hermes.app.calling import make_model_layer
+from hermes.app.chores import make_chores
+from hermes.app.given import Given
 from hermes.app.remembering import make_memory_layer
-from hermes.config import Settings, read_or_create_secret_file
+from hermes.app.scheduling import CronLayer, LateCourier, make_cron_layer
+from hermes.config import Settings, read_or_create_secret_file, system_zone
 from hermes.control.status import MemoryStatus
 from hermes.errors import StoreError
 from hermes.inbox.accept import Inbox
+from hermes.inbox.pre_dispatch import PreDispatch
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.outcome import BusyPolicy, DeliveryState
@@ -20,25 +25,32 @@ from hermes.outbox.sender import OutboxSender
 from hermes.outbox.timing import OutboxTiming, PreviewTiming
 from hermes.people.reception import Reception
 from hermes.pipeline.lanes import Lanes
+from hermes.pipeline.questions import Questions
 from hermes.pipeline.services import Services
 from hermes.pipeline.targets import reply_id
-from hermes.pipeline.watch import WatchHub
+from hermes.pipeline.turn_hooks import TurnHooks
 from hermes.ports.channel import Accepted, Channel, PushChannel
 from hermes.ports.clock import Clock
-from hermes.ports.provider import Provider
-from hermes.ports.spend import Counter
-from hermes.ports.tool import Tool
+from hermes.ports.command import ChatCommand
+from hermes.ports.hooks import DISPATCH
 from hermes.ports.upward import Progress
+from hermes.schedule.search_filling import SearchFilling
+from hermes.schedule.session_watch import SessionWatch
 from hermes.schedule.upkeep import Upkeep
-from hermes.server.auth import Access
 from hermes.server.door import GatewayDoor
+from hermes.sessions.commands import CommandBook, CommandSpec
+from hermes.sessions.resets import Resets
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.shelf import SqliteShelf
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.tools.gate_rules import gate_rules
+from hermes.tools.image_intents import ImageIntents
+from hermes.tools.tool_sets import ToolSets
 
 DATABASE = "hermes.db"
 KEY_FILE = "keys/store.keys"
+# How long a stop waits for platforms to take the last replies.
+_FLUSH_S = 5.0
 
 
 def open_store(home: Path, settings: Settings, *, clock: Clock, make_id: MakeId) -> SqliteStore:
@@ -71,72 +83,130 @@ def open_shelf(home: Path) -> SqliteShelf:
 class Core:
     """Everything between the channels and the database."""
 
-    def __init__(
-        self,
-        store: SqliteStore,
-        settings: Settings,
-        *,
-        providers: Mapping[str, Provider],
-        tools: Mapping[str, Tool],
-        channels: Mapping[str, Channel],
-        access: Access,
-        watch: WatchHub,
-        clock: Clock,
-        make_id: MakeId,
-        counter: Counter | None = None,
-    ) -> None:
+    def __init__(self, store: SqliteStore, settings: Settings, *, given: Given) -> None:
+        clock, make_id = given.clock, given.make_id
         self.store = store
         self._settings = settings
-        self._channels = channels
+        self._given = given
         self._clock = clock
+        self._channels = given.channels
+        self.hooks, self.search = given.hooks, given.search
+        self._turn_hooks = None if self.hooks is None else TurnHooks(self.hooks, store.sessions)
+        self._search_filling = None if self.search is None else SearchFilling(self.search)
         self.senders: dict[str, OutboxSender] = {}
+        self._connected: dict[str, PushChannel] = {}
+        # Those of them that do not rest: previews are shown there.
         self._push: dict[str, PushChannel] = {}
         self.models = make_model_layer(
-            store, settings, providers=providers, clock=clock, counter=counter
+            store,
+            settings,
+            providers=given.providers,
+            clock=clock,
+            counter=given.counter,
+            meter=given.meter,
         )
         self.memory = make_memory_layer(
             store,
             settings,
             models=self.models,
-            providers=providers,
+            providers=given.providers,
             clock=clock,
             make_id=make_id,
         )
         roster = Roster(settings.agents, default=settings.default_agent, rules=settings.agent_rules)
-        reception = _reception(store, settings, channels, clock=clock)
-        services = Services(
-            store=store,
+        reception = _reception(store, settings, given.channels, clock=clock)
+        self.commands = CommandBook(map(_spec_of, given.plugged.values()))
+        self.questions = Questions(self._can_answer, self.commands)
+        self.courier = LateCourier()
+        self.cron = self._make_cron(reception, make_id=make_id)
+        self._make_keepers()
+        self.lanes = Lanes(self._services(roster, reception), settings=settings.lanes)
+        self.inbox = self._make_inbox(roster, reception, make_id=make_id)
+        self.door = GatewayDoor(
+            store, inbox=self.inbox, watch=given.watch, access=given.access, roster=roster
+        )
+        self.upkeep = self._make_upkeep()
+        self.rest(frozenset(one.platform for one in store.paused.all()))
+
+    def _make_keepers(self) -> None:
+        """Make what ends and forgets sessions, and what knows the chats' names."""
+        store, settings = self.store, self._settings
+        self.resets = Resets(settings.sessions, zone=ZoneInfo(settings.time_zone or system_zone()))
+        self.session_watch = SessionWatch(
+            store.sessions,
+            self.resets,
+            platforms=tuple(self._channels),
+            ended=self.session_ended,
+            clock=self._clock,
+        )
+        self._pruning, self.directory = make_chores(
+            store,
+            settings,
+            search=self.search,
+            connected=lambda: tuple(self._push.values()),
+            clock=self._clock,
+        )
+
+    def _services(self, roster: Roster, reception: Reception) -> Services:
+        given, settings = self._given, self._settings
+        return Services(
+            store=self.store,
             settings=settings,
             roster=roster,
             reception=reception,
+            resets=self.resets,
+            commands=self.commands,
+            plugged=given.plugged,
             planner=self.models.planner,
             calls=self.models.calls,
-            tools=tools,
+            tools=given.tools,
             gate_rules=gate_rules(settings.tools.gate),
+            tool_sets=ToolSets(given.tools),
+            visions=given.visions,
+            image_intents=ImageIntents(settings.vision.intents, given.visions.values()),
             souls=self.memory.souls,
             facts=self.memory.facts,
             recall=self.memory.recall,
-            watch=watch,
+            schedules=self.cron.schedules,
+            courier=self.courier,
+            watch=given.watch,
             previewer=self._previewer(),
-            clock=clock,
-            make_id=make_id,
+            clock=given.clock,
+            make_id=given.make_id,
             sleep=asyncio.sleep,
             put_child=self._put_child,
             follow=self._follow,
-            wake_outbox=self._wake_outbox,
+            wake_outbox=self.wake_outbox,
             first_state=self._first_state,
-            owner=make_id("w"),
+            questions=self.questions,
+            reload_mcp=given.reload_mcp,
+            on_record=given.on_record,
+            owner=given.make_id("w"),
+            observer=given.observer,
+            hooks=self._turn_hooks,
+            search=self.search,
+            comeback=given.comeback,
+            restart=given.restart,
         )
-        self.lanes = Lanes(services, settings=settings.lanes)
-        self.inbox = self._make_inbox(roster, reception, make_id=make_id)
-        self.door = GatewayDoor(store, inbox=self.inbox, watch=watch, access=access, roster=roster)
-        self.upkeep = self._make_upkeep()
+
+    def _make_cron(self, reception: Reception, *, make_id: MakeId) -> CronLayer:
+        return make_cron_layer(
+            self.store,
+            self._settings,
+            facts=self.memory.facts,
+            courier=self.courier,
+            admits=lambda event: reception.admit(event).is_in,
+            has_room=self._has_room,
+            wake=self,
+            clock=self._clock,
+            make_id=make_id,
+        )
 
     def _make_upkeep(self) -> Upkeep:
         return Upkeep(
             self.store,
             wake=self.lanes.wake,
-            served=lambda: tuple(self.senders),
+            served=lambda: (*self.senders, *self.inbox.resting),
             clock=self._clock,
             settings=self._settings,
         )
@@ -148,6 +218,8 @@ class Core:
             wake=self.lanes,
             roster=roster,
             admits=lambda event: reception.admit(event).is_in,
+            answers=self.questions.expects,
+            commands=self.commands,
             clock=self._clock,
             make_id=make_id,
             settings=settings.inbox,
@@ -155,7 +227,16 @@ class Core:
             manifests={name: BusyPolicy(item.capabilities.busy) for name, item in channels.items()},
             pushed=[name for name, item in channels.items() if _is_push(item)],
             outbox_limit=settings.outbox.max_waiting,
+            dispatch=PreDispatch(self.hooks)
+            if self.hooks is not None and self.hooks.hears(DISPATCH)
+            else None,
         )
+
+    def session_ended(self, lane: str, reason: str) -> None:
+        """A session was ended outside a turn: what was cached of it goes, and hooks hear of it."""
+        self.store.transcripts.drop(lane)
+        if self._turn_hooks is not None:
+            self._turn_hooks.session_ended(lane, reason)
 
     def _previewer(self) -> OutboxPreviewer:
         return OutboxPreviewer(
@@ -170,8 +251,14 @@ class Core:
         """Take up what earlier processes left, and look after the store."""
         self.lanes.start()
         self.upkeep.start()
-        if self._settings.memory.extract:
-            self.memory.worker.start()
+        self.session_watch.start()
+        self._pruning.start()
+        self.directory.start()
+        if self._settings.cron.enabled:
+            self.cron.worker.start()
+        self.memory.worker.start()
+        if self._search_filling is not None:
+            self._search_filling.start()
 
     def memory_status(self) -> MemoryStatus:
         """Return whether facts are recalled and learnt."""
@@ -179,6 +266,7 @@ class Core:
         return MemoryStatus(
             recall=recall.problem or "on",
             learning="on" if self._settings.memory.extract else "off (memory.extract)",
+            dreams="on" if self._settings.memory.dream else "off (memory.dream)",
             recalled=recall.counts["semantic_recall_used"],
             skipped_trivial=recall.counts["semantic_recall_skipped_trivial"],
             parked_jobs=self.store.jobs.parked(),
@@ -186,26 +274,55 @@ class Core:
 
     def start_sending(self, channel: PushChannel) -> None:
         """Send a platform's replies, now that its transport has proven itself."""
-        self._push[channel.name] = channel
+        self._connected[channel.name] = channel
         sender = OutboxSender(
             channel, self.store.outbox, timing=_outbox_timing(self._settings), clock=self._clock
         )
         self.senders[channel.name] = sender
+        self.rest(self.inbox.resting)
         sender.start()
 
-    async def drain(self, timeout_s: float) -> int:
-        """Accept nothing, end what runs; returns how many turns were cut off."""
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        """Every platform that brings messages."""
+        return tuple(self._channels)
+
+    def rest(self, platforms: Collection[str]) -> None:
+        """Accept and send nothing on these platforms, and on all others again."""
+        self.inbox.resting = platforms
+        self._push.clear()
+        for name, sender in self.senders.items():
+            is_resting = name in platforms
+            sender.rest(is_resting)
+            if not is_resting:
+                self._push[name] = self._connected[name]
+
+    async def drain(self, timeout_s: float, *, hurry: asyncio.Event | None = None) -> int:
+        """Accept nothing, end what runs; returns how many turns were cut off.
+
+        `hurry` ends the waiting for them.
+        """
         self.inbox.draining = True
-        cut_off = await self.lanes.drain(timeout_s)
+        self.questions.close()
+        tells = self._settings.process.tell_stop
+        cut_off = await self.lanes.drain(timeout_s, hurry=hurry, tells=tells)
+        await asyncio.gather(*(sender.flush(_FLUSH_S) for sender in self.senders.values()))
         await asyncio.gather(*(sender.drain() for sender in self.senders.values()))
         return cut_off
 
     async def stop(self) -> None:
         """End every task and close the store."""
         await self.upkeep.stop()
+        await self.session_watch.stop()
+        await self._pruning.stop()
+        await self.directory.stop()
+        await self.cron.worker.stop()
         await self.memory.worker.stop()
+        await self.memory.recall.close()
         await asyncio.gather(*(sender.stop() for sender in self.senders.values()))
         await self.models.ledger.close()
+        if self._search_filling is not None:
+            await self._search_filling.stop()
         await self.store.close()
 
     async def _put_child(self, event: MessageEvent, lane: str) -> Accepted:
@@ -214,10 +331,24 @@ class Core:
     def _follow(self, message_id: str) -> AsyncIterator[Progress]:
         return self.door.watch(message_id)
 
-    def _wake_outbox(self, platform: str) -> None:
+    def wake_outbox(self, platform: str) -> None:
+        """Look at once for what is to be sent to a platform."""
         sender = self.senders.get(platform)
         if sender is not None:
             sender.wake()
+
+    def arrived(self, lane: str, *, message_id: str, busy: BusyPolicy) -> None:
+        """A scheduled message stands on a lane."""
+        self.lanes.arrived(lane, message_id=message_id, busy=busy)
+
+    def _has_room(self) -> bool:
+        if self.inbox.draining or self.store.writable() is not None:
+            return False
+        return self.store.inbox.waiting() < self._settings.inbox.max_waiting
+
+    def _can_answer(self, platform: str) -> bool:
+        channel = self._channels.get(platform)
+        return channel is not None and channel.capabilities.answers
 
     def _first_state(self, platform: str) -> DeliveryState:
         channel = self._channels.get(platform)
@@ -236,6 +367,12 @@ def _reception(
         manifests={name: item.capabilities.unknown for name, item in channels.items()},
         clock=clock,
         random_bytes=secrets.token_bytes,
+    )
+
+
+def _spec_of(command: ChatCommand) -> CommandSpec:
+    return CommandSpec(
+        name=command.name, about=command.about, use=command.use, beside=command.beside
     )
 
 

@@ -4,11 +4,12 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 import structlog
+from starlette.routing import Route
 
 from hermes import __version__, failpoints
 from hermes.app.adapters import (
@@ -21,27 +22,45 @@ from hermes.app.adapters import (
 )
 from hermes.app.connect import Connections
 from hermes.app.core import Core, open_store
+from hermes.app.given import Given
+from hermes.app.hooking import GatewayHooks, make_hooks
+from hermes.app.key_rotation import make_rotation
+from hermes.app.life import Ending, Life, at_end
 from hermes.app.models import ask_all
+from hermes.app.observing import Observing, make_observing, watch_core
+from hermes.app.operating import as_swapped, make_levers, make_office, operating_desks
+from hermes.app.own_tools import can_use_tools, make_courier, make_own_tools
+from hermes.app.scheduling import make_cron_desk
+from hermes.app.searching import open_search
+from hermes.app.sending import make_send_desk
 from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.channels.web.channel import WebChannel, WebSettings
 from hermes.config import Loaded, ensure_home
+from hermes.config.tiers import tier_names
 from hermes.control.desk import Desk
 from hermes.control.mcp import McpDesk
 from hermes.control.models import ModelsReport, RouteReport, models_report, route_report
+from hermes.control.reload import ReloadDesk, ReloadReport
+from hermes.control.search import SearchDesk
+from hermes.control.sending import SendDesk
 from hermes.control.status import Live, ProviderStatus, StatusReport, live_status
 from hermes.control.why import WhyReport, explain
 from hermes.errors import ProviderError
 from hermes.message.ids import make_id
 from hermes.net.same_origin import Origins, is_loopback
-from hermes.ops.instance import Address, acquire
+from hermes.ops.instance import Address, Wanted, acquire
+from hermes.ops.logs import Level, Logs, secrets_in
 from hermes.ops.welcome import Welcome
+from hermes.pipeline.services import Restart, cannot_restart
 from hermes.pipeline.watch import WatchHub
 from hermes.plugins.manifest import load_capabilities
+from hermes.plugins.registry import Registry
 from hermes.ports.channel import Channel, WebhookChannel
 from hermes.ports.clock import SystemClock
 from hermes.ports.door import Door
 from hermes.ports.provider import Provider
-from hermes.ports.tool import ToolContext
+from hermes.ports.store import Store
+from hermes.ports.tool import Tool, ToolContext
 from hermes.ports.upward import Progress
 from hermes.routing.decide import make_plan
 from hermes.routing.plan import Ask, Offer
@@ -50,11 +69,13 @@ from hermes.server.app import build_app
 from hermes.server.auth import StoredAccess
 from hermes.server.control_routes import Control
 from hermes.server.listen import HttpServer, ServeSettings, address_of, bind
+from hermes.server.metrics_route import metrics_route
 from hermes.server.v1.agent_turns import AgentTurns
 from hermes.server.v1.callers import Callers
 from hermes.server.v1.channel import V1Channel
 from hermes.server.v1.serve import V1Parts
 from hermes.server.webhooks import WebhookLimits
+from hermes.store.sqlite.store import SqliteStore
 from hermes.tools.together import ToolsTogether
 
 _log = structlog.get_logger(__name__)
@@ -63,12 +84,24 @@ _log = structlog.get_logger(__name__)
 class Gateway:
     """One gateway of one home; `async with` starts it and drains it.
 
-    Without `listen` it serves no HTTP, for use inside another program.
+    Without `listen` it serves no HTTP, for use inside another program. `hide` is told the secrets
+    that a changed configuration brings, so that no log shows them.
     """
 
-    def __init__(self, loaded: Loaded, *, listen: bool = True) -> None:
+    def __init__(
+        self,
+        loaded: Loaded,
+        *,
+        listen: bool = True,
+        hide: Callable[..., None] | None = None,
+        logs: Logs | None = None,
+        restart: Restart = cannot_restart,
+    ) -> None:
         self._settings = loaded.settings
         self._reread = loaded.reread
+        self._hide = hide
+        self._logs = logs
+        self._restart = restart
         self._home = loaded.home
         self._clock = SystemClock()
         self._listen = listen
@@ -81,6 +114,8 @@ class Gateway:
         self._draining = False
         self._answers: tuple[str, bool] = ("", False)
         self.cut_off = 0
+        self.ending = Ending(reason="the program around it ended")
+        self.hurry: asyncio.Event | None = None
 
     @property
     def door(self) -> Door:
@@ -90,12 +125,15 @@ class Gateway:
     async def __aenter__(self) -> Self:
         ensure_home(self._home)
         self._instance = acquire(self._home)
+        self._life = Life(self._home, self._settings.process, clock=self._clock)
         try:
             await self._start()
         # Boundary of the start: whatever failed, the home is given back.
-        except BaseException:
+        except BaseException as error:
+            self._life.failed(f"{type(error).__name__}: {error}")
             self._instance.release()
             raise
+        self._tell_connections()
         return self
 
     async def __aexit__(
@@ -104,12 +142,21 @@ class Gateway:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if error is not None:
+            reason = f"{type(error).__name__}: {error}"
+            self.ending = Ending(reason=reason, exit_code=1, is_expected=False)
+        self._life.ending(self.ending, at_end(self._core, self._connections.states()))
         await self._stop()
+        self._life.ended(self.ending, cut_off=self.cut_off)
         self._instance.release()
 
-    def planned_stop(self) -> bool:
-        """Tell whether the stop that is under way was asked for by `hermes stop`."""
-        return self._instance.take_planned_stop(self._clock.now())
+    def take_marker(self) -> Wanted | None:
+        """Use up the word that the signal which has just come was wanted."""
+        return self._instance.take_marker(self._clock.now())
+
+    async def reload(self) -> ReloadReport:
+        """Take over what can be changed while it runs."""
+        return await self._reloading.reload()
 
     async def _start(self) -> None:
         settings = self._settings
@@ -118,41 +165,88 @@ class Gateway:
         listener = bind(settings.server.host, settings.server.port) if self._listen else None
         self._client = make_client(settings)
         registry = make_registry(settings, home=self._home, on_status=self._tell_status)
-        add_built_in_tools(settings, registry, client=self._client)
-        self._providers = make_providers(settings, registry, client=self._client)
-        pushed = make_push_channels(settings, registry, client=self._client)
-        self._mcp = make_mcp(settings, clock=self._clock, tell=self._tell_progress)
+        self._make_adapters(registry)
         store = open_store(self._home, settings, clock=self._clock, make_id=make_id)
-        await store.recover()
+        self._life.found(await store.recover())
+        self._observing = self._make_observing(store)
+        self._office = make_office(store, settings, clock=self._clock, make_id=make_id)
         self._access = StoredAccess(store.access, clock=self._clock, local_token=self._local_token)
+        public_url = settings.server.public_url
         origins = Origins(
             bound_host=settings.server.host,
-            public_url=None
-            if settings.server.public_url is None
-            else str(settings.server.public_url),
+            public_url=None if public_url is None else str(public_url),
         )
         own = self._own_channels(origins)
-        self._core = Core(
-            store,
-            settings,
-            providers=self._providers,
-            tools=ToolsTogether(registry.tools, self._mcp.tools()),
-            channels={**own, **pushed},
-            access=self._access,
-            watch=self._watch,
-            clock=self._clock,
-            make_id=make_id,
-        )
+        pushed = make_push_channels(settings, registry, client=self._client)
+        self._make_core(store, registry, channels={**own, **pushed})
+        self._watch_core()
         self._answers = await self._who_answers()
         self._connections = Connections(
-            pushed, accept=self._core.inbox.accept, on_connected=self._core.start_sending
+            pushed,
+            accept=self._core.directory.noticing(self._core.inbox.accept),
+            on_connected=self._core.start_sending,
+            on_change=self._tell_connections,
         )
         if listener is not None:
             await self._serve(listener, own=own, pushed=pushed, origins=origins)
         # Before turns that were cut off go on: they may need these tools.
         await self._mcp.start()
         self._core.start()
+        self._observing.start()
         self._connections.start()
+        self._hooks.started(self._address)
+
+    def _make_adapters(self, registry: Registry) -> None:
+        """Make what plugins and the configuration bring: tools, hooks, providers, MCP servers."""
+        settings = self._settings
+        add_built_in_tools(settings, registry, client=self._client)
+        self._hooks = GatewayHooks(make_hooks(settings, registry, home=self._home))
+        self._providers = make_providers(settings, registry, client=self._client)
+        self._mcp = make_mcp(settings, clock=self._clock, tell=self._tell_progress)
+        self._mcp_desk = McpDesk(self._mcp, self._read_again)
+        self._reloading = ReloadDesk(
+            settings, reread=self._read_again, mcp=self._mcp_desk, set_level=self._set_level
+        )
+
+    def _make_core(
+        self, store: SqliteStore, registry: Registry, *, channels: Mapping[str, Channel]
+    ) -> None:
+        settings = self._settings
+        search = open_search(self._home, settings, clock=self._clock)
+        store.transcripts.follow = None if search is None else search.note
+        own_tools: dict[str, Tool] = {}
+        given = Given(
+            providers=self._providers,
+            tools=ToolsTogether(registry.tools, self._mcp.tools(), own_tools),
+            channels=channels,
+            access=self._access,
+            watch=self._watch,
+            clock=self._clock,
+            make_id=make_id,
+            meter=self._observing.metrics,
+            reload_mcp=self._mcp_desk.reload,
+            on_record=self._office.by_chat,
+            visions=registry.visions,
+            plugged=registry.commands,
+            search=search,
+            comeback=self._life.comeback,
+            restart=self._restart,
+            observer=self._observing.observer,
+            hooks=self._hooks.book,
+        )
+        self._core = Core(store, settings, given=given)
+        own_tools.update(self._own_tools(channels))
+
+    def _own_tools(self, channels: Mapping[str, Channel]) -> dict[str, Tool]:
+        """Return the built-in tools that work on the core, where a model can use them."""
+        core, settings = self._core, self._settings
+        courier = make_courier(
+            core, settings, channels=channels, home=self._home, clock=self._clock
+        )
+        core.courier.use(courier)
+        if not can_use_tools(self._providers.values()):
+            return {}
+        return make_own_tools(core, settings, courier=courier)
 
     def _own_channels(self, origins: Origins) -> dict[str, Any]:
         """Return the channels that the server itself brings requests to."""
@@ -213,6 +307,8 @@ class Gateway:
             origins=origins,
             make_id=make_id,
             limits=WebhookLimits(body_bytes=server.max_body_bytes),
+            more_routes=(self._metrics_route(origins),),
+            meter=self._observing.metrics,
         )
         if not self._core.store.access.any("token"):
             self._first_token = await self._access.make_token("first start")
@@ -246,32 +342,85 @@ class Gateway:
             kill_switch=desk.kill_switch,
             set_kill_switch=desk.set_kill_switch,
             costs=desk.costs,
+            interactions=desk.interactions,
             consent=desk.consent,
             set_consent=desk.set_consent,
             credits=desk.credits,
             memory=desk.memory,
             users=desk.users,
             pairing=desk.pairing,
-            mcp=McpDesk(self._mcp, self._reread),
+            search=desk.search,
+            cron=desk.cron,
+            mcp=self._mcp_desk,
+            reload=self.reload,
+            office=self._office,
+            operating=operating_desks(desk),
+            hooks=self._hooks.report,
         )
 
     async def _stop(self) -> None:
         """Drain: accept nothing, let turns and replies end, then close everything."""
         self._draining = True
-        self.cut_off = await self._core.drain(self._settings.server.drain_s)
+        self._hooks.ending(self.ending.reason)
+        drain_s = self._settings.server.drain_s
+        self.cut_off = await self._core.drain(drain_s, hurry=self.hurry)
         self._watch.close()
         if self._server is not None and self._serving is not None:
             self._server.stop()
             await self._serving
         await self._connections.stop()
         await self._mcp.stop()
+        await self._hooks.stop()
+        await self._observing.stop()
         await self._core.stop()
         await asyncio.gather(*(provider.close() for provider in self._providers.values()))
         await self._client.close()
 
+    def _make_observing(self, store: Store) -> Observing:
+        return make_observing(
+            self._settings,
+            store,
+            home=self._home,
+            client=self._client,
+            clock=self._clock,
+            make_id=make_id,
+            logs=self._logs,
+        )
+
+    def _watch_core(self) -> None:
+        watch_core(
+            self._observing,
+            self._core,
+            settings=self._settings,
+            home=self._home,
+            client=self._client,
+            clock=self._clock,
+            started_at=self._started_at,
+        )
+
+        self._hooks.count_in(self._observing.metrics)
+
+    def _metrics_route(self, origins: Origins) -> Route:
+        text, public = self._observing.metrics.text, self._settings.metrics.public
+        return metrics_route(self._core.door, text, origins=origins, public=public)
+
+    def _set_level(self, level: Level) -> None:
+        if self._logs is not None:
+            self._logs.set_level(level)
+
+    def _tell_connections(self) -> None:
+        self._life.stands("draining" if self._draining else "connected", self._connections.states())
+
     def _tell_status(self, text: str) -> None:
         _log.info("model_status", status=text)
         self._watch.broadcast(Progress(kind="status", text=text))
+
+    def _read_again(self) -> Loaded:
+        """Read the configuration again; whatever is secret in it stays out of the logs."""
+        loaded = self._reread()
+        if self._hide is not None:
+            self._hide(*secrets_in(loaded.settings))
+        return loaded
 
     def _tell_progress(self, context: ToolContext, text: str) -> None:
         self._watch.publish(context.turn_id, Progress(kind="status", text=text))
@@ -305,7 +454,8 @@ class Gateway:
 
     async def route(self, ask: Ask) -> RouteReport:
         """Return the plan that a call would get now, with its reasons."""
-        return route_report(ask, await self._offers(), settings=self._settings)
+        settings = as_swapped(self._settings, self._core.models.planner)
+        return route_report(ask, await self._offers(), settings=settings)
 
     async def welcome(self) -> Welcome:
         """Return what the person who started the gateway is told, with a fresh sign-in link."""
@@ -339,7 +489,31 @@ class Gateway:
             make_id=make_id,
             address=self._public_address(),
             facts=self._core.memory.facts,
+            dream_now=self._core.memory.worker.dream_now,
+            wake=self._core.wake_outbox,
+            tiers=tier_names(self._settings),
             credit_settings=self._settings.credits,
+            search=SearchDesk(self._core.store, self._core.search),
+            cron=make_cron_desk(self._core.store, self._settings, self._core.cron.schedules),
+            levers=make_levers(
+                self._core,
+                self._settings,
+                channels=self._connections.states,
+                restart=self._restart,
+                rotate=make_rotation(self._home, self._core).rotate,
+            ),
+            sends=self._sends(),
+        )
+
+    def _sends(self) -> SendDesk:
+        return make_send_desk(
+            self._core.store,
+            self._settings,
+            home=self._home,
+            clock=self._clock,
+            make_id=make_id,
+            wake_lane=self._core.lanes.wake,
+            wake_outbox=self._core.wake_outbox,
         )
 
     async def token(self) -> dict[str, str]:
@@ -365,6 +539,8 @@ class Gateway:
             ),
             channels=self._connections.states(),
             memory=self._core.memory_status(),
+            note=self._life.note,
+            hooks_off=self._hooks.off(),
         )
         return live_status(self._core.store, live, home=str(self._home), now=self._clock.now())
 

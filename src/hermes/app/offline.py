@@ -5,9 +5,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hermes.app.core import DATABASE, open_shelf, open_store
+from hermes.app.operating import make_office
+from hermes.app.scheduling import make_cron_desk, make_schedules
+from hermes.app.searching import open_search
+from hermes.app.sending import make_send_desk
 from hermes.calls.days import Calendar
 from hermes.config import Loaded, Settings, ensure_home
+from hermes.config.tiers import tier_names
+from hermes.control.acting import acting_desk, local_actor
 from hermes.control.desk import Desk
+from hermes.control.running import Levers
+from hermes.control.search import SearchDesk
 from hermes.message.ids import make_id
 from hermes.ops.instance import Address, acquire
 from hermes.ports.clock import SystemClock
@@ -51,20 +59,41 @@ def offline_shelf(loaded: Loaded) -> Iterator[GraphShelf | None]:
 
 
 @contextmanager
-def offline_desk(loaded: Loaded, *, create: bool) -> Iterator[Desk | None]:
-    """Open the operator's desk of a home; None when nothing is stored there and it stays so."""
+def offline_desk(loaded: Loaded, *, create: bool, operator: str = "") -> Iterator[Desk | None]:
+    """Open the operator's desk of a home; None when nothing is stored there and it stays so.
+
+    What the operator orders there is on record under their name.
+    """
     with offline_store(loaded, create=create) as store:
-        yield None if store is None else _desk(store, loaded.settings)
+        if store is None:
+            yield None
+            return
+        search = open_search(loaded.home, loaded.settings, clock=SystemClock())
+        try:
+            desk = _desk(store, loaded, search=SearchDesk(store, search, fills=True))
+            office = make_office(store, loaded.settings, clock=SystemClock(), make_id=make_id)
+            yield acting_desk(desk, local_actor(operator), office=office)
+        finally:
+            if search is not None:
+                asyncio.run(search.close())
 
 
-def _desk(store: Store, settings: Settings) -> Desk:
+def _desk(store: Store, loaded: Loaded, *, search: SearchDesk) -> Desk:
+    settings = loaded.settings
     return Desk(
         store,
         calendar=Calendar(settings.time_zone),
         clock=SystemClock(),
         make_id=make_id,
         address=_address(settings),
+        tiers=tier_names(settings),
         credit_settings=settings.credits,
+        search=search,
+        cron=make_cron_desk(store, settings, make_schedules(store, settings)),
+        levers=Levers(platforms=("rest", "web", *settings.platforms)),
+        sends=make_send_desk(
+            store, settings, home=loaded.home, clock=SystemClock(), make_id=make_id
+        ),
     )
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from typing import cast
 
 import msgspec
 
@@ -10,19 +11,21 @@ from hermes.calls.bill import Receipt
 from hermes.calls.budgets import Purse
 from hermes.config import MemorySettings, Settings
 from hermes.memory.facts import PeoplesFacts
-from hermes.memory.nearest import nearest
-from hermes.memory.recall import Embed, Recall, Vectors
+from hermes.memory.placing import Embed, Vectors
+from hermes.memory.recall import Recall
 from hermes.memory.soul_cache import MemorySouls, SoulCache
 from hermes.message.ids import MakeId
 from hermes.message.trivial import is_trivial
 from hermes.ports.clock import Clock
-from hermes.ports.provider import Embedder, Provider
+from hermes.ports.provider import Embedder, Provider, ProviderInfo
 from hermes.ports.spend import PLATFORM, Account, CallLine
 from hermes.ports.store import Store
 from hermes.routing.plan import Candidate, Plan
-from hermes.schedule.jobs import JobWorker, Workshop
+from hermes.schedule.jobs import LOOK_S, JobWorker
+from hermes.schedule.workshop import Workshop
 
 _CHANNEL = "recall"
+_SHORTEST_LOOK_S = 0.05
 
 
 class MemoryLayer(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,8 +37,24 @@ class MemoryLayer(msgspec.Struct, frozen=True, kw_only=True):
     worker: JobWorker
 
 
+class FreeEmbed:
+    """Fits `memory.placing.Embed`: an embedder in this process, which costs and reaches nobody.
+
+    It has its own queue and takes no place of a model call: recall must not wait for answers.
+    """
+
+    def __init__(self, embedder: Embedder, info: ProviderInfo) -> None:
+        self._embedder = embedder
+        self._name = info.model
+        self.model = f"{info.name}:{info.model}"
+
+    async def __call__(self, texts: tuple[str, ...]) -> Vectors:
+        """Return a vector for each text."""
+        return (await self._embedder.embed(texts, model=self._name)).vectors
+
+
 class PlatformEmbed:
-    """Fits `memory.recall.Embed`: a provider, whose calls the platform pays for."""
+    """Fits `memory.placing.Embed`: a provider, whose calls the platform pays for."""
 
     def __init__(
         self, provider: Provider, models: ModelLayer, *, clock: Clock, make_id: MakeId
@@ -79,7 +98,10 @@ def make_memory_layer(
     souls = SoulCache(store.facts, MemorySouls(clock), sleep=asyncio.sleep)
     provider = _embedder(settings.memory, providers)
     embed: Embed | None = None
-    if provider is not None:
+    if provider is not None and provider.info.local and not provider.info.chat:
+        # `_embedder` returns nobody who cannot embed; both are protocols, and no type says so.
+        embed = FreeEmbed(cast("Embedder", provider), provider.info)
+    elif provider is not None:
         embed = PlatformEmbed(provider, models, clock=clock, make_id=make_id)
     facts = PeoplesFacts(store.facts, souls=souls, clock=clock, make_id=make_id)
     return MemoryLayer(
@@ -87,27 +109,32 @@ def make_memory_layer(
         facts=facts,
         recall=Recall(
             store.facts,
-            settings.memory,
+            store.vectors,
+            settings=settings.memory,
             embed=embed,
-            nearest=nearest,
             is_trivial=is_trivial,
         ),
         worker=JobWorker(
             Workshop(
                 jobs=store.jobs,
+                dreams=store.dreams,
                 facts=facts,
                 planner=models.planner,
                 calls=models.calls,
                 settings=settings,
                 clock=clock,
                 make_id=make_id,
-            )
+            ),
+            every_s=min(LOOK_S, max(_SHORTEST_LOOK_S, settings.memory.extract_pause_s)),
         ),
     )
 
 
 def _embedder(settings: MemorySettings, providers: Mapping[str, Provider]) -> Provider | None:
-    """Return who makes vectors: the one that is named, or one of this machine, which costs nothing."""
+    """Return who makes vectors: the one that is named, or one of this machine, which costs nothing.
+
+    Who does nothing else comes first: a chat model's vectors find little.
+    """
     able = {
         name: one
         for name, one in providers.items()
@@ -115,4 +142,5 @@ def _embedder(settings: MemorySettings, providers: Mapping[str, Provider]) -> Pr
     }
     if settings.embedder is not None:
         return able.get(settings.embedder)
-    return next((one for one in able.values() if one.info.local), None)
+    local = [one for one in able.values() if one.info.local]
+    return min(local, key=lambda one: one.info.chat, default=None)

@@ -71,6 +71,8 @@ class Budgets:
             return _without_counters(claims, error, day=day)
         if refused is not None:
             (used,) = await self._counter.read((refused.meter,))
+            if refused.meter.whose == "platform":
+                _log.warning("platform_budget_spent", used_usd=used, cap_usd=refused.cap, day=day)
             raise self._over(refused, used=used, at=at)
         return Hold(day=day, claims=claims)
 

@@ -64,7 +64,10 @@ class Walk:
         if self._text:
             said = ChatMessage("assistant", (TextPart(self.text),))
             base = msgspec.structs.replace(
-                base, messages=(*base.messages, said, user_text(_GO_ON)), schema=None
+                base,
+                messages=(*base.messages, said, user_text(_GO_ON)),
+                schema=None,
+                plain_chars=None,
             )
         return msgspec.structs.replace(base, model=self.candidate.model)
 

@@ -1,11 +1,12 @@
 """Asking providers whether they can be called now, and making the plan of a call."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from hermes.errors import BadRequest, NotFound, ProviderError, ProviderUnavailable
 from hermes.ports.provider import Provider
 from hermes.routing.decide import decide
+from hermes.routing.fitness import has_ability
 from hermes.routing.plan import Ask, Offer, Plan
 from hermes.routing.policy import Policy
 
@@ -16,8 +17,12 @@ class Planner:
     """Makes plans over the configured providers."""
 
     def __init__(self, providers: Mapping[str, Provider], *, policy: Policy) -> None:
-        self._providers = providers
+        self._providers = tuple(providers.values())
+        # Who only makes embeddings is not asked before every answer whether it could give one.
+        self._talking = tuple(one for one in self._providers if one.info.chat)
         self.policy = policy
+        # Takes the place of `models.default` while the gateway runs, if an operator swapped it.
+        self.default_model: str | None = None
 
     async def plan(self, ask: Ask) -> Plan:
         """Return the plan of a call; raises `ProviderUnavailable` when no model can serve it.
@@ -25,7 +30,8 @@ class Planner:
         A model that the call itself names raises `NotFound` where nobody has it, and `BadRequest`
         where it lacks what the call needs.
         """
-        decision = decide(ask, await self.offers(), policy=self.policy)
+        who = self._providers if ask.capability == "embeddings" else self._talking
+        decision = decide(ask, await _offers(who), policy=self.policy)
         if decision.problem is None:
             return decision.plan
         if decision.is_unknown and ask.model is not None:
@@ -34,13 +40,24 @@ class Planner:
             raise BadRequest(decision.problem)
         raise ProviderUnavailable(decision.problem)
 
+    def sees(self, plan: Plan) -> bool:
+        """Tell whether the model that a plan tries first can read pictures."""
+        first = plan.candidates[0]
+        return any(
+            one.info.name == first.provider and has_ability(one.info, first.model, "vision")
+            for one in self._talking
+        )
+
     async def offers(self) -> list[Offer]:
         """Ask every provider at once, in their order."""
-        providers = self._providers.values()
-        slow = [one for one in providers if one.info.probed]
-        if len(slow) > 1:
-            return list(await asyncio.gather(*(ask_provider(one) for one in providers)))
-        return [await ask_provider(one) for one in providers]
+        return await _offers(self._providers)
+
+
+async def _offers(providers: Sequence[Provider]) -> list[Offer]:
+    slow = [one for one in providers if one.info.probed]
+    if len(slow) > 1:
+        return list(await asyncio.gather(*(ask_provider(one) for one in providers)))
+    return [await ask_provider(one) for one in providers]
 
 
 async def ask_provider(provider: Provider) -> Offer:

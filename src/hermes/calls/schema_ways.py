@@ -88,7 +88,9 @@ def repair(request: ModelRequest, answer: str, problem: str) -> ModelRequest:
         f"Your answer cannot be used: {problem}. Answer again with the whole JSON that fits the"
         " schema, and nothing else."
     )
-    return msgspec.structs.replace(request, messages=(*request.messages, *said, wish))
+    return msgspec.structs.replace(
+        request, messages=(*request.messages, *said, wish), plain_chars=None
+    )
 
 
 def as_json(text: str) -> str:

@@ -60,6 +60,7 @@ def in_words(request: ModelRequest) -> ModelRequest:
         tool_choice=ToolChoice(),
         system=(*request.system, *blocks),
         messages=_in_text(request.messages),
+        plain_chars=None,
     )
 
 

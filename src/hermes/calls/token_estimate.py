@@ -26,6 +26,8 @@ _IMAGE_TOKENS = 1_500
 def input_tokens(request: ModelRequest) -> int:
     """Return an estimate of the tokens of everything that would be sent; at least 1."""
     chars, images = sum(_lengths(request)), 0
+    if request.plain_chars is not None:
+        return max(1, estimated(chars + request.plain_chars))
     for message in request.messages:
         for part in message.parts:
             if isinstance(part, TextPart):

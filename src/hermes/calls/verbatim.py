@@ -13,6 +13,8 @@ _TOLD_OF = (ImagePart, AudioPart, FilePart)
 
 def is_shown_whole(request: ModelRequest, info: ProviderInfo) -> bool:
     """Tell whether a provider shows its model every part of a request as it stands there."""
+    if request.plain_chars is not None:
+        return True
     for message in request.messages:
         for part in message.parts:
             if isinstance(part, TextPart):

@@ -31,6 +31,8 @@ from hermes.errors import (
     StreamTruncated,
 )
 from hermes.message.reply import Usage
+from hermes.ports.clock import Clock, SystemClock
+from hermes.ports.observing import CallMeter, NoMeter
 from hermes.ports.provider import CallEnd, ModelEvent, ModelRequest, Provider, ReasoningDelta
 from hermes.ports.spend import Spent
 from hermes.routing.plan import Candidate, Plan
@@ -75,6 +77,8 @@ class Calls:
         caps: Callable[[Candidate], int | None],
         continues: bool,
         sleep: Sleep,
+        meter: CallMeter | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self._providers = providers
         self._limit = limit
@@ -84,6 +88,8 @@ class Calls:
         self._caps = caps
         self._continues = continues
         self._sleep = sleep
+        self._meter = meter or NoMeter()
+        self._monotonic = (clock or SystemClock()).monotonic
 
     async def run(
         self, wish: Wish, plan: Plan, *, receipt: Receipt
@@ -100,6 +106,7 @@ class Calls:
                         yield event
                 return
             except ProviderError as error:
+                self._meter.failed(_name(candidate), wish.purse.tier)
                 wait = walk.after(error)
                 failure = error
             yield Failed(candidate, failure)
@@ -127,6 +134,7 @@ class Calls:
         found = self._memory.find(wish.purse.account, candidate, wanted) if wish.remembers else None
         if found is not None:
             receipt.add(self._spent_nothing(wish, found))
+            self._meter.cached(_name(candidate), wish.purse.tier)
             yield Trying(candidate)
             yield found
             return
@@ -142,11 +150,12 @@ class Calls:
         async with bill, self._limit:
             self._till.budgets.check_switch()
             yield Trying(candidate)
-            has_thought = False
+            has_thought, began = False, self._monotonic()
             async with aclosing(self._pieces(provider, fitted.request)) as events:
                 async for event in events:
                     if isinstance(event, CallEnd):
                         end = await bill.pay(event)
+                        self._paid(wish, candidate, end=end, began=began)
                         break
                     bill.hear(event)
                     has_thought = has_thought or isinstance(event, ReasoningDelta)
@@ -168,6 +177,10 @@ class Calls:
         if wish.remembers:
             await self._remember(wish, wanted, answer=answer)
         yield answer
+
+    def _paid(self, wish: Wish, candidate: Candidate, *, end: CallEnd, began: float) -> None:
+        seconds = self._monotonic() - began
+        self._meter.called(_name(candidate), wish.purse.tier, usage=end.usage, seconds=seconds)
 
     async def _pieces(
         self, provider: Provider, request: ModelRequest
@@ -204,7 +217,7 @@ class Calls:
         return Spent(
             day=self._till.budgets.day(),
             account=wish.purse.account,
-            model=f"{found.candidate.provider}:{found.candidate.model}",
+            model=_name(found.candidate),
             usage=Usage(),
             is_cached=True,
         )
@@ -214,3 +227,7 @@ class Calls:
             await self._memory.keep(wish.purse.account, wanted, answer, call_id=wish.call_id)
         except (StoreError, StorageFull) as error:
             _log.warning("answer_not_kept", call_id=wish.call_id, problem=str(error))
+
+
+def _name(candidate: Candidate) -> str:
+    return f"{candidate.provider}:{candidate.model}"

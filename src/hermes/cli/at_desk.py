@@ -3,8 +3,6 @@
 They go through the running gateway; only where none runs, they open its files themselves.
 """
 
-import os
-import pwd
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -12,8 +10,11 @@ from hermes.cli.gateway_client import GatewayClient, client_for
 from hermes.cli.loading import load_named
 from hermes.cli.surroundings import home_for, settings_for
 from hermes.cli.terminal import Home
+from hermes.cli.who import operator_name
 from hermes.control.desk import Desk
 from hermes.ops.instance import find_running
+
+__all__ = ("at_desk", "money", "operator_name")
 
 _Answer = TypeVar("_Answer")
 _LEAST_SHOWN = 0.0001
@@ -33,15 +34,6 @@ def at_desk(
     # Loaded by name: it brings the whole composition root with it.
     work: Callable[..., _Answer] = load_named("hermes.cli.offline:at_desk")
     return work(settings_for(home), here, empty=empty)
-
-
-def operator_name() -> str:
-    """Return who gives the order, as this machine names them."""
-    uid = os.geteuid()
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"uid {uid}"
 
 
 def money(usd: float) -> str:

@@ -141,7 +141,9 @@ def _talk_through_pipe(conversation: Conversation, memory: ChatMemory) -> int:
 def _decide_or_ask(
     conversation: Conversation, text: str, *, screen: LiveScreen | PlainScreen
 ) -> Answer:
-    if conversation.is_parked and text.split(maxsplit=1)[0] in {"/approve", "/deny"}:
+    decides = text.split(maxsplit=1)[0] in {"/approve", "/deny"}
+    answers = conversation.is_asked and not text.startswith("/")
+    if conversation.is_parked and (decides or answers):
         return conversation.ask_parked(text, screen)
     return conversation.ask(text, screen)
 

@@ -10,7 +10,7 @@ from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
-from hermes.cli.conversation import Answer
+from hermes.cli.conversation import ASKED, Answer
 from hermes.cli.terminal import clean
 
 _FRAMES_PER_SECOND = 12
@@ -80,7 +80,7 @@ def show_answer(console: Console, answer: Answer) -> None:
         console.print(Markdown(clean(answer.reply)))
     if answer.state == "parked":
         console.print(Text(parked_text(answer), style="yellow"))
-    elif answer.outcome != "answered":
+    elif answer.state != ASKED and answer.outcome != "answered":
         reason = f": {clean(answer.reason)}" if answer.reason else ""
         console.print(Text(f"({answer.outcome}{reason})", style="yellow"))
     console.print(Text(footer(answer), style="dim"))

@@ -7,24 +7,43 @@ import typer
 
 from hermes import __version__
 from hermes.cli import (
+    alerts,
+    audit,
+    channels,
     chat,
+    completion,
     config,
     costs,
+    cron,
+    deadletters,
+    directory,
+    doctor,
     graph_consent,
     graph_diff,
     graph_export,
     graph_show,
     graph_verify,
+    hooks,
+    init,
+    interactions,
     keys,
     kill_switch,
     link,
+    logs,
     mcp,
     memory,
+    model_swap,
     models,
     pair,
+    reload,
     route,
+    search,
+    send,
+    service,
+    sessions,
     status,
     stop,
+    store_keys,
     token,
     users,
     why,
@@ -47,6 +66,23 @@ app = typer.Typer(
 )
 settings_app = typer.Typer(
     help="Look at the configuration.", no_args_is_help=True, context_settings=_PLAIN
+)
+models_app = typer.Typer(context_settings=_PLAIN)
+token_app = typer.Typer(context_settings=_PLAIN)
+sessions_app = typer.Typer(
+    help="The sessions that have not ended, and an end to one.",
+    no_args_is_help=True,
+    context_settings=_PLAIN,
+)
+channels_app = typer.Typer(
+    help="The platforms, and a rest for one of them.",
+    no_args_is_help=True,
+    context_settings=_PLAIN,
+)
+letters_app = typer.Typer(
+    help="Replies that could not be sent: look at them, send them again, give them up.",
+    no_args_is_help=True,
+    context_settings=_PLAIN,
 )
 keys_app = typer.Typer(
     help="Make, list and revoke the keys with which callers use /v1.",
@@ -79,8 +115,24 @@ memory_app = typer.Typer(
     no_args_is_help=True,
     context_settings=_PLAIN,
 )
+cron_app = typer.Typer(
+    help="Look at scheduled jobs, make them, pause, run and remove them.",
+    no_args_is_help=True,
+    context_settings=_PLAIN,
+)
 mcp_app = typer.Typer(
     help="Look at the MCP servers that bring tools, test them, and read them again.",
+    no_args_is_help=True,
+    context_settings=_PLAIN,
+)
+
+service_app = typer.Typer(
+    help="Run the gateway as a service of systemd.",
+    no_args_is_help=True,
+    context_settings=_PLAIN,
+)
+hooks_app = typer.Typer(
+    help="Look at the hooks: your own code that hears of what happens.",
     no_args_is_help=True,
     context_settings=_PLAIN,
 )
@@ -94,6 +146,7 @@ graph_app = typer.Typer(
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command that the arguments name; returns its exit code."""
+    completion.get_ready()
     try:
         app(args=list(arguments), prog_name="hermes")
     except SystemExit as ended:
@@ -131,12 +184,16 @@ def up(
     log_format: Annotated[
         str | None, typer.Option(help="auto, console or json.", show_default=False)
     ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Take over from a gateway that runs on this home.")
+    ] = False,
 ) -> None:
     """Start the gateway and stay until it is stopped (Ctrl-C, or `hermes stop`)."""
     given = {"--home": home, "--host": host, "--port": port, "--log-format": log_format}
     arguments = [
         text for name, value in given.items() if value is not None for text in (name, str(value))
     ]
+    arguments += ["--replace"] if replace else []
     start: Callable[[Sequence[str]], int] = load_named("hermes.cli.up:main")
     raise typer.Exit(start(arguments))
 
@@ -147,26 +204,66 @@ app.command(
         "hermes up",
         "hermes up --port 8090",
         "hermes up --host 0.0.0.0 --log-format json",
+        "hermes up --replace",
         "HERMES_HOME=./second hermes up --port 0",
     ),
 )(up)
+app.command("init", epilog=init.EPILOG)(init.command)
 app.command("stop", epilog=stop.EPILOG)(stop.command)
 app.command("status", epilog=status.EPILOG)(status.command)
+app.command("reload", epilog=reload.EPILOG)(reload.command)
+service_app.command("install", epilog=service.INSTALL_EPILOG)(service.install)
+service_app.command("uninstall", epilog=service.UNINSTALL_EPILOG)(service.uninstall)
+service_app.command("start", epilog=service.START_EPILOG)(service.start)
+service_app.command("stop", epilog=service.STOP_EPILOG)(service.stop)
+service_app.command("restart", epilog=service.RESTART_EPILOG)(service.restart)
+service_app.command("status", epilog=service.STATUS_EPILOG)(service.status)
+service_app.command("logs", epilog=service.LOGS_EPILOG)(service.logs)
+app.add_typer(service_app, name="service")
+app.command("doctor", epilog=doctor.EPILOG)(doctor.command)
 app.command("chat", epilog=chat.EPILOG)(chat.command)
 app.command("why", epilog=why.EPILOG)(why.command)
-app.command("models", epilog=models.EPILOG)(models.command)
+models_app.callback(invoke_without_command=True, epilog=models.EPILOG)(models.command)
+models_app.command("swap", epilog=model_swap.EPILOG)(model_swap.command)
+app.add_typer(models_app, name="models")
 app.command("route", epilog=route.EPILOG)(route.command)
+app.command("send", epilog=send.EPILOG)(send.command)
+app.command("search", epilog=search.EPILOG)(search.command)
+app.command("interactions", epilog=interactions.EPILOG)(interactions.command)
+app.command("logs", epilog=logs.EPILOG)(logs.command)
+app.command("alerts", epilog=alerts.EPILOG)(alerts.command)
 app.command("link", epilog=link.EPILOG)(link.command)
-app.command("token", epilog=token.EPILOG)(token.command)
+token_app.callback(invoke_without_command=True, epilog=token.EPILOG)(token.command)
+token_app.command("create", epilog=token.CREATE_EPILOG)(token.create)
+token_app.command("list", epilog=token.LIST_EPILOG)(token.list_all)
+token_app.command("revoke", epilog=token.REVOKE_EPILOG)(token.revoke)
+app.add_typer(token_app, name="token")
+app.command("audit", epilog=audit.EPILOG)(audit.command)
+sessions_app.command("list", epilog=sessions.LIST_EPILOG)(sessions.list_all)
+sessions_app.command("end", epilog=sessions.END_EPILOG)(sessions.end)
+app.add_typer(sessions_app, name="sessions")
+channels_app.command("list", epilog=channels.LIST_EPILOG)(channels.list_all)
+channels_app.command("pause", epilog=channels.PAUSE_EPILOG)(channels.pause)
+channels_app.command("resume", epilog=channels.RESUME_EPILOG)(channels.resume)
+channels_app.command("directory", epilog=directory.EPILOG)(directory.command)
+app.add_typer(channels_app, name="channels")
+letters_app.command("list", epilog=deadletters.LIST_EPILOG)(deadletters.list_all)
+letters_app.command("show", epilog=deadletters.SHOW_EPILOG)(deadletters.show)
+letters_app.command("replay", epilog=deadletters.REPLAY_EPILOG)(deadletters.replay)
+letters_app.command("drop", epilog=deadletters.DROP_EPILOG)(deadletters.drop)
+app.add_typer(letters_app, name="deadletters")
+app.command("completion", epilog=completion.EPILOG)(completion.command)
 keys_app.command("create", epilog=keys.CREATE_EPILOG)(keys.create)
 keys_app.command("list", epilog=keys.LIST_EPILOG)(keys.list_all)
 keys_app.command("revoke", epilog=keys.REVOKE_EPILOG)(keys.revoke)
+keys_app.command("rotate-store", epilog=store_keys.EPILOG)(store_keys.command)
 app.add_typer(keys_app, name="keys")
 users_app.command("list", epilog=users.LIST_EPILOG)(users.list_all)
 users_app.command("show", epilog=users.SHOW_EPILOG)(users.show)
 users_app.command("add", epilog=users.ADD_EPILOG)(users.add)
 users_app.command("activate", epilog=users.ACTIVATE_EPILOG)(users.activate)
 users_app.command("block", epilog=users.BLOCK_EPILOG)(users.block)
+users_app.command("tier", epilog=users.TIER_EPILOG)(users.tier)
 users_app.command("link", epilog=users.LINK_EPILOG)(users.link)
 users_app.command("unlink", epilog=users.UNLINK_EPILOG)(users.unlink)
 users_app.command("erase", epilog=users.ERASE_EPILOG)(users.erase)
@@ -202,11 +299,22 @@ app.add_typer(graph_app, name="graph")
 memory_app.command("show", epilog=memory.SHOW_EPILOG)(memory.show)
 memory_app.command("set", epilog=memory.SET_EPILOG)(memory.set_fact)
 memory_app.command("forget", epilog=memory.FORGET_EPILOG)(memory.forget)
+memory_app.command("dream", epilog=memory.DREAM_EPILOG)(memory.dream)
 memory_app.command("export", epilog=memory.EXPORT_EPILOG)(memory.export)
 app.add_typer(memory_app, name="memory")
 mcp_app.command("list", epilog=mcp.LIST_EPILOG)(mcp.list_all)
 mcp_app.command("test", epilog=mcp.TEST_EPILOG)(mcp.try_out)
 mcp_app.command("reload", epilog=mcp.RELOAD_EPILOG)(mcp.reload)
 app.add_typer(mcp_app, name="mcp")
+hooks_app.command("list", epilog=hooks.LIST_EPILOG)(hooks.list_all)
+app.add_typer(hooks_app, name="hooks")
+cron_app.command("list", epilog=cron.LIST_EPILOG)(cron.list_all)
+cron_app.command("add", epilog=cron.ADD_EPILOG)(cron.add)
+cron_app.command("show", epilog=cron.SHOW_EPILOG)(cron.show)
+cron_app.command("pause", epilog=cron.PAUSE_EPILOG)(cron.pause)
+cron_app.command("resume", epilog=cron.RESUME_EPILOG)(cron.resume)
+cron_app.command("run", epilog=cron.RUN_EPILOG)(cron.run)
+cron_app.command("remove", epilog=cron.REMOVE_EPILOG)(cron.remove)
+app.add_typer(cron_app, name="cron")
 settings_app.command("show", epilog=config.EPILOG)(config.command)
 app.add_typer(settings_app, name="config")

@@ -18,6 +18,8 @@ from hermes.message.ids import MakeId
 
 SENDER = "cli"
 _PICK_UPS = 3
+# The state of a message whose tool waits for the answer to a question.
+ASKED = "asked"
 
 
 class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,30 +97,39 @@ class Conversation:
         self._line = line
         self._make_id = make_id
         self._parked: Outgoing | None = None
+        self.is_asked = False
+        """Whether what it waits for is the answer to a question of a tool."""
 
     def renew(self) -> str:
         """Start a fresh conversation; returns its id."""
         self.conversation_id = self._make_id("c")
         self._parked = None
+        self.is_asked = False
         return self.conversation_id
 
     def ask(self, text: str, screen: Screen) -> Answer:
         """Send a message and follow it to its end; Ctrl-C on the way stops the answer."""
         message = self._outgoing(text)
         answer = self._follow(message, screen)
-        if answer.state == "parked":
-            self._parked = message
-        return answer
+        return self._keep(message, answer)
 
     def ask_parked(self, text: str, screen: Screen) -> Answer:
-        """Decide about the parked message, then follow that message on."""
+        """Decide about the parked message, or answer its question, then follow that message on."""
         parked, self._parked = self._parked, None
         decision = self.ask(text, screen)
         if parked is None or not decision.is_good:
             self._parked = parked
             return decision
+        self.is_asked = False
         screen.restart()
-        return self._follow(parked, screen)
+        return self._keep(parked, self._follow(parked, screen))
+
+    def _keep(self, message: Outgoing, answer: Answer) -> Answer:
+        """Remember a message that waits for a word of the person."""
+        if answer.state in ("parked", ASKED):
+            self._parked = message
+            self.is_asked = answer.state == ASKED
+        return answer
 
     @property
     def is_parked(self) -> bool:
@@ -186,6 +197,8 @@ def _show(event: ServerEvent, screen: Screen) -> Answer | None:
         screen.note(text)
     elif event.name in {"done", "parked"}:
         return msgspec.convert(event.data, Answer)
+    elif event.name == "question":
+        return Answer(id=str(event.data.get("id", "")), state=ASKED, reply=text)
     elif event.name == "error":
         raise Refused(str(event.data.get("message", "The gateway gave up without a reason.")))
     return None

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from hermes.cli.server_events import ServerEvent, read_events
+from hermes.cli.who import operator_name
 from hermes.errors import Conflict, HermesError, NotFound, Refused, StreamTruncated, TryLater
 from hermes.ops.instance import Address, Running, find_running
 
@@ -54,9 +55,11 @@ class GatewayClient:
         """Return what the gateway answers to GET."""
         return self._ask("GET", path, answer=answer)
 
-    def post(self, path: str, answer: type[_Answer], *, body: object = None) -> _Answer:
-        """Return what the gateway answers to POST."""
-        return self._ask("POST", path, answer=answer, body=body)
+    def post(
+        self, path: str, answer: type[_Answer], *, body: object = None, timeout_s: float = _SHORT_S
+    ) -> _Answer:
+        """Return what the gateway answers to POST, within a time that fits what it has to do."""
+        return self._ask("POST", path, answer=answer, body=body, timeout_s=timeout_s)
 
     @contextmanager
     def stream(self, path: str, body: object) -> Iterator[Iterator[ServerEvent]]:
@@ -74,9 +77,15 @@ class GatewayClient:
             ) from error
 
     def _ask(
-        self, method: str, path: str, *, answer: type[_Answer], body: object = None
+        self,
+        method: str,
+        path: str,
+        *,
+        answer: type[_Answer],
+        body: object = None,
+        timeout_s: float = _SHORT_S,
     ) -> _Answer:
-        with self._exchange(method, path, body=body, timeout_s=_SHORT_S) as response:
+        with self._exchange(method, path, body=body, timeout_s=timeout_s) as response:
             try:
                 return msgspec.json.decode(response.read(), type=answer)
             except msgspec.DecodeError as error:
@@ -93,7 +102,10 @@ class GatewayClient:
         connection = http.client.HTTPConnection(
             where.hostname or "127.0.0.1", where.port, timeout=timeout_s
         )
-        headers = {"Authorization": f"Bearer {self._address.token}"}
+        headers = {
+            "Authorization": f"Bearer {self._address.token}",
+            "X-Hermes-Operator": quote(operator_name(), safe=" "),
+        }
         accept = "text/event-stream" if timeout_s == self._stream_timeout_s else "application/json"
         headers |= {"Accept": accept, "Content-Type": "application/json"}
         try:

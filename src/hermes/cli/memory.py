@@ -1,9 +1,10 @@
-"""`hermes memory show|set|forget|export`: what is known of a person."""
+"""`hermes memory show|set|forget|dream|export`: what is known of a person."""
 
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import Annotated
+from functools import partial
+from typing import Annotated, NoReturn
 from urllib.parse import urlencode
 
 import msgspec
@@ -13,12 +14,15 @@ from rich.table import Table
 from rich.text import Text
 
 from hermes.cli.at_desk import at_desk, operator_name
+from hermes.cli.gateway_client import connect
 from hermes.cli.loading import load_named
-from hermes.cli.surroundings import settings_for
+from hermes.cli.surroundings import home_for, settings_for
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.config import Loaded
 from hermes.control.consent import unknown_person
 from hermes.control.memory import (
+    DreamOrder,
+    DreamReport,
     FactLine,
     FactOrder,
     FactReport,
@@ -28,7 +32,9 @@ from hermes.control.memory import (
     MemoryReport,
 )
 from hermes.control.person_export import export_lines
+from hermes.control.person_record import PersonRecord
 from hermes.control.why_answer import clock_time
+from hermes.ports.dreams import Dream
 from hermes.ports.graphs import GraphShelf
 
 SHOW_EPILOG = examples("hermes memory show telegram:4711", "hermes memory show rest:ann --json")
@@ -41,6 +47,9 @@ FORGET_EPILOG = examples(
     "hermes memory forget rest:ann diet",
     "hermes memory forget rest:ann --everything",
 )
+DREAM_EPILOG = examples("hermes memory dream telegram:4711", "hermes memory dream rest:ann --json")
+# A model may think for a while.
+_DREAM_S = 300.0
 EXPORT_EPILOG = examples(
     "hermes memory export rest:ann > ann.jsonl",
 )
@@ -112,12 +121,32 @@ def forget(
     print(clean(f"Forgotten: {names}."))
 
 
+def dream(user: User, *, home: Home = None, as_json: AsJson = False) -> None:
+    """Let a model look at what is known of a person now; the platform pays for the call."""
+    order = DreamOrder(user=user, by=operator_name())
+    report = connect(home_for(home)).post(
+        "/control/memory/dream", DreamReport, body=order, timeout_s=_DREAM_S
+    )
+    if as_json:
+        print_json(report)
+    elif report.dream is None:
+        print(clean(f"Nothing is known of {user}, and they wrote nothing."))
+    else:
+        _print_dream(report.dream, console())
+
+
 def export(user: User, *, home: Home = None) -> None:
-    """Print all that is kept of a person as JSON lines: facts, and what was said in their sessions."""
-    report = _known(home, user)
+    """Print all that is kept of a person as JSON lines: facts, credits, consent, what was said."""
+    query = urlencode({"user": user})
+    record = at_desk(
+        home,
+        lambda gateway: gateway.get(f"/control/memory/record?{query}", PersonRecord),
+        here=lambda desk: desk.memory.record(MemoryAsk(user=user)),
+        empty=partial(_nobody, user),
+    )
     open_shelf: OpenShelf = load_named("hermes.cli.offline:open_shelf")
     with open_shelf(settings_for(home)) as shelf:
-        _write(export_lines(report, shelf))
+        _write(export_lines(record, shelf))
 
 
 def _write(lines: Iterable[dict[str, object]]) -> None:
@@ -127,19 +156,21 @@ def _write(lines: Iterable[dict[str, object]]) -> None:
 
 def _known(home: Home, user: str) -> MemoryReport:
     ask = MemoryAsk(user=user)
-
-    def nobody() -> MemoryReport:
-        raise unknown_person(user)
-
     return at_desk(
         home,
         lambda gateway: gateway.get(f"/control/memory?{urlencode({'user': user})}", MemoryReport),
         here=lambda desk: desk.memory.show(ask),
-        empty=nobody,
+        empty=partial(_nobody, user),
     )
 
 
+def _nobody(user: str) -> NoReturn:
+    raise unknown_person(user)
+
+
 def _print(report: MemoryReport, out: Console) -> None:
+    if report.dream is not None:
+        _print_dream(report.dream, out)
     if not report.facts:
         out.print(Text(clean(f"Nothing is known of {report.user}.")))
         return
@@ -147,6 +178,16 @@ def _print(report: MemoryReport, out: Console) -> None:
     for fact in report.facts:
         table.add_row(*(Text(clean(cell)) for cell in _cells(fact)))
     out.print(table)
+
+
+def _print_dream(dream: Dream, out: Console) -> None:
+    out.print(Text(f"Made of it {clock_time(dream.at)}:", style="dim"))
+    for insight in dream.insights:
+        out.print(Text(clean(f"- {insight}")))
+    for gap in dream.gaps:
+        out.print(Text(clean(f"- not known: {gap}")))
+    if not (dream.insights or dream.gaps):
+        out.print(Text("- nothing stands out"))
 
 
 def _cells(fact: FactLine) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """`hermes models`: the configured models, what they can do and cost, and whether they answer."""
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -16,8 +17,10 @@ EPILOG = examples(
 )
 
 
-def command(home: Home = None, as_json: AsJson = False) -> None:
+def command(context: typer.Context, home: Home = None, as_json: AsJson = False) -> None:
     """List the models: availability, abilities, context and price per million tokens in / out."""
+    if context.invoked_subcommand is not None:
+        return
     report = _report(home)
     if as_json:
         print_json(report)
@@ -52,7 +55,7 @@ def _cells(line: ModelLine) -> tuple[str, ...]:
         f"{line.provider}:{line.model}",
         state,
         f"{where}, demonstration" if line.demonstration else where,
-        ", ".join(("chat", *line.abilities)),
+        ", ".join((*(("chat",) if line.chat else ()), *line.abilities)),
         f"{line.context_tokens:,}",
         price_text(line.price),
     )

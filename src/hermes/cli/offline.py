@@ -13,6 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from hermes.app import offline_desk, offline_shelf, offline_store
+from hermes.cli.who import operator_name
 from hermes.config import Loaded
 from hermes.control.desk import Desk
 from hermes.ops.logs import plan_of, secrets_in, set_up
@@ -51,7 +52,7 @@ def at_desk(
     async def answer(desk: Desk) -> _Answer:
         return await work(desk)
 
-    with offline_desk(loaded, create=empty is None) as desk:
+    with offline_desk(loaded, create=empty is None, operator=operator_name()) as desk:
         if empty is not None:
             return empty() if desk is None else asyncio.run(answer(desk))
         assert desk is not None

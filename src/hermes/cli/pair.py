@@ -52,7 +52,8 @@ def approve(
         lambda gateway: gateway.post("/control/pair/approve", PairReport, body=order),
         here=lambda desk: desk.pairing.approve(order),
     )
-    text = f"{report.platform}:{report.user_id} ({report.person_id}) is let in now."
+    told = " They are told so where they asked." if report.is_told else ""
+    text = f"{report.platform}:{report.user_id} ({report.person_id}) is let in now.{told}"
     _print_done(report, text, as_json=as_json)
 
 

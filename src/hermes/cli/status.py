@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 import typer
 from rich.console import Console
@@ -23,8 +24,9 @@ from hermes.control.status import (
     StoreStatus,
     offline_status,
 )
-from hermes.control.why_answer import span
-from hermes.ops.instance import find_running
+from hermes.control.why_answer import clock_time, span
+from hermes.ops.instance import Running, find_running
+from hermes.ops.runtime import read_runtime
 from hermes.ports.store import Store
 
 EPILOG = examples(
@@ -52,17 +54,29 @@ def _report(home: Home) -> StatusReport:
     running = find_running(folder)
     if running is not None and running.address is None:
         # It is starting, or it lives inside a `hermes chat`, which listens nowhere.
-        pid = running.identity.pid
-        return StatusReport(
-            running=True, state="starting", home=str(folder), version=__version__, pid=pid
-        )
+        return _without_address(running, folder)
     if running is not None:
         return client_for(running).get("/control/status", StatusReport)
     if not folder.exists():
         return offline_status(None, home=str(folder), version=__version__)
     open_store: OpenStore = load_named("hermes.cli.offline:open_store")
     with open_store(settings_for(home)) as store:
-        return offline_status(store, home=str(folder), version=__version__)
+        last = read_runtime(folder)
+        return offline_status(store, home=str(folder), version=__version__, last=last)
+
+
+def _without_address(running: Running, folder: Path) -> StatusReport:
+    told = read_runtime(folder)
+    pid = running.identity.pid
+    is_its_own = told is not None and told.pid == pid
+    return StatusReport(
+        running=True,
+        state=told.state if told is not None and is_its_own else "starting",
+        home=str(folder),
+        version=__version__,
+        pid=pid,
+        channels=told.channels if told is not None and is_its_own else (),
+    )
 
 
 def _print(report: StatusReport, out: Console) -> None:
@@ -81,19 +95,32 @@ def _print(report: StatusReport, out: Console) -> None:
     rows += _store_rows(report.store)
     if report.memory is not None:
         rows += _memory_rows(report.memory)
+    rows += _life_rows(report)
+    rows += [("hook off", f"{one}; called no more until a restart") for one in report.hooks_off]
     _table(out, rows)
     _table(out, _provider_rows(report.providers), title="Models")
     channels = [
-        (one.name, f"{one.state}: {one.note}" if one.note else one.state) for one in report.channels
+        (one.name, f"{one.state}: {one.note}" if one.note else one.state)
+        for one in report.channels or (report.last.channels if report.last else ())
     ]
     _table(out, channels, title="Channels")
     if not report.running:
         out.print("Start it with `hermes up`.", style="dim")
 
 
+def _life_rows(report: StatusReport) -> list[tuple[str, str]]:
+    rows = [] if report.note is None else [("WARNING", report.note)]
+    last = report.last
+    if last is None or report.running:
+        return rows
+    code = "" if last.exit_code is None else f", exit code {last.exit_code}"
+    return [*rows, ("last process", f"pid {last.pid}, {last.state} at {clock_time(last.at)}{code}")]
+
+
 def _memory_rows(memory: MemoryStatus) -> list[tuple[str, str]]:
     parked = f", {memory.parked_jobs} jobs given up" if memory.parked_jobs else ""
-    return [("recall", memory.recall), ("learning", memory.learning + parked)]
+    learning = ("learning", memory.learning + parked)
+    return [("recall", memory.recall), learning, ("dreams", memory.dreams)]
 
 
 def _store_rows(store: StoreStatus | None) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ The one command without typer and rich: the server's start and memory do not pay
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,8 +13,11 @@ from types import MappingProxyType
 
 from hermes.app import run_gateway
 from hermes.cli.banner import show_banner
-from hermes.cli.surroundings import settings_for
+from hermes.cli.surroundings import environment, settings_for
 from hermes.config import Loaded, ensure_home
+from hermes.config.process import supervisor_of
+from hermes.ops.takeover import take_over
+from hermes.ports.clock import SystemClock
 
 LOG_FORMATS = ("auto", "console", "json")
 _LAST_PORT = 65_535
@@ -27,6 +31,7 @@ class UpOptions:
     host: str | None = None
     port: int | None = None
     log_format: str | None = None
+    replaces: bool = False
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -37,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
 def parse(arguments: Sequence[str]) -> UpOptions:
     """Return the options; a wrong one ends the process with exit code 2 and says why."""
     given = _parser().parse_args(arguments)
-    return UpOptions(given.home, given.host, given.port, given.log_format)
+    return UpOptions(given.home, given.host, given.port, given.log_format, given.replace)
 
 
 def start(options: UpOptions) -> int:
@@ -46,7 +51,18 @@ def start(options: UpOptions) -> int:
     for warning in loaded.warnings:
         print(f"hermes: warning: {warning}", file=sys.stderr)
     ensure_home(loaded.home)
-    return run_gateway(loaded, on_ready=show_banner)
+    if options.replaces:
+        _take_over(loaded)
+    supervisor = supervisor_of(environment(), os.getpid())
+    return run_gateway(loaded, on_ready=show_banner, supervisor=supervisor)
+
+
+def _take_over(loaded: Loaded) -> None:
+    def tell(text: str) -> None:
+        print(f"hermes: {text}", file=sys.stderr)
+
+    drain_s = loaded.settings.server.drain_s
+    take_over(loaded.home, drain_s=drain_s, clock=SystemClock(), tell=tell)
 
 
 def overridden(loaded: Loaded, options: UpOptions) -> Loaded:
@@ -63,6 +79,7 @@ def overridden(loaded: Loaded, options: UpOptions) -> Loaded:
     return replace(
         loaded,
         settings=settings.model_copy(update=changed),
+        reread=lambda: overridden(loaded.reread(), options),
         origins=MappingProxyType({**loaded.origins, **origins}),
     )
 
@@ -77,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--host", type=_host)
     parser.add_argument("--port", type=_port)
     parser.add_argument("--log-format", choices=LOG_FORMATS)
+    parser.add_argument("--replace", action="store_true")
     return parser
 
 

@@ -1,4 +1,4 @@
-"""`hermes users list|show|add|activate|block|link|unlink|erase`: the people of this gateway."""
+"""`hermes users list|show|add|activate|block|tier|link|unlink|erase`: the people of this gateway."""
 
 from typing import Annotated
 from urllib.parse import urlencode
@@ -14,6 +14,7 @@ from hermes.control.consent import unknown_person
 from hermes.control.desk import Desk
 from hermes.control.users import (
     LinkOrder,
+    TierOrder,
     UserAsk,
     UserOrder,
     UserReport,
@@ -35,6 +36,9 @@ ACTIVATE_EPILOG = examples(
     "hermes users activate p_06gtv2gs6bqvb0ljq03ptcp1   (all their channels)",
 )
 BLOCK_EPILOG = examples("hermes users block telegram:4711")
+TIER_EPILOG = examples(
+    "hermes users tier telegram:4711 pro", "hermes users tier rest:bob free --json"
+)
 LINK_EPILOG = examples("hermes users link web:owner telegram:4711")
 UNLINK_EPILOG = examples("hermes users unlink telegram:4711")
 ERASE_EPILOG = examples("hermes users erase telegram:4711", "hermes users erase rest:bob --yes")
@@ -109,6 +113,27 @@ def block(user: Person, *, home: Home = None, as_json: AsJson = False) -> None:
     report = _known_order(home, "block", user)
     did = "is blocked now, on every channel" if report.changed else "was blocked already"
     _print_done(report, f"{_named(user, report.user)} {did}.", as_json=as_json)
+
+
+def tier(
+    user: Person,
+    name: Annotated[
+        str, typer.Argument(metavar="TIER", help="A tier of the settings, such as pro.")
+    ],
+    *,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give a person a tier; it counts from their next message on."""
+    _show(home, user)
+    order = TierOrder(user=user, tier=name, by=operator_name())
+    report = at_desk(
+        home,
+        lambda gateway: gateway.post("/control/users/tier", UserReport, body=order),
+        here=lambda desk: desk.users.set_tier(order),
+    )
+    did = "has the tier" if report.changed else "had the tier already:"
+    _print_done(report, f"{_named(user, report.user)} {did} {report.user.tier}.", as_json=as_json)
 
 
 def link(user: Person, channel: ChannelName, *, home: Home = None, as_json: AsJson = False) -> None:

@@ -1,6 +1,6 @@
 """`hermes why ID`: the story of a message or a call, asked of the gateway or read from its files."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -11,16 +11,16 @@ from rich.text import Text
 
 from hermes.cli.gateway_client import client_for, path_of
 from hermes.cli.loading import load_named
-from hermes.cli.status import OpenStore
 from hermes.cli.surroundings import home_for, settings_for
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
-from hermes.control.why import WhyReport, WhyRoute, explain
+from hermes.control.desk import Desk
+from hermes.control.why import WhyReport, WhyRoute
 from hermes.control.why_answer import clock_time, span
 from hermes.control.why_call import CallStory, cost_text, key_text
+from hermes.control.why_pictures import pictures_text
 from hermes.control.why_tools import tools_text
 from hermes.errors import NotFound
 from hermes.ops.instance import find_running
-from hermes.ports.clock import SystemClock
 
 EPILOG = examples(
     "hermes why m_0k3v9c2h6l1g",
@@ -43,7 +43,8 @@ def command(
     text: Annotated[
         bool,
         typer.Option(
-            "--text", help="Also print what was said, long tool results, and plain user ids."
+            "--text",
+            help="Also print what was said and recalled, long results, and plain user ids.",
         ),
     ] = False,
     as_json: AsJson = False,
@@ -64,11 +65,16 @@ def _report(name: str, home: Home, *, text: bool) -> WhyReport:
         return client_for(running).get(path_of("control", "why", name) + query, WhyReport)
     if not folder.exists():
         raise NotFound(f"There is no message {name!r}: {folder} does not exist yet.")
-    open_store: OpenStore = load_named("hermes.cli.offline:open_store")
-    with open_store(settings_for(home)) as store:
-        if store is None:
-            raise NotFound(f"There is no message {name!r}: nothing is stored in {folder} yet.")
-        return explain(store, name, now=SystemClock().now(), include_text=text)
+
+    def nothing() -> WhyReport:
+        raise NotFound(f"There is no message {name!r}: nothing is stored in {folder} yet.")
+
+    work: Callable[..., WhyReport] = load_named("hermes.cli.offline:at_desk")
+
+    def here(desk: Desk) -> Awaitable[WhyReport]:
+        return desk.why_in_full(name) if text else desk.why(name)
+
+    return work(settings_for(home), here, empty=nothing)
 
 
 def _print(report: WhyReport, out: Console) -> None:
@@ -88,6 +94,8 @@ def _print(report: WhyReport, out: Console) -> None:
     _timeline(report, out)
     if report.text is not None:
         _said(out, "Message", text=report.text.message)
+        if report.text.recalled:
+            _said(out, "Recalled", text="\n".join(report.text.recalled))
         _said(out, "Reply", text=report.text.reply)
         for one in report.text.results:
             _said(out, f"Whole result of {one.tool} (step {one.step})", text=one.text)
@@ -111,6 +119,7 @@ def _facts(report: WhyReport) -> list[tuple[str, str]]:
         ("model", report.model),
         ("rule", report.route.rule if report.route else None),
         ("tools", tools_text(report.tools) if report.tools else None),
+        ("pictures", pictures_text(report.pictures) if report.pictures else None),
         ("tokens", f"{usage.tokens_in} in, {usage.tokens_out} out" if has_model else None),
         ("cost", cost_text(usage) if usage.cost_usd or usage.unpriced else None),
         ("credits", moved or None),

@@ -12,9 +12,10 @@ from hermes.config.access import (
     conditions,
 )
 from hermes.config.credits import CreditSettings, CreditTier
+from hermes.config.cron import CronSettings, system_zone
 from hermes.config.entries import AgentSettings, PlatformSettings, ProviderSettings
 from hermes.config.findings import Finding
-from hermes.config.home import ensure_home, home_folder, read_or_create_secret_file
+from hermes.config.home import config_folder, ensure_home, home_folder, read_or_create_secret_file
 from hermes.config.load import Loaded, load
 from hermes.config.mcp import NO_MCP, McpServerSettings, McpSettings
 from hermes.config.memory import MemorySettings
@@ -34,6 +35,7 @@ from hermes.config.sections import (
     StreamingSettings,
     TurnSettings,
 )
+from hermes.config.sessions import ResetSettings, SessionSettings
 from hermes.config.settings import Settings
 from hermes.config.show import Row, show
 from hermes.config.spending import BudgetSettings, CacheSettings, CallSettings
@@ -53,6 +55,7 @@ __all__ = [
     "CommandSettings",
     "CreditSettings",
     "CreditTier",
+    "CronSettings",
     "DebugSettings",
     "Finding",
     "GateSettings",
@@ -70,17 +73,21 @@ __all__ = [
     "PlatformAccess",
     "PlatformSettings",
     "ProviderSettings",
+    "ResetSettings",
     "Row",
     "ServerSettings",
+    "SessionSettings",
     "Settings",
     "StoreSettings",
     "StreamingSettings",
     "ToolSettings",
     "TurnSettings",
     "conditions",
+    "config_folder",
     "ensure_home",
     "home_folder",
     "load",
     "read_or_create_secret_file",
     "show",
+    "system_zone",
 ]

@@ -65,6 +65,8 @@ def _default_agent(settings: Settings) -> Iterator[Fault]:
 
 def _models(settings: Settings) -> Iterator[tuple[Key, str]]:
     yield ("models", "default"), settings.models.default
+    if settings.vision.model != "off":
+        yield ("vision", "model"), settings.vision.model
     for name, agent in settings.agents.items():
         if agent.model is not None:
             yield ("agents", name, "model"), agent.model

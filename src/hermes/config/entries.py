@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, PlainSerializer, SecretStr
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, SecretStr
 
 from hermes.config.section import (
     Count,
@@ -61,11 +61,23 @@ def _freeze_extra(extra: Mapping[str, object]) -> Mapping[str, object]:
 Extra = Annotated[Mapping[str, object], AfterValidator(_freeze_extra), PlainSerializer(dict)]
 
 
+def _as_text(value: object) -> object:
+    return str(value) if type(value) is int else value
+
+
+# Ids are text on every platform, also where YAML reads them as numbers.
+ChatName = Annotated[Word, BeforeValidator(_as_text)]
+
+
 class PlatformSettings(Section):
     """One chat platform."""
 
     enabled: bool = Field(
         default=False, description="Whether it is connected; a credential for it switches it on."
+    )
+    home_channel: ChatName | None = Field(
+        default=None,
+        description="The chat, or chat:thread, that messages to the platform as such go to.",
     )
     extra: Extra = Field(
         default_factory=lambda: MappingProxyType({}),
@@ -109,7 +121,7 @@ class ProviderSettings(Section):
         default=0, description="Threads of the built-in model; 0 leaves one core to the gateway."
     )
     idle_unload_s: Seconds = Field(
-        default=600, description="The built-in model leaves memory after this long unused."
+        default=600, description="A built-in model leaves memory after this long unused."
     )
 
 
@@ -215,8 +227,11 @@ PROVIDERS: Mapping[str, Entry] = {
         "max_output_tokens": 512,
         "context_tokens": 4096,
     },
+    "minilm": {"kind": "minilm", "context_tokens": 256},
 }
 ALWAYS_THERE = ("openai", "local")
+EMBEDDER = "minilm"
+"""There without being named, unless it is switched off; it answers nobody."""
 AGENTS: Mapping[str, Entry] = {"main": {"description": "Answers everyone."}}
 
 

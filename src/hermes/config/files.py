@@ -12,30 +12,11 @@ from typing import Any
 from hermes.config.dotenv import parse
 from hermes.config.findings import Finding, printed
 from hermes.config.layers import DOTENV, Layer, layer_of_tree, layer_of_variables
+from hermes.config.legacy import RETIRED, translated
 from hermes.config.settings import Key
 
 YAML = "config.yaml"
 LEGACY = "gateway.json"
-
-# Keys of the older gateway's file that have no meaning here; any other unknown key is a mistake.
-RETIRED = frozenset(
-    [
-        "default_reset_policy",
-        "reset_by_type",
-        "reset_by_platform",
-        "reset_triggers",
-        "quick_commands",
-        "sessions_dir",
-        "always_log_local",
-        "stt",
-        "stt_enabled",
-        "group_sessions_per_user",
-        "thread_sessions_per_user",
-        "unauthorized_dm_behavior",
-        "session_store_max_age_days",
-    ]
-)
-_LEGACY_NAMES = {"token": "bot_token"}
 
 
 class _Unreadable(Exception):
@@ -48,7 +29,7 @@ def legacy_layer(home: Path) -> Layer:
         tree = _parse_json(home / LEGACY)
     except _Unreadable as fault:
         return _failed(LEGACY, str(fault))
-    layer = layer_of_tree(LEGACY, _translated(tree))
+    layer = layer_of_tree(LEGACY, translated(tree))
     layer.warnings += [
         Finding(
             key,
@@ -172,27 +153,3 @@ def _refuse_surprises(node: Any, above: tuple[int, ...]) -> None:
             raise _Unreadable(f"the key {key.value} is repeated at line {line}; remove one")
         names.add(str(key.value))
         _refuse_surprises(value, inside)
-
-
-def _translated(tree: Mapping[Any, object]) -> dict[Any, object]:
-    """The older file kept a platform's own settings beside `enabled`, and called its token so."""
-    kept = {key: value for key, value in tree.items() if key not in RETIRED}
-    platforms = kept.get("platforms")
-    if isinstance(platforms, dict):
-        kept["platforms"] = {name: _platform(entry) for name, entry in platforms.items()}
-    return kept
-
-
-def _platform(entry: object) -> object:
-    if not isinstance(entry, dict):
-        return entry
-    own = {
-        _LEGACY_NAMES.get(key, key): value
-        for key, value in entry.items()
-        if key not in ("enabled", "extra")
-    }
-    extra = entry.get("extra")
-    table: dict[str, object] = {"extra": {**own, **extra} if isinstance(extra, dict) else own}
-    if "enabled" in entry:
-        table["enabled"] = entry["enabled"]
-    return table

@@ -25,6 +25,13 @@ def home_folder(environ: Mapping[str, str]) -> Path:
     return (Path(own) if own else Path.home()) / ".hermes"
 
 
+def config_folder(environ: Mapping[str, str]) -> Path:
+    """The folder in which a person's programs keep their configuration."""
+    given = environ.get("XDG_CONFIG_HOME")
+    own = environ.get("HOME")
+    return Path(given) if given else (Path(own) if own else Path.home()) / ".config"
+
+
 def ensure_home(path: Path) -> Path:
     """Make the home folder and its private folders, or refuse one that others could change."""
     try:
@@ -79,22 +86,41 @@ def read_or_create_secret_file(path: Path, make: Callable[[], bytes]) -> bytes:
         ) from None
 
 
+def replace_secret_file(path: Path, content: bytes) -> None:
+    """Replace a secret as a whole: after a crash the file is the old one or the new one."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.unlink(missing_ok=True)
+        _write_new(draft, content)
+        draft.replace(path)
+        _sync_folder(path.parent)
+    except OSError as fault:
+        raise ConfigurationError(
+            f"{path} cannot be replaced ({fault.strerror}); it is as it was. Its folder must be "
+            "writable, and its disk must have room"
+        ) from None
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def _create(path: Path, content: bytes) -> None:
     """Write beside the place, then link: no reader ever sees a part, and the first maker wins."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        _write_new(draft, content)
         try:
             os.link(draft, path)
         except FileExistsError:
             return
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
     _sync_folder(path.parent)
 
 

@@ -19,6 +19,7 @@ from hermes.config.entries import agent_tables, provider_tables
 from hermes.config.files import LEGACY, dotenv_layer, dotenv_values, legacy_layer, yaml_layer
 from hermes.config.findings import Finding, printed, raise_all, wrong_value
 from hermes.config.home import home_folder
+from hermes.config.hook_files import read_hook_files
 from hermes.config.keys import dotted, is_secret, node_at, root
 from hermes.config.layers import ENVIRONMENT, Layer, Leaf, layer_of_variables
 from hermes.config.named_variables import fill, has_named
@@ -60,6 +61,8 @@ def load(environ: Mapping[str, str], home: Path | None) -> Loaded:
     checked = check(settings, lambda key: _origin(winners, key))
     told = {problem.key for problem in problems}
     problems += [problem for problem in checked.problems if problem.key not in told]
+    if settings.hooks.enabled:
+        problems += read_hook_files(folder)[1]
     if problems:
         raise_all(problems)
     origins = {dotted(key): _origin(winners, key) for key, _ in leaves(settings)}

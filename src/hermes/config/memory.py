@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from hermes.config.section import ModelName, Name, Seconds, Section
+from hermes.config.section import Count, Days, ModelName, Name, Seconds, Section
 
 
 class MemorySettings(Section):
@@ -21,15 +21,15 @@ class MemorySettings(Section):
     )
     recall: bool = Field(
         default=True,
-        description="Whether facts are recalled by their meaning; there must be an embedder.",
+        description="Whether facts are recalled by their meaning.",
     )
     recall_facts: Annotated[int, Field(ge=1, le=100)] = Field(
         default=10, description="At most this many facts are recalled for one message."
     )
     embedder: Name | None = Field(
         default=None,
-        description="The provider that makes vectors of facts and messages; else one that runs on "
-        "this machine, and without any there is no recall.",
+        description="The provider that makes vectors of facts and messages; else minilm, which is "
+        "built in, or another on this machine.",
     )
     recall_timeout_s: Seconds = Field(
         default=2, description="A message is answered without recall when it takes longer."
@@ -47,4 +47,18 @@ class MemorySettings(Section):
     )
     extract_after_s: Seconds = Field(
         default=1_800, description="It is learnt from after so long even if the talk goes on."
+    )
+    dream: bool = Field(
+        default=False,
+        description="Whether a model looks now and then at what is known of each person and what "
+        "they wrote, for insights and gaps; the platform pays for it.",
+    )
+    dream_model: ModelName | None = Field(
+        default=None, description="The model that does so; else the default model."
+    )
+    dream_days: Days = Field(
+        default=7, description="A person is looked at this often, and only if there is news."
+    )
+    dreams_a_day: Count = Field(
+        default=200, description="At most this many people are looked at a day, evenly spread."
     )

@@ -6,7 +6,7 @@ Part of config; read off the settings themselves, so the page cannot drift from 
 import sys
 from collections.abc import Iterator
 
-from hermes.config.entries import ALWAYS_THERE, PROVIDERS
+from hermes.config.entries import ALWAYS_THERE, EMBEDDER, PROVIDERS
 from hermes.config.findings import printed
 from hermes.config.keys import ANY_NAME, Node, dotted, root
 from hermes.config.settings import Key
@@ -107,7 +107,8 @@ def _providers() -> str:
     lines += ["| provider | always | settings |", "| --- | --- | --- |"]
     for name, entry in PROVIDERS.items():
         values = ", ".join(f"{field} `{value}`" for field, value in entry.items())
-        lines.append(f"| {name} | {'yes' if name in ALWAYS_THERE else ''} | {values} |")
+        always = name in (*ALWAYS_THERE, EMBEDDER)
+        lines.append(f"| {name} | {'yes' if always else ''} | {values} |")
     return "\n".join(lines) + "\n"
 
 

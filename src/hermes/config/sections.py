@@ -99,6 +99,14 @@ class LaneSettings(Section):
     max_attempts: Count = Field(
         default=5, description="A message whose turn was cut off this often fails for good."
     )
+    max_restarts: Whole = Field(
+        default=3,
+        description="A session that was cut off by this many restarts in a row is suspended; 0 never.",
+    )
+    resume_within_s: Delay = Field(
+        default=3600,
+        description="A turn that was cut off longer ago than this is not resumed; 0 always resumes.",
+    )
     max_running: Count = Field(default=1000, description="At most this many lanes run at once.")
 
 
@@ -140,6 +148,13 @@ class BusySettings(Section):
     platforms: Named[BusyPolicy] = Field(
         default_factory=lambda: BUSY_PLATFORMS,
         description="The policy of one platform, by its name.",
+    )
+    stop_suspends: bool = Field(
+        default=False,
+        description="Whether /stop ends the conversation too: the next message starts afresh.",
+    )
+    max_background: int = Field(
+        default=5, ge=0, description="How many /background tasks of one session may be under way."
     )
 
 
@@ -217,10 +232,14 @@ class LogSettings(Section):
         description="How a line is written; auto is console on a terminal, else json.",
     )
     file: Path | None = Field(
-        default=None,
-        description="A file to write to as well; a relative path starts at the home folder.",
+        default=Path("logs/hermes.log"),
+        description="A file to write JSON lines to as well, for `hermes logs`; a relative path "
+        "starts at the home folder, and null writes none.",
     )
     file_max_mb: Count = Field(default=20, description="The file is rotated at this size.")
+    file_keep: Rounds = Field(
+        default=3, description="How many rotated files are kept beside it, as hermes.log.1 and on."
+    )
 
 
 class DebugSettings(Section):

@@ -10,7 +10,9 @@ from types import MappingProxyType
 from pydantic import BaseModel, Field
 
 from hermes.config.access import AccessSettings, AgentRuleSettings
+from hermes.config.audit import AuditSettings
 from hermes.config.credits import CreditSettings
+from hermes.config.cron import CronSettings
 from hermes.config.entries import (
     AgentSettings,
     PlatformSettings,
@@ -18,10 +20,14 @@ from hermes.config.entries import (
     agent_tables,
     provider_tables,
 )
+from hermes.config.hooks import HookSettings
 from hermes.config.mcp import McpSettings
 from hermes.config.memory import MemorySettings
 from hermes.config.net import NetSettings
+from hermes.config.observing import AlertSettings, MetricsSettings, OtelSettings
+from hermes.config.process import ProcessSettings
 from hermes.config.routing import RoutingSettings
+from hermes.config.search import SearchSettings
 from hermes.config.section import Name, Named, ProxyUrl, Section, Word
 from hermes.config.sections import (
     ApprovalSettings,
@@ -37,8 +43,10 @@ from hermes.config.sections import (
     StreamingSettings,
     TurnSettings,
 )
+from hermes.config.sessions import SessionSettings
 from hermes.config.spending import BudgetSettings, CacheSettings, CallSettings
 from hermes.config.tools import ToolSettings
+from hermes.config.vision import VisionSettings
 
 Key = tuple[str, ...]
 
@@ -60,6 +68,7 @@ class Settings(Section):
     store: StoreSettings = Field(default_factory=StoreSettings)
     inbox: InboxSettings = Field(default_factory=InboxSettings)
     lanes: LaneSettings = Field(default_factory=LaneSettings)
+    sessions: SessionSettings = Field(default_factory=SessionSettings)
     turns: TurnSettings = Field(default_factory=TurnSettings)
     busy: BusySettings = Field(default_factory=BusySettings)
     access: AccessSettings = Field(default_factory=AccessSettings)
@@ -70,11 +79,15 @@ class Settings(Section):
     outbox: OutboxSettings = Field(default_factory=OutboxSettings)
     streaming: StreamingSettings = Field(default_factory=StreamingSettings)
     approvals: ApprovalSettings = Field(default_factory=ApprovalSettings)
+    cron: CronSettings = Field(default_factory=CronSettings)
     memory: MemorySettings = Field(default_factory=MemorySettings)
+    search: SearchSettings = Field(default_factory=SearchSettings)
     models: ModelSettings = Field(default_factory=ModelSettings)
     routing: RoutingSettings = Field(default_factory=RoutingSettings)
     tools: ToolSettings = Field(default_factory=ToolSettings)
+    hooks: HookSettings = Field(default_factory=HookSettings)
     mcp: McpSettings = Field(default_factory=McpSettings)
+    vision: VisionSettings = Field(default_factory=VisionSettings)
     providers: Named[ProviderSettings] = Field(
         default_factory=_providers, description="Where models run, by name."
     )
@@ -94,7 +107,12 @@ class Settings(Section):
     plugins: tuple[Word, ...] = Field(
         default=(), description="Plugins to load, each a module name or the path of a folder."
     )
+    process: ProcessSettings = Field(default_factory=ProcessSettings)
+    audit: AuditSettings = Field(default_factory=AuditSettings)
     logs: LogSettings = Field(default_factory=LogSettings)
+    metrics: MetricsSettings = Field(default_factory=MetricsSettings)
+    otel: OtelSettings = Field(default_factory=OtelSettings)
+    alerts: AlertSettings = Field(default_factory=AlertSettings)
     time_zone: Word | None = Field(
         default=None,
         description="The time zone for daily times, such as Europe/Paris; else the system's.",

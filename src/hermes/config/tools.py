@@ -6,7 +6,7 @@ them and says which tools they are for.
 
 import re
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -51,9 +51,11 @@ class IntentSettings(Section):
 class GateSettings(Section):
     """Sending only the tools that a message can need."""
 
-    enabled: bool = Field(
-        default=True,
-        description="Whether messages that need no tools, or only some, are sent without the rest.",
+    mode: Literal["auto", "always", "off"] = Field(
+        default="auto",
+        description="auto sends the same tools throughout a session, so that the service's prompt "
+        "cache holds, and none while there was only small talk; always sends each message only "
+        "the tools that it can need; off sends all with every message.",
     )
     trivial: tuple[Word, ...] = Field(
         default=(), description="More greetings, thanks and the like, which need no tools."
@@ -79,6 +81,34 @@ class ToolSettings(Section):
     web_fetch: bool = Field(
         default=False,
         description="Whether agents get the tool web_fetch, which reads public web pages.",
+    )
+    memory: bool = Field(
+        default=True,
+        description="Whether agents get the tool memory, which keeps facts of the person who writes.",
+    )
+    send_message: bool = Field(
+        default=True,
+        description="Whether agents get the tool send_message; what goes to other chats than the "
+        "person's own is asked for first.",
+    )
+    session_search: bool = Field(
+        default=True,
+        description="Whether agents get the tool session_search, which finds what the person who "
+        "writes said before, and what they were answered; search.enabled must be on, too.",
+    )
+    schedule: bool = Field(
+        default=True,
+        description="Whether agents get the tool schedule, which makes jobs for the person who "
+        "writes.",
+    )
+    delegate: bool = Field(
+        default=True,
+        description="Whether agents get the tool delegate, which gives a task to a subagent.",
+    )
+    delegate_to: tuple[Word, ...] = Field(
+        default=(),
+        description="The agents that a task may be given to beside the one that has it; "
+        '"*" is all of them.',
     )
     max_result_chars: Annotated[int, Field(ge=1_000, le=4_000_000)] = Field(
         default=30_000,

@@ -5,9 +5,13 @@ The running gateway has a desk behind `/control`; while none runs, a command ope
 
 import asyncio
 import secrets
+from collections.abc import Collection
 
 from hermes.calls.days import Calendar
 from hermes.config import CreditSettings
+from hermes.config.routing import TIERS
+from hermes.control.audit import AuditDesk
+from hermes.control.channels import ChannelDesk
 from hermes.control.consent import (
     ConsentAsk,
     ConsentOrder,
@@ -16,6 +20,9 @@ from hermes.control.consent import (
     set_consent,
 )
 from hermes.control.credits import CreditDesk
+from hermes.control.cron import CronDesk
+from hermes.control.deadletters import DeadLetterDesk
+from hermes.control.interactions import InteractionAsk, InteractionsReport, interactions
 from hermes.control.keys import (
     EndedKey,
     KeyEnd,
@@ -27,8 +34,12 @@ from hermes.control.keys import (
     key_line,
     revoke_key,
 )
-from hermes.control.memory import MemoryDesk
-from hermes.control.pairing import PairingDesk
+from hermes.control.memory import DreamNow, MemoryDesk
+from hermes.control.pairing import PairingDesk, Wake, wake_nobody
+from hermes.control.running import GatewayDesk, Levers, ModelDesk
+from hermes.control.search import SearchDesk
+from hermes.control.sending import SendDesk
+from hermes.control.sessions import SessionDesk
 from hermes.control.spending import (
     CostAsk,
     CostsReport,
@@ -38,7 +49,9 @@ from hermes.control.spending import (
     kill_switch,
     set_kill_switch,
 )
+from hermes.control.tokens import TokenDesk
 from hermes.control.users import UserDesk
+from hermes.control.why import WhyReport, explain
 from hermes.memory.facts import PeoplesFacts
 from hermes.memory.soul_cache import MemorySouls, SoulCache
 from hermes.message.ids import MakeId
@@ -64,22 +77,66 @@ class Desk:
         make_id: MakeId,
         address: str,
         facts: PeoplesFacts | None = None,
+        dream_now: DreamNow | None = None,
+        wake: Wake = wake_nobody,
+        tiers: Collection[str] = tuple(TIERS),
         credit_settings: CreditSettings | None = None,
         random_bytes: RandomBytes = secrets.token_bytes,
+        search: SearchDesk | None = None,
+        cron: CronDesk | None = None,
+        levers: Levers | None = None,
+        sends: SendDesk | None = None,
     ) -> None:
         self._store = store
+        self._sends = sends
+        self._cron = cron
+        self.search = search or SearchDesk(store, None)
         self._calendar = calendar
         self._clock = clock
         self._make_id = make_id
         self._address = address
         self._random_bytes = random_bytes
         facts = facts or _facts(store, clock=clock, make_id=make_id)
-        self.memory = MemoryDesk(store, facts)
-        self.users = UserDesk(store, clock=clock, forget=facts.changed)
-        self.pairing = PairingDesk(store, clock=clock)
+        self.memory = MemoryDesk(store, facts, dream_now=dream_now)
+
+        async def forget(person_id: str) -> None:
+            await facts.changed(person_id)
+            await self.search.erased(person_id)
+
+        self.users = UserDesk(store, clock=clock, forget=forget, tiers=tiers)
+        self.pairing = PairingDesk(store, clock=clock, wake=wake)
         self.credits = CreditDesk(
             store, credit_settings or CreditSettings(), clock=clock, make_id=make_id
         )
+
+        levers = levers or Levers()
+        self.audit = AuditDesk(store)
+        self.tokens = TokenDesk(store.access, clock=clock, random_bytes=random_bytes)
+        self.sessions = SessionDesk(store, clock=clock, ended=levers.session_ended)
+        self.channels = ChannelDesk(store, levers, clock=clock)
+        self.deadletters = DeadLetterDesk(store, clock=clock, wake=wake)
+        self.models = ModelDesk(levers)
+        self.gateway = GatewayDesk(levers)
+
+    @property
+    def cron(self) -> CronDesk:
+        """Where orders about scheduled jobs arrive."""
+        assert self._cron is not None
+        return self._cron
+
+    @property
+    def sends(self) -> SendDesk:
+        """Where messages to chats arrive."""
+        assert self._sends is not None
+        return self._sends
+
+    async def why(self, name: str) -> WhyReport:
+        """Return the story of a message, without what was said."""
+        return explain(self._store, name, now=self._clock.now(), include_text=False)
+
+    async def why_in_full(self, name: str) -> WhyReport:
+        """Return the story of a message with what was said."""
+        return explain(self._store, name, now=self._clock.now(), include_text=True)
 
     async def create_key(self, new: NewKey) -> MadeKey:
         """Make a key for a caller; only now its secret is told."""
@@ -123,6 +180,10 @@ class Desk:
         """Return what model calls cost."""
         store, today = self._store, self._calendar.day(self._clock.now())
         return costs(store.spend, ask, today=today, keys=store.keys.list())
+
+    async def interactions(self, ask: InteractionAsk) -> InteractionsReport:
+        """Return the provenance of turns."""
+        return await interactions(self._store, ask)
 
     async def consent(self, ask: ConsentAsk) -> ConsentReport:
         """Return whether a person's conversations may be trained on."""

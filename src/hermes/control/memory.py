@@ -3,17 +3,23 @@
 Values are cleaned and merged below; here orders are checked and worded.
 """
 
+from collections.abc import Awaitable, Callable
+
 import msgspec
 import structlog
 
 from hermes.control.consent import find_person
-from hermes.errors import BadRequest, NotFound
+from hermes.control.person_record import PersonRecord, person_record
+from hermes.errors import BadRequest, Conflict, NotFound
 from hermes.memory.facts import PeoplesFacts
 from hermes.memory.structural import common_key
+from hermes.ports.dreams import Dream
 from hermes.ports.memory import Earlier, Fact
 from hermes.ports.store import Store
 
 _log = structlog.get_logger(__name__)
+# Dreams of a person with the gateway's models; returns what they have then.
+DreamNow = Callable[[str], Awaitable[Dream | None]]
 
 
 class MemoryAsk(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,11 +59,27 @@ class FactLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a person, structural facts first."""
+    """What is known of a person, structural facts first, and the last dream of them."""
 
     user: str
     person_id: str
     facts: tuple[FactLine, ...]
+    dream: Dream | None = None
+
+
+class DreamOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The wish that a person is dreamt of now; by whom."""
+
+    user: str
+    by: str = ""
+
+
+class DreamReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person's dream says now; none if nothing is known of them."""
+
+    user: str
+    person_id: str
+    dream: Dream | None = None
 
 
 class FactReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,17 +103,41 @@ class ForgottenReport(msgspec.Struct, frozen=True, kw_only=True):
 class MemoryDesk:
     """Where operators' orders about memory arrive."""
 
-    def __init__(self, store: Store, facts: PeoplesFacts) -> None:
+    def __init__(
+        self, store: Store, facts: PeoplesFacts, *, dream_now: DreamNow | None = None
+    ) -> None:
         self._store = store
         self._facts = facts
+        self._dream_now = dream_now
 
     async def show(self, ask: MemoryAsk) -> MemoryReport:
         """Return what is known of a person."""
         person = find_person(self._store.people, ask.user)
         facts = sorted(self._facts.of(person.id), key=lambda fact: not fact.is_structural)
         return MemoryReport(
-            user=ask.user, person_id=person.id, facts=tuple(fact_line(fact) for fact in facts)
+            user=ask.user,
+            person_id=person.id,
+            facts=tuple(fact_line(fact) for fact in facts),
+            dream=self._store.dreams.of(person.id),
         )
+
+    async def record(self, ask: MemoryAsk) -> PersonRecord:
+        """Return all that is kept of a person but what was said in their sessions."""
+        person = find_person(self._store.people, ask.user)
+        return person_record(self._store, person.id, name=ask.user)
+
+    async def dream(self, order: DreamOrder) -> DreamReport:
+        """Dream of a person now, whether it is time for it or not."""
+        person = find_person(self._store.people, order.user)
+        if self._dream_now is None:
+            raise Conflict(
+                "A dream needs a model, and so a running gateway: `hermes up` starts one."
+            )
+        if person.is_erased:
+            raise Conflict(f"{order.user[:80]} was erased: nothing is known of them.")
+        _log.info("dream_ordered", person_id=person.id, by=order.by)
+        dream = await self._dream_now(person.id)
+        return DreamReport(user=order.user, person_id=person.id, dream=dream)
 
     async def set(self, order: FactOrder) -> FactReport:
         """Keep a fact about a person."""

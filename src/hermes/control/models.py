@@ -30,6 +30,7 @@ class ModelLine(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
     local: bool
     demonstration: bool
+    chat: bool = True
     abilities: tuple[Ability, ...]
     context_tokens: int
     price: Price | None
@@ -108,6 +109,7 @@ def _line(offer: Offer, table: ProviderSettings | None) -> ModelLine:
         problem=None if offer.available else offer.problem or _missing_key(info.name, table),
         local=info.local,
         demonstration=info.demonstration,
+        chat=info.chat,
         abilities=tuple(one for one in ABILITIES if has_ability(info, info.model, one)),
         context_tokens=_context(info, table),
         price=price_of(info, info.model, table),

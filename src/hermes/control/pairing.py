@@ -1,18 +1,22 @@
 """Pairing as the operator does it: who waits to be let in, and what is said to them."""
 
+from collections.abc import Callable
+
 import msgspec
 import structlog
 
 from hermes.control.users import channel_of
 from hermes.control.why_answer import clock_time
 from hermes.errors import BadRequest, NotFound, RateLimited
-from hermes.people.pairing import LENGTH, PAIRING, read_code
+from hermes.people.pairing import LENGTH, LET_IN, PAIRING, read_code
 from hermes.ports.clock import Clock
 from hermes.ports.people import PairingRequest, Settled, UserChannel
 from hermes.ports.store import Store
 
 _log = structlog.get_logger(__name__)
 _MOST_SHOWN = 1_000
+# Tells who sends the replies of a platform that there is one.
+Wake = Callable[[str], None]
 
 
 class PairApproval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -39,20 +43,29 @@ class PairingReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an order did; `changed` is false when it was so before."""
+    """What an order did; `changed` is false when it was so before.
+
+    `is_told` says that a message to them is on its way, in the chat in which they asked.
+    """
 
     platform: str
     user_id: str
     person_id: str = ""
     changed: bool = True
+    is_told: bool = False
+
+
+def wake_nobody(_platform: str) -> None:
+    """Where no gateway runs nobody sends; the next one does."""
 
 
 class PairingDesk:
     """Where operators' orders about pairing arrive."""
 
-    def __init__(self, store: Store, *, clock: Clock) -> None:
+    def __init__(self, store: Store, *, clock: Clock, wake: Wake = wake_nobody) -> None:
         self._store = store
         self._clock = clock
+        self._wake = wake
 
     async def list(self) -> PairingReport:
         """Return who waits, who was paired, and what is locked."""
@@ -72,12 +85,19 @@ class PairingDesk:
                 "as K7QM-4XWP. The stranger got it as the answer to their first message."
             )
         now = self._clock.now()
-        settled = await self._store.pairing.approve(order.platform, code, at=now, rules=PAIRING)
+        settled = await self._store.pairing.approve(
+            order.platform, code, at=now, rules=PAIRING, tell=LET_IN
+        )
         if settled.verdict != "right":
             raise _refusal(order.platform, settled, now=now)
+        if settled.is_told:
+            self._wake(order.platform)
         _log.info("pair_approved", person_id=settled.person_id, by=order.by)
         return PairReport(
-            platform=settled.platform, user_id=settled.user_id, person_id=settled.person_id
+            platform=settled.platform,
+            user_id=settled.user_id,
+            person_id=settled.person_id,
+            is_told=settled.is_told,
         )
 
     async def deny(self, order: PairOrder) -> PairReport:

@@ -1,11 +1,14 @@
-"""All that is kept of a person, for them to take along: facts, and what was said in their sessions.
+"""All that is kept of a person as lines of JSON, for them to take along.
 
-One value a line. Of a session that others wrote in, too, only the person's own messages are told.
+Who they are, what is known of them, what they had and spent, and what was said in their sessions.
+Of a session that others wrote in, too, only the person's own messages are told.
 """
 
 from collections.abc import Iterator
 
-from hermes.control.memory import MemoryReport
+import msgspec
+
+from hermes.control.person_record import MOST_LINES, PersonRecord
 from hermes.errors import HermesError
 from hermes.graph import MessageGraph
 from hermes.ports.graphs import GraphEntry, GraphShelf
@@ -13,25 +16,55 @@ from hermes.ports.graphs import GraphEntry, GraphShelf
 Line = dict[str, object]
 
 
-def export_lines(report: MemoryReport, shelf: GraphShelf | None) -> Iterator[Line]:
-    """Yield a line for the person, for each fact, and for each message of their sessions."""
-    yield {"kind": "person", "id": report.person_id, "user": report.user}
-    for fact in report.facts:
-        yield {
-            "kind": "fact",
-            "key": fact.key,
-            "value": fact.value,
-            "source": fact.source,
-            "at": fact.at,
-            "updated_at": fact.updated_at,
-            "earlier": [
-                {"value": one.value, "source": one.source, "at": one.at} for one in fact.earlier
-            ],
-        }
+def export_lines(record: PersonRecord, shelf: GraphShelf | None) -> Iterator[Line]:
+    """Yield a line for the person, for each thing that is kept of them, and for each message."""
+    yield from _identity(record)
+    for fact in sorted(record.facts, key=lambda one: not one.is_structural):
+        yield _line("fact", fact, without=("id", "person_id"))
+    if record.dream is not None:
+        yield _line("dream", record.dream)
+    yield from _credits(record)
+    person_id = record.person.id
     for entry in () if shelf is None else shelf.graphs():
-        if report.person_id in entry.people:
+        if person_id in entry.people:
             assert shelf is not None
-            yield from _session(shelf, entry, report.person_id)
+            yield from _session(shelf, entry, person_id)
+
+
+def _identity(record: PersonRecord) -> Iterator[Line]:
+    """Yield who the person is: their channels, requests to be let in, codes, and consent."""
+    person, papers = record.person, record.papers
+    yield {
+        "kind": "person",
+        "id": person.id,
+        "user": record.user,
+        "state": person.state,
+        "tier": person.tier,
+        "created_at": person.created_at,
+    }
+    yield {"kind": "consent", "may_train": person.may_train, "at": papers.consent_at}
+    for channel in person.channels:
+        yield _line("channel", channel, without=("person_id",))
+    for pairing in papers.pairings:
+        yield _line("pairing", pairing)
+    for link in papers.links:
+        yield _line("link_code", link)
+
+
+def _credits(record: PersonRecord) -> Iterator[Line]:
+    """Yield what the person has left, and every line of their ledger, the oldest first."""
+    if record.wallet is not None:
+        yield _line("wallet", record.wallet, without=("person_id", "users"))
+    if len(record.ledger) == MOST_LINES:
+        text = f"Only the newest {MOST_LINES:,} lines of the ledger are here."
+        yield {"kind": "problem", "text": text}
+    for booked in reversed(record.ledger):
+        yield {**_line("credit", booked), "kind": "credit", "booked": booked.kind}
+
+
+def _line(kind: str, value: msgspec.Struct, *, without: tuple[str, ...] = ()) -> Line:
+    fields: Line = msgspec.to_builtins(value)
+    return {"kind": kind, **{name: one for name, one in fields.items() if name not in without}}
 
 
 def _session(shelf: GraphShelf, entry: GraphEntry, person_id: str) -> Iterator[Line]:

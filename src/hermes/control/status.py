@@ -33,17 +33,31 @@ class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether facts are recalled and learnt, how often, and how many jobs were given up."""
+    """Whether facts are recalled, learnt and dreamt of, and how many jobs were given up."""
 
     recall: str
     learning: str
+    dreams: str = "off"
     recalled: int = 0
     skipped_trivial: int = 0
     parked_jobs: int = 0
 
 
+class Runtime(msgspec.Struct, frozen=True, kw_only=True):
+    """What a gateway's process said of itself last: how it stood since `at`, and why."""
+
+    state: ChannelState
+    pid: int
+    version: str
+    at: float
+    started_at: float
+    channels: tuple[ChannelStatus, ...] = ()
+    note: str | None = None
+    exit_code: int | None = None
+
+
 class Live(msgspec.Struct, frozen=True, kw_only=True):
-    """What only the running process knows."""
+    """What only the running process knows; `note` is what the operator should know of its start."""
 
     pid: int
     version: str
@@ -54,6 +68,8 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
     providers: tuple[ProviderStatus, ...] = ()
     channels: tuple[ChannelStatus, ...] = ()
     memory: MemoryStatus | None = None
+    note: str | None = None
+    hooks_off: tuple[str, ...] = ()
 
 
 class StoreStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +82,10 @@ class StoreStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
-    """How the gateway stands; `state` is one word for it, `kill_switch` is there while it is on."""
+    """How the gateway stands; `state` is one word for it, `kill_switch` is there while it is on.
+
+    `last` is what the last process said of itself, where none runs; `note` what is wrong with it.
+    """
 
     running: bool
     state: ChannelState
@@ -84,6 +103,9 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
     memory: MemoryStatus | None = None
     providers: tuple[ProviderStatus, ...] = ()
     channels: tuple[ChannelStatus, ...] = ()
+    note: str | None = None
+    hooks_off: tuple[str, ...] = ()
+    last: Runtime | None = None
 
 
 def live_status(store: Store, live: Live, *, home: str, now: float) -> StatusReport:
@@ -105,14 +127,20 @@ def live_status(store: Store, live: Live, *, home: str, now: float) -> StatusRep
         memory=live.memory,
         providers=live.providers,
         channels=live.channels,
+        note=live.note,
+        hooks_off=live.hooks_off,
     )
 
 
-def offline_status(store: Store | None, *, home: str, version: str) -> StatusReport:
+def offline_status(
+    store: Store | None, *, home: str, version: str, last: Runtime | None = None
+) -> StatusReport:
     """Return what the files say while no gateway runs; without a store there are none yet."""
     return StatusReport(
         running=False,
-        state="stopped",
+        state="fatal" if last is not None and last.state == "fatal" else "stopped",
+        note=_last_words(last),
+        last=last,
         home=home,
         version=version,
         waiting_messages=store.inbox.waiting() if store else 0,
@@ -120,6 +148,17 @@ def offline_status(store: Store | None, *, home: str, version: str) -> StatusRep
         kill_switch=_kill_switch(store) if store else None,
         store=_store_status(store) if store else None,
     )
+
+
+def _last_words(last: Runtime | None) -> str | None:
+    if last is None:
+        return None
+    if last.state not in ("stopped", "fatal"):
+        return (
+            f"the last process (pid {last.pid}) died without a word while it was {last.state}; "
+            "what it was working on goes on with the next start"
+        )
+    return None if last.exit_code == 0 else last.note
 
 
 def _kill_switch(store: Store) -> KillSwitch | None:

@@ -4,14 +4,14 @@ It words and checks the orders; what changes is a unit of the store. People are 
 a platform gives them, or by their own; display names are only shown.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Literal, get_args
 
 import msgspec
 import structlog
 
 from hermes.control.consent import find_person, unknown_person
-from hermes.errors import BadRequest
+from hermes.errors import BadRequest, Conflict
 from hermes.ports.clock import Clock
 from hermes.ports.people import Moved, User, UserState
 from hermes.ports.store import Store
@@ -22,7 +22,7 @@ _LONGEST_ID = 200
 _STATES = get_args(UserState)
 # Drops what is kept in memory of a person who is erased.
 Forget = Callable[[str], Awaitable[None]]
-Did = Literal["added", "activated", "blocked", "linked", "unlinked", "erased"]
+Did = Literal["added", "activated", "blocked", "linked", "unlinked", "tiered", "erased"]
 
 
 class UsersAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -54,6 +54,14 @@ class LinkOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     by: str = ""
 
 
+class TierOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The tier that a person is to have."""
+
+    user: str
+    tier: str
+    by: str = ""
+
+
 class UsersReport(msgspec.Struct, frozen=True, kw_only=True):
     """People, the newest first."""
 
@@ -72,10 +80,13 @@ class UserReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class UserDesk:
     """Where operators' orders about people arrive."""
 
-    def __init__(self, store: Store, *, clock: Clock, forget: Forget) -> None:
+    def __init__(
+        self, store: Store, *, clock: Clock, forget: Forget, tiers: Collection[str]
+    ) -> None:
         self._store = store
         self._clock = clock
         self._forget = forget
+        self._tiers = tiers
 
     async def list(self, ask: UsersAsk) -> UsersReport:
         """Return people."""
@@ -135,6 +146,19 @@ class UserDesk:
         moved = await self._store.users.unlink(platform, user_id, at=self._clock.now())
         report = self._done(order.user, moved.after, "unlinked", changed=True, by=order.by)
         return msgspec.structs.replace(report, moved=moved)
+
+    async def set_tier(self, order: TierOrder) -> UserReport:
+        """Give a person a tier of the settings; it counts from their next message on."""
+        person_id = self._person_id(order.user)
+        if order.tier not in self._tiers:
+            raise BadRequest(
+                f"{order.tier[:80]!r} is no tier here: expected one of {', '.join(self._tiers)}. "
+                "routing.tiers and credits.tiers in the configuration make others."
+            )
+        if self._user(person_id, order.user).state == "erased":
+            raise Conflict(f"{order.user[:80]} was erased, and has no tier any more.")
+        changed = await self._store.users.set_tier(person_id, order.tier)
+        return self._done(order.user, person_id, "tiered", changed=changed, by=order.by)
 
     async def erase(self, order: UserOrder) -> UserReport:
         """Destroy a person's data key; who they were before on linked channels is listed."""

@@ -24,6 +24,8 @@ from hermes.control.why_call import (
     story_of,
     whose_key,
 )
+from hermes.control.why_pictures import WhyPictures, pictures_of
+from hermes.control.why_recall import recalled_lines
 from hermes.control.why_tools import (
     WhyResult,
     WhyTools,
@@ -109,10 +111,11 @@ class WhyRefusal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class WhyText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was said; only there when the operator asked for it."""
+    """What was said and recalled; only there when the operator asked for it."""
 
     message: str | None
     reply: str | None
+    recalled: tuple[str, ...] = ()
     results: tuple[WhyResult, ...] = ()
 
 
@@ -139,6 +142,7 @@ class WhyReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     duplicates: int = 0
     route: WhyRoute | None = None
     tools: WhyTools | None = None
+    pictures: WhyPictures | None = None
     model: str | None = None
     usage: Usage = Usage()
     credits: tuple[WhyCredit, ...] = ()
@@ -212,6 +216,7 @@ def _of_message(
         duplicates=sum(event.kind == "duplicate" for event in timeline.events),
         route=_route(timeline.events, model),
         tools=tools_given(timeline.events),
+        pictures=pictures_of(timeline.events),
         model=model,
         usage=_usage(timeline),
         credits=_credits(timeline),
@@ -219,7 +224,7 @@ def _of_message(
         lines=_lines(message, timeline),
         interaction=timeline.interaction,
         refusal=_refusal(timeline.refusal) if timeline.refusal else None,
-        text=_text(timeline) if show else None,
+        text=_text(store, timeline) if show else None,
     )
 
 
@@ -286,11 +291,12 @@ def _user(message: MessageRecord, *, show: bool) -> str | None:
     return user_id if show else f"#{sha256(user_id.encode()).hexdigest()[:12]}"
 
 
-def _text(timeline: Timeline) -> WhyText:
+def _text(store: Store, timeline: Timeline) -> WhyText:
     event = timeline.message.event if timeline.message else None
     return WhyText(
         message=event.text if event else None,
         reply=timeline.result.text if timeline.result else None,
+        recalled=recalled_lines(store, timeline),
         results=whole_results(timeline.steps),
     )
 

@@ -111,13 +111,10 @@ def grow(
         sequence = sequence.append(blob)
     batch, fresh = Batch(blobs={}, chunks={}, moves=[], calls=[], links=[]), list[Chunk]()
     collect(sequence, batch, fresh)
-    marks, seen = bytearray(len(blobs)), tip.seen
     version = tip.version + 1
-    for sight in sights:
-        seen = _look(sight, seen, sequence)
-        collect(seen.sequence, batch, fresh)
-        _mark(marks, sight, first=first, blobs=blobs)
-        batch.calls.append(_call(tip, sight, version=version, context=seen.sequence))
+    marks, seen = take_calls(
+        sights, tip, sequence, blobs=blobs, first=first, batch=batch, fresh=fresh
+    )
     edit = Edit(
         kind="append" if version else "start",
         start=first,
@@ -125,7 +122,7 @@ def grow(
         added=len(blobs),
         actor=actor,
         reason=reason,
-        now=runs_of(bytes(marks)),
+        now=runs_of(marks),
     )
     move = Move(
         graph=tip.graph,
@@ -140,6 +137,29 @@ def grow(
     )
     batch.moves.append(move)
     return Growth(Tip(tip.graph, tip.branch, sequence, version, seen), blobs, batch, fresh)
+
+
+def take_calls(
+    sights: Iterable[Sight],
+    tip: Tip,
+    sequence: Sequence,
+    *,
+    blobs: Many[Blob],
+    first: int,
+    batch: Batch,
+    fresh: list[Chunk],
+) -> tuple[bytes, Seen | None]:
+    """Put a turn's calls into a batch; `sequence` is the branch with its `blobs` from `first` on.
+
+    Returns what the calls did with those, and what the last call saw.
+    """
+    marks, seen = bytearray(len(blobs)), tip.seen
+    for sight in sights:
+        seen = _look(sight, seen, sequence)
+        collect(seen.sequence, batch, fresh)
+        _mark(marks, sight, first=first, blobs=blobs)
+        batch.calls.append(_call(tip, sight, version=tip.version + 1, context=seen.sequence))
+    return bytes(marks), seen
 
 
 def _look(sight: Sight, seen: Seen | None, sequence: Sequence) -> Seen:

@@ -58,6 +58,7 @@ def trace(
 ) -> Lineage:
     """Replay a branch; `known` are those it may have begun from, `remember` the versions to keep."""
     versions = graph.versions()
+    remember = {*remember, *(one.content for one in versions if one.kind == "switch")}
     lineage = Lineage(_inherited(graph, versions[0], known))
     replay = _Replay(graph, lineage, versions)
     for version in versions:
@@ -122,11 +123,14 @@ class _Replay:
         return slots
 
     def _new(self, version: Version) -> tuple[list[Slot], bool]:
-        """Return the slots that an edit adds; true if an undo or an expansion brings them back."""
+        """Return the slots that an edit adds; true if they were there before and come back."""
         edit, found = version.edit, list[Slot]()
         if edit.kind == "undo":
             undone = self._versions[self._versions[version.number - 1].content]
             found = self._taken.get(undone.number, [])
+        elif edit.kind == "switch" and version.content != version.number:
+            then = self._lineage.earlier.get(version.content, [])
+            found = then[edit.start : edit.start + edit.added]
         elif edit.kind == "expand" and edit.summary is not None:
             found = self._summed.get(edit.summary, [])
         if found and len(found) == edit.added:

@@ -9,7 +9,7 @@ import msgspec
 
 EditKind = Literal[
     "start", "branch", "append", "insert", "set", "delete", "replace", "answer", "undo", "squish",
-    "expand",
+    "expand", "retry", "switch",
 ]  # fmt: skip
 # What calls did with a message, for a run of messages: (mark, how many). See marks.py.
 Runs = tuple[tuple[int, int], ...]
@@ -55,7 +55,7 @@ class Origin(msgspec.Struct, frozen=True):
 class Move(msgspec.Struct, frozen=True, omit_defaults=True):
     """One row of a ref's log: version `number` of a branch, and the edit that made it.
 
-    `content` is the version whose messages these are: itself, or for an undo an earlier one.
+    `content` is the version whose messages these are: itself, or for an undo or a switch an earlier one.
     `before` is the root that the ref had; None if it did not exist.
     """
 

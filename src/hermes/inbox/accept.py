@@ -1,6 +1,6 @@
 """Accepting: which lane and policy a message has, whether there is room, and the durable row."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 
 import msgspec
 import structlog
@@ -11,6 +11,7 @@ from hermes.errors import (
     BadRequest,
     HermesError,
     Overloaded,
+    Skipped,
     StorageFull,
     StoreError,
     StoreRejected,
@@ -18,22 +19,32 @@ from hermes.errors import (
 from hermes.message.event import NO_RAW, MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.outcome import BusyPolicy, MessageState
+from hermes.message.parts import TextPart
+from hermes.message.plain_answer import plain_answer
 from hermes.message.session_key import control_lane
 from hermes.ports.channel import Accepted
 from hermes.ports.clock import Clock
 from hermes.ports.records import AcceptResult, Event, NewMessage, Refusal
 from hermes.ports.store import Store
 from hermes.ports.upward import Wake
-from hermes.sessions.commands import parse_control, parse_in_lane
+from hermes.sessions.commands import CommandBook, Written
 from hermes.sessions.keys import session_key
 
 _FULL_RETRY_S = 5.0
+_PAUSED_RETRY_S = 60.0
 _NOTES_IN_FLIGHT = 100
 _log = structlog.get_logger(__name__)
 _encode = msgspec.json.Encoder().encode
 
 
+# Commands whose text is a message of its own, and what it does to a running turn.
+_MESSAGES = {"queue": BusyPolicy.QUEUE, "steer": BusyPolicy.STEER}
+
 Admits = Callable[[MessageEvent], bool]
+# Whether an event is the answer to a question that waits on its lane.
+Answers = Callable[[MessageEvent, str], bool]
+# What hooks make of an event before anything else; raises `Skipped`.
+Dispatch = Callable[[MessageEvent], Awaitable[MessageEvent]]
 
 
 class Inbox:
@@ -46,6 +57,8 @@ class Inbox:
         wake: Wake,
         roster: Roster,
         admits: Admits,
+        answers: Answers,
+        commands: CommandBook,
         clock: Clock,
         make_id: MakeId,
         settings: InboxSettings,
@@ -53,11 +66,14 @@ class Inbox:
         manifests: Mapping[str, BusyPolicy],
         pushed: Collection[str],
         outbox_limit: int,
+        dispatch: Dispatch | None = None,
     ) -> None:
         self._store = store
         self._wake = wake
         self._roster = roster
         self._admits = admits
+        self._answers = answers
+        self._commands = commands
         self._clock = clock
         self._make_id = make_id
         self._settings = settings
@@ -65,24 +81,54 @@ class Inbox:
         self._manifests = manifests
         self._pushed = pushed
         self._outbox_limit = outbox_limit
+        self._dispatch = dispatch
         self._notes = 0
         self.draining = False
+        # Platforms on which nothing is accepted until an operator says otherwise.
+        self.resting: Collection[str] = ()
 
     async def accept(self, event: MessageEvent) -> Accepted:
         """Keep an event; raises `Refused` or `TryLater`, and then nothing was kept.
 
-        A stranger's message stands beside the lane: it joins and interrupts nobody's turn.
+        A stranger's message stands beside the lane: it joins and interrupts nobody's turn. So does
+        the answer to a question of a running turn, and a plain yes or no to what waits for one.
         """
+        # What makes a message the same is what was sent, whatever hooks make of it.
+        sent = event
+        if self._dispatch is not None:
+            event = await self._dispatched(event, self._dispatch)
         agent = self._roster.for_event(event, person_id=self._person_id(event))
         self._check_room(event)
         lane = str(session_key(event, agent.key))
-        control = parse_control(event.text) is not None or not self._admits(event)
-        return await self.put(
-            event,
+        written = self._commands.read(event.text)
+        busy = None if written is None else _busy_of(written)
+        is_beside = written is not None and written.is_beside and busy is None
+        control = (
+            is_beside
+            or not self._admits(event)
+            or self._answers(event, lane)
+            or self._decides(event, lane)
+        )
+        said = event
+        if written is not None and busy is not None and not control:
+            said = _without_command(event, written)
+        return await self._put(
+            sent,
+            said,
             lane=control_lane(lane) if control else lane,
             control=control,
             agent=None if agent.key == self._roster.default.key else agent.key,
+            busy=busy or (BusyPolicy.QUEUE if written is not None else None),
         )
+
+    async def _dispatched(self, event: MessageEvent, dispatch: Dispatch) -> MessageEvent:
+        try:
+            return await dispatch(event)
+        except Skipped as error:
+            error.refusal = await self.refuse(
+                event.source.platform, error, external_id=event.external_id
+            )
+            raise
 
     async def put(
         self, event: MessageEvent, *, lane: str, control: bool = False, agent: str | None = None
@@ -91,7 +137,19 @@ class Inbox:
 
         `agent` is the one that the rules chose; what makes the message the same is what was sent.
         """
-        chosen = event if event.agent or not agent else msgspec.structs.replace(event, agent=agent)
+        return await self._put(event, event, lane=lane, control=control, agent=agent)
+
+    async def _put(
+        self,
+        event: MessageEvent,
+        said: MessageEvent,
+        *,
+        lane: str,
+        control: bool,
+        agent: str | None,
+        busy: BusyPolicy | None = None,
+    ) -> Accepted:
+        chosen = said if said.agent or not agent else msgspec.structs.replace(said, agent=agent)
         message = NewMessage(
             id=self._make_id("m"),
             lane=lane,
@@ -99,7 +157,7 @@ class Inbox:
             identity=_identity(event),
             received_at=self._clock.now(),
             control=control,
-            busy=self._policy(event),
+            busy=busy or self._policy(event),
         )
 
         def kept(result: AcceptResult) -> None:
@@ -123,6 +181,8 @@ class Inbox:
         self, platform: str, error: HermesError, *, external_id: str | None = None
     ) -> str:
         """Note an authenticated refusal best-effort; returns the id that `hermes why` explains."""
+        if isinstance(error, Skipped) and error.refusal is not None:
+            return error.refusal
         refusal = Refusal(
             id=self._make_id("r"),
             at=self._clock.now(),
@@ -141,9 +201,20 @@ class Inbox:
                 self._notes -= 1
         return refusal.id
 
+    def _decides(self, event: MessageEvent, lane: str) -> bool:
+        """Tell whether a plain yes or no is a person's word on what waits for it."""
+        if plain_answer(event.text) is None:
+            return False
+        return self._store.approvals.waiting(lane) is not None
+
     def _check_room(self, event: MessageEvent) -> None:
         if self.draining:
             raise Overloaded("Hermes is stopping; send this again in a moment", _FULL_RETRY_S)
+        if event.source.platform in self.resting:
+            raise Overloaded(
+                f"{event.source.platform} is paused by its operator; send this again later",
+                _PAUSED_RETRY_S,
+            )
         problem = self._store.writable()
         if problem is not None:
             raise StorageFull(problem, retry_after=30.0)
@@ -169,7 +240,7 @@ class Inbox:
         return self._store.users.standing(event.source.platform, event.source.user_id).person_id
 
     def _policy(self, event: MessageEvent) -> BusyPolicy:
-        if event.internal or parse_in_lane(event.text) is not None:
+        if event.internal:
             return BusyPolicy.QUEUE
         platform = event.source.platform
         chosen = self._busy.platforms.get(platform)
@@ -195,3 +266,14 @@ def _identity(event: MessageEvent) -> bytes:
         return _encode(msgspec.structs.replace(event, at=0.0, raw=NO_RAW))
     except UnicodeEncodeError as error:
         raise BadRequest("the message holds a lone surrogate, which is not text") from error
+
+
+def _busy_of(written: Written) -> BusyPolicy | None:
+    """Return what the text behind a command does to a running turn, if it is a message."""
+    return _MESSAGES.get(written.name) if written.argument else None
+
+
+def _without_command(event: MessageEvent, written: Written) -> MessageEvent:
+    """Return the message that `/queue TEXT` or `/steer TEXT` stands for."""
+    others = tuple(part for part in event.parts if not isinstance(part, TextPart))
+    return msgspec.structs.replace(event, parts=(TextPart(written.argument), *others))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from hermes.errors import BadRequest, ProviderRejected
+from hermes.memory.answer_json import json_in
 from hermes.memory.facts import learnt_from
 from hermes.memory.merging import Learnt
 from hermes.memory.structural import BY_NAME, KEYS
@@ -111,7 +112,7 @@ def read_extraction(text: str, heard: Sequence[Heard]) -> Extracted:
     Raises `ProviderRejected` when the answer is not what was asked for.
     """
     try:
-        answer = _decode(_json_in(text))
+        answer = _decode(json_in(text))
     except msgspec.DecodeError as error:
         raise ProviderRejected(f"the model that learns gave no list of facts: {error}") from error
     learnt = [
@@ -127,9 +128,3 @@ def _learnt(item: _Item, heard: Sequence[Heard]) -> Learnt | None:
         return learnt_from(item.key, item.value, source=heard[item.message - 1].message_id)[0]
     except BadRequest:
         return None
-
-
-def _json_in(text: str) -> str:
-    """Return the object in an answer, which small models like to wrap in words."""
-    begin, end = text.find("{"), text.rfind("}")
-    return text[begin : end + 1] if 0 <= begin < end else text

@@ -62,15 +62,17 @@ class PeoplesFacts:
         return await self._drop(person_id, lambda fact: fact.key == wanted)
 
     async def forget_all(self, person_id: str) -> tuple[Fact, ...]:
-        """Forget all that is known of a person; returns what that was."""
-        return await self._drop(person_id, lambda fact: True)
+        """Forget all that is known of a person, and what was made of it; returns the facts."""
+        return await self._drop(person_id, lambda fact: True, is_all=True)
 
-    async def _drop(self, person_id: str, is_meant: Callable[[Fact], bool]) -> tuple[Fact, ...]:
+    async def _drop(
+        self, person_id: str, is_meant: Callable[[Fact], bool], *, is_all: bool = False
+    ) -> tuple[Fact, ...]:
         dropped: list[Fact] = []
 
         def decide(standing: tuple[Fact, ...]) -> FactChange:
             dropped[:] = [fact for fact in standing if is_meant(fact)]
-            return FactChange(forget=tuple(fact.id for fact in dropped))
+            return FactChange(forget=tuple(fact.id for fact in dropped), forget_dream=is_all)
 
         await self._store.change(person_id, decide)
         await self._souls.invalidate(person_id)

@@ -21,6 +21,20 @@ class ReplyContext(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     user_id: str | None = None
 
 
+class Scheduled(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A scheduled job whose run an event is; the reply goes to `target`, under `head` if there is one.
+
+    `due_at` is the instant that was due; without a target it goes back to where the job was made.
+    An operator's job may go where its person has never been.
+    """
+
+    job: str
+    due_at: float
+    head: str = ""
+    target: str = ""
+    is_operators: bool = False
+
+
 class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One inbound message, normalised; nothing platform-specific is visible past this value.
 
@@ -28,6 +42,7 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     `external_id` is the platform's id of the message, unique within (account, platform, route).
     `history` is what a caller without a session of its own says was said before.
     `key` is the id of the caller's key that pays for it.
+    `scheduled` says that no person wrote it just now: a job of theirs was due.
     `raw` is the untouched wire event, kept for debugging.
     """
 
@@ -46,6 +61,7 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     history: tuple[ChatMessage, ...] = ()
     key: str | None = None
     internal: bool = False
+    scheduled: Scheduled | None = None
     raw: msgspec.Raw = NO_RAW
 
     @property

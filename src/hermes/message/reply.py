@@ -1,9 +1,13 @@
 """What goes back to the person, and what it took."""
 
+from typing import Literal
+
 import msgspec
 
+from hermes.message.choices import SessionChoices
 from hermes.message.outcome import Outcome
 from hermes.message.parts import Part, text_of
+from hermes.message.rewind import Rewind
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -41,6 +45,10 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     `earned` says that it holds model text or tool output, which is what a credit pays for.
     `code` is the error's, where one ended the turn.
     `usage` and `model` are those of a call that was cut off, as far as they can be told.
+    `note` is what the model is to know on its next turn of a command that it never saw.
+    `choices` are what the session's people chose for it with that command.
+    `rewind` is what that command changes in what was said before.
+    The session `ends` with it for a reason that its next message is told.
     """
 
     parts: tuple[Part, ...]
@@ -51,6 +59,10 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     earned: bool = False
     usage: Usage = Usage()
     model: str | None = None
+    note: str = ""
+    choices: SessionChoices | None = None
+    rewind: Rewind | None = None
+    ends: Literal["restarts"] | None = None
 
     @property
     def text(self) -> str:

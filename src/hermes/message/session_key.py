@@ -10,6 +10,7 @@ import msgspec
 
 _CODES = (("%", "%25"), (":", "%3A"), ("/", "%2F"), ("#", "%23"))
 _CONTROL = "#control"
+_BACKGROUND = ".background"
 
 
 def escape(part: str) -> str:
@@ -52,6 +53,20 @@ class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
         return ":".join(pieces)
 
 
+def read_session_key(lane: str) -> SessionKey:
+    """Return the key that a session's own lane spells."""
+    _, agent, platform, chat_type, chat_id, *last = lane.split(":")
+    own = unescape(last[0]) if last else None
+    return SessionKey(
+        agent=unescape(agent),
+        platform=unescape(platform),
+        chat_type=chat_type,
+        chat_id=unescape(chat_id),
+        thread=own if chat_type == "thread" else None,
+        user=None if chat_type == "thread" else own,
+    )
+
+
 def graph_name(lane: str, epoch: int) -> str:
     """Return the name of the message graph that holds one conversation of a session."""
     return f"{lane}#{epoch}"
@@ -62,14 +77,45 @@ def child_lane(parent_lane: str, turn_id: str, *, number: str) -> str:
     return f"{parent_lane}/{turn_id}.{number}"
 
 
+def background_lane(session_lane: str, turn_id: str) -> str:
+    """Return the lane of the task that a session's `/background` message puts beside it."""
+    return f"{session_lane}/{turn_id}{_BACKGROUND}"
+
+
+def is_background(lane: str) -> bool:
+    """Tell whether a lane is that of a background task."""
+    return lane.endswith(_BACKGROUND)
+
+
 def depth_of(lane: str) -> int:
     """Return how many parents stand above `lane`."""
     return lane.count("/")
 
 
+def root_lane(lane: str) -> str:
+    """Return the lane of the session itself, for it or for a subagent's lane below it."""
+    return lane.partition("/")[0]
+
+
+def root_turn(lane: str, turn_id: str) -> str:
+    """Return the turn that a person's message started: that of the first subagent's parent."""
+    below = [part for part in lane.split("/", 3)[1:] if not is_background(part)]
+    return below[0].partition(".")[0] if below else turn_id
+
+
 def is_below(lane: str, *, ancestor: str) -> bool:
-    """Tell whether `lane` belongs to a subagent of `ancestor`, at any depth."""
-    return lane.startswith(ancestor + "/")
+    """Tell whether `lane` belongs to a subagent of `ancestor`, at any depth.
+
+    A background task is nobody's subagent: it stands beside its session.
+    """
+    if not lane.startswith(ancestor + "/"):
+        return False
+    return not is_background(lane[len(ancestor) + 1 :].partition("/")[0])
+
+
+def is_subagent(lane: str) -> bool:
+    """Tell whether somebody waits for the turn of a lane in a turn of their own."""
+    return depth_of(lane) > 0 and not is_background(lane)
 
 
 def is_direct(lane: str) -> bool:

@@ -6,6 +6,7 @@ asks the door and formats; it decides nothing.
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -18,6 +19,12 @@ from hermes.ports.records import Result, ToolUse
 from hermes.ports.upward import Progress
 
 _EMPTY = Result(text="")
+# How a message stands with the last that is told of it.
+_STATES = {
+    "done": MessageState.DONE,
+    "parked": MessageState.PARKED,
+    "question": MessageState.RUNNING,
+}
 
 
 class ToolView(msgspec.Struct, frozen=True):
@@ -46,7 +53,9 @@ class TurnView(msgspec.Struct, frozen=True, kw_only=True):
     tool_calls: tuple[ToolView, ...]
     duplicate: bool
     approval: str | UnsetType = UNSET
+    question: str | UnsetType = UNSET
     reason: str | UnsetType = UNSET
+    notices: tuple[str, ...] | UnsetType = UNSET
 
 
 class Ticket(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,15 +67,19 @@ class Ticket(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def last_progress(door: Door, message_id: str, *, wait_s: float) -> Progress | None:
-    """Return the end of a turn: done or parked, or None when `wait_s` was not enough."""
+    """Return the end of a turn, or a question that it waits for; None when `wait_s` was too short."""
     last: Progress | None = None
+    # The door watches by an async generator, which its port does not say.
+    watching = aclosing(door.watch(message_id))  # type: ignore[type-var]
     try:
-        async with asyncio.timeout(wait_s):
-            async for progress in door.watch(message_id):
+        async with asyncio.timeout(wait_s), watching as updates:
+            async for progress in updates:
                 last = progress
+                if progress.kind == "question":
+                    break
     except TimeoutError:
         return None
-    return last if last is not None and last.kind in {"done", "parked"} else None
+    return last if last is not None and last.kind in _STATES else None
 
 
 async def turn_frames(door: Door, ticket: Ticket) -> AsyncGenerator[bytes, None]:
@@ -98,12 +111,17 @@ def _frames_of(
         yield frame("tool", {"name": progress.text})
     elif kind == "status":
         yield frame("status", {"text": progress.text})
+    elif kind in {"question", "settled"} and progress.result is not None:
+        yield frame(kind, {"id": progress.result.question, "text": progress.text})
     elif kind in {"done", "parked"}:
         yield frame(kind, ended_view(door, ticket, progress=progress))
 
 
 def ended_view(door: Door, ticket: Ticket, *, progress: Progress) -> TurnView:
-    """Return how a turn ended, from its last progress or, where that is silent, the journal."""
+    """Return how a turn ended, from its last progress or, where that is silent, the journal.
+
+    One that waits for the answer to a question has the question for its reply.
+    """
     result = progress.result
     outcome = progress.outcome
     is_done = progress.kind == "done"
@@ -114,8 +132,7 @@ def ended_view(door: Door, ticket: Ticket, *, progress: Progress) -> TurnView:
             outcome = outcome or status.record.outcome
     if result is None and progress.text:
         result = Result(text=progress.text)
-    state = MessageState.DONE if is_done else MessageState.PARKED
-    return _view(ticket, state=state, outcome=outcome, result=result)
+    return _view(ticket, state=_STATES[progress.kind], outcome=outcome, result=result)
 
 
 def status_view(status: MessageStatus) -> TurnView:
@@ -144,7 +161,9 @@ def _view(
         tool_calls=tuple(map(_tool_view, known.tool_calls)),
         duplicate=ticket.duplicate,
         approval=known.approval or UNSET,
+        question=known.question or UNSET,
         reason=known.reason or UNSET,
+        notices=known.notices or UNSET,
     )
 
 

@@ -16,19 +16,12 @@ from yarl import URL
 from hermes.errors import NetError, ProviderRejected
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import ImagePart, Media, Part
+from hermes.message.picture_kind import HEAD_BYTES, PICTURE_KINDS, picture_kind
 from hermes.net.client import NO_LIMIT, HttpClient, Response
 from hermes.net.image_files import InlineImage, is_inline
 from hermes.ports.provider import ModelRequest
 
-_KINDS: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
-# How each kind begins; not every server says "jpeg", and some are wrong about the kind.
-_BEGINNINGS: Final = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
-_HEADERS = {"Accept": ", ".join(_KINDS)}
+_HEADERS = {"Accept": ", ".join(PICTURE_KINDS)}
 
 
 class FetchLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +49,8 @@ async def with_fetched_images(
     `loaded` are the files that were read already: their pictures need no fetching. One picture that
     cannot be had makes the call impossible: `ProviderRejected`.
     """
+    if request.plain_chars is not None:
+        return request
     urls = {
         url
         for message in request.messages
@@ -67,7 +62,7 @@ async def with_fetched_images(
         return request
     found = await _Fetching(client, provider=provider, limits=limits).all(urls)
     messages = tuple(_by_value(message, found, loaded=loaded) for message in request.messages)
-    return msgspec.structs.replace(request, messages=messages)
+    return msgspec.structs.replace(request, messages=messages, plain_chars=None)
 
 
 def _is_shown(message: ChatMessage) -> bool:
@@ -155,9 +150,9 @@ class _Fetching:
         if response.status != 200:
             raise self._rejected(host, f"the host answered {response.status}")
         kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        if kind not in _KINDS and kind != "image/jpg":
+        if kind not in PICTURE_KINDS and kind != "image/jpg":
             found = f"the type {kind[:40]!r}" if kind else "no type"
-            raise self._rejected(host, f"expected one of {', '.join(_KINDS)}, found {found}")
+            raise self._rejected(host, f"expected one of {', '.join(PICTURE_KINDS)}, found {found}")
 
     def _count(self, body: bytes, host: str) -> None:
         self._bytes += len(body)
@@ -167,12 +162,11 @@ class _Fetching:
 
     def _kind(self, body: bytes, host: str) -> str:
         """Return the kind that the picture's own bytes tell, which services go by."""
-        for beginning, kind in _BEGINNINGS:
-            if body.startswith(beginning):
-                return kind
-        if body[:4] == b"RIFF" and body[8:12] == b"WEBP":
-            return "image/webp"
-        raise self._rejected(host, f"its bytes are none of {', '.join(_KINDS)}")
+        # Not every server says "jpeg", and some are wrong about the kind.
+        kind = picture_kind(body[:HEAD_BYTES])
+        if kind is None:
+            raise self._rejected(host, f"its bytes are none of {', '.join(PICTURE_KINDS)}")
+        return kind
 
     def _rejected(self, host: str, why: str) -> ProviderRejected:
         return ProviderRejected(

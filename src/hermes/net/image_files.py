@@ -72,6 +72,8 @@ def inline_image(url: str | None) -> InlineImage | None:
 
 def image_files(request: ModelRequest) -> dict[str, str]:
     """Return the files of the images that the request shows, with their types."""
+    if request.plain_chars is not None:
+        return {}
     return {
         part.media.path: part.media.mime
         for message in request.messages

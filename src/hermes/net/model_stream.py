@@ -19,6 +19,7 @@ from hermes.errors import (
     StreamTruncated,
 )
 from hermes.net.client import NO_LIMIT, HttpClient, Response
+from hermes.net.echo import without_echo
 from hermes.net.service_failure import MAX_ERROR_BYTES, failure, unusable
 from hermes.ports.provider import CallEnd, ModelEvent
 
@@ -158,6 +159,10 @@ async def open_call(
             yield response
     except NetError as error:
         raise ProviderUnavailable(wire_words(endpoint.provider, error)) from error
+    except ProviderError as error:
+        # Also what was raised inside, about an error in the middle of an answer.
+        error.args = (without_echo(str(error), body, headers=endpoint.headers),)
+        raise
 
 
 def wire_words(provider: str, error: NetError) -> str:

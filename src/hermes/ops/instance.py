@@ -1,4 +1,4 @@
-"""One gateway per home: the lock, the pid file, where it listens, and the word of a planned stop.
+"""One gateway per home: the lock, the pid file, where it listens, and the word of a wanted stop.
 
 `run/gateway.lock` is an OS lock that dies with the process; it decides. The files beside it only
 say who holds it. Commands of the same machine find the gateway here; it knows nothing of HTTP.
@@ -8,11 +8,12 @@ import fcntl
 import os
 import signal
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal
 
 import msgspec
 
 from hermes.errors import AlreadyRunning, ConfigurationError
+from hermes.ops.private_files import create_private, read_as, write_private
 from hermes.ops.process import ProcessHandle, ProcessIdentity, is_alive, own_identity
 
 KIND = "hermes-gateway"
@@ -22,9 +23,9 @@ _LOCK = "gateway.lock"
 _PID = "gateway.pid"
 _ADDRESS = "gateway.json"
 _PLANNED_STOP = "planned-stop.json"
+_TAKEOVER = "takeover.json"
+_OF_ONE_LIFE = (_PID, _ADDRESS, _PLANNED_STOP, _TAKEOVER)
 _EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
-
-_Value = TypeVar("_Value")
 
 
 class Address(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,11 +52,19 @@ class Running(msgspec.Struct, frozen=True):
 
 
 class PlannedStop(msgspec.Struct, frozen=True, kw_only=True):
-    """The word that the next SIGTERM is wanted, good for one process and one minute."""
+    """The word that the next SIGTERM is wanted, good for one process and one minute.
+
+    `by` is the process that wrote it; for a takeover it is the one that comes next.
+    """
 
     pid: int
     start_time: int | None
     written_at: float
+    by: int = 0
+
+
+Wanted = Literal["stop", "takeover"]
+_MARKERS: dict[Wanted, str] = {"stop": _PLANNED_STOP, "takeover": _TAKEOVER}
 
 
 class Instance:
@@ -69,12 +78,20 @@ class Instance:
 
     def publish(self, address: Address) -> None:
         """Tell the commands of this machine where the gateway answers."""
-        _write_private(self._run / _ADDRESS, msgspec.json.encode(address))
+        write_private(self._run / _ADDRESS, msgspec.json.encode(address))
+
+    def take_marker(self, now: float) -> Wanted | None:
+        """Use up the markers; tells which stop was meant for this process and is fresh."""
+        found = [kind for kind in _MARKERS if self._take(_MARKERS[kind], now)]
+        return found[0] if found else None
 
     def take_planned_stop(self, now: float) -> bool:
         """Use up the planned-stop marker; true if it was meant for this process and is fresh."""
-        path = self._run / _PLANNED_STOP
-        marker = _read(path, PlannedStop)
+        return self._take(_PLANNED_STOP, now)
+
+    def _take(self, name: str, now: float) -> bool:
+        path = self._run / name
+        marker = read_as(path, PlannedStop)
         path.unlink(missing_ok=True)
         if marker is None:
             return False
@@ -85,7 +102,7 @@ class Instance:
         """Take the files away and free the lock; a second call does nothing."""
         if self._lock is None:
             return
-        for name in (_ADDRESS, _PID, _PLANNED_STOP):
+        for name in _OF_ONE_LIFE:
             (self._run / name).unlink(missing_ok=True)
         os.close(self._lock)
         self._lock = None
@@ -108,29 +125,38 @@ def acquire(home: Path) -> Instance:
             os.close(lock)
         raise AlreadyRunning(_already_running(home, running))
     # Whoever wrote these held the lock and is dead.
-    for name in (_PID, _ADDRESS, _PLANNED_STOP):
+    for name in _OF_ONE_LIFE:
         (folder / name).unlink(missing_ok=True)
     identity = own_identity(KIND)
-    _create_private(folder / _PID, msgspec.json.encode(identity))
+    create_private(folder / _PID, msgspec.json.encode(identity))
     return Instance(home, lock, identity=identity)
 
 
 def find_running(home: Path) -> Running | None:
     """Return the gateway that runs in `home`, proven by pid, start time and arguments."""
     folder = _run_folder(home)
-    identity = _read(folder / _PID, ProcessIdentity)
+    identity = read_as(folder / _PID, ProcessIdentity)
     if identity is None or identity.kind != KIND or not is_alive(identity):
         return None
-    return Running(identity, _read(folder / _ADDRESS, Address))
+    return Running(identity, read_as(folder / _ADDRESS, Address))
 
 
-def request_stop(home: Path, running: Running, *, now: float) -> ProcessHandle:
-    """Mark the stop as planned and send SIGTERM; returns a handle to wait on."""
+def left_behind(home: Path) -> tuple[str, ...]:
+    """Return the files of a gateway's life that are there; without a running one, of a dead one."""
+    return tuple(name for name in _OF_ONE_LIFE if (_run_folder(home) / name).exists())
+
+
+def request_stop(
+    home: Path, running: Running, *, now: float, wanted: Wanted = "stop"
+) -> ProcessHandle:
+    """Mark the stop as wanted and send SIGTERM; returns a handle to wait on."""
     identity = running.identity
-    marker = PlannedStop(pid=identity.pid, start_time=identity.start_time, written_at=now)
+    marker = PlannedStop(
+        pid=identity.pid, start_time=identity.start_time, written_at=now, by=os.getpid()
+    )
     handle = ProcessHandle(identity)
     try:
-        _write_private(_run_folder(home) / _PLANNED_STOP, msgspec.json.encode(marker))
+        write_private(_run_folder(home) / _MARKERS[wanted], msgspec.json.encode(marker))
         handle.signal(signal.SIGTERM)
     except OSError as error:
         handle.close()
@@ -167,27 +193,6 @@ def _is_at(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
         return False
-
-
-def _create_private(path: Path, content: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-
-
-def _write_private(path: Path, content: bytes) -> None:
-    """Replace a file as a whole, so that a reader never sees half of it."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.unlink(missing_ok=True)
-    _create_private(draft, content)
-    draft.replace(path)
-
-
-def _read(path: Path, kind: type[_Value]) -> _Value | None:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
-    except (OSError, msgspec.DecodeError):
-        return None
 
 
 def _already_running(home: Path, running: Running | None) -> str:

@@ -41,7 +41,10 @@ class RotatingFile:
             older = self._numbered(number)
             if older.exists():
                 older.replace(self._numbered(number + 1))
-        self._path.replace(self._numbered(1))
+        if self._keep:
+            self._path.replace(self._numbered(1))
+        else:
+            self._path.unlink(missing_ok=True)
         os.close(self._descriptor)
         self._descriptor = _open_private(self._path)
         self._size = 0
@@ -57,6 +60,8 @@ class LogStream:
         self._stream = stream
         self._file = file
         self._lines: list[bytes] = []
+        # The same lines as the file has them, where those are others.
+        self._for_file: list[bytes] = []
         self._size = 0
         self._lock = threading.RLock()
         self._has_lines = threading.Event()
@@ -65,20 +70,24 @@ class LogStream:
         self._flusher = threading.Thread(target=self._flush_later, name="log-flush", daemon=True)
         self._flusher.start()
 
-    def write(self, line: bytes) -> None:
+    def write(self, line: bytes, for_file: bytes | None = None) -> None:
         """Keep a line; it is out within a second."""
         with self._lock:
             self._lines.append(line)
+            if for_file is not None:
+                self._for_file.append(for_file)
             self._size += len(line)
             if self._size >= _FLUSH_AT_BYTES:
                 self._flush_locked()
             elif len(self._lines) == 1:
                 self._has_lines.set()
 
-    def write_now(self, line: bytes) -> None:
+    def write_now(self, line: bytes, for_file: bytes | None = None) -> None:
         """Write a line, and everything before it, before returning."""
         with self._lock:
             self._lines.append(line)
+            if for_file is not None:
+                self._for_file.append(for_file)
             self._flush_locked()
 
     def flush(self) -> None:
@@ -102,7 +111,9 @@ class LogStream:
         if not self._lines:
             return
         content, count = b"".join(self._lines), len(self._lines)
+        for_file = b"".join(self._for_file) or content
         self._lines.clear()
+        self._for_file.clear()
         self._size = 0
         self._has_lines.clear()
         try:
@@ -114,7 +125,7 @@ class LogStream:
             self.lost += count
         try:
             if self._file is not None:
-                self._file.write(content)
+                self._file.write(for_file)
         except OSError:
             self.lost += count
 

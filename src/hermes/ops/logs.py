@@ -1,7 +1,8 @@
 """Logs: one line per event, JSON or for people, with times in UTC and no secrets.
 
 Set up once by the composition root; everyone else calls `structlog.get_logger()` or the standard
-library's logging, and both end here. Keys are the glossary's: message_id, lane, platform.
+library's logging, and both end here. Keys are the glossary's: message_id, lane, platform. Lines of a
+turn carry its message_id; warnings and worse are shown to whoever listens, before any filter.
 """
 
 import atexit
@@ -24,24 +25,31 @@ from hermes.config.settings import Settings, leaves
 from hermes.ops.log_stream import LogStream, RotatingFile, standard_error
 from hermes.ops.masking import Masker
 from hermes.ports.clock import Clock
+from hermes.ports.observing import current_turn
 
 LogFormat = Literal["json", "console", "auto"]
 Level = Literal["debug", "info", "warning", "error"]
+
+Fields = dict[str, Any]  # Any: log fields hold whatever the caller wanted to say.
+Listener = Callable[[Fields], None]
 
 _LEVELS: Mapping[Level, int] = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _COLOURS = {"debug": "2", "info": "32", "warning": "33", "error": "31", "critical": "31"}
 # These speak of each request, each connection, or of what we log ourselves.
 _LOUD = ("uvicorn.error", "uvicorn.access", "aiohttp.access", "asyncio")
+_WARNING = 30
+_HEARD = {"warning": _WARNING, "error": 40, "critical": 50}
 _METHOD_LEVELS = {"exception": "error", "warn": "warning", "fatal": "critical", "msg": "info"}
 
 
 class LogPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """How logs are written; `file` is written as JSON or console exactly like the stream."""
+    """How logs are written; `file` always holds JSON, whatever the stream shows."""
 
     level: Level = "info"
     format: LogFormat = "auto"
     file: Path | None = None
     file_max_bytes: int = 20 * 1024 * 1024
+    file_keep: int = 3
 
 
 def plan_of(settings: LogSettings, home: Path) -> LogPlan:
@@ -51,6 +59,7 @@ def plan_of(settings: LogSettings, home: Path) -> LogPlan:
         format=settings.format,
         file=home / settings.file if settings.file else None,
         file_max_bytes=settings.file_max_mb * 1024 * 1024,
+        file_keep=settings.file_keep,
     )
 
 
@@ -66,13 +75,33 @@ def secrets_in(settings: Settings) -> frozenset[str]:
 class Logs:
     """The logs as set up: flush them, or close them as the last thing a process does."""
 
-    def __init__(self, stream: LogStream, masker: Masker) -> None:
+    def __init__(self, stream: LogStream, masker: Masker, *, finish: "_Finish") -> None:
         self._stream = stream
         self._masker = masker
+        self._finish = finish
+
+    @property
+    def lost(self) -> int:
+        """How many lines could not be written."""
+        return self._stream.lost
+
+    def listen(self, listener: Listener) -> None:
+        """Show every warning and worse to a listener, from whatever thread; it must return at once."""
+        self._finish.listener = listener
 
     def hide(self, *secrets: str) -> None:
         """Mask these from now on too: secrets that are made at run time."""
         self._masker.add(secrets)
+
+    def mask(self, text: str) -> str:
+        """Return a text without secrets."""
+        return self._masker.line(text)
+
+    def set_level(self, level: Level) -> None:
+        """Write from now on what is at least this important."""
+        self._finish.level = _LEVELS[level]
+        structlog.configure(wrapper_class=_filtering(level))
+        _set_levels(level)
 
     def flush(self) -> None:
         """Write what is still in the buffer."""
@@ -89,23 +118,35 @@ def set_up(
 ) -> Logs:
     """Send every log of this process where the plan says; `stream` is standard error unless given."""
     target = stream or standard_error()
-    file = RotatingFile(plan.file, max_bytes=plan.file_max_bytes) if plan.file else None
-    out = LogStream(target, file)
+    out = LogStream(target, _file_of(plan))
     is_terminal = target.isatty()
     as_json = plan.format == "json" or (plan.format == "auto" and not is_terminal)
-    render = _as_json if as_json else _console(coloured=is_terminal and file is None)
     masker = Masker(secrets)
-    finish = _Finish(masker, clock, render=render)
+    finish = _Finish(masker, clock, level=_LEVELS[plan.level])
+    if not as_json:
+        finish.show(_console(coloured=is_terminal), twice=plan.file is not None)
     structlog.configure(
         processors=[merge_contextvars, finish],
-        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[plan.level]),
+        wrapper_class=_filtering(plan.level),
         logger_factory=_Factory(out),
         cache_logger_on_first_use=False,
     )
     _route_standard_logging(plan.level, out, finish=finish)
-    logs = Logs(out, masker)
+    logs = Logs(out, masker, finish=finish)
     atexit.register(logs.close)
     return logs
+
+
+# Any: the class that structlog makes, which is typed no closer.
+def _filtering(level: Level) -> type[Any]:
+    """Return loggers of a level; warnings come through whatever it is: somebody may listen."""
+    return structlog.make_filtering_bound_logger(min(_LEVELS[level], _WARNING))
+
+
+def _file_of(plan: LogPlan) -> RotatingFile | None:
+    if plan.file is None:
+        return None
+    return RotatingFile(plan.file, max_bytes=plan.file_max_bytes, keep=plan.file_keep)
 
 
 class _Sink:
@@ -125,31 +166,56 @@ class _Factory:
         return self._sink
 
 
-Fields = dict[str, Any]  # Any: log fields hold whatever the caller wanted to say.
 Render = Callable[[Fields], str]
+Line = bytes | tuple[tuple[bytes, bytes], dict[str, Any]]
 
 
 class _Finish:
-    """The last processor: adds time and level, hides secrets, and makes the line."""
+    """The last processor: adds time, level and turn, hides secrets, and makes the line."""
 
-    def __init__(self, masker: Masker, clock: Clock, *, render: Render) -> None:
+    def __init__(self, masker: Masker, clock: Clock, *, level: int) -> None:
+        self.listener: Listener | None = None
         self._masker = masker
         self._now = clock.now
-        self._render = render
+        self.level = level
+        self._render: Render = _as_json
+        self._twice = False
         self._second = -1
         self._prefix = ""
 
-    def __call__(self, _logger: object, method: str, fields: MutableMapping[str, Any]) -> bytes:
+    def show(self, render: Render, *, twice: bool) -> None:
+        """Make lines like this for the stream; `twice` makes one of JSON for the file too."""
+        self._render = render
+        self._twice = twice
+
+    def __call__(self, _logger: object, method: str, fields: MutableMapping[str, Any]) -> Line:
         told = {
             "time": self._time(self._now()),
             "level": _METHOD_LEVELS.get(method, method),
             "event": fields.pop("event", ""),
         }
         told.update(fields)
+        turn = current_turn.get()
+        if turn and "message_id" not in told:
+            told["message_id"] = turn
         if "exc_info" in told:
             _add_traceback(told)
-        line = self._masker.line(self._render(self._masker.fields(told)))
-        return line.encode(errors="backslashreplace")
+        told = self._masker.fields(told)
+        if told["level"] in _HEARD:
+            self._let_hear(told)
+        line = self._line(told, self._render)
+        return ((line, self._line(told, _as_json)), {}) if self._twice else line
+
+    def _line(self, told: Fields, render: Render) -> bytes:
+        return self._masker.line(render(told)).encode(errors="backslashreplace")
+
+    def _let_hear(self, told: Fields) -> None:
+        if self.listener is not None:
+            masked = self._masker.line
+            heard = {k: masked(v) if isinstance(v, str) else v for k, v in told.items()}
+            self.listener(heard)
+        if _HEARD[told["level"]] < self.level:
+            raise structlog.DropEvent
 
     def _time(self, now: float) -> str:
         second = int(now)
@@ -219,11 +285,13 @@ class _StandardHandler(logging.Handler):
             if record.exc_info:
                 fields["exc_info"] = record.exc_info
             line = self._finish(None, record.levelname.lower(), fields)
+        except structlog.DropEvent:
+            return
         except (TypeError, ValueError, KeyError):
             self.handleError(record)
             return
         write = self._out.write_now if record.levelno >= logging.WARNING else self._out.write
-        write(line)
+        write(*((line,) if isinstance(line, bytes) else line[0]))
 
 
 def _route_standard_logging(level: Level, out: LogStream, *, finish: _Finish) -> None:
@@ -232,5 +300,10 @@ def _route_standard_logging(level: Level, out: LogStream, *, finish: _Finish) ->
         logger = logging.getLogger(name)
         logger.handlers.clear()
         logger.propagate = True
+    _set_levels(level)
+
+
+def _set_levels(level: Level) -> None:
+    logging.getLogger().setLevel(_LEVELS[level])
     for name in _LOUD:
         logging.getLogger(name).setLevel(max(_LEVELS[level], logging.WARNING))

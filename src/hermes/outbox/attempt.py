@@ -111,8 +111,20 @@ class Attempts:
                 failed = not isinstance(error, DeliveryRejected)
                 raise
         finally:
-            self.gate.leave(entry, self.clock.now(), failed=failed)
+            self.leave(entry, failed=failed)
         return sent_as
+
+    def leave(self, entry: Pass, *, failed: bool | None) -> None:
+        """Tell the breaker how a call went, and the log if it opens because of it."""
+        before = self.gate.state.open_until
+        self.gate.leave(entry, self.clock.now(), failed=failed)
+        after = self.gate.state.open_until
+        if after is not None and after != before:
+            log.warning(
+                "outbox.breaker_opened",
+                platform=self.wire.platform,
+                resets_after_s=self.timing.breaker_open_s,
+            )
 
     async def _call(self, record: DeliveryRecord, chunk: Chunk, *, editing: bool) -> str:
         standing = record.platform_message_id

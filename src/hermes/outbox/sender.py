@@ -7,10 +7,11 @@ after the channel's connect has returned; on stop every row stays as it is for t
 import asyncio
 import random
 from collections.abc import Coroutine
+from contextlib import suppress
 
 import structlog
 
-from hermes.errors import GuardFailed
+from hermes.errors import GuardFailed, HermesError
 from hermes.outbox.alarm import Alarm, Sleep
 from hermes.outbox.attempt import Attempts, Chance
 from hermes.outbox.backoff import Lost, is_too_old
@@ -56,6 +57,7 @@ class OutboxSender:
         self._settle_at: dict[str, float] = {}
         self._paused_until = 0.0
         self._draining = False
+        self._resting = False
 
     @property
     def breaker(self) -> Breaker:
@@ -71,11 +73,25 @@ class OutboxSender:
         """Look for work now; losing a call only delays it."""
         self._alarm.ring()
 
+    def rest(self, is_resting: bool) -> None:
+        """Take nothing new while an operator wants it so; what is on the wire ends as it would."""
+        self._resting = is_resting
+        self._alarm.ring()
+
     def start(self) -> None:
         """Begin to send; the channel must have connected."""
         if self._loop is None:
             self._draining = False
             self._loop = asyncio.create_task(self._run(), name=f"outbox:{self._platform}")
+
+    async def flush(self, within_s: float) -> None:
+        """Send what is due now, but no longer than `within_s`; what fails is tried later."""
+        with suppress(TimeoutError, HermesError):
+            async with asyncio.timeout(within_s):
+                self._pass()
+                while running := {*self._chats.values(), *self._settles.values()}:
+                    await asyncio.wait(running)
+                    self._pass()
 
     async def drain(self) -> None:
         """Take nothing new and wait, up to the drain time, for what is on the wire."""
@@ -107,6 +123,8 @@ class OutboxSender:
 
     def _pass(self) -> float:
         """Start everything that can be started now; returns how long there is nothing to do."""
+        if self._resting:
+            return self._timing.idle_poll_s
         now = self._clock.now()
         if now < self._paused_until:
             return self._paused_until - now

@@ -101,7 +101,7 @@ class Settling:
             log.info("outbox.look_failed", delivery=record.id, failure=error.failure)
             return attempts.clock.now() + attempts.timing.look_again_s
         finally:
-            attempts.gate.leave(entry, attempts.clock.now(), failed=failed)
+            attempts.leave(entry, failed=failed)
         return await self._looked(record, found)
 
     async def _looked(self, record: DeliveryRecord, found: Receipt | None) -> float | None:

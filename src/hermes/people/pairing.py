@@ -63,6 +63,10 @@ def make_code(random_bytes: Callable[[int], bytes]) -> str:
     return "".join(LETTERS[byte % len(LETTERS)] for byte in random_bytes(LENGTH))
 
 
+LET_IN = "You are let in now. Write to me, and I will answer."
+"""What a stranger is told whose code was approved."""
+
+
 def spoken(code: str) -> str:
     """Return a code as people are shown it."""
     return f"{code[:_HALF]}-{code[_HALF:]}"

@@ -20,7 +20,7 @@ from hermes.people.access import (
 )
 from hermes.people.linking import LINKING, code_text, link_text, malformed, minutes, only_directly
 from hermes.people.pairing import PAIRING, make_code, read_code, spoken
-from hermes.people.slash_access import is_admin, may_use, where_of
+from hermes.people.slash_access import is_admin, is_named_admin, may_use, where_of
 from hermes.ports.clock import Clock
 from hermes.ports.people import PairingAsk, PairingStore, Standing, Unknown, UserStore
 
@@ -71,10 +71,15 @@ class Reception:
         """Return how the sender's channel stands."""
         return self._users.standing(source.platform, source.user_id)
 
-    def may_use(self, command: str, source: Source) -> bool:
-        """Tell whether the sender may use a command where they wrote it."""
-        access = self._settings.access
-        return may_use(command, source.user_id, where=where_of(source), settings=access)
+    def may_use(self, command: str, source: Source, *, admins: bool = False) -> bool:
+        """Tell whether the sender may use a command where they wrote it.
+
+        One for `admins` needs somebody whom the configuration names, also where all else is open.
+        """
+        access, where = self._settings.access, where_of(source)
+        if admins and not is_named_admin(source.user_id, where=where, settings=access):
+            return False
+        return may_use(command, source.user_id, where=where, settings=access)
 
     async def turn_away(
         self, event: MessageEvent, admission: Admission, *, person_id: str, message_id: str

@@ -34,6 +34,11 @@ def is_admin(who: str, *, where: Where, settings: AccessSettings) -> bool:
     return not _is_gated(rules) or who in rules.admins
 
 
+def is_named_admin(who: str, *, where: Where, settings: AccessSettings) -> bool:
+    """Tell whether the configuration names a user id as an admin there."""
+    return who in _rules(where, settings).admins
+
+
 def may_use(command: str, who: str, *, where: Where, settings: AccessSettings) -> bool:
     """Tell whether a user id may use a command there, such as `stop`."""
     rules = _rules(where, settings)

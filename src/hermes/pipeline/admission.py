@@ -10,7 +10,7 @@ from hermes.message.reply import Reply
 from hermes.people.reception import Said
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
-from hermes.sessions.commands import parse_in_lane
+from hermes.sessions.commands import CommandSpec
 
 _LINK = "link"
 _CODE = "forbidden"
@@ -26,9 +26,9 @@ async def turned_away(turn: Turn, ctx: TurnContext) -> Reply | None:
     if admission.is_in:
         return None
     ctx.journal.note("access", verdict=admission.verdict, rule=admission.rule)
-    command = parse_in_lane(event.text)
-    if command is not None and command[0] == _LINK and command[1]:
-        said = await _carried_over(turn, ctx, code=command[1], verdict=admission.verdict)
+    written = ctx.services.commands.read(event.text)
+    if written is not None and written.name == _LINK and written.argument:
+        said = await _carried_over(turn, ctx, code=written.argument, verdict=admission.verdict)
         if said is not None:
             return said
     told = await reception.turn_away(event, admission, person_id=turn.person_id, message_id=turn.id)
@@ -49,14 +49,15 @@ async def _carried_over(turn: Turn, ctx: TurnContext, *, code: str, verdict: str
     return None if verdict == "ignore" else _refused(said)
 
 
-def refusal_of(command: str, turn: Turn, ctx: TurnContext) -> Reply | None:
+def refusal_of(command: CommandSpec, turn: Turn, ctx: TurnContext) -> Reply | None:
     """Return what somebody gets who may not use a command there; None for those who may."""
-    source = turn.event.source
-    if ctx.services.reception.may_use(command, source):
+    source, name = turn.event.source, command.name
+    if ctx.services.reception.may_use(name, source, admins=command.admins):
         return None
-    reason = f"access.platforms.{source.platform}.commands does not let them use /{command}"
-    text = f"You may not use /{command} here. /help lists what you may."
-    return _refused(Said(text, reason))
+    place = f"access.platforms.{source.platform}.commands"
+    missing = "names them no admin" if command.admins else f"does not let them use /{name}"
+    text = f"You may not use /{name} here. /help lists what you may."
+    return _refused(Said(text, f"{place} {missing}"))
 
 
 def _refused(said: Said) -> Reply:

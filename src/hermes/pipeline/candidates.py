@@ -7,8 +7,6 @@ from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Prepared, Turn
 from hermes.routing.plan import Ask
 
-_encode = msgspec.json.Encoder().encode
-
 
 async def choose_model(turn: Turn, ctx: TurnContext) -> Turn:
     """Give the turn its plan; raises `ProviderUnavailable` when nothing can answer."""
@@ -31,13 +29,17 @@ async def choose_model(turn: Turn, ctx: TurnContext) -> Turn:
 def _ask_of(turn: Turn, ctx: TurnContext) -> Ask:
     settings = ctx.services.settings
     tier = turn.person.tier if turn.person is not None and settings.routing.by_tier else None
-    parts = () if turn.user is None else turn.user.parts
+    parts = () if turn.asked is None else turn.asked.parts
     return Ask(
         prompt=turn.event.text,
-        default_model=turn.agent.settings.model or settings.models.default,
+        default_model=turn.agent.settings.model
+        or ctx.services.planner.default_model
+        or settings.models.default,
+        session_model=turn.choices.model,
         tier=turn.agent.settings.tier or tier,
         tools=bool(turn.tools),
-        images=any(isinstance(part, ImagePart) for part in parts),
+        images=any(isinstance(part, ImagePart) for part in parts)
+        and not (turn.sight is not None and turn.sight.blind),
     )
 
 
@@ -61,5 +63,7 @@ def freeze(turn: Turn, ctx: TurnContext) -> Prepared | None:
         shared_from=turn.shared_from,
         has_recalled=turn.has_recalled,
         shown=len(turn.history),
-        tools_digest=ctx.services.store.digest(_encode(turn.tools)),
+        tools_digest=ctx.services.store.digest(ctx.services.tool_sets.encoded(turn.tools)),
+        sight=turn.sight,
+        retry=turn.retry,
     )

@@ -1,11 +1,16 @@
 """Subagents: a tool's turn inside a turn, on a lane that contains the parent turn's id."""
 
+from collections.abc import AsyncIterator
+
 from hermes.errors import NotFound, ToolError
 from hermes.message.event import MessageEvent
+from hermes.message.outcome import MessageState, Outcome
 from hermes.message.parts import TextPart
 from hermes.message.session_key import child_lane, depth_of
-from hermes.pipeline.services import TurnContext
+from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.turn import Turn
+from hermes.ports.store import Store
+from hermes.ports.upward import Progress
 
 MAX_DEPTH = 3
 
@@ -39,12 +44,53 @@ async def run_child(
         parts=(TextPart(text),),
         at=services.clock.now(),
         agent=chosen.key,
+        key=turn.event.key,
         internal=True,
+        scheduled=turn.event.scheduled,
     )
     lane = child_lane(turn.lane, turn.id, number=number)
     ctx.journal.took_child(ordinal, lane)
     accepted = await services.put_child(event, lane)
-    async for progress in services.follow(accepted.message_id):
-        if progress.kind == "done" and progress.result is not None:
-            return progress.result.text
-    raise ToolError("the subagent waits for an approval and gave no answer")
+    return await _reply_of(services, accepted.message_id)
+
+
+def children_of(store: Store, lane: str, turn_id: str, *, call: int) -> tuple[str, ...]:
+    """Return the lanes of the subagents that a tool call of a turn had started, in order."""
+    found: list[str] = []
+    while True:
+        number = str(call) if not found else f"{call}.{len(found) + 1}"
+        child = child_lane(lane, turn_id, number=number)
+        view = store.turns.view(child)
+        if view.message is None and view.fence == 0:
+            return tuple(found)
+        found.append(child)
+
+
+async def _reply_of(services: Services, message_id: str) -> str:
+    """Return what a subagent answers, also if a person has to be waited for in between."""
+    while True:
+        async for progress in services.follow(message_id):
+            if progress.kind == "done" and progress.result is not None:
+                return _text(progress)
+        if not await _decided(services, services.watch.subscribe(message_id), message_id):
+            raise ToolError("the subagent gave no answer before Hermes stopped")
+
+
+async def _decided(services: Services, updates: AsyncIterator[Progress], message_id: str) -> bool:
+    """Wait until a subagent goes on that asked a person; false if this process tells no more."""
+    async for progress in updates:
+        if progress.kind == "status":
+            continue
+        if progress.kind != "snapshot":
+            return progress.kind != "stopping"
+        if services.store.inbox.state(message_id) is not MessageState.PARKED:
+            return True
+    return False
+
+
+def _text(progress: Progress) -> str:
+    assert progress.result is not None
+    if progress.outcome is Outcome.ANSWERED:
+        return progress.result.text
+    how = "" if progress.outcome is None else f" ({progress.outcome.value})"
+    raise ToolError(f"the subagent did not get to an answer{how}: {progress.result.text}")

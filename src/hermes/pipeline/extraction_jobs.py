@@ -3,9 +3,7 @@
 from hermes.message.session_key import graph_name
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
-from hermes.ports.memory import NewJob
-
-EXTRACT = "extract"
+from hermes.ports.memory import EXTRACT, NewJob
 
 
 def extraction_of(turn: Turn, ctx: TurnContext) -> NewJob | None:
@@ -15,6 +13,8 @@ def extraction_of(turn: Turn, ctx: TurnContext) -> NewJob | None:
     """
     settings, event = ctx.services.settings.memory, turn.event
     if not settings.extract or event.internal or event.key is not None or event.history:
+        return None
+    if event.scheduled is not None:
         return None
     now = ctx.services.clock.now()
     return NewJob(

@@ -4,7 +4,7 @@ A result waits here only until the next write, which is the start of the next ef
 commit; no effect ever starts between a result and that write.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import structlog
@@ -52,6 +52,10 @@ class Journal:
         self._events: list[Event] = []
         self._spent: list[Spent] = []
         self.lease: Lease | None = None
+        # Steps as they began and as they ended; kept only where somebody traces turns.
+        self.trace: list[tuple[Step, Step]] | None = None
+        # Told of each step as it ends; only where a hook wants to hear of steps.
+        self.heard: Callable[[Step, Step], None] | None = None
         self.spent: set[str] = set()
         self._children: dict[int, int] = {}
         self._child_lanes: dict[int, list[str]] = {}
@@ -65,6 +69,11 @@ class Journal:
     def open_ordinals(self) -> frozenset[int]:
         """The steps that have started and not ended."""
         return frozenset(self._open)
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Where the turn stands: how many steps it has, and how many of them are under way."""
+        return self._next, len(self._open)
 
     @property
     def begun(self) -> bool:
@@ -164,6 +173,10 @@ class Journal:
             facts=given.facts,
         )
         self._ended.append(ended)
+        if self.trace is not None:
+            self.trace.append((known, ended))
+        if self.heard is not None:
+            self.heard(known, ended)
         return ended
 
     def lose(self, ordinal: int, step: Step) -> None:
@@ -197,6 +210,12 @@ class Journal:
             self._held(), approval, question=question, write=self._take_write(turn)
         )
         self.lease = None
+
+    async def ask(self, turn: Turn, approval: NewApproval, *, question: NewDelivery | None) -> None:
+        """Write a question down that a running tool puts to the person; the turn stays here."""
+        await self._store.approvals.ask(
+            self._held(), approval, question=question, write=self._take_write(turn)
+        )
 
     def take_ended(self) -> tuple[Step, ...]:
         """Hand over the results that the commit has to write; effects still open have failed."""

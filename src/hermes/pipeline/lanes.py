@@ -1,6 +1,8 @@
 """Lanes: one task per busy session, one message at a time, woken by arrivals and at start."""
 
 import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
 
 import structlog
 
@@ -15,11 +17,22 @@ from hermes.errors import (
     StoreRejected,
 )
 from hermes.message.outcome import BusyPolicy, Outcome
-from hermes.message.session_key import base_lane, depth_of, is_below
-from hermes.pipeline.control import ControlPlane
+from hermes.message.session_key import (
+    base_lane,
+    depth_of,
+    is_background,
+    is_below,
+    is_subagent,
+    root_lane,
+)
+from hermes.pipeline.commands.beside import ControlPlane
 from hermes.pipeline.parked import Parked
 from hermes.pipeline.runner import TurnRunner
 from hermes.pipeline.services import Services, TurnContext
+from hermes.pipeline.session_ends import end_if_over
+from hermes.pipeline.stopping import tell_of_stop
+from hermes.pipeline.stuck import Mark, StuckTurns, longest_step_s
+from hermes.ports.observing import current_turn
 from hermes.ports.records import LaneView, Lease
 
 _RETRY_S = 1.0
@@ -29,11 +42,13 @@ _log = structlog.get_logger(__name__)
 class _Running:
     """The message that a lane's task works on now."""
 
-    __slots__ = ("ctx", "message_id")
+    __slots__ = ("ctx", "is_stuck", "message_id", "view")
 
     def __init__(self) -> None:
         self.message_id: str | None = None
         self.ctx: TurnContext | None = None
+        self.view: LaneView | None = None
+        self.is_stuck = False
 
 
 class Lanes:
@@ -50,6 +65,7 @@ class Lanes:
         self._started = False
         self._stopping = False
         self._renewer: asyncio.Task[None] | None = None
+        self._stuck = StuckTurns()
 
     def start(self) -> None:
         """Take up every lane that has unfinished messages, and keep leases alive."""
@@ -71,7 +87,8 @@ class Lanes:
 
     def wake(self, lane: str) -> None:
         """Make sure that somebody looks at a lane; before `start` its scan will."""
-        if self._stopping or not self._started:
+        if not self._started or (self._stopping and not is_subagent(lane)):
+            # While the rest drains, subagents still start: turns that run wait for them.
             return
         if lane in self._tasks:
             self._again.add(lane)
@@ -95,23 +112,52 @@ class Lanes:
         """Return how many turns run now."""
         return sum(running.message_id is not None for running in self._running.values())
 
-    async def drain(self, timeout_s: float) -> int:
+    def turns(self) -> tuple[tuple[str, str, int], ...]:
+        """Return what runs now: the lane, the message, and how many steps it has."""
+        return tuple(
+            (lane, running.message_id, running.ctx.journal.position[0])
+            for lane, running in self._running.items()
+            if running.message_id is not None and running.ctx is not None
+        )
+
+    async def drain(
+        self, timeout_s: float, *, hurry: asyncio.Event | None = None, tells: bool = False
+    ) -> int:
         """Start nothing more and wait for running turns; returns how many were cut off.
 
-        A turn that is cut off stays `running` on disk and goes on at the next start.
+        A turn that is cut off stays `running` on disk and goes on at the next start. `hurry` ends
+        the waiting; with `tells`, people whose turn takes a while are told.
         """
         self._stopping = True
-        tasks = set(self._tasks.values())
-        pending: set[asyncio.Task[None]] = set()
-        if tasks:
-            _, pending = await asyncio.wait(tasks, timeout=timeout_s)
-        for task in pending:
+        hurried = asyncio.create_task(_pressed(hurry or asyncio.Event()))
+        grace_s = min(timeout_s, self._services.settings.process.tell_stop_after_s)
+        await self._until_idle(grace_s, hurried)
+        if tells:
+            await self._tell_of_stop()
+        await self._until_idle(timeout_s - grace_s, hurried)
+        self._started = False
+        pending = set(self._tasks.values())
+        rest = [task for task in (*pending, hurried, self._renewer) if task is not None]
+        for task in rest:
             task.cancel()
-        if self._renewer is not None:
-            self._renewer.cancel()
-        rest = [task for task in (*pending, self._renewer) if task is not None]
         await asyncio.gather(*rest, return_exceptions=True)
         return len(pending)
+
+    async def _until_idle(self, timeout_s: float, hurried: asyncio.Task[None]) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while self._tasks and not hurried.done():
+                    ended = asyncio.create_task(_ended(self._tasks.values()))
+                    await asyncio.wait({ended, hurried}, return_when=asyncio.FIRST_COMPLETED)
+                    ended.cancel()
+
+    async def _tell_of_stop(self) -> None:
+        views = [running.view for running in self._running.values() if running.view is not None]
+        for view in views:
+            try:
+                await tell_of_stop(view, self._services)
+            except (StoreError, StorageFull) as error:
+                _log.warning("stop_not_told", lane=view.lane, problem=str(error))
 
     async def _run(self, lane: str) -> None:
         try:
@@ -140,12 +186,16 @@ class Lanes:
 
     async def _work(self, lane: str) -> None:
         tell_expired = True
-        while not self._stopping:
+        while not self._stopping or is_subagent(lane):
             self._again.discard(lane)
             view = self._services.store.turns.view(lane)
             if view.message is None or await self._is_waiting(view):
                 return
+            if await end_if_over(view, self._services):
+                continue
             outcome = await self._turn(view, tell_expired=tell_expired)
+            if is_background(lane):
+                self.wake(root_lane(lane))
             tell_expired = outcome is not Outcome.EXPIRED
 
     async def _is_waiting(self, view: LaneView) -> bool:
@@ -166,12 +216,18 @@ class Lanes:
         assert view.message is not None
         running = self._running[view.lane]
         running.message_id = view.message.id
+        running.view = view
+        current_turn.set(view.message.id)
         running.ctx = ctx = self._runner.context(view)
         self._inherit_stop(view.lane, ctx)
         try:
             return await self._runner.run(view, ctx, tell_expired=tell_expired)
         except Parked:
             return None
+        except asyncio.CancelledError:
+            if not running.is_stuck:
+                raise
+            await self._fail(view, ctx, _let_go(running))
         except LeaseLost as error:
             _log.warning("lease_lost", message_id=view.message.id, problem=str(error))
             await self._services.sleep(_RETRY_S)
@@ -188,7 +244,8 @@ class Lanes:
             _log.exception("turn_failed", message_id=view.message.id)
             await self._fail(view, ctx, error)
         finally:
-            running.message_id = running.ctx = None
+            running.message_id = running.ctx = running.view = None
+            current_turn.set("")
         return None
 
     async def _fail(self, view: LaneView, ctx: TurnContext, error: Exception) -> None:
@@ -216,6 +273,7 @@ class Lanes:
         lease_s = self._settings.lease_s
         while True:
             await asyncio.sleep(lease_s / 3)
+            self.end_stuck(self._services.clock.monotonic())
             leases = self.leases()
             if not leases:
                 continue
@@ -228,6 +286,31 @@ class Lanes:
             for lease in lost:
                 _log.warning("lease_expired", lane=lease.lane, fence=lease.fence)
 
+    def end_stuck(self, now: float) -> None:
+        """End turns that make no step for longer than any limit allows, each with a reason."""
+        services = self._services
+        patience_s = services.settings.process.stuck_turn_s
+        if not patience_s or services.store.writable() is not None:
+            return
+        limit_s = patience_s + longest_step_s(services.settings, services.tools)
+        for lane in self._stuck.look(self._marks(), now, limit_s=limit_s):
+            _log.error("turn_stuck", lane=lane, message_id=self._running[lane].message_id)
+            self._running[lane].is_stuck = True
+            self._tasks[lane].cancel()
+
+    def _marks(self) -> dict[str, Mark]:
+        """Return where turns stand that nobody but themselves can bring on."""
+        questions = self._services.questions
+        children = [name for name in self._running if depth_of(name)]
+        return {
+            lane: (running.message_id, *running.ctx.journal.position)
+            for lane, running in self._running.items()
+            if running.message_id is not None
+            and running.ctx is not None
+            and not any(is_below(child, ancestor=lane) for child in children)
+            and questions.at(root_lane(lane)) is None
+        }
+
     def leases(self) -> tuple[Lease, ...]:
         """Return the leases of the turns that run now."""
         contexts = [running.ctx for running in self._running.values()]
@@ -235,6 +318,23 @@ class Lanes:
         return tuple(lease for lease in leases if lease is not None)
 
 
+async def _pressed(button: asyncio.Event) -> None:
+    await button.wait()
+
+
+async def _ended(tasks: Iterable[asyncio.Task[None]]) -> None:
+    await asyncio.wait(set(tasks))
+
+
+def _let_go(running: _Running) -> TimeoutError:
+    """Take back the cancelling of a stuck turn; returns why it ends."""
+    task = asyncio.current_task()
+    if task is not None:
+        task.uncancel()
+    running.is_stuck = False
+    return TimeoutError("the turn made no step beyond every limit (process.stuck_turn_s)")
+
+
 def _goes_first(lane: str) -> bool:
     """Tell whether a lane needs no place: commands, and subagents whose parents hold one."""
-    return base_lane(lane) != lane or depth_of(lane) > 0
+    return base_lane(lane) != lane or is_subagent(lane)

@@ -4,7 +4,8 @@ from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 
 _MOST_SHOWN = 50
-_USE = "`/memory forget KEY` forgets one of them."
+_USE = "`/memory forget KEY` forgets one of them, `/memory forget everything` all of it."
+_EVERYTHING = "everything"
 
 
 async def tell_memory(turn: Turn, ctx: TurnContext, argument: str) -> str:
@@ -14,14 +15,19 @@ async def tell_memory(turn: Turn, ctx: TurnContext, argument: str) -> str:
         return "Ask me in a direct chat: others read along here."
     facts = ctx.services.facts
     word, _, key = argument.partition(" ")
+    if word.casefold() == "forget" and key.strip().casefold() == _EVERYTHING:
+        await facts.forget_all(turn.person_id)
+        return "Forgotten."
     if word.casefold() == "forget" and key.strip():
         gone = await facts.forget(turn.person_id, key.strip())
         return "Forgotten." if gone else f"I know nothing under {key.strip()[:50]!r}."
     if argument:
         return "Say /memory to see what I know of you, or /memory forget KEY."
     known = sorted(facts.of(turn.person_id), key=lambda fact: not fact.is_structural)
-    if not known:
+    dream = ctx.services.store.dreams.of(turn.person_id)
+    insights = [f"I gathered: {one}" for one in (dream.insights if dream else ())]
+    if not known and not insights:
         return "I know nothing of you yet."
     lines = [f"{fact.key}: {fact.value}" for fact in known[:_MOST_SHOWN]]
     more = len(known) - len(lines)
-    return "\n".join((*lines, *([f"and {more} more"] if more else []), _USE))
+    return "\n".join((*lines, *([f"and {more} more"] if more else []), *insights, _USE))

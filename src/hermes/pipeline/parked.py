@@ -7,6 +7,7 @@ from hermes.pipeline.targets import target_of
 from hermes.pipeline.turn import Turn
 from hermes.ports.records import Approval, NewApproval, NewDelivery, Result, Step
 from hermes.ports.upward import Progress
+from hermes.tools.approvers import ELSEWHERE
 
 _SHOWN_ARGUMENTS = 500
 
@@ -30,7 +31,7 @@ def find_decision(steps: tuple[Step, ...], call: ToolCallPart, ctx: TurnContext)
     for step in reversed(steps):
         if step.arguments_hash != wanted:
             continue
-        if step.kind == "tool" and step.state != "lost":
+        if step.kind == "tool" and not _is_run_again(step, ctx):
             return None
         if step.kind == "approval" and step.name not in ctx.journal.spent:
             approval = ctx.services.store.approvals.get(step.name)
@@ -39,8 +40,24 @@ def find_decision(steps: tuple[Step, ...], call: ToolCallPart, ctx: TurnContext)
     return None
 
 
-async def park(turn: Turn, ctx: TurnContext, call: ToolCallPart) -> None:
-    """Ask for approval and leave the lane; raises `Parked`."""
+def _is_run_again(step: Step, ctx: TurnContext) -> bool:
+    """Tell whether a call's result was lost with an earlier process, so that it is run once more.
+
+    What was allowed then is allowed still: a person is asked once.
+    """
+    if step.state != "started":
+        return step.state == "lost"
+    tool = ctx.services.tools.get(step.name)
+    return tool is not None and tool.traits.idempotent
+
+
+async def park(
+    turn: Turn, ctx: TurnContext, call: ToolCallPart, *, by_admins: bool = False
+) -> None:
+    """Ask for approval and leave the lane; raises `Parked`.
+
+    With `by_admins` only they decide, also in the person's own chat.
+    """
     services = ctx.services
     now = services.clock.now()
     source = turn.event.source
@@ -57,7 +74,7 @@ async def park(turn: Turn, ctx: TurnContext, call: ToolCallPart) -> None:
         tool=call.name,
         arguments_hash=services.store.digest(binding(call)),
         requester=f"{source.platform}:{source.user_id}",
-        chat_type=source.chat_type,
+        chat_type=ELSEWHERE if by_admins else source.chat_type,
         asked_at=now,
         expires_at=now + services.settings.approvals.expire_after_s,
     )

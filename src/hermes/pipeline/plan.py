@@ -19,6 +19,7 @@ from hermes.pipeline.stages.load_soul import load_soul
 from hermes.pipeline.stages.resolve_user import resolve_user
 from hermes.pipeline.stages.route_images import route_images
 from hermes.pipeline.stages.run_tools import run_tools
+from hermes.pipeline.stages.see_images import see_images
 from hermes.pipeline.turn import Turn
 
 Stage = Callable[[Turn, TurnContext], Awaitable[Turn | Reply]]
@@ -36,6 +37,8 @@ PREPARE: tuple[Stage, ...] = (
 
 def next_stage(turn: Turn) -> Stage | None:
     """Return the next stage of a prepared turn, or None when only `save` remains."""
+    if turn.sight is not None:
+        return see_images
     if pending_call(turn) is not None:
         return run_tools
     return None if is_answered(turn) else call_model

@@ -88,6 +88,28 @@ def gave_up(attempts: int) -> Reply:
     )
 
 
+def suspended(cause: str, *, ends: bool = True) -> Reply:
+    """Return the end of a message whose session was cut off by restarts again and again."""
+    text = (
+        "I was restarted again and again while I worked on that, so I stopped trying. "
+        "Your next message starts afresh."
+    )
+    return Reply(
+        parts=(TextPart(text),),
+        outcome=Outcome.FAILED,
+        reason=cause,
+        ends="restarts" if ends else None,
+    )
+
+
+def left_alone() -> Reply:
+    """Return the end of a message that waited while the gateway crashed again and again."""
+    return failed(
+        "I had to restart several times before I came to that. Please send it again.",
+        "it waited while the gateway crashed again and again (process.crash_starts)",
+    )
+
+
 def answered(turn: Turn) -> Reply:
     """Return the model's last words; an empty answer is said to be one."""
     parts = tuple(part for part in turn.exchanged[-1].message.parts if isinstance(part, TextPart))
@@ -96,4 +118,6 @@ def answered(turn: Turn) -> Reply:
             parts=(TextPart("My model gave an empty answer. Please ask again."),),
             reason="empty answer",
         )
+    if turn.unseen:
+        parts = (*parts, TextPart(f"\n\n({turn.unseen})"))
     return Reply(parts=parts, earned=True)

@@ -5,9 +5,11 @@ import msgspec
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import ToolCallPart
 from hermes.pipeline.accounts import account_of
-from hermes.pipeline.exchange import pending_calls, with_result
+from hermes.pipeline.children import children_of
+from hermes.pipeline.exchange import call_number, pending_calls, with_result
 from hermes.pipeline.graph_notes import note_call, note_tool
 from hermes.pipeline.services import TurnContext
+from hermes.pipeline.sights import sighted
 from hermes.pipeline.turn import Prepared, Turn, estimate
 from hermes.ports.records import Step, StepFacts, ToolUse
 from hermes.ports.spend import Spent
@@ -37,7 +39,11 @@ def restore(turn: Turn, steps: tuple[Step, ...], ctx: TurnContext) -> Turn | Non
 def _thaw(turn: Turn, frozen: Prepared, ctx: TurnContext) -> Turn:
     services = ctx.services
     said = services.store.transcripts.history(
-        turn.lane, epoch=frozen.epoch, head=frozen.head, limit=frozen.history_limit
+        turn.lane,
+        epoch=frozen.epoch,
+        head=frozen.head,
+        limit=frozen.history_limit,
+        cut=frozen.retry or 0,
     )
     return msgspec.structs.replace(
         turn.after(said).since(frozen.shared_from),
@@ -53,6 +59,8 @@ def _thaw(turn: Turn, frozen: Prepared, ctx: TurnContext) -> Turn:
         soul_ms=frozen.soul_ms,
         soul=frozen.soul,
         has_recalled=frozen.has_recalled,
+        sight=frozen.sight,
+        retry=frozen.retry,
     )
 
 
@@ -73,6 +81,10 @@ def _replay(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
         return _replay_model(turn, step, ctx)
     if step.kind == "tool":
         return _replay_tool(turn, step, ctx)
+    if step.kind == "look":
+        return _replay_look(turn, step, ctx)
+    if step.kind == "sight":
+        return _replay_sight(turn, step, ctx)
     if step.kind == "steer" and step.body is not None:
         turn = msgspec.structs.replace(turn, claimed=(*turn.claimed, step.name))
         return turn.plus(_decode_chat(step.body), ordinal=step.ordinal)
@@ -88,6 +100,26 @@ def _replay_model(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
             merged=turn.claimed,
         )
         return turn.plus(_decode_chat(step.body), ordinal=step.ordinal)
+    return _in_vain(turn, step, ctx)
+
+
+def _replay_look(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
+    """Count a look at pictures; what was seen is found again by whoever asks for it."""
+    if step.state not in ("done", "failed"):
+        return _in_vain(turn, step, ctx)
+    return msgspec.structs.replace(turn, usage=turn.usage.plus(step.usage))
+
+
+def _replay_sight(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
+    if step.body is not None:
+        return sighted(turn, _decode_chat(step.body), ordinal=step.ordinal)
+    if step.state == "started":
+        ctx.journal.lose(step.ordinal, msgspec.structs.replace(step, state="lost"))
+    return turn
+
+
+def _in_vain(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
+    """Settle a call without an answer; one that a crash cut off was made all the same."""
     if step.state == "started":
         lost = msgspec.structs.replace(step, state="lost", usage=estimate(turn), payer="platform")
         ctx.journal.lose(step.ordinal, lost)
@@ -140,6 +172,8 @@ def _lost_tool(turn: Turn, step: Step, *, call: ToolCallPart, ctx: TurnContext) 
         ctx.journal.lose(step.ordinal, msgspec.structs.replace(step, state="lost"))
         return turn
     body = _encode(ChatMessage("tool", (outcome_unknown(call),)))
-    unknown = msgspec.structs.replace(step, state="unknown", body=body)
+    children = children_of(ctx.services.store, turn.lane, turn.id, call=call_number(turn, call))
+    facts = msgspec.structs.replace(step.facts or StepFacts(), children=children)
+    unknown = msgspec.structs.replace(step, state="unknown", body=body, facts=facts)
     ctx.journal.lose(step.ordinal, unknown)
     return _with_step(turn, unknown, call=call, body=body)

@@ -6,13 +6,19 @@ import structlog
 from hermes.message.outcome import MessageState, Outcome
 from hermes.message.reply import Reply
 from hermes.pipeline import replies
+from hermes.pipeline.background import choices_of
 from hermes.pipeline.children import parent_of
-from hermes.pipeline.control import ControlPlane, run_command
+from hermes.pipeline.comebacks import given_up
+from hermes.pipeline.commands.beside import ControlPlane, run_command
 from hermes.pipeline.interrupts import Interrupt
 from hermes.pipeline.journal import Journal
+from hermes.pipeline.mirror import is_mirror, write_mirror
+from hermes.pipeline.own_reload import with_note
 from hermes.pipeline.plan import PREPARE, next_stage
 from hermes.pipeline.resume import restore
+from hermes.pipeline.scheduled import end_scheduled
 from hermes.pipeline.services import Services, TurnContext
+from hermes.pipeline.session_ends import notices_of, tell_notices
 from hermes.pipeline.stages.save import save
 from hermes.pipeline.targets import reply_id
 from hermes.pipeline.turn import Turn
@@ -39,6 +45,10 @@ class TurnRunner:
             lease_s=services.settings.lanes.lease_s,
             clock=services.clock,
         )
+        if services.observer.traces:
+            journal.trace = []
+        if services.hooks is not None:
+            journal.heard = services.hooks.steps_of(view)
         return TurnContext(services, journal, Interrupt())
 
     async def run(self, view: LaneView, ctx: TurnContext, *, tell_expired: bool) -> Outcome:
@@ -48,9 +58,13 @@ class TurnRunner:
         if message.event is None:
             return await self.abandon(view, Outcome.REFUSED)
         turn = self._turn(view, message)
+        if is_mirror(message.event):
+            return (await write_mirror(turn, ctx)).outcome
         ending = self._early_end(view, message, tell=tell_expired)
         if message.control and ending is None:
             return await self._run_command(turn, ctx)
+        if turn.notices:
+            await tell_notices(turn, self._services)
         restored = restore(turn, view.steps, ctx) if view.steps else None
         if restored is not None:
             turn = restored
@@ -58,8 +72,12 @@ class TurnRunner:
         reply: Reply | None = ending
         if reply is None and restored is None:
             turn, reply = await self._prepare(turn, ctx)
+            if reply is not None and reply.note:
+                turn = with_note(turn, reply)
         if reply is None:
             turn, reply = await self._act(turn, ctx)
+        if turn.event.scheduled is not None:
+            reply = await end_scheduled(turn, reply, ctx)
         await save(turn, self._with_what_was_shown(reply, view), ctx)
         return reply.outcome
 
@@ -82,6 +100,8 @@ class TurnRunner:
             epoch=view.epoch,
             head=view.head,
             agent=roster.find(message.event.agent or "") or roster.default,
+            choices=choices_of(view, self._services),
+            notices=() if message.control else notices_of(view, self._services),
         )
 
     def _early_end(self, view: LaneView, message: MessageRecord, *, tell: bool) -> Reply | None:
@@ -89,7 +109,7 @@ class TurnRunner:
         settings = self._services.settings
         if self._is_too_old(view, message):
             return replies.expired(tell=tell)
-        stopped_by = view.interrupted_by or self._stopped_parent(message)
+        stopped_by = view.interrupted_by or message.interrupted_by or self._stopped_parent(message)
         if stopped_by is not None:
             return replies.interrupted("", stopped_by)
         wanted = message.event.agent if message.event is not None else None
@@ -99,7 +119,12 @@ class TurnRunner:
             )
         if message.attempts >= settings.lanes.max_attempts:
             return replies.gave_up(message.attempts)
-        return None
+        return given_up(
+            view,
+            message,
+            comeback=self._services.comeback,
+            max_restarts=settings.lanes.max_restarts,
+        )
 
     def _is_too_old(self, view: LaneView, message: MessageRecord) -> bool:
         """Tell whether nobody wants the answer any more; waiting for a person does not count."""
@@ -109,7 +134,10 @@ class TurnRunner:
             return False
         last = max((step.ended_at or step.at for step in view.steps), default=message.received_at)
         age = self._services.clock.now() - last
-        return age > self._services.settings.inbox.expire_after_s
+        settings = self._services.settings
+        if message.attempts:
+            return 0 < settings.lanes.resume_within_s < age
+        return age > settings.inbox.expire_after_s
 
     def _stopped_parent(self, message: MessageRecord) -> str | None:
         """Return who stopped the parent of a subagent's message, or the parent that has ended."""
@@ -130,6 +158,8 @@ class TurnRunner:
         return turn, None
 
     async def _act(self, turn: Turn, ctx: TurnContext) -> tuple[Turn, Reply]:
+        if self._services.hooks is not None:
+            self._services.hooks.started(turn, is_again=bool(ctx.journal.steps))
         while True:
             stage = next_stage(turn)
             if stage is None:
@@ -163,6 +193,8 @@ class TurnRunner:
         assert view.message is not None
         _log.warning("abandoned", message_id=view.message.id, outcome=outcome.value)
         await self._services.store.turns.abandon(view.message.id, outcome)
+        if self._services.hooks is not None:
+            self._services.hooks.abandoned(view, outcome)
         ended = Progress(kind="done", outcome=outcome, result=Result(text=""))
         self._services.watch.publish(view.message.id, ended)
         return outcome

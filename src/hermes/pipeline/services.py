@@ -15,18 +15,43 @@ from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.outcome import DeliveryState
 from hermes.people.reception import Reception
+from hermes.pipeline.comebacks import ALL_TAKEN_UP, Comeback
 from hermes.pipeline.interrupts import Interrupt
 from hermes.pipeline.journal import Journal
+from hermes.pipeline.observing import NOBODY, Observer
+from hermes.pipeline.questions import Questions
+from hermes.pipeline.turn_hooks import TurnHooks
 from hermes.ports.channel import Accepted
 from hermes.ports.clock import Clock
+from hermes.ports.command import ChatCommand
+from hermes.ports.cron import Scheduler
+from hermes.ports.operating import OnRecord, off_record
+from hermes.ports.search import Search
+from hermes.ports.sending import Courier
 from hermes.ports.store import Store
 from hermes.ports.tool import Tool
 from hermes.ports.upward import Previewer, Progress, Watch
+from hermes.ports.vision import VisionPipeline
+from hermes.sessions.commands import CommandBook
+from hermes.sessions.resets import Resets
 from hermes.tools.gate_rules import GateRules
+from hermes.tools.image_intents import ImageIntents
+from hermes.tools.mcp.report import Diff
+from hermes.tools.tool_sets import ToolSets
 
+ReloadMcp = Callable[[], Awaitable[Diff]]
 Sleep = Callable[[float], Awaitable[None]]
 Follow = Callable[[str], AsyncIterator[Progress]]
 PutChild = Callable[[MessageEvent, str], Awaitable[Accepted]]
+
+
+# Asks the process to restart, for a reason; false where nothing would start it again.
+Restart = Callable[[str], bool]
+
+
+def cannot_restart(_reason: str) -> bool:
+    """A core that lives inside another program does not end it."""
+    return False
 
 
 class Services(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,13 +61,21 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     roster: Roster
     reception: Reception
+    resets: Resets
+    commands: CommandBook
+    plugged: Mapping[str, ChatCommand]
     planner: Planner
     calls: Calls
     tools: Mapping[str, Tool]
     gate_rules: GateRules
+    tool_sets: ToolSets
+    visions: Mapping[str, VisionPipeline]
+    image_intents: ImageIntents
     souls: SoulCache
     facts: PeoplesFacts
     recall: Recall
+    schedules: Scheduler
+    courier: Courier
     watch: Watch
     previewer: Previewer
     clock: Clock
@@ -52,7 +85,15 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     follow: Follow
     wake_outbox: Callable[[str], None]
     first_state: Callable[[str], DeliveryState]
+    questions: Questions
+    reload_mcp: ReloadMcp
     owner: str
+    on_record: OnRecord = off_record
+    search: Search | None = None
+    observer: Observer = NOBODY
+    hooks: TurnHooks | None = None
+    comeback: Comeback = ALL_TAKEN_UP
+    restart: Restart = cannot_restart
 
 
 class TurnContext(msgspec.Struct, frozen=True):

@@ -3,6 +3,7 @@
 import structlog
 
 from hermes.errors import StorageFull, StoreError
+from hermes.message.session_key import is_background
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.targets import target_of
 from hermes.pipeline.turn import Turn
@@ -20,9 +21,10 @@ class Shown:
         self._pieces: list[str] = []
         self._preview: Preview | None = None
         self._target = target_of(turn.event)
-        self._previews = not turn.event.internal and ctx.services.previewer.can_preview(
-            self._target
-        )
+        # Nobody waits for a scheduled turn or one in the background, and it may go elsewhere.
+        is_awaited = turn.event.scheduled is None and not is_background(turn.lane)
+        is_seen = is_awaited and not turn.event.internal
+        self._previews = is_seen and ctx.services.previewer.can_preview(self._target)
 
     @property
     def text(self) -> str:

@@ -19,3 +19,8 @@ def target_of(event: MessageEvent) -> Target:
 def reply_id(message_id: str) -> str:
     """Return the one id of a message's reply, from its first preview to its last retry."""
     return "o_" + message_id.partition("_")[2]
+
+
+def notice_id(message_id: str) -> str:
+    """Return the id of what is said before a message's reply."""
+    return reply_id(message_id) + "_n"

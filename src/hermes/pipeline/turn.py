@@ -5,12 +5,26 @@ import msgspec
 from hermes.agents.roster import Agent
 from hermes.graph.records import Link
 from hermes.message.chat import ChatMessage
+from hermes.message.choices import NO_CHOICES, SessionChoices
 from hermes.message.event import MessageEvent
 from hermes.message.reply import Usage
 from hermes.ports.memory import Soul
 from hermes.ports.provider import ToolSpec
 from hermes.ports.records import Entry, Hold, NewCall, Person, Said, ToolUse
 from hermes.routing.plan import Plan
+
+
+class Sight(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Pictures that are still to be dealt with before the model is called.
+
+    `own` of them came with the message itself; `rule` is what told the intent. The turn is `blind`
+    if its model cannot see them; None as long as no model was chosen.
+    """
+
+    intent: str
+    rule: str = ""
+    own: int = 0
+    blind: bool | None = None
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,7 +34,11 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     results and messages that were steered in, each with the step that holds it. `start` is where
     `history` begins in the session's graph; None if it is no run of messages there. What is known
     of the person may be used only where the turn `is_personal`; `soul` is what its commit keeps. A
-    session that others joined is shown from message `shared_from` on.
+    session that others joined is shown from message `shared_from` on. `sight` is there while pictures
+    wait to be dealt with, `unseen` is what the person is told of those that nobody could look at. `notices` are what they are told
+    beside the reply, `choices` what the session's people chose for it. A turn that answers an earlier
+    message again has no `user`: its history ends with that message, and `retry` messages behind it
+    are left out of it, which its commit replaces.
     """
 
     id: str
@@ -55,11 +73,23 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     is_from_memory: bool = False
     claimed: tuple[str, ...] = ()
     merged: tuple[str, ...] = ()
+    sight: Sight | None = None
+    unseen: str = ""
+    notices: tuple[str, ...] = ()
+    choices: SessionChoices = NO_CHOICES
+    retry: int | None = None
 
     def plus(self, message: ChatMessage, *, ordinal: int | None) -> "Turn":
         """Return the turn with one more message exchanged."""
         entry = Entry(message, ordinal)
         return msgspec.structs.replace(self, exchanged=(*self.exchanged, entry))
+
+    @property
+    def asked(self) -> ChatMessage | None:
+        """The message that is answered."""
+        if self.retry is not None and self.history:
+            return self.history[-1]
+        return self.user
 
     def after(self, said: Said) -> "Turn":
         """Return the turn with what was said before it, here and in what it brought along."""
@@ -114,3 +144,5 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     # What the calls of this turn were shown; None in the steps of an older Hermes.
     shown: int | None = None
     tools_digest: bytes | None = None
+    sight: Sight | None = None
+    retry: int | None = None

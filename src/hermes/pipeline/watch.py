@@ -38,6 +38,7 @@ class WatchHub:
     def __init__(self) -> None:
         self._texts: dict[str, list[str]] = {}
         self._watchers: dict[str, list[_Watcher]] = {}
+        self._questions: dict[str, Progress] = {}
         self._status: Progress | None = None
 
     def publish(self, message_id: str, progress: Progress) -> None:
@@ -45,8 +46,13 @@ class WatchHub:
         if progress.kind == "delta":
             self._status = None
             self._texts.setdefault(message_id, []).append(progress.text)
-        elif progress.kind in ("restart", *_LAST):
-            self._texts.pop(message_id, None)
+        elif progress.kind == "question":
+            self._questions[message_id] = progress
+        elif progress.kind in ("restart", "settled", *_LAST):
+            if progress.kind != "settled":
+                self._texts.pop(message_id, None)
+            if self._questions:
+                self._questions.pop(message_id, None)
         for watcher in self._watchers.get(message_id, ()):
             watcher.tell(progress)
 
@@ -69,10 +75,13 @@ class WatchHub:
         """Yield a snapshot, then everything until `done`, `parked` or `stopping`."""
         watcher = _Watcher()
         self._watchers.setdefault(message_id, []).append(watcher)
+        question = self._questions.get(message_id)
         try:
             yield Progress(kind="snapshot", text=self.text(message_id))
             if self._status is not None:
                 yield self._status
+            if question is not None:
+                yield question
             while True:
                 progress = await watcher.next()
                 yield progress

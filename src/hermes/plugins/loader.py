@@ -18,7 +18,7 @@ def load_plugin(name: str, registry: Registry, *, home: Path) -> None:
     if register is None:
         raise ConfigurationError(
             f"plugins: {name!r} has no function register(registry); "
-            "a plugin registers its channels, providers and tools there"
+            "a plugin registers its channels, providers, tools and vision pipelines there"
         )
     register(registry)
 

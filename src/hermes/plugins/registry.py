@@ -1,13 +1,18 @@
-"""What plugins and built-in adapters register: channels, providers and tools, by name."""
+"""What plugins and built-in adapters register, by name: channels, providers, tools, vision, commands, hooks."""
 
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hermes.config.section import NAME_MEANING, NAME_PATTERN
 from hermes.errors import ConfigurationError
+from hermes.plugins.hook_loader import checked
 from hermes.ports.channel import Channel
+from hermes.ports.command import ChatCommand
+from hermes.ports.hooks import Hook
 from hermes.ports.provider import Provider
 from hermes.ports.tool import Tool
+from hermes.ports.vision import VisionPipeline
 
 # Any: what an adapter's factory gets (its settings and the outbound client) is the adapter's own
 # business; the registry only keeps it by name.
@@ -17,6 +22,8 @@ ProviderFactory = Callable[[str, Any, Any], Provider]
 
 # As the model services allow them.
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+# As the settings name them: `vision.intents.NAME`.
+_INTENT_NAME = re.compile(NAME_PATTERN)
 
 
 class Registry:
@@ -26,6 +33,9 @@ class Registry:
         self.channels: dict[str, ChannelFactory] = {}
         self.providers: dict[str, ProviderFactory] = {}
         self.tools: dict[str, Tool] = {}
+        self.visions: dict[str, VisionPipeline] = {}
+        self.commands: dict[str, ChatCommand] = {}
+        self.hooks: dict[str, Hook] = {}
 
     def channel(self, name: str, factory: ChannelFactory) -> None:
         """Register a platform: `factory(settings, client)` makes its channel."""
@@ -50,6 +60,37 @@ class Registry:
                 "them, or remove one from `tools.modules` or `plugins`"
             )
 
+    def vision(self, pipeline: VisionPipeline) -> None:
+        """Register what answers pictures of one intent; two for one intent are refused."""
+        name = pipeline.intent
+        if _INTENT_NAME.fullmatch(name) is None:
+            raise ConfigurationError(
+                f"the vision pipeline {_place(pipeline)} cannot be for the intent {name!r}: expected "
+                f"{NAME_MEANING}; rename it"
+            )
+        known = self.visions.setdefault(name, pipeline)
+        if known is not pipeline:
+            raise ConfigurationError(
+                f"two vision pipelines are for {name!r}: {_place(known)} and {_place(pipeline)}; "
+                "remove one of them from `plugins`"
+            )
+
+    def command(self, command: ChatCommand) -> None:
+        """Register a chat command; its name must be free."""
+        known = self.commands.setdefault(command.name, command)
+        if known is not command:
+            raise ConfigurationError(
+                f"two plugins bring a command /{command.name}; remove one of them from `plugins`"
+            )
+
+    def hook(self, hook: Hook) -> None:
+        """Register code that hears of what happens; its name must be free."""
+        known = self.hooks.setdefault(hook.name, checked(hook))
+        if known is not hook:
+            raise ConfigurationError(
+                f"two plugins bring a hook named {hook.name!r}; remove one of them from `plugins`"
+            )
+
     def make_channel(self, name: str, settings: Mapping[str, object], *, client: Any) -> Channel:
         """Make the channel of an enabled platform."""
         factory = self.channels.get(name)
@@ -72,7 +113,7 @@ class Registry:
         return factory(name, settings, client)
 
 
-def _place(tool: Tool) -> str:
-    """Return where a tool comes from: the function it is made of, or its class."""
-    kind = type(tool)
-    return str(getattr(tool, "place", f"{kind.__module__}.{kind.__qualname__}"))
+def _place(thing: Tool | VisionPipeline) -> str:
+    """Return where something comes from: the function it is made of, or its class."""
+    kind = type(thing)
+    return str(getattr(thing, "place", f"{kind.__module__}.{kind.__qualname__}"))

@@ -11,6 +11,7 @@ import msgspec
 
 from hermes.message.event import MessageEvent
 from hermes.message.parts import Part
+from hermes.ports.directory import ChatEntry
 from hermes.ports.people import Unknown
 
 DeliveryMode = Literal["pull", "push"]
@@ -21,7 +22,8 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
 
     `key_window_s` is how long the platform remembers an idempotency key (0: it takes none).
     `unknown` is what strangers get unless the operator says otherwise: `allow` where a caller has
-    proven themselves to the gateway already, `pair` where anybody can write.
+    proven themselves to the gateway already, `pair` where anybody can write. `answers` says whether
+    whoever wrote can be asked something while their message is worked on.
     """
 
     delivery: DeliveryMode
@@ -32,6 +34,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     max_chars: int = 4000
     busy: Literal["interrupt", "queue", "steer"] = "interrupt"
     unknown: Unknown = "allow"
+    answers: bool = True
 
 
 class Target(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -124,6 +127,15 @@ class PushChannel(Channel, Protocol):
 
     async def find(self, target: Target, key: str) -> Receipt | None:
         """Look the message up in the platform's history, where `history` is declared."""
+        ...
+
+
+@runtime_checkable
+class ListingChannel(Channel, Protocol):
+    """A channel whose platform tells which chats there are."""
+
+    async def directory(self) -> tuple[ChatEntry, ...]:
+        """Return all chats that could be written in; raises a `HermesError` if it cannot be told."""
         ...
 
 

@@ -7,16 +7,22 @@ import msgspec
 
 from hermes.errors import HermesError
 from hermes.message.event import MessageEvent
+from hermes.ports.access import Role
 from hermes.ports.channel import Accepted, Channel
 from hermes.ports.records import MessageRecord, Result
 from hermes.ports.upward import Progress
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Who speaks over HTTP: a token holder, the command line of this machine, or a browser."""
+    """Who speaks over HTTP: a token holder, the command line of this machine, or a browser.
+
+    `id` is the token that was shown, or that signed the browser in.
+    """
 
     kind: Literal["token", "local", "browser"]
     name: str
+    role: Role = "owner"
+    id: str = ""
 
 
 class MessageStatus(msgspec.Struct, frozen=True):
@@ -40,7 +46,11 @@ class Door(Protocol):
         ...
 
     async def authenticate(self, headers: Mapping[str, str]) -> Caller:
-        """Check the bearer token or the session cookie; raises `Unauthenticated`."""
+        """Return who may speak with the agents; raises `Unauthenticated`, `Forbidden` for viewers."""
+        ...
+
+    async def recognise(self, headers: Mapping[str, str]) -> Caller:
+        """Return who shows a bearer token or a session cookie; raises `Unauthenticated`."""
         ...
 
     def message(self, message_id: str) -> MessageStatus | None:

@@ -10,6 +10,7 @@ from typing import Protocol
 import msgspec
 
 from hermes.ports.spend import Spent
+from hermes.ports.vectors import Page
 
 
 class Earlier(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -39,10 +40,14 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FactChange(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts to keep, new or in the place of those with the same id, and ids to forget."""
+    """Facts to keep, new or in the place of those with the same id, and ids to forget.
+
+    What was dreamt of the person goes with a fact that is forgotten, or by `forget_dream` alone.
+    """
 
     put: tuple[Fact, ...] = ()
     forget: tuple[str, ...] = ()
+    forget_dream: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.put or self.forget)
@@ -51,12 +56,39 @@ class FactChange(msgspec.Struct, frozen=True, kw_only=True):
 Decide = Callable[[tuple[Fact, ...]], FactChange]
 
 
-class FactVector(msgspec.Struct, frozen=True):
-    """Where a fact stands among meanings, as the embedder `model` says; `data` are float32s."""
+class KeptFact(Protocol):
+    """A fact that was set, what was taken out of its value, and whether it is news."""
 
-    fact_id: str
-    model: str
-    data: bytes
+    @property
+    def fact(self) -> Fact:
+        """The fact as it stands now."""
+        ...
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        """The families of what was taken out of it."""
+        ...
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether it was not known before."""
+        ...
+
+
+class FactKeeper(Protocol):
+    """Changes what is known of people, with every value cleaned on its way in."""
+
+    def of(self, person_id: str) -> tuple[Fact, ...]:
+        """Return what is known of a person, the oldest first."""
+        ...
+
+    async def set(self, person_id: str, key: str, *, value: str, source: str) -> KeptFact:
+        """Keep a fact; raises `BadRequest` when nothing is left of it once it is clean."""
+        ...
+
+    async def forget(self, person_id: str, key: str) -> tuple[Fact, ...]:
+        """Forget what is known under a key; returns what that was."""
+        ...
 
 
 class FactStore(Protocol):
@@ -70,12 +102,42 @@ class FactStore(Protocol):
         """Change a person's facts in one unit; returns what was changed."""
         ...
 
-    def vectors(self, person_id: str, model: str) -> tuple[FactVector, ...]:
-        """Return the vectors of a person's facts that this model made."""
+    def some(self, person_id: str, ids: Sequence[str]) -> tuple[Fact, ...]:
+        """Return the facts of a person that have these ids, in their order."""
         ...
 
-    async def keep_vectors(self, person_id: str, vectors: Sequence[FactVector]) -> None:
-        """Keep vectors of a person's facts; those of facts that are gone by now are left out."""
+    def has_loose(self, person_id: str) -> bool:
+        """Tell whether anything is known of a person that is not structural."""
+        ...
+
+
+class VectorStore(Protocol):
+    """Where people's facts stand among meanings: pages of vectors, as `ports.vectors` packs them.
+
+    Which facts still lack their vector is written together with the facts, so that none is lost.
+    """
+
+    def pages(self, person_id: str, model: str) -> tuple[bytes, ...]:
+        """Return the pages of a person that this model made."""
+        ...
+
+    def waiting(self, person_id: str, *, limit: int) -> tuple[Fact, ...]:
+        """Return facts of a person that have no vector yet; there may be structural ones."""
+        ...
+
+    def is_foreign(self, person_id: str, model: str) -> bool:
+        """Tell whether a person has pages that another model made."""
+        ...
+
+    async def keep(self, person_id: str, page: Page, *, facts: Sequence[Fact]) -> None:
+        """Keep the vectors of some facts; those of a fact that has changed by now are left out.
+
+        Facts that have no vector in the page no longer wait for one.
+        """
+        ...
+
+    async def renew(self, person_id: str) -> None:
+        """Drop every vector of a person; all their facts wait for new ones."""
         ...
 
 
@@ -87,10 +149,10 @@ class SaidBefore(msgspec.Struct, frozen=True):
 
 
 class Soul(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the system blocks of a session tell of its person, behind the agent's personality.
+    """What the system blocks of a session tell of its place and person, behind the personality.
 
-    In a session that others write in, too, it tells nothing, and turns see what was said from the
-    message `shared_from` on.
+    In a session that others write in, too, it tells of the place alone, and turns see what was said
+    from the message `shared_from` on.
     """
 
     person_id: str
@@ -113,6 +175,10 @@ class SoulStore(Protocol):
         One person over several platforms is one who linked them.
         """
         ...
+
+
+EXTRACT = "extract"
+"""The kind of the jobs that learn from what a person said."""
 
 
 class NewJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,8 +228,8 @@ class Lessons(msgspec.Struct, frozen=True):
 class JobStore(Protocol):
     """Work after the reply, journaled; a job is done only with what it changes."""
 
-    def due(self, now: float, *, limit: int) -> tuple[Job, ...]:
-        """Return jobs that are due, the longest first."""
+    def due(self, now: float, *, limit: int, kinds: Sequence[str] | None = None) -> tuple[Job, ...]:
+        """Return jobs that are due, the longest first; with `kinds` only those of these."""
         ...
 
     def next_due_at(self) -> float | None:

@@ -92,6 +92,32 @@ class PairingRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     name: str | None = None
 
 
+class PairingPaper(msgspec.Struct, frozen=True, kw_only=True):
+    """The last request of a channel to be let in, and what became of it."""
+
+    platform: str
+    user_id: str
+    asked_at: float
+    expires_at: float
+    state: PairingState
+
+
+class LinkPaper(msgspec.Struct, frozen=True, kw_only=True):
+    """A code with which a person could link another channel, and whether it was used."""
+
+    made_at: float
+    expires_at: float
+    is_used: bool
+
+
+class Papers(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept of a person beside their channels; `consent_at` is their last word on training."""
+
+    consent_at: float | None = None
+    pairings: tuple[PairingPaper, ...] = ()
+    links: tuple[LinkPaper, ...] = ()
+
+
 class Doorstep(msgspec.Struct, frozen=True):
     """What a stranger's wish meets: when they last asked, and how many others wait there."""
 
@@ -109,7 +135,10 @@ class WrongCodes(msgspec.Struct, frozen=True):
 
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a code did: `wrong` has used up one of the tries, `locked` was not looked at."""
+    """What a code did: `wrong` has used up one of the tries, `locked` was not looked at.
+
+    `is_told` says that its owner is on the way to be told.
+    """
 
     verdict: Literal["right", "wrong", "locked", "own"]
     platform: str = ""
@@ -118,6 +147,7 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     moved: Moved | None = None
     until: float = 0.0
     failures: int = 0
+    is_told: bool = False
 
 
 class CodeRules(Protocol):
@@ -177,6 +207,14 @@ class UserStore(Protocol):
         """Block a person on all channels, or no longer; false if that changes nothing."""
         ...
 
+    async def set_tier(self, person_id: str, tier: str) -> bool:
+        """Give a person a tier; it counts from their next message on. False if it was theirs."""
+        ...
+
+    def papers(self, person_id: str) -> Papers:
+        """Return what is kept of a person beside their channels, for them to take along."""
+        ...
+
     async def link(self, platform: str, user_id: str, *, person_id: str, at: float) -> Moved:
         """Give a channel to a person, and let it in; raises `NotFound` for who is not there."""
         ...
@@ -201,8 +239,14 @@ class PairingStore(Protocol):
         """Return the platforms whose approvals are locked, each with its end."""
         ...
 
-    async def approve(self, platform: str, code: str, *, at: float, rules: CodeRules) -> Settled:
-        """Let in whoever was told this code there; a wrong one uses up a try of the platform."""
+    async def approve(
+        self, platform: str, code: str, *, at: float, rules: CodeRules, tell: str = ""
+    ) -> Settled:
+        """Let in whoever was told this code there; a wrong one uses up a try of the platform.
+
+        They are told `tell` in the chat in which they asked, if replies are sent to it at all: the
+        same unit writes that delivery.
+        """
         ...
 
     async def deny(self, platform: str, user_id: str) -> bool:

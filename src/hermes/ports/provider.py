@@ -45,6 +45,8 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     `reasoning` is an effort, or a budget in tokens. With `cache_prefix` the stable prefix (tools,
     system blocks and history) is marked for the service's prompt cache, where it has marks. With
     `cut_history` a provider that cannot hold the request may leave the oldest messages out.
+    `plain_chars` are the characters of the messages, where whoever made the request knows that all
+    of them are text and nothing else; who puts other messages in must take it out.
     """
 
     model: str
@@ -60,6 +62,7 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: Literal["low", "medium", "high"] | int | None = None
     cache_prefix: bool = False
     cut_history: bool = False
+    plain_chars: int | None = None
 
 
 class TextDelta(msgspec.Struct, frozen=True, tag="text"):
@@ -114,6 +117,7 @@ Capability = Literal["chat", "summarization", "embeddings", "vision", "tools", "
 class ProviderInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What a provider can do, as data; `local` ones never leave this machine.
 
+    One without `chat` has no words: it makes embeddings and is never asked to answer.
     One that does not `forces_tools` cannot be made to use one. One that is not `probed` tells its availability without asking anybody.
     A `tools`, `vision` or `schema` of False means that the service has no native way for it. Thoughts
     of its own `dialect` go back to the service as they came; those of others are not shown to it.
@@ -121,6 +125,7 @@ class ProviderInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     model: str
+    chat: bool = True
     tools: bool
     vision: bool
     schema: bool = False

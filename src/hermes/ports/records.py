@@ -9,16 +9,19 @@ import msgspec
 
 from hermes.graph.records import Link
 from hermes.message.chat import ChatMessage
+from hermes.message.choices import NO_CHOICES, SessionChoices
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, DeliveryState, MessageState, Outcome
 from hermes.message.parts import Part
 from hermes.message.reply import Usage
+from hermes.message.rewind import Rewind
 from hermes.ports.channel import Target
 from hermes.ports.memory import NewJob, Soul
 from hermes.ports.provider import ToolSpec
+from hermes.ports.sessions import EndReason
 from hermes.ports.spend import Spent
 
-StepKind = Literal["prepared", "model", "tool", "steer", "approval", "output"]
+StepKind = Literal["prepared", "model", "tool", "steer", "approval", "output", "sight", "look"]
 StepState = Literal["started", "done", "failed", "lost", "unknown"]
 Payer = Literal["person", "platform"]
 ApprovalState = Literal["waiting", "approved", "denied", "expired"]
@@ -139,7 +142,11 @@ class MessageRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LaneView(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker sees before it takes a lane: the next message and where it had got to."""
+    """What a worker sees before it takes a lane: the next message and where it had got to.
+
+    `end_reason` says why the session ended before this message, if it did not end by `/new`. `restarts`
+    is how often the session of a message that had begun was cut off by the end of a process.
+    """
 
     lane: str
     fence: int
@@ -149,6 +156,10 @@ class LaneView(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[Step, ...] = ()
     waiting_on: str | None = None
     interrupted_by: str | None = None
+    used_at: float = 0.0
+    end_reason: EndReason | None = None
+    restarts: int = 0
+    choices: SessionChoices = NO_CHOICES
 
 
 class Begin(msgspec.Struct, frozen=True, kw_only=True):
@@ -250,7 +261,10 @@ class ToolUse(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the caller of a message gets: the reply and what it took."""
+    """What the caller of a message gets: the reply and what it took.
+
+    `notices` are what Hermes itself has to say beside it, such as why a conversation began afresh.
+    """
 
     text: str
     usage: Usage = Usage()
@@ -259,6 +273,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str | None = None
     approval: str | None = None
     code: str | None = None
+    question: str | None = None
+    notices: tuple[str, ...] = ()
 
 
 class Charge(msgspec.Struct, frozen=True, kw_only=True):
@@ -332,8 +348,11 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     `reply` is what the person gets; `reply_entry` is its index in `entries` when it is one of
     them. `calls` and `links` are what the graph keeps of the turn beside its entries. `soul` are
     the system blocks of a session that begins, `job` the work that the turn leaves behind. `merged` are the steered-in messages that the turn used; others that it had
-    claimed become new again. `reset_lane` starts a fresh epoch on that lane (`/new`);
-    `interrupts` names a running message that has to end (`/stop`).
+    claimed become new again. `reset_lane` starts a fresh epoch on that lane (`/new`), and its next
+    message is told the `end_reason`, if there is one. `choices` are what the session's people chose
+    for it from now on; `interrupts` names a running message that has to end (`/stop`), and with
+    `stops_below` everything below that lane has to. `rewind` changes what was said before, ahead
+    of `entries`; `mirrors` are lanes that are told of the reply.
     """
 
     message_id: str
@@ -354,7 +373,12 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     spent: tuple[Spent, ...] = ()
     merged: tuple[str, ...] = ()
     reset_lane: str | None = None
+    end_reason: EndReason | None = None
+    choices: SessionChoices | None = None
     interrupts: str | None = None
+    stops_below: str | None = None
+    rewind: Rewind | None = None
+    mirrors: tuple[str, ...] = ()
     events: tuple[Event, ...] = ()
     soul: Soul | None = None
     job: NewJob | None = None

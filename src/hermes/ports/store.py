@@ -9,8 +9,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from hermes.message.outcome import MessageState, Outcome
+from hermes.ports.access import Credential, Role
+from hermes.ports.audit import AuditStore
+from hermes.ports.cron import CronStore
+from hermes.ports.directory import DirectoryStore
+from hermes.ports.dreams import DreamStore
+from hermes.ports.interactions import InteractionStore
 from hermes.ports.keys import CallerKey, KeptAnswer
-from hermes.ports.memory import FactStore, JobStore, SoulStore
+from hermes.ports.memory import FactStore, JobStore, SoulStore, VectorStore
+from hermes.ports.operating import DeadLetterStore, OpenSessionStore, PausedStore
+from hermes.ports.pasts import PastStore
 from hermes.ports.people import PairingStore, UserStore
 from hermes.ports.records import (
     AcceptResult,
@@ -33,6 +41,8 @@ from hermes.ports.records import (
     StepWrite,
     Timeline,
 )
+from hermes.ports.sending import SendStore
+from hermes.ports.sessions import PruningStore, SessionStore
 from hermes.ports.spend import CallLine, CostBy, CostRow, KillSwitch, Meter, Spent
 from hermes.ports.wallet import WalletStore
 
@@ -108,6 +118,14 @@ class TurnStore(Protocol):
         """End a message that cannot be committed like any other, without words or charge."""
         ...
 
+    def waiting(self, lane: str) -> tuple[MessageRecord, ...]:
+        """Return messages that wait on a lane for their turn, the oldest first."""
+        ...
+
+    def below(self, lane: str) -> tuple[MessageRecord, ...]:
+        """Return what has not ended on lanes below one, the oldest first."""
+        ...
+
     def steering(self, lane: str) -> tuple[MessageRecord, ...]:
         """Return waiting messages of the lane that want to join the running turn."""
         ...
@@ -125,6 +143,33 @@ class ApprovalStore(Protocol):
         write: StepWrite,
     ) -> None:
         """Write the question, release the lease and leave the hold standing."""
+        ...
+
+    async def ask(
+        self,
+        lease: Lease,
+        approval: NewApproval,
+        *,
+        question: NewDelivery | None,
+        write: StepWrite,
+    ) -> None:
+        """Write the question of a tool that waits for its answer while it runs; the turn goes on."""
+        ...
+
+    async def settle(self, approval_id: str, state: ApprovalState, *, by: str, at: float) -> bool:
+        """Settle a question as `decide` does, and tell whether it still waited."""
+        ...
+
+    def was_asked(self, who: str) -> bool:
+        """Tell whether somebody was ever asked something by a running tool."""
+        ...
+
+    def is_standing(self, what: str, who: str) -> bool:
+        """Tell whether somebody has said "always" to something."""
+        ...
+
+    async def stand(self, what: str, who: str, *, is_standing: bool) -> None:
+        """Keep somebody's "always", or forget it."""
         ...
 
     async def decide(
@@ -212,13 +257,13 @@ class OutboxStore(Protocol):
         ...
 
 
-class TranscriptStore(Protocol):
+class TranscriptStore(PastStore, Protocol):
     """What was said in a session: the message graph, as a turn needs it."""
 
-    def history(self, lane: str, *, epoch: int, head: int, limit: int) -> Said:
+    def history(self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0) -> Said:
         """Return what a turn sees of an epoch: at most `limit` of its newest messages.
 
-        `head` is where the lane stands. A long conversation is cut in steps, so that what is sent
+        `head` is where the lane stands; the last `cut` messages are left out. A long conversation is cut in steps, so that what is sent
         begins alike for many turns.
         """
         ...
@@ -264,12 +309,33 @@ class PeopleStore(Protocol):
 class AccessStore(Protocol):
     """Credentials, kept only as hashes."""
 
-    async def add(self, kind: str, digest: bytes, *, label: str, expires_at: float | None) -> None:
-        """Keep a credential's hash."""
+    async def add(
+        self,
+        kind: str,
+        digest: bytes,
+        *,
+        label: str,
+        expires_at: float | None,
+        role: Role = "owner",
+        parent: bytes | None = None,
+    ) -> None:
+        """Keep a credential's hash; `parent` is the token's that signs a browser in."""
         ...
 
     def check(self, kind: str, digest: bytes, *, now: float) -> bool:
         """Tell whether a credential is known and not expired."""
+        ...
+
+    def find(self, kind: str, digest: bytes, *, now: float) -> Credential | None:
+        """Return a credential that is known and not expired."""
+        ...
+
+    def list(self, kind: str) -> tuple[Credential, ...]:
+        """Return every credential of a kind, the newest first."""
+        ...
+
+    async def revoke(self, token_id: str) -> bool:
+        """End a token and the sessions that it signed in; false when there is none of this id."""
         ...
 
     async def use_once(self, kind: str, digest: bytes, *, now: float) -> bool:
@@ -359,6 +425,16 @@ class Store(Protocol):
         ...
 
     @property
+    def sessions(self) -> SessionStore:
+        """Ends of sessions."""
+        ...
+
+    @property
+    def pruning(self) -> PruningStore:
+        """Conversations that ended long ago."""
+        ...
+
+    @property
     def approvals(self) -> ApprovalStore:
         """Turns that wait for a person."""
         ...
@@ -366,6 +442,36 @@ class Store(Protocol):
     @property
     def outbox(self) -> OutboxStore:
         """Replies on their way out."""
+        ...
+
+    @property
+    def dead_letters(self) -> DeadLetterStore:
+        """Replies that were given up."""
+        ...
+
+    @property
+    def paused(self) -> PausedStore:
+        """Platforms that rest."""
+        ...
+
+    @property
+    def open_sessions(self) -> OpenSessionStore:
+        """Sessions that have not ended."""
+        ...
+
+    @property
+    def audit(self) -> AuditStore:
+        """Orders of operators."""
+        ...
+
+    @property
+    def directory(self) -> DirectoryStore:
+        """Chats by name."""
+        ...
+
+    @property
+    def sends(self) -> SendStore:
+        """Deliveries that are no replies."""
         ...
 
     @property
@@ -399,6 +505,11 @@ class Store(Protocol):
         ...
 
     @property
+    def vectors(self) -> VectorStore:
+        """Where facts stand among meanings."""
+        ...
+
+    @property
     def souls(self) -> SoulStore:
         """The system blocks of sessions."""
         ...
@@ -406,6 +517,16 @@ class Store(Protocol):
     @property
     def jobs(self) -> JobStore:
         """Work after the reply."""
+        ...
+
+    @property
+    def cron(self) -> CronStore:
+        """Jobs that time starts."""
+        ...
+
+    @property
+    def dreams(self) -> DreamStore:
+        """What weekly looks at people added up to."""
         ...
 
     @property
@@ -424,12 +545,17 @@ class Store(Protocol):
         ...
 
     @property
+    def interactions(self) -> InteractionStore:
+        """What turns took."""
+        ...
+
+    @property
     def access(self) -> AccessStore:
         """Credentials as hashes."""
         ...
 
-    async def recover(self) -> None:
-        """Void the leases of dead incarnations and mark what they left half done."""
+    async def recover(self) -> tuple[str, ...]:
+        """Void the leases of dead incarnations, mark what they left half done; returns their lanes."""
         ...
 
     def digest(self, content: bytes) -> bytes:

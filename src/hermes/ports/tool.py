@@ -1,7 +1,7 @@
 """The tool port: something a model may ask to have done."""
 
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -31,16 +31,53 @@ class ToolTraits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 RunChild = Callable[[str, str], Awaitable[str]]
+Approver = Literal["nobody", "person", "admins"]
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """What a running tool wants to know of the person, in words and as a JSON schema.
+
+    A schema without properties asks for a yes or a no. The person may take `within_s`, counted from
+    when they are shown it.
+    """
+
+    text: str
+    # Any: a JSON schema.
+    schema: Mapping[str, Any]
+    within_s: float
+
+
+# Any: the answer, JSON values by name; None when the person declines or cannot be asked.
+AskPerson = Callable[[Question], Awaitable[Mapping[str, Any] | None]]
 
 
 class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a running tool may know; `run_child` runs a subagent's turn and returns its reply."""
+    """What a running tool may know; `run_child` runs a subagent's turn and returns its reply.
+
+    `ask` puts a question to the person in their chat and waits for the answer. `call` counts the
+    tool calls of the turn from 1 on: with `turn_id` it names this one, also when it is run again
+    after a crash. Only where the chat `is_private` may what is known of the person be told.
+    `approved_by` says who has agreed to this call, if somebody had to.
+    """
 
     turn_id: str
     ordinal: int
     person_id: str
     lane: str
     run_child: RunChild
+    call: int = 1
+    is_private: bool = False
+    approved_by: Approver = "nobody"
+    ask: AskPerson | None = None
+
+
+@runtime_checkable
+class AsksByCall(Protocol):
+    """A tool of which some calls need an approval; it never runs beside others."""
+
+    def approver(self, arguments: msgspec.Raw, context: ToolContext) -> Approver:
+        """Return who has to agree to a call before it runs."""
+        ...
 
 
 class Tool(Protocol):

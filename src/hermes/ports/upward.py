@@ -14,7 +14,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that happened in a running turn, for whoever watches it.
 
     `kind` is one of: snapshot (text so far), restart (a new answer begins, forget the text so
-    far), delta, tool, status, parked, done, stopping (this process ends; ask again later).
+    far), delta, tool, status, question (a tool asks the person, and waits), settled (it no longer
+    does), parked, done, stopping (this process ends; ask again later).
     """
 
     kind: str

@@ -12,7 +12,7 @@ import msgspec
 from hermes.errors import ProviderUnavailable
 from hermes.routing.complexity import complexity_of
 from hermes.routing.draft import Draft, Found
-from hermes.routing.fitness import AT_HOME, LACKS, has_ability, needs_of
+from hermes.routing.fitness import AT_HOME, LACKS, ONLY_EMBEDS, has_ability, needs_of
 from hermes.routing.plan import Ask, Candidate, Dropped, Offer, Plan
 from hermes.routing.policy import Policy
 from hermes.routing.tasks import task_of
@@ -113,6 +113,8 @@ def _away(draft: Draft, offer: Offer) -> str | None:
 
 def _cannot(ask: Ask, offer: Offer, model: str | None) -> str | None:
     """Return what a model that the call itself names lacks and nobody can put into words."""
+    if not offer.info.chat and ask.capability != "embeddings":
+        return ONLY_EMBEDS
     if ask.model is None:
         return None
     name = model or offer.info.model

@@ -50,6 +50,8 @@ class Draft:
         for offer in offers:
             info = offer.info
             self.by_name[info.name] = offer
+            if not info.chat and ask.capability != "embeddings":
+                continue
             if info.demonstration:
                 self.demonstrations.append(offer)
                 continue
@@ -70,7 +72,7 @@ class Draft:
         if (name, model) in self._decided:
             return
         self._decided.add((name, model))
-        if self._is_picky or not offer.available:
+        if self._is_picky or not (offer.available and info.chat):
             needs, policy = self._needs, self.policy
             reason = reason_unfit(offer, model, ask=self.ask, needs=needs, policy=policy)
             if reason is not None:

@@ -15,6 +15,8 @@ LACKS: dict[Ability, str] = {
     "embeddings": "makes no embeddings",
 }
 
+ONLY_EMBEDS = "only makes embeddings"
+
 _ABILITIES: dict[Capability, Ability] = {
     "tools": "tools",
     "vision": "vision",
@@ -40,6 +42,8 @@ def reason_unfit(
 ) -> str | None:
     """Return why this model cannot serve the call, or None when it can; `needs` are the call's."""
     info = offer.info
+    if not info.chat and ask.capability != "embeddings":
+        return ONLY_EMBEDS
     if not offer.available:
         return offer.problem or "not available"
     if not info.local:

@@ -1,90 +1,111 @@
-"""Afterwork: takes the jobs that turns left behind, one at a time, and ends each with what it changes.
+"""Afterwork: takes the jobs that turns and dreams left behind, and ends each with what it changes.
 
 A crash repeats a job; one that fails is put off, and given up after five failures until its session
-goes on. The platform pays for the calls, under its cap and the kill switch.
+goes on, or the next dream is due. The platform pays for the calls, under its cap and the kill switch.
 """
 
-import asyncio
-from contextlib import aclosing
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-import msgspec
 import structlog
 
 from hermes.calls.bill import Receipt
-from hermes.calls.budgets import Purse
-from hermes.calls.events import Answered
-from hermes.calls.planning import Planner
-from hermes.calls.walk import Calls, Wish
-from hermes.config import Settings
-from hermes.errors import HermesError, ProviderRejected, TryLater
+from hermes.errors import Conflict, HermesError, TryLater
 from hermes.memory.extraction import Extracted, extraction_request, read_extraction
-from hermes.memory.facts import PeoplesFacts
-from hermes.message.ids import MakeId
-from hermes.message.parts import text_of
-from hermes.ports.clock import Clock
-from hermes.ports.memory import Job, JobStore, Lessons
-from hermes.ports.spend import PLATFORM, Account, Spent
-from hermes.routing.plan import Ask
+from hermes.ports.dreams import DREAM, Dream, dream_key
+from hermes.ports.memory import EXTRACT, Job
+from hermes.ports.spend import Spent
+from hermes.schedule.dreams import Dreamer
+from hermes.schedule.rounds import Rounds
+from hermes.schedule.workshop import Workshop, ask_model
 
 _MOST_FAILURES = 5
 _RETRY_S = 60.0
 _EXCHANGES_AT_ONCE = 50
-_LOOK_S = 5.0
+# A pause that is shorter is looked for as often as it is long.
+LOOK_S = 5.0
 _JOBS_A_ROUND = 20
 _log = structlog.get_logger(__name__)
 
 
-class Workshop(msgspec.Struct, frozen=True, kw_only=True):
-    """What jobs are done with."""
-
-    jobs: JobStore
-    facts: PeoplesFacts
-    planner: Planner
-    calls: Calls
-    settings: Settings
-    clock: Clock
-    make_id: MakeId
-
-
 class JobWorker:
-    """One task that does what is due."""
+    """One task that does what is due, one at a time; an operator's order does not wait for it."""
 
-    def __init__(self, workshop: Workshop, *, every_s: float = _LOOK_S) -> None:
+    def __init__(self, workshop: Workshop, *, every_s: float = LOOK_S) -> None:
         self._shop = workshop
-        self._every_s = every_s
-        self._task: asyncio.Task[None] | None = None
+        self._dreamer = Dreamer(workshop)
+        self._rounds = Rounds("jobs", self._all, every_s=every_s)
+        self._doing: set[str] = set()
 
     def start(self) -> None:
-        """Begin to look for jobs."""
-        self._task = asyncio.create_task(self._rounds(), name="jobs")
+        """Begin to look for jobs, if any kind of them is turned on."""
+        if self._kinds():
+            self._rounds.start()
 
     async def stop(self) -> None:
         """End; a job that is cut off is done again by the next process."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._rounds.stop()
 
-    async def _rounds(self) -> None:
-        while True:
-            try:
-                await self.round()
-            except Exception:  # noqa: BLE001  worker boundary: the next round tries again
-                _log.exception("jobs_failed")
-            await asyncio.sleep(self._every_s)
+    def _kinds(self) -> tuple[str, ...]:
+        memory = self._shop.settings.memory
+        return tuple(kind for kind, on in ((EXTRACT, memory.extract), (DREAM, memory.dream)) if on)
+
+    async def _all(self) -> None:
+        """Do what is due, however much that is."""
+        while await self.round() >= _JOBS_A_ROUND:
+            pass
 
     async def round(self) -> int:
         """Do the jobs that are due, each once; returns how many were tried."""
-        due = self._shop.jobs.due(self._shop.clock.now(), limit=_JOBS_A_ROUND)
+        shop, kinds = self._shop, self._kinds()
+        if DREAM in kinds:
+            await self._dreamer.begin_next()
+        due = shop.jobs.due(shop.clock.now(), limit=_JOBS_A_ROUND, kinds=kinds)
+        tried = 0
         for job in due:
-            await self._do(job)
-        return len(due)
+            if job.key not in self._doing:
+                tried += 1
+                with self._busy_with(job.key):
+                    await self._try(job)
+        return tried
 
-    async def _do(self, job: Job) -> None:
+    async def dream_now(self, person_id: str) -> Dream | None:
+        """Do the dream of a person now, whatever the settings say, and return what they have then.
+
+        Raises why it failed; the job waits then like any other.
+        """
+        shop, key = self._shop, dream_key(person_id)
+        if key in self._doing:
+            raise Conflict("This person is being dreamt of just now: look again in a moment.")
+        with self._busy_with(key):
+            error = await self._try(await shop.dreams.begin(person_id, at=shop.clock.now()))
+        if error is not None:
+            raise error
+        return shop.dreams.of(person_id)
+
+    @contextmanager
+    def _busy_with(self, key: str) -> Iterator[None]:
+        self._doing.add(key)
+        try:
+            yield
+        finally:
+            self._doing.discard(key)
+
+    async def _try(self, job: Job) -> HermesError | None:
+        """Do a job; returns why it failed."""
         receipt = Receipt()
         try:
-            await self._learn(job, receipt)
+            await self._do(job, receipt)
         except HermesError as error:
             await self._failed(job, error, spent=receipt.take())
+            return error
+        return None
+
+    async def _do(self, job: Job, receipt: Receipt) -> None:
+        if job.kind == DREAM:
+            await self._dreamer.do(job, receipt)
+        else:
+            await self._learn(job, receipt)
 
     async def _failed(self, job: Job, error: HermesError, *, spent: tuple[Spent, ...]) -> None:
         """Let a job wait; that models are stopped or the budget is used up is not its fault."""
@@ -103,7 +124,12 @@ class JobWorker:
     async def _learn(self, job: Job, receipt: Receipt) -> None:
         shop = self._shop
         lessons = shop.jobs.lessons(job, limit=_EXCHANGES_AT_ONCE)
-        found = await self._ask(job, lessons, receipt=receipt) if lessons.heard else Extracted()
+        found = Extracted()
+        if lessons.heard:
+            request = extraction_request(lessons.heard, shop.facts.of(job.person_id))
+            model = shop.settings.memory.extract_model
+            text = await ask_model(shop, request, kind=job.kind, model=model, receipt=receipt)
+            found = read_extraction(text, lessons.heard)
         decide = shop.facts.merging(job.person_id, found.learnt, forget=found.forget)
         change = await shop.jobs.finish(job, decide, covered=lessons.covered, spent=receipt.take())
         if change:
@@ -115,17 +141,3 @@ class JobWorker:
             kept=len(change.put),
             forgotten=len(change.forget),
         )
-
-    async def _ask(self, job: Job, lessons: Lessons, *, receipt: Receipt) -> Extracted:
-        shop, settings = self._shop, self._shop.settings
-        request = extraction_request(lessons.heard, shop.facts.of(job.person_id))
-        plan = await shop.planner.plan(
-            Ask(default_model=settings.memory.extract_model or settings.models.default)
-        )
-        purse = Purse(account=Account(person_id=PLATFORM, channel=job.kind))
-        wish = Wish(call_id=shop.make_id("c"), request=request, purse=purse, whole=True)
-        async with aclosing(shop.calls.run(wish, plan, receipt=receipt)) as events:
-            async for event in events:
-                if isinstance(event, Answered):
-                    return read_extraction(text_of(event.end.parts), lessons.heard)
-        raise ProviderRejected("the model that learns gave no answer")

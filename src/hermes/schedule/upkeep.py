@@ -1,6 +1,5 @@
 """Upkeep: what nobody decided or served in time expires, and finished messages are forgotten."""
 
-import asyncio
 from collections.abc import Callable
 
 import structlog
@@ -9,6 +8,7 @@ from hermes.config import Settings
 from hermes.errors import GuardFailed
 from hermes.ports.clock import Clock
 from hermes.ports.store import Store
+from hermes.schedule.rounds import Rounds
 
 _DAY_S = 86_400.0
 _PURGE_AT_ONCE = 500
@@ -36,26 +36,15 @@ class Upkeep:
         self._served = served
         self._clock = clock
         self._settings = settings
-        self._every_s = every_s
-        self._task: asyncio.Task[None] | None = None
+        self._rounds = Rounds("upkeep", self.round, every_s=every_s)
 
     def start(self) -> None:
         """Begin the rounds."""
-        self._task = asyncio.create_task(self._rounds(), name="upkeep")
+        self._rounds.start()
 
     async def stop(self) -> None:
         """End the rounds."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    async def _rounds(self) -> None:
-        while True:
-            try:
-                await self.round()
-            except Exception:  # noqa: BLE001  upkeep boundary: the next round tries again
-                _log.exception("upkeep_failed")
-            await asyncio.sleep(self._every_s)
+        await self._rounds.stop()
 
     async def round(self) -> None:
         """Do what is due."""

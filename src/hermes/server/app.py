@@ -5,6 +5,7 @@ names no concrete channel and no store.
 """
 
 from collections.abc import Awaitable, Mapping, MutableMapping, Sequence
+from time import perf_counter
 from typing import Any
 
 import structlog
@@ -19,6 +20,7 @@ from hermes.ports.channel import HttpResponse, WebhookChannel
 from hermes.ports.door import Door, RouteChannel
 from hermes.server.control_routes import Control, control_routes
 from hermes.server.health import Ready, health_routes
+from hermes.server.metrics_route import RequestMeter, RouteMeter
 from hermes.server.webhooks import WebhookLimits, webhook_route
 
 _log = structlog.get_logger("hermes.server")
@@ -35,6 +37,7 @@ def build_app(
     make_id: MakeId,
     limits: WebhookLimits | None = None,
     more_routes: Sequence[BaseRoute] = (),
+    meter: RequestMeter | None = None,
 ) -> ASGIApp:
     """Return the whole HTTP side of the gateway as one ASGI app."""
     routes: list[BaseRoute] = [route for channel in channels for route in channel.routes(door)]
@@ -43,7 +46,12 @@ def build_app(
     routes.extend(control_routes(door, control, origins=origins))
     routes.extend(more_routes)
     router = Router(routes, redirect_slashes=False, default=_not_found)
-    return _Boundary(_with_exact_paths(router, routes), origins=origins, make_id=make_id)
+    return _Boundary(
+        _with_exact_paths(router, routes),
+        origins=origins,
+        make_id=make_id,
+        meter=None if meter is None else RouteMeter(meter, routes),
+    )
 
 
 def _with_exact_paths(router: Router, routes: Sequence[BaseRoute]) -> ASGIApp:
@@ -67,10 +75,13 @@ async def _not_found(scope: Scope, _receive: Receive, send: Send) -> None:
 class _Boundary:
     """The outermost app: refuses foreign hosts and turns unknown errors into a 500 with an id."""
 
-    def __init__(self, app: ASGIApp, *, origins: Origins, make_id: MakeId) -> None:
+    def __init__(
+        self, app: ASGIApp, *, origins: Origins, make_id: MakeId, meter: RouteMeter | None
+    ) -> None:
         self._app = app
         self._origins = origins
         self._make_id = make_id
+        self._meter = meter
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -80,11 +91,14 @@ class _Boundary:
         if not self._origins.knows_host(host):
             await send_response(send, _foreign_host(host))
             return
-        tracked = _Tracked(send)
+        tracked, began = _Tracked(send), perf_counter()
         try:
             await self._app(scope, receive, tracked)
         except Exception:  # noqa: BLE001  the boundary of one HTTP request
             await self._fail(scope, tracked)
+        finally:
+            if self._meter is not None:
+                self._meter.note(scope, status=tracked.status, seconds=perf_counter() - began)
 
     async def _fail(self, scope: Scope, send: "_Tracked") -> None:
         error_id = self._make_id("e")
@@ -98,17 +112,21 @@ class _Boundary:
 
 
 class _Tracked:
-    """A send that remembers whether an answer has begun."""
+    """A send that remembers whether an answer has begun, and with which status."""
 
-    __slots__ = ("_send", "has_started")
+    __slots__ = ("_send", "has_started", "status")
 
     def __init__(self, send: Send) -> None:
         self._send = send
         self.has_started = False
+        # A request that is cut off before its answer has failed.
+        self.status = 500
 
     # Any: an ASGI message, as the specification types it.
     def __call__(self, message: MutableMapping[str, Any]) -> Awaitable[None]:
-        self.has_started = True
+        if not self.has_started:
+            self.has_started = True
+            self.status = message["status"]
         return self._send(message)
 
 

@@ -8,24 +8,21 @@ import hmac
 import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
-from hashlib import sha256
 from typing import Protocol
 
 import msgspec
 
-from hermes.errors import Unauthenticated
+from hermes.control.tokens import TOKEN_PREFIX, token_digest
+from hermes.errors import Forbidden, Unauthenticated
+from hermes.ports.access import Credential, Role
 from hermes.ports.clock import Clock
 from hermes.ports.door import Caller
 from hermes.ports.store import AccessStore
 
 COOKIE = "hermes_session"
-# A public prefix lets secret scanners find a leaked token.
-TOKEN_PREFIX = "hermes_"
 RandomBytes = Callable[[int], bytes]
 
-_TOKEN = Caller("token", "api")
 _LOCAL = Caller("local", "cli")
-_BROWSER = Caller("browser", "owner")
 
 
 class AccessTimes(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +35,7 @@ class AccessTimes(msgspec.Struct, frozen=True, kw_only=True):
 class Access(Protocol):
     """Access control as the server and the web chat see it."""
 
-    async def make_token(self, label: str) -> str:
+    async def make_token(self, label: str, *, role: Role = "owner") -> str:
         """Return a new API token; it is shown only now."""
         ...
 
@@ -82,25 +79,25 @@ class StoredAccess:
         self._store = store
         self._clock = clock
         self._times = times or AccessTimes()
-        self._local_digest = _digest(local_token) if local_token else None
+        self._local_digest = token_digest(local_token) if local_token else None
         self._random_bytes = random_bytes
 
-    async def make_token(self, label: str) -> str:
+    async def make_token(self, label: str, *, role: Role = "owner") -> str:
         """Return a new API token; it is shown only now."""
         token = TOKEN_PREFIX + self._secret()
-        await self._store.add("token", _digest(token), label=label, expires_at=None)
+        await self._store.add("token", token_digest(token), label=label, expires_at=None, role=role)
         return token
 
     async def make_signin_code(self) -> str:
         """Return a code that signs one browser in."""
         code = self._secret()
         expires_at = self._clock.now() + self._times.code_s
-        await self._store.add("signin", _digest(code), label="link", expires_at=expires_at)
+        await self._store.add("signin", token_digest(code), label="link", expires_at=expires_at)
         return code
 
     async def sign_in(self, code: str) -> str:
         """Use up a one-time code; returns the session's secret or raises `Unauthenticated`."""
-        if not await self._store.use_once("signin", _digest(code), now=self._clock.now()):
+        if not await self._store.use_once("signin", token_digest(code), now=self._clock.now()):
             raise Unauthenticated(
                 "This sign-in link was used before or has expired: run `hermes link` for a new one."
             )
@@ -108,8 +105,16 @@ class StoredAccess:
 
     async def sign_in_with_token(self, token: str) -> str:
         """Return a new session's secret for a valid token or raise `Unauthenticated`."""
-        self._check_token(token)
-        return await self._make_session("token")
+        caller = self._check_token(token)
+        if caller.role != "owner":
+            raise Forbidden(
+                f"The web chat is the owner's, and this is a token of the role {caller.role}: use "
+                "it as 'Authorization: Bearer TOKEN', or open the link that `hermes link` prints."
+            )
+        found = self._store.find("token", token_digest(token), now=self._clock.now())
+        ends = None if found is None else found.expires_at
+        digest = None if found is None else token_digest(token)
+        return await self._make_session("token", role=caller.role, parent=digest, ends_at=ends)
 
     async def authenticate(self, headers: Mapping[str, str]) -> Caller:
         """Check the bearer token or the session cookie; raises `Unauthenticated`."""
@@ -127,12 +132,13 @@ class StoredAccess:
                 "No credential was sent: add the header 'Authorization: Bearer TOKEN', or open "
                 "the link that `hermes link` prints to use a browser."
             )
-        if not self._store.check("session", _digest(session), now=self._clock.now()):
+        found = self._store.find("session", token_digest(session), now=self._clock.now())
+        if found is None:
             raise Unauthenticated(
                 "This browser's session is not known or has expired: run `hermes link` and open "
                 "the link that it prints."
             )
-        return _BROWSER
+        return Caller("browser", "owner", found.role, found.token)
 
     def cookie(self, session: str, *, secure: bool) -> str:
         """Return the Set-Cookie value that keeps the session in a browser."""
@@ -141,20 +147,35 @@ class StoredAccess:
         return f"{value}; Secure" if secure else value
 
     def _check_token(self, token: str) -> Caller:
-        digest = _digest(token)
+        digest = token_digest(token)
         if self._local_digest is not None and hmac.compare_digest(digest, self._local_digest):
             return _LOCAL
         # The store looks the digest up, not the secret: timing tells nothing about the secret.
-        if self._store.check("token", digest, now=self._clock.now()):
-            return _TOKEN
+        found = self._store.find("token", digest, now=self._clock.now())
+        if found is not None:
+            return _caller(found)
         raise Unauthenticated(
             "This token is not known here: copy it again, or make a new one with `hermes token`."
         )
 
-    async def _make_session(self, label: str) -> str:
+    async def _make_session(
+        self,
+        label: str,
+        *,
+        role: Role = "owner",
+        parent: bytes | None = None,
+        ends_at: float | None = None,
+    ) -> str:
         session = self._secret()
-        expires_at = self._clock.now() + self._times.session_s
-        await self._store.add("session", _digest(session), label=label, expires_at=expires_at)
+        latest = self._clock.now() + self._times.session_s
+        await self._store.add(
+            "session",
+            token_digest(session),
+            label=label,
+            expires_at=latest if ends_at is None else min(latest, ends_at),
+            role=role,
+            parent=parent,
+        )
         return session
 
     def _secret(self) -> str:
@@ -170,5 +191,15 @@ def session_in(cookies: str) -> str | None:
     return None
 
 
-def _digest(secret: str) -> bytes:
-    return sha256(secret.encode("utf-8", "surrogatepass")).digest()
+def speaking(caller: Caller) -> Caller:
+    """Return a caller who may speak with the agents; raises `Forbidden` for one who may only look."""
+    if caller.role == "viewer":
+        raise Forbidden(
+            "This is a viewer's token: it may look at /control and /metrics, and speak with nobody. "
+            "Messages need the role operator: `hermes token create --role operator` makes one."
+        )
+    return caller
+
+
+def _caller(token: Credential) -> Caller:
+    return Caller("token", "api", token.role, token.id)

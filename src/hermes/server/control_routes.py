@@ -1,14 +1,16 @@
-"""`/control/...`: how this machine's command line reaches the running gateway.
+"""`/control/...`: how operators reach the running gateway, and its own command line.
 
-Only the local caller may use it. The functions are handed in; here they only get an address.
+The functions are handed in; here each gets an address and the name of its order. `control_gate.py`
+says who may come in.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import msgspec
 from starlette.routing import Route
 
+from hermes.control.acting import Office
 from hermes.control.consent import ConsentAsk, ConsentOrder
 from hermes.control.credits import (
     GrantOrder,
@@ -17,23 +19,24 @@ from hermes.control.credits import (
     WalletAsk,
     WalletsAsk,
 )
+from hermes.control.cron import JobAsk, JobOrder, JobsAsk, NewJobOrder
+from hermes.control.hooks import no_hooks
+from hermes.control.interactions import InteractionAsk
 from hermes.control.keys import KeyEnd, NewKey
 from hermes.control.mcp import McpDesk
-from hermes.control.memory import FactOrder, ForgetOrder, MemoryAsk
+from hermes.control.memory import DreamOrder, FactOrder, ForgetOrder, MemoryAsk
 from hermes.control.pairing import PairApproval, PairOrder
+from hermes.control.search import SearchOrder
 from hermes.control.spending import CostAsk, SwitchOrder
-from hermes.control.users import LinkOrder, UserAsk, UserOrder, UsersAsk
-from hermes.errors import BadRequest, Forbidden, NotFound
-from hermes.net.http_json import json_response
-from hermes.net.http_route import Answer, Endpoint, Exchange, Handler, refuse_url_credentials
+from hermes.control.users import LinkOrder, TierOrder, UserAsk, UserOrder, UsersAsk
+from hermes.net.http_route import Endpoint
 from hermes.net.same_origin import Origins
 from hermes.ports.door import Door
 from hermes.routing.plan import Ask
+from hermes.server.control_gate import ControlGate
+from hermes.server.cron_orders import CronOrders
+from hermes.server.operating_routes import OperatingDesks, operating_routes
 from hermes.server.people_orders import PairingOrders, UserOrders
-
-_ASK_BYTES = 2_097_152
-_ASK_S = 15.0
-_Order = TypeVar("_Order")
 
 
 class CreditOrders(Protocol):
@@ -79,12 +82,36 @@ class MemoryOrders(Protocol):
         """Forget a fact about a person, or all of them."""
         ...
 
+    async def dream(self, order: DreamOrder) -> object:
+        """Dream of a person now."""
+        ...
+
+    async def record(self, ask: MemoryAsk) -> object:
+        """Return all that is kept of a person but what was said."""
+        ...
+
+
+class SearchOrders(Protocol):
+    """The operator's functions about search."""
+
+    async def find(self, order: SearchOrder) -> object:
+        """Return what was said."""
+        ...
+
+    async def state(self) -> object:
+        """Return how the index stands."""
+        ...
+
+    async def rebuild(self) -> object:
+        """Make the index again."""
+        ...
+
 
 class Control(msgspec.Struct, frozen=True, kw_only=True):
     """The operator's functions; each returns what JSON can say.
 
     `why` takes the id and whether the words of the message are wanted too; `route` takes the call
-    whose plan is wanted.
+    whose plan is wanted. Every one passes the `office`.
     """
 
     status: Callable[[], Awaitable[object]]
@@ -99,157 +126,218 @@ class Control(msgspec.Struct, frozen=True, kw_only=True):
     kill_switch: Callable[[], Awaitable[object]]
     set_kill_switch: Callable[[SwitchOrder], Awaitable[object]]
     costs: Callable[[CostAsk], Awaitable[object]]
+    interactions: Callable[[InteractionAsk], Awaitable[object]]
     consent: Callable[[ConsentAsk], Awaitable[object]]
     set_consent: Callable[[ConsentOrder], Awaitable[object]]
     credits: CreditOrders
     memory: MemoryOrders
     users: UserOrders
     pairing: PairingOrders
+    search: SearchOrders
+    cron: CronOrders
     mcp: McpDesk
+    reload: Callable[[], Awaitable[object]]
+    hooks: Callable[[], Awaitable[object]] = no_hooks
+    office: Office
+    operating: OperatingDesks | None = None
 
 
 def control_routes(door: Door, control: Control, *, origins: Origins) -> tuple[Route, ...]:
     """Return the operator's routes."""
-    local = _LocalOnly(door, control, origins=origins)
+    local = ControlGate(door, control.office, origins=origins)
     told, ordered = local.told, local.ordered
-    keys = {"GET": told(control.keys), "POST": ordered(NewKey, control.create_key)}
+    keys = {
+        "GET": told("keys.list", control.keys),
+        "POST": ordered("keys.create", NewKey, control.create_key),
+    }
     switch = {
-        "GET": told(control.kill_switch),
-        "POST": ordered(SwitchOrder, control.set_kill_switch),
+        "GET": told("kill_switch.show", control.kill_switch),
+        "POST": ordered("kill_switch.set", SwitchOrder, control.set_kill_switch),
     }
     consent = {
-        "GET": local.asked(ConsentAsk, control.consent),
-        "POST": ordered(ConsentOrder, control.set_consent),
+        "GET": local.asked("consent.show", ConsentAsk, control.consent),
+        "POST": ordered("consent.set", ConsentOrder, control.set_consent),
     }
     return (
-        Route("/control/status", Endpoint({"GET": told(control.status)})),
-        Route("/control/why/{id:path}", Endpoint({"GET": local.why})),
-        Route("/control/models", Endpoint({"GET": told(control.models)})),
-        Route("/control/route", Endpoint({"POST": ordered(Ask, control.route)})),
-        Route("/control/link", Endpoint({"POST": told(control.link)})),
-        Route("/control/token", Endpoint({"POST": told(control.token)})),
+        Route("/control/status", Endpoint({"GET": told("gateway.status", control.status)})),
+        Route(
+            "/control/why/{id:path}",
+            Endpoint({"GET": local.named("messages.why", "messages.read", control.why)}),
+        ),
+        Route("/control/models", Endpoint({"GET": told("models.list", control.models)})),
+        Route("/control/route", Endpoint({"POST": ordered("models.route", Ask, control.route)})),
+        Route("/control/link", Endpoint({"POST": told("access.link", control.link)})),
+        Route("/control/token", Endpoint({"POST": told("tokens.create", control.token)})),
         Route("/control/keys", Endpoint(keys)),
-        Route("/control/keys/revoke", Endpoint({"POST": ordered(KeyEnd, control.revoke_key)})),
+        Route(
+            "/control/keys/revoke",
+            Endpoint({"POST": ordered("keys.revoke", KeyEnd, control.revoke_key)}),
+        ),
         Route("/control/kill-switch", Endpoint(switch)),
-        Route("/control/costs", Endpoint({"GET": local.asked(CostAsk, control.costs)})),
+        Route(
+            "/control/costs", Endpoint({"GET": local.asked("costs.show", CostAsk, control.costs)})
+        ),
+        Route(
+            "/control/interactions",
+            Endpoint(
+                {"GET": local.asked("interactions.list", InteractionAsk, control.interactions)}
+            ),
+        ),
         Route("/control/consent", Endpoint(consent)),
         *_credit_routes(local, control.credits),
         *_memory_routes(local, control.memory),
         *_user_routes(local, control.users),
         *_pairing_routes(local, control.pairing),
-        Route("/control/mcp", Endpoint({"GET": told(control.mcp.status)})),
-        Route("/control/mcp/reload", Endpoint({"POST": told(control.mcp.reload)})),
+        *_cron_routes(local, control.cron),
+        *_search_routes(local, control.search),
+        *operating_routes(local, control.operating),
+        Route("/control/reload", Endpoint({"POST": told("gateway.reload", control.reload)})),
+        *_plugged_routes(local, control),
     )
 
 
-def _credit_routes(local: "_LocalOnly", desk: CreditOrders) -> tuple[Route, ...]:
+def _plugged_routes(local: ControlGate, control: Control) -> tuple[Route, ...]:
+    told = local.told
+    return (
+        Route("/control/hooks", Endpoint({"GET": told("hooks.list", control.hooks)})),
+        Route("/control/mcp", Endpoint({"GET": told("mcp.status", control.mcp.status)})),
+        Route("/control/mcp/reload", Endpoint({"POST": told("mcp.reload", control.mcp.reload)})),
+    )
+
+
+def _credit_routes(local: ControlGate, desk: CreditOrders) -> tuple[Route, ...]:
     ordered = local.ordered
     return (
-        Route("/control/credits", Endpoint({"GET": local.asked(WalletsAsk, desk.list)})),
-        Route("/control/credits/wallet", Endpoint({"GET": local.asked(WalletAsk, desk.show)})),
-        Route("/control/credits/grant", Endpoint({"POST": ordered(GrantOrder, desk.grant)})),
-        Route("/control/credits/refund", Endpoint({"POST": ordered(RefundOrder, desk.refund)})),
-        Route("/control/credits/refer", Endpoint({"POST": ordered(ReferOrder, desk.refer)})),
-        Route("/control/credits/audit", Endpoint({"GET": local.told(desk.audit)})),
+        Route(
+            "/control/credits",
+            Endpoint({"GET": local.asked("credits.list", WalletsAsk, desk.list)}),
+        ),
+        Route(
+            "/control/credits/wallet",
+            Endpoint({"GET": local.asked("credits.show", WalletAsk, desk.show)}),
+        ),
+        Route(
+            "/control/credits/grant",
+            Endpoint({"POST": ordered("credits.grant", GrantOrder, desk.grant)}),
+        ),
+        Route(
+            "/control/credits/refund",
+            Endpoint({"POST": ordered("credits.refund", RefundOrder, desk.refund)}),
+        ),
+        Route(
+            "/control/credits/refer",
+            Endpoint({"POST": ordered("credits.refer", ReferOrder, desk.refer)}),
+        ),
+        Route("/control/credits/audit", Endpoint({"GET": local.told("credits.audit", desk.audit)})),
     )
 
 
-def _memory_routes(local: "_LocalOnly", desk: MemoryOrders) -> tuple[Route, ...]:
+def _memory_routes(local: ControlGate, desk: MemoryOrders) -> tuple[Route, ...]:
     facts = {
-        "GET": local.asked(MemoryAsk, desk.show),
-        "POST": local.ordered(FactOrder, desk.set),
+        "GET": local.asked("memory.show", MemoryAsk, desk.show),
+        "POST": local.ordered("memory.set", FactOrder, desk.set),
     }
     return (
         Route("/control/memory", Endpoint(facts)),
         Route(
-            "/control/memory/forget", Endpoint({"POST": local.ordered(ForgetOrder, desk.forget)})
+            "/control/memory/forget",
+            Endpoint({"POST": local.ordered("memory.forget", ForgetOrder, desk.forget)}),
+        ),
+        Route(
+            "/control/memory/dream",
+            Endpoint({"POST": local.ordered("memory.dream", DreamOrder, desk.dream)}),
+        ),
+        Route(
+            "/control/memory/record",
+            Endpoint({"GET": local.asked("memory.record", MemoryAsk, desk.record)}),
         ),
     )
 
 
-def _user_routes(local: "_LocalOnly", desk: UserOrders) -> tuple[Route, ...]:
+def _cron_routes(local: ControlGate, desk: CronOrders) -> tuple[Route, ...]:
     ordered = local.ordered
+    jobs = {
+        "GET": local.asked("cron.list", JobsAsk, desk.list),
+        "POST": ordered("cron.add", NewJobOrder, desk.add),
+    }
     return (
-        Route("/control/users", Endpoint({"GET": local.asked(UsersAsk, desk.list)})),
-        Route("/control/users/user", Endpoint({"GET": local.asked(UserAsk, desk.show)})),
-        Route("/control/users/add", Endpoint({"POST": ordered(UserOrder, desk.add)})),
-        Route("/control/users/activate", Endpoint({"POST": ordered(UserOrder, desk.activate)})),
-        Route("/control/users/block", Endpoint({"POST": ordered(UserOrder, desk.block)})),
-        Route("/control/users/link", Endpoint({"POST": ordered(LinkOrder, desk.link)})),
-        Route("/control/users/unlink", Endpoint({"POST": ordered(UserOrder, desk.unlink)})),
-        Route("/control/users/erase", Endpoint({"POST": ordered(UserOrder, desk.erase)})),
+        Route("/control/cron", Endpoint(jobs)),
+        Route("/control/cron/job", Endpoint({"GET": local.asked("cron.show", JobAsk, desk.show)})),
+        Route(
+            "/control/cron/pause", Endpoint({"POST": ordered("cron.pause", JobOrder, desk.pause)})
+        ),
+        Route(
+            "/control/cron/resume",
+            Endpoint({"POST": ordered("cron.resume", JobOrder, desk.resume)}),
+        ),
+        Route("/control/cron/run", Endpoint({"POST": ordered("cron.run", JobOrder, desk.run)})),
+        Route(
+            "/control/cron/remove",
+            Endpoint({"POST": ordered("cron.remove", JobOrder, desk.remove)}),
+        ),
     )
 
 
-def _pairing_routes(local: "_LocalOnly", desk: PairingOrders) -> tuple[Route, ...]:
+def _user_routes(local: ControlGate, desk: UserOrders) -> tuple[Route, ...]:
     ordered = local.ordered
     return (
-        Route("/control/pair", Endpoint({"GET": local.told(desk.list)})),
-        Route("/control/pair/approve", Endpoint({"POST": ordered(PairApproval, desk.approve)})),
-        Route("/control/pair/deny", Endpoint({"POST": ordered(PairOrder, desk.deny)})),
-        Route("/control/pair/revoke", Endpoint({"POST": ordered(PairOrder, desk.revoke)})),
+        Route("/control/users", Endpoint({"GET": local.asked("users.list", UsersAsk, desk.list)})),
+        Route(
+            "/control/users/user", Endpoint({"GET": local.asked("users.show", UserAsk, desk.show)})
+        ),
+        Route("/control/users/add", Endpoint({"POST": ordered("users.add", UserOrder, desk.add)})),
+        Route(
+            "/control/users/activate",
+            Endpoint({"POST": ordered("users.activate", UserOrder, desk.activate)}),
+        ),
+        Route(
+            "/control/users/block",
+            Endpoint({"POST": ordered("users.block", UserOrder, desk.block)}),
+        ),
+        Route(
+            "/control/users/link", Endpoint({"POST": ordered("users.link", LinkOrder, desk.link)})
+        ),
+        Route(
+            "/control/users/unlink",
+            Endpoint({"POST": ordered("users.unlink", UserOrder, desk.unlink)}),
+        ),
+        Route(
+            "/control/users/tier",
+            Endpoint({"POST": ordered("users.tier", TierOrder, desk.set_tier)}),
+        ),
+        Route(
+            "/control/users/erase",
+            Endpoint({"POST": ordered("users.erase", UserOrder, desk.erase)}),
+        ),
     )
 
 
-class _LocalOnly:
-    """Makes handlers of functions, each for this machine's command line alone."""
+def _pairing_routes(local: ControlGate, desk: PairingOrders) -> tuple[Route, ...]:
+    ordered = local.ordered
+    return (
+        Route("/control/pair", Endpoint({"GET": local.told("pairing.list", desk.list)})),
+        Route(
+            "/control/pair/approve",
+            Endpoint({"POST": ordered("pairing.approve", PairApproval, desk.approve)}),
+        ),
+        Route(
+            "/control/pair/deny", Endpoint({"POST": ordered("pairing.deny", PairOrder, desk.deny)})
+        ),
+        Route(
+            "/control/pair/revoke",
+            Endpoint({"POST": ordered("pairing.revoke", PairOrder, desk.revoke)}),
+        ),
+    )
 
-    def __init__(self, door: Door, control: Control, *, origins: Origins) -> None:
-        self._door = door
-        self._control = control
-        self._origins = origins
 
-    def told(self, answer: Callable[[], Awaitable[object]]) -> Handler:
-        """Return a handler of a function that takes nothing."""
-
-        async def handle(exchange: Exchange) -> Answer:
-            await self._enter(exchange)
-            return json_response(await answer())
-
-        return handle
-
-    def ordered(self, kind: type[_Order], answer: Callable[[_Order], Awaitable[object]]) -> Handler:
-        """Return a handler of a function that takes the body."""
-
-        async def handle(exchange: Exchange) -> Answer:
-            await self._enter(exchange)
-            body = await exchange.body(limit=_ASK_BYTES, timeout_s=_ASK_S)
-            try:
-                order = msgspec.json.decode(body, type=kind)
-            except msgspec.DecodeError as error:
-                raise BadRequest(f"The body is no {kind.__name__}: {error}.") from None
-            return json_response(await answer(order))
-
-        return handle
-
-    def asked(self, kind: type[_Order], answer: Callable[[_Order], Awaitable[object]]) -> Handler:
-        """Return a handler of a function that takes what the query says."""
-
-        async def handle(exchange: Exchange) -> Answer:
-            await self._enter(exchange)
-            try:
-                ask = msgspec.convert(exchange.query(), kind, strict=False)
-            except msgspec.ValidationError as error:
-                raise BadRequest(f"The query is no {kind.__name__}: {error}.") from None
-            return json_response(await answer(ask))
-
-        return handle
-
-    async def why(self, exchange: Exchange) -> Answer:
-        """Tell the story of a message, a refusal or a call."""
-        await self._enter(exchange)
-        name = exchange.parameter("id")
-        found = await self._control.why(name, exchange.query().get("text") == "true")
-        if found is None:
-            raise NotFound(f"Nothing is known of {name[:80]!r}: neither a message nor a refusal.")
-        return json_response(found)
-
-    async def _enter(self, exchange: Exchange) -> None:
-        refuse_url_credentials(exchange)
-        caller = await self._door.authenticate(exchange.headers)
-        self._origins.check(caller, exchange.headers)
-        if caller.kind != "local":
-            raise Forbidden(
-                "Only the command line of the gateway's own machine may do this: run the "
-                "`hermes` command there, as the user that started the gateway."
-            )
+def _search_routes(local: ControlGate, desk: SearchOrders) -> tuple[Route, ...]:
+    return (
+        Route(
+            "/control/search", Endpoint({"GET": local.asked("search.find", SearchOrder, desk.find)})
+        ),
+        Route("/control/search/index", Endpoint({"GET": local.told("search.state", desk.state)})),
+        Route(
+            "/control/search/rebuild",
+            Endpoint({"POST": local.told("search.rebuild", desk.rebuild)}),
+        ),
+    )

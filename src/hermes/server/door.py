@@ -17,7 +17,7 @@ from hermes.ports.door import Caller, MessageStatus
 from hermes.ports.records import Result
 from hermes.ports.store import Store
 from hermes.ports.upward import Progress
-from hermes.server.auth import Access
+from hermes.server.auth import Access, speaking
 
 _GOES_ON = frozenset({MessageState.NEW, MessageState.RUNNING})
 
@@ -45,7 +45,11 @@ class GatewayDoor:
         return await self._inbox.refuse(platform, error, external_id=external_id)
 
     async def authenticate(self, headers: Mapping[str, str]) -> Caller:
-        """Check the bearer token or the session cookie; raises `Unauthenticated`."""
+        """Return who may speak with the agents; raises `Unauthenticated`, `Forbidden` for viewers."""
+        return speaking(await self._access.authenticate(headers))
+
+    async def recognise(self, headers: Mapping[str, str]) -> Caller:
+        """Return who shows a bearer token or a session cookie; raises `Unauthenticated`."""
         return await self._access.authenticate(headers)
 
     def message(self, message_id: str) -> MessageStatus | None:

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from hermes.control.pairing import PairApproval, PairOrder
-from hermes.control.users import LinkOrder, UserAsk, UserOrder, UsersAsk
+from hermes.control.users import LinkOrder, TierOrder, UserAsk, UserOrder, UsersAsk
 
 
 class UserOrders(Protocol):
@@ -35,6 +35,10 @@ class UserOrders(Protocol):
 
     async def unlink(self, order: UserOrder) -> object:
         """Take a channel from its person."""
+        ...
+
+    async def set_tier(self, order: TierOrder) -> object:
+        """Give a person a tier."""
         ...
 
     async def erase(self, order: UserOrder) -> object:

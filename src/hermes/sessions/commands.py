@@ -1,62 +1,221 @@
-"""The chat commands: the few words that pass beside a running turn, and those that wait in line."""
+"""The chat commands: what they are called, what they are for, and how a message spells one.
 
-from collections.abc import Mapping
-from typing import Literal
+Pure. What a command does stands in `pipeline/commands`, under the same name. Those that stand
+`beside` the lane pass a running turn; the others wait for their turn in it.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 
 import msgspec
 
-ControlName = Literal["stop", "new", "status", "approve", "deny", "memory"]
+from hermes.errors import ConfigurationError
 
-_ALIASES: dict[str, ControlName] = {
-    "stop": "stop",
-    "new": "new",
-    "reset": "new",
-    "status": "status",
-    "approve": "approve",
-    "deny": "deny",
-    "memory": "memory",
-}
+_WORD = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+_NEAR = 0.6
 
 
-# What everybody can read about the commands; those that are no control commands stand in the lane.
-ABOUT: Mapping[str, str] = {
-    "help": "what you can say here",
-    "whoami": "who you are to me",
-    "new": "start afresh",
-    "stop": "stop what I am doing",
-    "status": "what I am doing",
-    "approve": "let a tool run that waits for it",
-    "deny": "do not let it run",
-    "memory": "what I know of you",
-    "credits": "what you have left",
-    "link": "use me from another account as the same person",
-}
+class CommandSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A command as people see it.
+
+    `use` is what may stand behind its name. `admins` says that only those may use it who are named
+    as admins, also where commands are everybody's.
+    """
+
+    name: str
+    about: str
+    use: str = ""
+    examples: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    beside: bool = False
+    admins: bool = False
 
 
-class Command(msgspec.Struct, frozen=True):
-    """A control command and its argument."""
+class Written(msgspec.Struct, frozen=True):
+    """A message that is a command; without a spec nobody knows it."""
 
-    name: ControlName
-    argument: str = ""
+    word: str
+    argument: str
+    spec: CommandSpec | None
 
+    @property
+    def name(self) -> str:
+        """The command's own name, whichever of its names was written."""
+        return self.word if self.spec is None else self.spec.name
 
-def parse_control(text: str) -> Command | None:
-    """Return the control command that `text` is, or None for everything else."""
-    if not text.startswith("/"):
-        return None
-    word, argument = _split(text)
-    name = _ALIASES.get(word)
-    return None if name is None else Command(name, argument)
-
-
-def parse_in_lane(text: str) -> tuple[str, str] | None:
-    """Return the name and argument of a command that stands in the lane, or None for the rest."""
-    if not text.startswith("/"):
-        return None
-    word, argument = _split(text)
-    return (word, argument) if word in ABOUT and word not in _ALIASES else None
+    @property
+    def is_beside(self) -> bool:
+        """Whether it passes a running turn; one that nobody knows is answered at once, too."""
+        return self.spec is None or self.spec.beside
 
 
-def _split(text: str) -> tuple[str, str]:
-    word, _, argument = text[1:].strip().partition(" ")
-    return word.partition("@")[0].lower(), argument.strip()
+BUILT_IN: tuple[CommandSpec, ...] = (
+    CommandSpec(
+        name="help",
+        about="what you can say here",
+        use="[COMMAND]",
+        examples=("/help", "/help schedule"),
+        beside=True,
+    ),
+    CommandSpec(name="whoami", about="who you are to me", beside=True),
+    CommandSpec(name="new", about="start afresh", aliases=("reset",), beside=True),
+    CommandSpec(
+        name="stop",
+        about="stop what I am doing; with all, also what I do in the background",
+        use="[all]",
+        examples=("/stop", "/stop all"),
+        beside=True,
+    ),
+    CommandSpec(name="status", about="what I am doing", beside=True),
+    CommandSpec(
+        name="queue",
+        about="say something that waits until I am done; alone: what waits",
+        use="[TEXT]",
+        examples=("/queue and then translate it", "/queue"),
+        beside=True,
+    ),
+    CommandSpec(
+        name="steer",
+        about="tell me something while I work, without stopping me",
+        use="TEXT",
+        examples=("/steer keep it short",),
+        beside=True,
+    ),
+    CommandSpec(
+        name="background",
+        about="have me do something beside this conversation",
+        use="TEXT",
+        examples=("/background find three good articles on bees and sum them up",),
+        beside=True,
+    ),
+    CommandSpec(
+        name="approve",
+        about="let a tool run that waits for it",
+        use="[ID]",
+        beside=True,
+    ),
+    CommandSpec(name="deny", about="do not let it run", use="[ID]", beside=True),
+    CommandSpec(
+        name="model",
+        about="which model answers in this conversation",
+        use="[NAME | auto]",
+        examples=("/model", "/model anthropic:claude-sonnet-4-6", "/model auto"),
+    ),
+    CommandSpec(
+        name="reasoning",
+        about="how long I think before I answer in this conversation",
+        use="[low | medium | high | off]",
+        examples=("/reasoning high", "/reasoning off"),
+    ),
+    CommandSpec(
+        name="undo",
+        about="take the last message, or more of them, and what followed out of the conversation",
+        use="[NUMBER]",
+        examples=("/undo", "/undo 3"),
+    ),
+    CommandSpec(name="retry", about="have me answer the last message again"),
+    CommandSpec(
+        name="branch",
+        about="keep this state of the conversation under a name, or go back to one",
+        use="[NAME | list | to NAME]",
+        examples=("/branch before-the-trip", "/branch list", "/branch to before-the-trip"),
+    ),
+    CommandSpec(
+        name="memory",
+        about="what I know of you",
+        use="[forget KEY]",
+        examples=("/memory", "/memory forget diet"),
+        beside=True,
+    ),
+    CommandSpec(
+        name="search",
+        about="find what was said before",
+        use="WORDS",
+        examples=("/search invoice march", '/search "blue door"'),
+        beside=True,
+    ),
+    CommandSpec(
+        name="schedule",
+        about="what I do for you at set times",
+        use="[WHEN: WHAT | show ID | pause ID | resume ID | run ID | output ID | remove ID]",
+        examples=("/schedule every weekday at 9: what is on today?", "/schedule"),
+        beside=True,
+    ),
+    CommandSpec(name="usage", about="what this conversation has used", beside=True),
+    CommandSpec(
+        name="credits",
+        about="what you have left",
+        use="[CODE]",
+        examples=("/credits", "/credits AB12CD"),
+    ),
+    CommandSpec(
+        name="link",
+        about="use me from another account as the same person",
+        use="[CODE]",
+        examples=("/link", "/link ABCD-EFGH"),
+    ),
+    CommandSpec(
+        name="restart",
+        about="finish what runs and start the gateway again",
+        beside=True,
+        admins=True,
+    ),
+    CommandSpec(
+        name="reload-mcp",
+        about="read the tool servers of the configuration again",
+        use="[once | always | cancel]",
+        examples=("/reload-mcp once",),
+    ),
+)
+
+
+class CommandBook:
+    """Every command of a gateway: the built-in ones and those of plugins."""
+
+    def __init__(self, more: Iterable[CommandSpec] = ()) -> None:
+        self._specs: dict[str, CommandSpec] = {}
+        self._words: dict[str, CommandSpec] = {}
+        for spec in (*BUILT_IN, *more):
+            self._add(spec)
+
+    def __iter__(self) -> Iterator[CommandSpec]:
+        return iter(self._specs.values())
+
+    def get(self, word: str) -> CommandSpec | None:
+        """Return the command of a name, with or without its slash."""
+        return self._words.get(word.removeprefix("/").lower())
+
+    def read(self, text: str) -> Written | None:
+        """Return the command that a message is; None for everything that is none.
+
+        A slash before a word is one; a path, a number or a slash alone is not.
+        """
+        if not text.startswith("/"):
+            return None
+        first, _, rest = text[1:].strip().partition("\n")
+        word, _, argument = first.partition(" ")
+        word = word.partition("@")[0].lower()
+        if _WORD.fullmatch(word) is None:
+            return None
+        whole = f"{argument}\n{rest}" if rest else argument
+        return Written(word, whole.strip(), self._words.get(word))
+
+    def nearest(self, word: str, among: Iterable[str]) -> str | None:
+        """Return the name among some that a word comes closest to."""
+        near = get_close_matches(word, tuple(among), n=1, cutoff=_NEAR)
+        return near[0] if near else None
+
+    def _add(self, spec: CommandSpec) -> None:
+        for word in (spec.name, *spec.aliases):
+            if _WORD.fullmatch(word) is None:
+                raise ConfigurationError(
+                    f"a command cannot be called {word!r}: expected small letters, digits, '-' and "
+                    "'_', with a letter first; rename it in its plugin"
+                )
+            if word in self._words:
+                raise ConfigurationError(
+                    f"two commands are called /{word}; rename the plugin's, or remove it from `plugins`"
+                )
+            self._words[word] = spec
+        self._specs[spec.name] = spec

@@ -123,6 +123,10 @@ class MemoryDoor:
         """Check the bearer token or the session cookie."""
         return await self._access.authenticate(headers)
 
+    async def recognise(self, headers: Mapping[str, str]) -> Caller:
+        """Check the bearer token or the session cookie."""
+        return await self._access.authenticate(headers)
+
     def message(self, message_id: str) -> MessageStatus | None:
         """Return one message and its result."""
         turn = self._turns.get(message_id)

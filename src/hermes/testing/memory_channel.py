@@ -13,6 +13,7 @@ import msgspec
 from hermes.errors import DeliveryError, DeliveryRejected, DeliveryUnknown, FailureClass
 from hermes.message.parts import text_of
 from hermes.ports.channel import Accept, Capabilities, Delivery, Receipt, Target
+from hermes.ports.directory import ChatEntry
 
 Verb = Literal["send", "edit", "find"]
 
@@ -33,6 +34,7 @@ class MemoryChannel:
         self.name = name
         self.capabilities = capabilities
         self.posts: dict[str, Post] = {}
+        self.chats: tuple[ChatEntry, ...] = ()
         self.calls: list[tuple[Verb, str]] = []
         self._failures: dict[Verb, deque[DeliveryError | None]] = {}
         self._lost: dict[Verb, int] = {}
@@ -46,6 +48,10 @@ class MemoryChannel:
     async def disconnect(self) -> None:
         """Stop receiving."""
         self._accept = None
+
+    async def directory(self) -> tuple[ChatEntry, ...]:
+        """Return all chats that were put here."""
+        return self.chats
 
     def texts(self, chat: str) -> list[str]:
         """Return what stands in a chat, oldest first."""

@@ -2,7 +2,8 @@
 
 An agent's list of tools is the outer bound. Within it a message that needs none gets none, and one
 whose intent is recognised gets the tools for that and every tool that is for no intent. In doubt
-all are sent: a tool too many costs tokens, a tool too few costs the answer.
+all are sent: a tool too many costs tokens, a tool too few costs the answer. Where the service's
+prompt cache is worth more, tools are left out only of small talk before anything else.
 """
 
 import re
@@ -10,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from hermes.message.chat import ChatMessage
+from hermes.message.chat import ChatMessage, user_text
 from hermes.message.parts import tool_calls_of
 from hermes.message.trivial import is_trivial
 from hermes.ports.pricing import estimated
@@ -26,6 +27,10 @@ _SHORT_WORDS = 12
 _END_CHARS = 400
 _QUESTIONS = ("?", "？", "؟", "¿")
 _MOST_BACK = 40
+# How long a session counts as just begun.
+OPENING = 6
+# No service caches a beginning of less than 1,024 tokens: so much can change at no cost.
+_CACHED_CHARS = 4_000
 
 
 class Gated(msgspec.Struct, frozen=True):
@@ -35,6 +40,7 @@ class Gated(msgspec.Struct, frozen=True):
     left_out: tuple[str, ...]
     saved_tokens: int
     rule: str
+    names: tuple[str, ...] = ()
 
 
 def allowed_tools(tools: Mapping[str, Tool], allowed: tuple[str, ...]) -> tuple[Tool, ...]:
@@ -58,25 +64,66 @@ def gate(
     `recent` is what was said before it, `attached` whether a picture, sound or file came with it,
     and `name` the agent's, which people greet it by.
     """
-    if not rules.enabled:
-        return _sent(tools, tools, "the gate is off")
+    said = rules.intents_in(message_text, attached=attached)
     if len(message_text) > _LONG_CHARS:
-        return _sent(tools, tools, "a long message")
+        return _sent(_in_doubt(tools, said, rules), tools, "a long message")
     asked = _asks(recent)
     if not attached and not asked and _is_trivial(message_text, rules, name=name):
-        return _sent((), tools, "a trivial message")
-    wanted = rules.intents_in(message_text, attached=attached)
+        return nothing(tools)
+    wanted = said - rules.aside
     if recent and _follows(message_text, rules, asked=asked, knows=bool(wanted)):
         before, used = _before(recent, rules)
         for one in tools:
             before |= rules.intents_of(one) if one.spec.name in used else frozenset()
-        if before:
-            told = _named("a follow-up", before | wanted)
-            return _sent(_fitting(tools, before | wanted, rules, used=used), tools, told)
+        said |= before
+        if before - rules.aside:
+            told = _named("a follow-up", said)
+            return _sent(_fitting(tools, said, rules, used=used), tools, told)
         wanted = frozenset()
     if not wanted:
-        return _sent(tools, tools, "no intent was recognised")
-    return _sent(_fitting(tools, wanted, rules), tools, _named("intent", wanted))
+        rule = "no intent was recognised"
+        told = _named(f"{rule} but", said) if said else rule
+        return _sent(_in_doubt(tools, said, rules), tools, told)
+    return _sent(_fitting(tools, said, rules), tools, _named("intent", said))
+
+
+def only_small_talk(
+    message_text: str,
+    recent: Sequence[ChatMessage],
+    *,
+    rules: GateRules,
+    attached: bool = False,
+    name: str = "",
+    chars_before: int = 0,
+) -> bool:
+    """Tell whether a session that has just begun has needed no tools, this message included.
+
+    It is asked again with every message and never turns true again: as soon as more was said than
+    small talk, or as much as a service would cache (`chars_before` is what stands before it all),
+    the tools are sent, and stay.
+    """
+    if attached or len(recent) > OPENING:
+        return False
+    said = [*recent, user_text(message_text)]
+    if chars_before + sum(len(message.text) for message in said) > _CACHED_CHARS:
+        return False
+    return all(
+        len(message.parts) == 1
+        and not _asks(said[:place])
+        and _is_trivial(message.text, rules, name=name)
+        for place, message in enumerate(said)
+        if message.role == "user"
+    )
+
+
+def everything(tools: Sequence[Tool]) -> Gated:
+    """Return all the tools."""
+    return _sent(tools, tools, "the whole list")
+
+
+def nothing(tools: Sequence[Tool]) -> Gated:
+    """Return none of the tools."""
+    return _sent((), tools, "a trivial message")
 
 
 def spec_tokens(spec: ToolSpec) -> int:
@@ -87,12 +134,19 @@ def spec_tokens(spec: ToolSpec) -> int:
 def _sent(chosen: Sequence[Tool], tools: Sequence[Tool], rule: str) -> Gated:
     sent = {tool.spec.name for tool in chosen}
     rest = [tool.spec for tool in tools if tool.spec.name not in sent]
+    specs = tuple(tool.spec for tool in tools if tool.spec.name in sent)
     return Gated(
-        tuple(tool.spec for tool in tools if tool.spec.name in sent),
+        specs,
         tuple(spec.name for spec in rest),
         sum(map(spec_tokens, rest)),
         rule,
+        tuple(spec.name for spec in specs),
     )
+
+
+def _in_doubt(tools: Sequence[Tool], said: frozenset[str], rules: GateRules) -> list[Tool]:
+    """Return all tools but those that are sent only when what they do is asked for."""
+    return [tool for tool in tools if not rules.stands_aside(tool) or rules.intents_of(tool) & said]
 
 
 def _fitting(
@@ -147,7 +201,8 @@ def _before(
             continue
         own = rules.intents_in(message.text[-_LONG_CHARS:])
         wanted |= own
-        if message.role == "user" and _begins_matter(message.text, rules, knows=bool(own)):
+        knows = bool(own - rules.aside)
+        if message.role == "user" and _begins_matter(message.text, rules, knows=knows):
             break
     return frozenset(wanted), frozenset(used)
 

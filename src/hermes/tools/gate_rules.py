@@ -18,16 +18,23 @@ from hermes.config import GateSettings
 from hermes.ports.tool import Tool
 from hermes.routing.words import WordFinder
 
+# Servers of tools come and go, and their tools with them.
+_MOST_KNOWN = 10_000
 _STRETCHED = re.compile(r"(.)\1{2,}")
 _NO_WORD = re.compile(r"[^\w]+|_+")
 
 
 class IntentTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One intent as the file has it; the words are grouped by language."""
+    """One intent as the file has it; the words are grouped by language.
+
+    One that stands `aside` says nothing about tools for other things: they are sent as if it was not
+    recognised, and its own only when it is.
+    """
 
     words: dict[str, tuple[str, ...]] = {}
     patterns: tuple[str, ...] = ()
     attached: bool = False
+    aside: bool = False
 
 
 class RuleTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -47,8 +54,10 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
 
 def plain(text: str) -> str:
     """Return a text in small letters, without accents, signs and stretched letters."""
-    apart = unicodedata.normalize("NFKD", text.casefold())
-    bare = "".join(char for char in apart if not unicodedata.combining(char))
+    bare = text.casefold()
+    if not bare.isascii():
+        apart = unicodedata.normalize("NFKD", bare)
+        bare = "".join(char for char in apart if not unicodedata.combining(char))
     return _NO_WORD.sub(" ", _STRETCHED.sub(r"\1", bare)).strip()
 
 
@@ -78,10 +87,12 @@ class GateRules:
     """What goes on with the message before, what tells which intent, and more small talk."""
 
     def __init__(self, table: RuleTable, settings: GateSettings) -> None:
-        self.enabled = settings.enabled
+        self.mode = settings.mode
         self.trivial = Phrases(settings.trivial)
         self.follow_ups = Phrases((*_flat(table.follow_ups), *settings.follow_ups))
+        self.aside = frozenset(name for name, one in table.intents.items() if one.aside)
         self._intents: dict[str, Intent] = {}
+        self._of: dict[tuple[str, tuple[str, ...]], frozenset[str]] = {}
         self._meant: dict[str, set[str]] = {}
         for name in sorted({*table.intents, *settings.intents}):
             self._add(name, table, settings)
@@ -113,6 +124,20 @@ class GateRules:
 
     def intents_of(self, tool: Tool) -> frozenset[str]:
         """Return what a tool is for; nothing means that it is always sent."""
+        known = (tool.spec.name, tool.traits.intents)
+        found = self._of.get(known)
+        if found is None:
+            if len(self._of) >= _MOST_KNOWN:
+                self._of.clear()
+            found = self._of[known] = self._find_intents(tool)
+        return found
+
+    def stands_aside(self, tool: Tool) -> bool:
+        """Tell whether a tool is sent only with messages that ask for what it does."""
+        meant = self.intents_of(tool)
+        return bool(meant) and meant <= self.aside
+
+    def _find_intents(self, tool: Tool) -> frozenset[str]:
         own = {name for name in tool.traits.intents if name in self._intents}
         for name, intent in self._intents.items():
             if any(fnmatchcase(tool.spec.name, pattern) for pattern in intent.tools):

@@ -11,6 +11,14 @@ class ToolsTogether(Mapping[str, Tool]):
     def __init__(self, *tables: Mapping[str, Tool]) -> None:
         self._tables = tables
 
+    @property
+    def version(self) -> tuple[int, ...]:
+        """What changes whenever a table does."""
+        return tuple(
+            len(table) if type(table) is dict else getattr(table, "version", 0)
+            for table in self._tables
+        )
+
     def __getitem__(self, name: str) -> Tool:
         for table in self._tables:
             tool = table.get(name)

@@ -8,23 +8,33 @@ from pathlib import Path
 import msgspec
 
 from hermes.app.core import Core
+from hermes.app.given import Given, no_servers
+from hermes.app.own_tools import make_courier, make_own_tools
 from hermes.config import Settings, load
 from hermes.message.event import MessageEvent
 from hermes.message.ids import make_id
-from hermes.message.parts import TextPart
+from hermes.message.parts import Part, TextPart
 from hermes.message.source import ChatType, Source
+from hermes.pipeline.comebacks import ALL_TAKEN_UP, Comeback
+from hermes.pipeline.observing import NOBODY, Observer
+from hermes.pipeline.services import ReloadMcp
 from hermes.pipeline.watch import WatchHub
+from hermes.plugins.hook_book import HookBook
 from hermes.ports.channel import Capabilities
 from hermes.ports.clock import ManualClock
-from hermes.ports.provider import ToolSpec
+from hermes.ports.command import ChatCommand
+from hermes.ports.observing import CallMeter
+from hermes.ports.provider import Provider, ToolSpec
 from hermes.ports.records import Timeline
 from hermes.ports.tool import Tool, ToolContext, ToolTraits
+from hermes.ports.vision import VisionPipeline
 from hermes.server.auth import StoredAccess
+from hermes.store.search.search import SqliteSearch
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions, free_bytes
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.model_script import Script, answer_by_text
-from hermes.testing.scripted_model import ScriptedProvider
+from hermes.testing.scripted_model import SCRIPTED_INFO, ScriptedProvider
 
 KEYS = make_store_keys()
 PULL = Capabilities(delivery="pull", busy="queue")
@@ -86,6 +96,7 @@ class Rig:
         thread: str | None = None,
         agent: str | None = None,
         user_name: str | None = None,
+        attached: tuple[Part, ...] = (),
     ) -> str:
         """Accept one message and return its id."""
         event = MessageEvent(
@@ -100,7 +111,7 @@ class Rig:
                 thread_id=thread,
                 user_name=user_name,
             ),
-            parts=(TextPart(text),),
+            parts=(*((TextPart(text),) if text else ()), *attached),
             at=self.clock.now(),
             agent=agent,
         )
@@ -189,32 +200,65 @@ async def open_rig(
     sending: bool = True,
     measure: Callable[[Path], int] = free_bytes,
     settings: Mapping[str, str] | None = None,
+    reload_mcp: ReloadMcp | None = None,
+    embedder: Provider | None = None,
+    keys: bytes = KEYS,
+    beside: Mapping[str, Provider] | None = None,
+    blind: bool = False,
+    visions: tuple[VisionPipeline, ...] = (),
+    own_tools: bool = False,
+    search: bool = False,
+    plugged: tuple[ChatCommand, ...] = (),
+    comeback: Comeback = ALL_TAKEN_UP,
+    hooks: HookBook | None = None,
+    observer: Observer = NOBODY,
+    meter: CallMeter | None = None,
 ) -> AsyncIterator[Rig]:
-    """Open a core on the database in `home`; settings are given as {"LANES__LEASE_S": "1"}."""
+    """Open a core on the database in `home`; settings are given as {"LANES__LEASE_S": "1"}.
+
+    The scripted model may be `blind` for pictures; `beside` are more providers. With `own_tools` the
+    built-in tools of a gateway are there, too; with `search` what is said is indexed.
+    """
     clock = clock or ManualClock()
-    model = ScriptedProvider(script)
+    info = msgspec.structs.replace(SCRIPTED_INFO, vision=not blind)
+    model = ScriptedProvider(script, info=info)
+    more = {**(beside or {}), **({} if embedder is None else {"embedder": embedder})}
     push = push or MemoryChannel(PUSH, name="push")
     watch = WatchHub()
     store = SqliteStore(
         home / "hermes.db",
-        key_file=KEYS,
+        key_file=keys,
         clock=clock,
         make_id=make_id,
         options=StoreOptions(disk_reserve_mb=1),
         measure=measure,
     )
     await store.recover()
-    core = Core(
-        store,
-        settings_of(home, settings or {}),
-        providers={"scripted": model},
-        tools={tool.spec.name: tool for tool in tools},
-        channels={"rest": MemoryChannel(PULL, name="rest"), "push": push},
+    index = _follow(home, store, keys=keys, clock=clock) if search else None
+    table = {tool.spec.name: tool for tool in tools}
+    channels = {"rest": MemoryChannel(PULL, name="rest"), "push": push}
+    read = settings_of(home, settings or {})
+    given = Given(
+        providers={"scripted": model, **more},
+        tools=table,
+        channels=channels,
         access=StoredAccess(store.access, clock=clock),
         watch=watch,
         clock=clock,
         make_id=make_id,
+        reload_mcp=reload_mcp or no_servers,
+        visions={one.intent: one for one in visions},
+        search=index,
+        plugged={one.name: one for one in plugged},
+        comeback=comeback,
+        hooks=hooks,
+        observer=observer,
+        meter=meter,
     )
+    core = Core(store, read, given=given)
+    if own_tools:
+        courier = make_courier(core, read, channels=channels, home=home, clock=clock)
+        table.update(make_own_tools(core, read, courier=courier))
     rig = Rig(core, clock=clock, model=model, push=push, watch=watch)
     if start:
         core.start()
@@ -224,6 +268,14 @@ async def open_rig(
         yield rig
     finally:
         await rig.crash()
+
+
+def _follow(home: Path, store: SqliteStore, *, keys: bytes, clock: ManualClock) -> SqliteSearch:
+    index = SqliteSearch(
+        home / "search.db", database=home / "hermes.db", key_file=keys, clock=clock
+    )
+    store.transcripts.follow = index.note
+    return index
 
 
 def settings_of(home: Path, overrides: Mapping[str, str]) -> Settings:

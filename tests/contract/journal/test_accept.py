@@ -65,7 +65,7 @@ async def test_j1_finished_rows_are_kept_for_eight_days(tmp_path: Path) -> None:
 
 @pytest.mark.req("J1", "W9")
 async def test_j1_a_conversation_outlives_the_rows_of_its_messages(tmp_path: Path) -> None:
-    async with open_rig(tmp_path) as rig:
+    async with open_rig(tmp_path, settings={"SESSIONS__RESET__MODE": "none"}) as rig:
         await rig.answer("hello")
         before = rig.core.door.conversation("rest", "ann", limit=10)
         rig.clock.advance(9 * 86_400)

@@ -244,7 +244,7 @@ async def test_training_data_of_real_turns_is_certified(tmp_path: Path) -> None:
 
 @pytest.mark.req("G7", "A15")
 async def test_a_conversation_is_shown_when_its_messages_were_purged(tmp_path: Path) -> None:
-    async with open_rig(tmp_path) as rig:
+    async with open_rig(tmp_path, settings={"SESSIONS__RESET__MODE": "none"}) as rig:
         for number in range(3):
             await rig.answer(f"message {number}")
         before = rig.store.transcripts.conversation(rig.lane(), limit=10)

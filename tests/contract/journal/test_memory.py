@@ -294,8 +294,9 @@ async def test_a_job_that_a_crash_cut_off_is_done_by_the_next_process(tmp_path: 
 async def test_five_failures_park_a_job_until_the_session_goes_on(tmp_path: Path) -> None:
     clock = ManualClock()
     script = learner(*["no list"] * 5, learnt(diet="vegan"))
+    settings = {**LEARNING, "SESSIONS__RESET__MODE": "none"}
     async with open_rig(
-        tmp_path, clock=clock, settings=LEARNING, script=script, start=False
+        tmp_path, clock=clock, settings=settings, script=script, start=False
     ) as rig:
         rig.core.lanes.start()
         await rig.answer("I am vegan")

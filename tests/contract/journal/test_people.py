@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from hermes.control.pairing import PairApproval, PairingDesk
 from hermes.control.why import explain
 from hermes.people.pairing import PAIRING, make_code, read_code
+from hermes.ports.clock import ManualClock
 from hermes.ports.people import PairingAsk
-from tests.contract.journal.rig import Rig, RunTool, open_rig
+from hermes.testing.memory_channel import MemoryChannel
+from tests.contract.journal.rig import PUSH, Rig, RunTool, open_rig
 
 PAIR = {"ACCESS__PLATFORMS__PUSH__UNKNOWN": "pair"}
 CODE = re.compile(r"[A-HJ-NP-Z2-9]{4}-[A-HJ-NP-Z2-9]{4}")
@@ -66,6 +69,81 @@ async def test_a_stranger_gets_a_code_and_no_model_until_an_operator_lets_them_i
         assert verdicts == ["wrong", "right"]
         assert await rig.answer("hello", platform="push") == "#1 hello"
         assert await approve(rig, code_in(told)) == "wrong"
+
+
+def desk_of(rig: Rig) -> PairingDesk:
+    return PairingDesk(rig.store, clock=rig.clock, wake=rig.core.wake_outbox)
+
+
+@pytest.mark.req("W31", "J13")
+async def test_who_is_let_in_is_told_so_once_where_they_asked_also_after_a_crash(
+    tmp_path: Path,
+) -> None:
+    clock = ManualClock()
+    push = MemoryChannel(PUSH, name="push")
+    async with open_rig(tmp_path, settings=PAIR, clock=clock, push=push) as rig:
+        message_id = await rig.say("let me in", platform="push", chat="chat of ann", user="ann")
+        await rig.as_time_passes(lambda: bool(push.texts("chat of ann")))
+
+    async with open_rig(tmp_path, settings=PAIR, clock=clock, push=push, sending=False) as rig:
+        (told,) = push.texts("chat of ann")
+        order = PairApproval(platform="push", code=code_in(told))
+        report = await desk_of(rig).approve(order)
+        assert report.is_told
+        assert [row.purpose for row in rig.timeline(message_id).deliveries] == ["reply", "notice"]
+
+    # The process ended between the approval and the sending.
+    async with open_rig(tmp_path, settings=PAIR, clock=clock, push=push) as rig:
+        await rig.as_time_passes(lambda: len(push.texts("chat of ann")) == 2)
+        clock.advance(60)
+        assert await rig.answer("hello", platform="push", chat="chat of ann", user="ann")
+        await rig.as_time_passes(lambda: len(push.texts("chat of ann")) == 3)
+
+    assert push.texts("chat of ann")[1] == "You are let in now. Write to me, and I will answer."
+
+
+@pytest.mark.req("W31")
+async def test_an_approval_wakes_the_sender_and_where_nothing_is_sent_nothing_is_written(
+    tmp_path: Path,
+) -> None:
+    settings = {**PAIR, "ACCESS__PLATFORMS__REST__UNKNOWN": "pair"}
+    async with open_rig(tmp_path, settings=settings) as rig:
+        await rig.answer("let me in", platform="push")
+        await rig.until(lambda: bool(rig.push.texts("ann")))
+        order = PairApproval(platform="push", code=code_in(rig.push.texts("ann")[0]))
+        woken: list[str] = []
+        desk = PairingDesk(rig.store, clock=rig.clock, wake=woken.append)
+        await desk.approve(order)
+
+        asked = await rig.say("let me in")
+        await rig.outcome(asked)
+        result = rig.store.inbox.result(asked)
+        assert result is not None
+        report = await desk.approve(PairApproval(platform="rest", code=code_in(result.text)))
+        assert not report.is_told
+        assert woken == ["push"]
+        assert [row.purpose for row in rig.timeline(asked).deliveries] == ["reply"]
+        assert await rig.answer("hello") == "#1 hello"
+
+
+@pytest.mark.req("A3", "A18")
+async def test_a_tier_counts_from_the_next_message_on(tmp_path: Path) -> None:
+    settings = {
+        "CREDITS__POLICY": "wallet",
+        "CREDITS__START_GRANT": "0",
+        "CREDITS__TIERS__PRO__POLICY": "unlimited",
+    }
+    async with open_rig(tmp_path, settings=settings) as rig:
+        poor = await rig.answer("hello")
+        person = rig.store.people.find("rest", "ann")
+        assert person is not None
+        await rig.store.users.set_tier(person.id, "pro")
+        rich = await rig.answer("hello again")
+        await rig.store.users.set_tier(person.id, "free")
+
+        assert "You have no credits left" in poor
+        assert rich.endswith("hello again")
+        assert "You have no credits left" in await rig.answer("and now?")
 
 
 @pytest.mark.req("A3", "W31")

@@ -231,3 +231,51 @@ async def test_j9_nobody_approves_their_own_where_the_policy_says_so(tmp_path: P
 def _plain(_seen: Seen, number: int) -> ScriptedTurn:
     """Answer whatever is asked; the directives in the text were for the process that died."""
     return ScriptedTurn(text=f"call {number}")
+
+
+@pytest.mark.req("J9")
+@pytest.mark.parametrize(
+    ("word", "outcome", "runs"),
+    [("yes", "answered", 1), ("No.", "answered", 0), ("Ja!", "answered", 1)],
+)
+@pytest.mark.parametrize("platform", ["rest", "push"])
+async def test_j9_a_plain_yes_or_no_settles_what_waits(
+    tmp_path: Path, word: str, outcome: str, runs: int, platform: str
+) -> None:
+    tool = RunTool("pay", traits=ToolTraits(needs_approval=True))
+    async with open_rig(tmp_path, tools=(tool,)) as rig:
+        parked = await rig.say("[[tool:pay {}]]", platform=platform)
+        assert await rig.outcome(parked) == "parked"
+
+        told = await rig.answer(word, platform=platform)
+
+        assert told in ("Approved.", "Denied.")
+        await rig.until(lambda: rig.store.inbox.state(parked) == "done")
+        record = rig.store.inbox.get(parked)
+        assert record is not None
+        assert record.outcome == outcome
+        assert tool.runs == runs
+
+
+@pytest.mark.req("J9")
+async def test_j9_a_plain_yes_is_a_message_where_nothing_waits(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        assert (await rig.answer("yes")).endswith("yes")
+
+
+@pytest.mark.req("J9")
+async def test_j9_a_plain_yes_in_a_group_is_no_approval_of_somebody_who_may_not(
+    tmp_path: Path,
+) -> None:
+    tool = RunTool("pay", traits=ToolTraits(needs_approval=True))
+    settings = {"APPROVALS__ADMINS": '["rest:boss"]'}
+    async with open_rig(tmp_path, tools=(tool,), settings=settings) as rig:
+        parked = await rig.say_in_thread("[[tool:pay {}]]", user="ann")
+        assert await rig.outcome(parked) == "parked"
+        said = await rig.say_in_thread("yes", user="ann")
+        await rig.outcome(said)
+
+        assert tool.runs == 0
+        boss = await rig.say_in_thread("yes", user="boss")
+        await rig.outcome(boss)
+        await rig.until(lambda: tool.runs == 1)

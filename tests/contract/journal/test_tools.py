@@ -23,6 +23,7 @@ from tests.contract.journal.rig import Rig, RunTool, open_rig
 ROOT = Path(__file__).resolve().parents[3]
 BESIDE = ToolTraits(parallel=True)
 SAFE = ToolTraits(parallel=True, idempotent=True)
+EACH = {"TOOLS__GATE__MODE": "always"}
 STOPPABLE = ToolTraits(parallel=True, cancellable=True)
 THREE = "[[tool:a]] [[tool:b]] [[tool:c]] all of them"
 
@@ -379,7 +380,7 @@ async def test_the_timeline_tells_what_the_gate_did(tmp_path: Path) -> None:
         """Remind somebody."""
         return text
 
-    async with open_rig(tmp_path, tools=(forecast, remind)) as rig:
+    async with open_rig(tmp_path, tools=(forecast, remind), settings=EACH) as rig:
         trivial, asked, open_ = [
             await rig.say(text) for text in ("hello", "will it rain", "tell me more about that")
         ]
@@ -410,7 +411,7 @@ async def test_a_tool_that_was_not_sent_is_not_run(tmp_path: Path) -> None:
     def script(seen: Seen, number: int) -> ScriptedTurn:
         return ScriptedTurn(tools=(ToolUse("remind"),)) if number == 1 else ScriptedTurn(text="ok")
 
-    async with open_rig(tmp_path, script=script, tools=(weather, other)) as rig:
+    async with open_rig(tmp_path, script=script, tools=(weather, other), settings=EACH) as rig:
         await rig.answer("will it rain")
 
         assert other.runs == 0
@@ -424,11 +425,11 @@ async def test_a_resumed_turn_keeps_the_tools_that_it_had(tmp_path: Path) -> Non
         RunTool("forecast", traits=ToolTraits(intents=("weather",))),
         RunTool("remind", traits=ToolTraits(intents=("reminders",))),
     )
-    async with open_rig(tmp_path, clock=clock, tools=tools) as rig:
+    async with open_rig(tmp_path, clock=clock, tools=tools, settings=EACH) as rig:
         message_id = await rig.say("will it rain [[hang]]")
         await rig.until(lambda: len(rig.model.calls) == 1)
 
-    off = {"TOOLS__GATE__ENABLED": "false"}
+    off = {"TOOLS__GATE__MODE": "off"}
     async with open_rig(tmp_path, clock=clock, tools=tools, script=_done, settings=off) as rig:
         await rig.outcome(message_id)
         assert [spec.name for spec in rig.model.calls[0].request.tools] == ["forecast"]

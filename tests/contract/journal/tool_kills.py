@@ -33,8 +33,8 @@ def main(folder: Path) -> int:
     for number in count(1):
         home = folder / str(number)
         home.mkdir()
-        was_killed = _in_child(lambda home=home, number=number: _act(home, kill_at=number))
-        _in_child(lambda home=home: _finish(home))
+        was_killed = in_child(lambda home=home, number=number: _act(home, kill_at=number))
+        in_child(lambda home=home: _finish(home))
         if not was_killed:
             lost = sum(len(file.read_text()) for file in folder.glob("*/lost"))
             sys.stdout.write(f"{number - 1} kills, {lost} lost\n")
@@ -42,7 +42,7 @@ def main(folder: Path) -> int:
     raise AssertionError
 
 
-def _in_child(act) -> bool:
+def in_child(act) -> bool:
     """Run `act` in a child; tells whether it was killed, and raises if it failed."""
     pid = os.fork()
     if pid == 0:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.ports.memory import Fact, FactChange, FactVector
+from hermes.ports.memory import Fact, FactChange
 from hermes.store.sqlite.facts import RecentFacts
 from hermes.store.sqlite.store import SqliteStore
 from tests.contract.store.opening import opened
@@ -40,11 +40,10 @@ async def test_facts_are_kept_sealed_in_order_and_over_a_restart(tmp_path: Path)
         ann, bob = await person(store, "ann"), await person(store, "bob")
         later, sooner = fact(ann, "later", at=2.0), fact(ann, "sooner", at=1.0)
         await put(store, later, sooner)
-        await store.facts.keep_vectors(ann, [FactVector(later.id, "m", SECRET.encode())])
     async with opened(tmp_path) as store:
         assert store.facts.of(ann) == (sooner, later)
-        assert store.facts.vectors(ann, "m") == (FactVector(later.id, "m", SECRET.encode()),)
-        assert store.facts.vectors(ann, "other") == store.facts.vectors(bob, "m") == ()
+        assert store.facts.some(ann, [later.id, "f_nobody", sooner.id]) == (later, sooner)
+        assert store.facts.some(bob, [later.id]) == ()
         assert store.facts.of(bob) == ()
 
     raw = on_disk(tmp_path)
@@ -79,21 +78,6 @@ async def test_a_change_sees_what_the_one_before_it_wrote_in_the_same_commit(
     await asyncio.gather(*(store.facts.change(ann, add) for _ in range(20)))
 
     assert [one.key for one in store.facts.of(ann)] == [f"n{number}" for number in range(20)]
-
-
-@pytest.mark.req("A10", "A12")
-async def test_a_fact_that_changed_or_is_gone_has_no_vector(store: SqliteStore) -> None:
-    ann = await person(store)
-    await put(store, fact(ann, "changed"), fact(ann, "gone"))
-    names = [one.id for one in store.facts.of(ann)]
-    await store.facts.keep_vectors(ann, [FactVector(name, "m", b"1") for name in names])
-
-    await put(store, fact(ann, "changed", value="new"))
-    await store.facts.change(ann, lambda _: FactChange(forget=(fact(ann, "gone").id,)))
-    await store.facts.keep_vectors(ann, [FactVector(fact(ann, "gone").id, "m", b"1")])
-
-    assert store.facts.vectors(ann, "m") == ()
-    assert [one.value for one in store.facts.of(ann)] == ["new"]
 
 
 @pytest.mark.req("J22", "J24")

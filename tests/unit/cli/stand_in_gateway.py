@@ -14,12 +14,17 @@ from functools import partial
 from pathlib import Path
 
 from hermes import __version__
+from hermes.app.operating import operating_desks
+from hermes.app.scheduling import make_cron_desk, make_schedules
+from hermes.app.sending import make_send_desk
 from hermes.calls.days import Calendar
 from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.config import Settings, load
+from hermes.control.acting import office_of
 from hermes.control.desk import Desk
 from hermes.control.mcp import McpDesk
 from hermes.control.models import models_report, route_report
+from hermes.control.reload import ReloadReport
 from hermes.control.status import ChannelStatus, ProviderStatus, StatusReport, StoreStatus
 from hermes.control.why import WhyReport, WhyText
 from hermes.control.why_call import CallStory, CallTry, WhyKey
@@ -30,6 +35,7 @@ from hermes.net.same_origin import Origins
 from hermes.ops.instance import Address, acquire
 from hermes.ports.channel import Capabilities
 from hermes.ports.clock import SystemClock
+from hermes.ports.dreams import Dream
 from hermes.ports.provider import ProviderInfo
 from hermes.ports.spend import Account, KillSwitch, Spent
 from hermes.routing.plan import Ask, Offer
@@ -154,8 +160,28 @@ async def main(home: Path) -> int:
     origins = Origins(bound_host="127.0.0.1")
 
     store = await a_ledger(home / "ledger.db")
+
+    async def dream_now(person_id: str) -> Dream | None:
+        job = await store.dreams.begin(person_id, at=clock.now())
+        made = Dream(at=clock.now(), insights=("runs\x1b[2J at dawn",), gaps=("how far",))
+        await store.dreams.finish(job, made, covered=0, seen=(), spent=())
+        return store.dreams.of(person_id)
+
     desk = Desk(
-        store, calendar=Calendar("UTC"), clock=clock, make_id=make_id, address="http://far.example"
+        store,
+        calendar=Calendar("UTC"),
+        clock=clock,
+        make_id=make_id,
+        address="http://far.example",
+        dream_now=dream_now,
+        sends=make_send_desk(
+            store, Settings(time_zone="UTC"), home=home, clock=clock, make_id=make_id
+        ),
+        cron=make_cron_desk(
+            store,
+            Settings(time_zone="UTC"),
+            make_schedules(store, Settings(time_zone="UTC"), clock=clock, make_id=make_id),
+        ),
     )
 
     async def status() -> object:
@@ -172,6 +198,9 @@ async def main(home: Path) -> int:
 
     async def token() -> object:
         return {"token": await access.make_token("test")}
+
+    async def reload() -> object:
+        return ReloadReport()
 
     async def link() -> object:
         return {"link": f"{address}/signin?code={await access.make_signin_code()}"}
@@ -200,13 +229,19 @@ async def main(home: Path) -> int:
             kill_switch=desk.kill_switch,
             set_kill_switch=desk.set_kill_switch,
             costs=desk.costs,
+            interactions=desk.interactions,
             consent=desk.consent,
             set_consent=desk.set_consent,
             credits=desk.credits,
             users=desk.users,
             pairing=desk.pairing,
+            cron=desk.cron,
+            search=desk.search,
             memory=desk.memory,
             mcp=McpDesk(McpServers(Settings().mcp, clock=clock), partial(load, {}, home)),
+            reload=reload,
+            office=office_of(store, clock=clock, make_id=make_id),
+            operating=operating_desks(desk),
         ),
         ready=lambda: (),
         origins=origins,

@@ -146,6 +146,25 @@ def test_after_an_approval_the_parked_message_is_followed_on():
     assert [message.id for message in line.sent] == ["x_1", "x_2", "x_1"]
 
 
+@pytest.mark.req("J9", "W37")
+def test_a_question_is_answered_and_its_message_followed_on_until_its_end():
+    asked = ServerEvent("question", {"id": "q_1", "text": "Where to?"})
+    days = ServerEvent("question", {"id": "q_1", "text": "days"})
+    conversation, line, screen = talk(
+        [asked], [done("days")], [days], [done("Thank you.")], [done("booked")]
+    )
+
+    first = conversation.ask("book it", screen)
+    assert (first.state, first.reply, conversation.is_asked) == ("asked", "Where to?", True)
+    second = conversation.ask_parked("Rome", screen)
+    assert (second.reply, conversation.is_asked) == ("days", True)
+    last = conversation.ask_parked("3", screen)
+
+    assert last.reply == "booked"
+    assert not conversation.is_asked
+    assert [message.id for message in line.sent] == ["x_1", "x_2", "x_1", "x_3", "x_1"]
+
+
 @pytest.mark.req("J9")
 def test_a_decision_that_failed_leaves_the_message_parked():
     conversation, _, screen = talk([PARKED], [done("no", outcome="refused")])

@@ -205,10 +205,11 @@ def test_the_help_of_up_names_exactly_the_options_that_up_takes():
     group = typer.main.get_command(app)
     shown = {option for one in group.commands["up"].params for option in one.opts}  # type: ignore[attr-defined]
 
-    taken = parse(["--home", "h", "--host", "0.0.0.0", "--port", "0", "--log-format", "json"])
+    given = ["--home", "h", "--host", "0.0.0.0", "--port", "0", "--log-format", "json"]
+    taken = parse([*given, "--replace"])
 
-    assert shown == {"--home", "--host", "--port", "--log-format"}
-    assert taken == UpOptions(Path("h"), "0.0.0.0", 0, "json")
+    assert shown == {"--home", "--host", "--port", "--log-format", "--replace"}
+    assert taken == UpOptions(Path("h"), "0.0.0.0", 0, "json", replaces=True)
 
 
 @pytest.mark.req("W1")

@@ -52,6 +52,26 @@ def test_channels_are_linked_unlinked_and_people_erased(hermes, gateway):
     assert (unlinked.returncode, "only channel" in unlinked.stderr) == (1, True)
 
 
+@pytest.mark.req("A3", "J20")
+def test_a_tier_is_given_shown_and_refused_where_there_is_none_such(hermes, gateway):
+    hermes("users", "add", "telegram:7")
+    given = hermes("users", "tier", "telegram:7", "pro")
+    again = json.loads(hermes("users", "tier", "telegram:7", "pro", "--json").stdout)
+    shown = hermes("users", "show", "telegram:7")
+    listed = hermes("users", "list")
+    unknown = hermes("users", "tier", "telegram:7", "gold")
+    nobody = hermes("users", "tier", "telegram:8", "pro")
+
+    (person,) = PERSON.findall(given.stdout)
+    assert given.stdout == f"telegram:7 ({person}) has the tier pro.\n"
+    assert (again.get("changed", False), again["user"]["tier"]) == (False, "pro")
+    assert "tier      pro" in shown.stdout
+    assert " pro " in listed.stdout
+    assert (unknown.returncode, nobody.returncode) == (1, 1)
+    assert "'gold' is no tier here: expected one of " in unknown.stderr
+    assert "Nobody is known as" in nobody.stderr
+
+
 @pytest.mark.req("W31")
 def test_pairing_by_the_command_line(hermes, gateway):
     nobody = hermes("pair", "list")
@@ -103,9 +123,10 @@ def test_looking_and_orders_about_nobody_do_not_make_a_home(hermes, home):
         hermes("users", "show", "telegram:1"),
         hermes("users", "block", "telegram:1"),
         hermes("users", "link", "telegram:1", "signal:2"),
+        hermes("users", "tier", "telegram:1", "pro"),
         hermes("pair", "approve", "telegram", "AAAA-AAAA"),
         hermes("pair", "deny", "telegram:1"),
     ]
 
-    assert [one.returncode for one in done] == [0, 0, 1, 1, 1, 1, 1]
+    assert [one.returncode for one in done] == [0, 0, 1, 1, 1, 1, 1, 1]
     assert not home.exists()

@@ -100,7 +100,7 @@ def test_the_legacy_file_is_understood(write, load_home):
     telegram = loaded.settings.platforms["telegram"]
     assert telegram.enabled is False
     assert telegram.extra["bot_token"].get_secret_value() == "1:a"
-    assert telegram.extra["home_channel"] == {"chat_id": "9"}
+    assert telegram.home_channel == "9"
     assert [str(warning) for warning in loaded.warnings] == [
         'gateway.json: sessions_dir is "/old" and has no effect any more; remove it'
     ]

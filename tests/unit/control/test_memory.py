@@ -3,16 +3,23 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
 from hermes.calls.days import Calendar
+from hermes.control.consent import ConsentOrder
+from hermes.control.credits import GrantOrder
 from hermes.control.desk import Desk
-from hermes.control.memory import FactOrder, ForgetOrder, MemoryAsk
+from hermes.control.memory import DreamOrder, FactOrder, ForgetOrder, MemoryAsk
 from hermes.control.person_export import export_lines
-from hermes.errors import BadRequest, NotFound
+from hermes.errors import BadRequest, Conflict, NotFound
 from hermes.message.ids import make_id
+from hermes.people.linking import LINKING
+from hermes.people.pairing import PAIRING
 from hermes.ports.clock import ManualClock
+from hermes.ports.dreams import Dream
+from hermes.ports.people import PairingAsk
 from hermes.store.sqlite.store import SqliteStore
 from tests.contract.journal.rig import open_rig
 from tests.contract.store.opening import opened
@@ -83,11 +90,84 @@ async def test_an_export_holds_all_of_a_person_and_nothing_of_others(tmp_path: P
             facts=rig.core.memory.facts,
         )
         await desk.memory.set(FactOrder(user="rest:ann", key="diet", value="vegan"))
-        report = await desk.memory.show(MemoryAsk(user="rest:ann"))
+        await desk.credits.grant(GrantOrder(user="rest:ann", amount=5, reason="gift", by="olga"))
+        await desk.set_consent(ConsentOrder(user="rest:ann", may_train=True))
+        person_id = (await desk.memory.show(MemoryAsk(user="rest:ann"))).person_id
+        await keep_papers(rig.store, person_id)
+        record = await desk.memory.record(MemoryAsk(user="rest:ann"))
 
-        lines = list(export_lines(report, rig.store.graphs))
+        lines = list(export_lines(record, rig.store.graphs))
 
-        assert [line["kind"] for line in lines] == ["person", "fact", *["message"] * 3]
-        assert lines[1]["value"] == "vegan"
-        assert {line["role"] for line in lines[2:]} == {"user", "assistant"}
+        kinds = [line["kind"] for line in lines]
+        assert kinds[:8] == [
+            *("person", "consent", "channel", "pairing", "link_code", "fact", "dream", "wallet")
+        ]
+        assert set(kinds[8:]) == {"credit", "message"}
+        assert kinds.count("message") == 3
+        found = dict(zip(kinds, lines, strict=True))
+        assert (lines[0]["id"], lines[0]["tier"]) == (person_id, "free")
+        assert found["consent"]["may_train"] is True
+        assert (found["pairing"]["state"], found["link_code"]["is_used"]) == ("waiting", False)
+        assert found["fact"]["value"] == "vegan"
+        assert found["dream"]["insights"] == ("runs",)
+        credit = [line for line in lines if line["kind"] == "credit"]
+        assert [line["booked"] for line in credit] == ["capture", "capture", "grant", "grant"]
+        assert (credit[-1]["amount"], credit[-1]["reason"]) == (5, "gift")
+        amounts = msgspec.convert([line["amount"] for line in credit], list[int])
+        assert sum(amounts) == found["wallet"]["balance"]
+        assert {line["role"] for line in lines if line["kind"] == "message"} == {
+            "user",
+            "assistant",
+        }
         assert "bob" not in str(lines)
+        assert "ABCDEFGH" not in str(lines)
+
+
+async def keep_papers(store: SqliteStore, person_id: str) -> None:
+    """Let somebody have asked to be let in, have a code to link with, and be dreamt of."""
+    ask = PairingAsk(
+        platform="rest",
+        user_id="ann",
+        person_id=person_id,
+        message_id="m_1",
+        code="ABCDEFGH",
+        at=1.0,
+    )
+    await store.pairing.ask(ask, rules=PAIRING)
+    await store.pairing.make_link_code(person_id, "ABCDEFGH", lets_in=True, at=1.0, rules=LINKING)
+    job = await store.dreams.begin(person_id, at=1.0)
+    dream = Dream(at=1.0, insights=("runs",))
+    await store.dreams.finish(job, dream, covered=0, seen=(), spent=())
+
+
+@pytest.mark.req("A14")
+async def test_a_dream_is_shown_ordered_where_a_gateway_runs_and_gone_with_everything(
+    store: SqliteStore, desk: Desk
+) -> None:
+    ann = (await desk.memory.show(MemoryAsk(user="v1:ann"))).person_id
+    with pytest.raises(Conflict, match="needs a model, and so a running gateway"):
+        await desk.memory.dream(DreamOrder(user="v1:ann"))
+    await keep_papers(store, ann)
+
+    async def dream_now(person_id: str) -> Dream | None:
+        return store.dreams.of(person_id)
+
+    able = Desk(
+        store,
+        calendar=Calendar("UTC"),
+        clock=ManualClock(),
+        make_id=make_id,
+        address="",
+        dream_now=dream_now,
+    ).memory
+    ordered = await able.dream(DreamOrder(user="v1:ann", by="olga"))
+    shown = await desk.memory.show(MemoryAsk(user="v1:ann"))
+    await desk.memory.forget(ForgetOrder(user="v1:ann", is_everything=True))
+    after = await desk.memory.show(MemoryAsk(user="v1:ann"))
+
+    assert shown.dream is not None
+    assert shown.dream.insights == ("runs",)
+    assert ordered.dream == shown.dream
+    assert after.dream is None
+    with pytest.raises(NotFound, match="Nobody is known as"):
+        await able.dream(DreamOrder(user="v1:bob"))

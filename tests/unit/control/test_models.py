@@ -27,6 +27,7 @@ def an_offer(name: str, model: str, *, available: bool = True, **more: bool) -> 
     info = ProviderInfo(
         name=name,
         model=model,
+        chat=more.get("chat", True),
         tools=more.get("tools", True),
         vision=more.get("vision", True),
         context_tokens=128_000,
@@ -118,3 +119,14 @@ def test_a_route_is_that_of_the_default_agent_unless_a_tier_or_model_is_asked_ab
     )
     assert tier.problem is not None
     assert tier.problem.startswith("no model can answer (claude-sonnet: ")
+
+
+@pytest.mark.req("P6", "A12")
+def test_an_embedder_is_told_as_one_that_does_not_chat(settings):
+    offer = an_offer("minilm", "small", chat=False, local=True, tools=False, vision=False)
+
+    (line,) = models_report(settings, [offer]).models
+
+    assert not line.chat
+    assert line.price is not None
+    assert line.price.read == 0

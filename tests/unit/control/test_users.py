@@ -7,10 +7,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from hermes.calls.days import Calendar
+from hermes.config import load
+from hermes.config.tiers import tier_names
 from hermes.control.desk import Desk
 from hermes.control.keys import NewKey
 from hermes.control.pairing import PairApproval, PairOrder, PairReport
-from hermes.control.users import LinkOrder, UserAsk, UserOrder, UsersAsk
+from hermes.control.users import LinkOrder, TierOrder, UserAsk, UserOrder, UsersAsk
 from hermes.errors import BadRequest, Conflict, NotFound, RateLimited
 from hermes.message.ids import make_id
 from hermes.people.pairing import PAIRING
@@ -174,3 +176,38 @@ async def test_denying_and_revoking_say_when_there_is_nothing_to_do(desk, store)
     assert denied == PairReport(platform="telegram", user_id="7")
     assert [one.changed for one in revoked] == [True, False]
     assert store.users.standing("telegram", "8") == Standing(added.user.id)
+
+
+@pytest.mark.req("A3", "A18")
+async def test_a_tier_is_one_of_the_settings_and_reaches_the_keys_at_once(desk, store):
+    made = (await desk.create_key(NewKey(user="ann"))).key
+    before = store.keys.get(made.id)
+
+    with capture_logs() as logs:
+        given = await desk.users.set_tier(TierOrder(user="v1:ann", tier="pro", by="olga"))
+        again = await desk.users.set_tier(TierOrder(user=made.person_id, tier="pro"))
+    after = store.keys.get(made.id)
+    with pytest.raises(BadRequest, match=r"'gold' is no tier here: expected one of .*free"):
+        await desk.users.set_tier(TierOrder(user="v1:ann", tier="gold"))
+    with pytest.raises(NotFound, match="Nobody is known as"):
+        await desk.users.set_tier(TierOrder(user="v1:bob", tier="pro"))
+    await desk.users.erase(UserOrder(user="v1:ann"))
+    with pytest.raises(Conflict, match="was erased"):
+        await desk.users.set_tier(TierOrder(user=made.person_id, tier="free"))
+
+    assert (given.user.tier, given.did, given.changed) == ("pro", "tiered", True)
+    assert again.changed is False
+    assert (before.tier, after.tier) == ("free", "pro")
+    assert [(line["event"], line["by"]) for line in logs] == [("user_tiered", "olga")]
+
+
+@pytest.mark.req("A3")
+def test_the_tiers_are_those_the_settings_know_and_with_models_where_tiers_choose_them(tmp_path):
+    plain = {"HERMES_CREDITS__TIERS__GOLD__POLICY": "unlimited"}
+
+    known = tier_names(load(plain, tmp_path).settings)
+    choosing = tier_names(load({**plain, "HERMES_ROUTING__BY_TIER": "true"}, tmp_path).settings)
+
+    assert {"free", "pro", "gold"} <= set(known)
+    assert "free" in choosing
+    assert "gold" not in choosing

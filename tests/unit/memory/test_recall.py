@@ -1,5 +1,6 @@
 """A12: which facts a message is about; and that looking for them never stops a turn."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,7 +9,6 @@ import pytest
 
 from hermes.config import MemorySettings
 from hermes.errors import ProviderUnavailable
-from hermes.memory.nearest import nearest
 from hermes.memory.recall import Recall, Recalled, Why
 from hermes.message.ids import make_id
 from hermes.ports.memory import Fact, FactChange
@@ -24,23 +24,24 @@ class WordEmbed:
 
     model = "words:1"
 
-    def __init__(self, problem: Exception | None = None) -> None:
+    def __init__(self, problem: Exception | None = None, words: tuple[str, ...] = WORDS) -> None:
         self.texts: list[str] = []
         self._problem = problem
+        self._words = words
 
     async def __call__(self, texts: tuple[str, ...]) -> Sequence[Sequence[float]]:
         self.texts += texts
         if self._problem is not None:
             raise self._problem
-        return [[float(word in text.casefold()) for word in WORDS] for text in texts]
+        return [[float(word in text.casefold()) for word in self._words] for text in texts]
 
 
 def recall(store: SqliteStore, embed: WordEmbed | None, **settings: object) -> Recall:
     return Recall(
         store.facts,
-        MemorySettings.model_validate(settings),
+        store.vectors,
+        settings=MemorySettings.model_validate(settings),
         embed=embed,
-        nearest=nearest,
         is_trivial=lambda text: text == "ok",
     )
 
@@ -77,8 +78,9 @@ async def test_the_facts_that_a_message_is_about_are_found_and_no_structural_one
         again = await looking.of(ann, "which wine?")
         fresh = await recall(store, embed).of(ann, "wine, dog, wine")
 
-        assert first == Recalled(("- dog: a dog called Rex",))
-        assert again == Recalled(("- drink: red wine",))
+        dog, drink, _ = store.facts.of(ann)
+        assert first == Recalled(("- dog: a dog called Rex",), ids=(dog.id,))
+        assert again == Recalled(("- drink: red wine",), ids=(drink.id,))
         assert set(fresh.lines) == {"- dog: a dog called Rex", "- drink: red wine"}
         # Each fact was embedded once, whoever looked.
         assert sorted(text for text in embed.texts if ": " in text) == [
@@ -140,3 +142,90 @@ async def test_without_an_embedder_or_when_it_fails_nothing_is_recalled(
 
         assert await looking.of(ann, "dog") == Recalled((), why)
         assert (looking.problem is None) == (why == "failed")
+
+
+class SlowEmbed(WordEmbed):
+    """Makes the vectors of facts only when it is allowed to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_go = asyncio.Event()
+
+    async def __call__(self, texts: tuple[str, ...]) -> Sequence[Sequence[float]]:
+        if ": " in texts[0]:
+            await self.may_go.wait()
+        return await super().__call__(texts)
+
+
+@pytest.mark.req("A12")
+async def test_vectors_that_take_long_are_made_behind_the_message(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        ann = await person(store, "ann")
+        await learn(store, ann, dog="a dog called Rex")
+        embed = SlowEmbed()
+        looking = recall(store, embed, recall_timeout_s=0.02)
+
+        early = await looking.of(ann, "dog")
+        embed.may_go.set()
+        async with asyncio.timeout(30):
+            while store.vectors.waiting(ann, limit=1):  # noqa: ASYNC110  a task makes it true
+                await asyncio.sleep(0)
+        late = await looking.of(ann, "dog")
+
+        assert early == Recalled()
+        assert late.lines == ("- dog: a dog called Rex",)
+        assert sum(": " in text for text in embed.texts) == 1
+
+
+@pytest.mark.req("A12")
+async def test_who_asks_twice_at_once_gets_one_vector_for_each_fact(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        ann = await person(store, "ann")
+        await learn(store, ann, **{f"n{number}": f"dog {number}" for number in range(70)})
+        embed = WordEmbed()
+        looking = recall(store, embed, recall_facts=100)
+
+        both = await asyncio.gather(looking.of(ann, "dog"), looking.of(ann, "dog"))
+
+        assert [len(one.lines) for one in both] == [70, 70]
+        assert sum(": " in text for text in embed.texts) == 70
+
+
+@pytest.mark.req("A12")
+async def test_a_stop_leaves_no_task_and_the_facts_wait(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        ann = await person(store, "ann")
+        await learn(store, ann, dog="a dog called Rex")
+        looking = recall(store, SlowEmbed(), recall_timeout_s=0.02)
+        await looking.of(ann, "dog")
+
+        await looking.close()
+
+        assert [task for task in asyncio.all_tasks() if task.get_name().startswith("place-")] == []
+        assert len(store.vectors.waiting(ann, limit=9)) == 1
+
+
+@pytest.mark.req("A12")
+async def test_vectors_of_another_length_are_made_anew(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        ann = await person(store, "ann")
+        await learn(store, ann, dog="a dog called Rex")
+        await recall(store, WordEmbed()).of(ann, "dog")
+        await learn(store, ann, drink="red wine")
+
+        shorter = WordEmbed(words=("dog", "wine"))
+        found = await recall(store, shorter).of(ann, "wine and a dog")
+
+        assert set(found.lines) == {"- dog: a dog called Rex", "- drink: red wine"}
+        assert store.vectors.pages(ann, "words:1/4") == ()
+
+
+@pytest.mark.req("A12")
+async def test_whatever_an_embedder_does_wrong_the_message_goes_on(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        ann = await person(store, "ann")
+        await learn(store, ann, dog="a dog")
+        looking = recall(store, WordEmbed(ZeroDivisionError("a fault of its own")))
+
+        assert await looking.of(ann, "dog") == Recalled((), "failed")
+        assert looking.counts == {"semantic_recall_failed": 1}

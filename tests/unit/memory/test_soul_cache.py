@@ -5,7 +5,7 @@ import pytest
 from hermes.errors import StoreError
 from hermes.memory.soul_cache import TTL_S, MemorySouls, SoulCache
 from hermes.ports.clock import ManualClock
-from hermes.ports.memory import Decide, Fact, FactChange, FactVector
+from hermes.ports.memory import Decide, Fact, FactChange
 
 
 class Facts:
@@ -33,11 +33,11 @@ class Facts:
     async def change(self, person_id: str, decide: Decide) -> FactChange:
         return decide(self.of(person_id))
 
-    def vectors(self, person_id: str, model: str) -> tuple[FactVector, ...]:
+    def some(self, person_id: str, ids: object) -> tuple[Fact, ...]:
         return ()
 
-    async def keep_vectors(self, person_id: str, vectors: object) -> None:
-        return
+    def has_loose(self, person_id: str) -> bool:
+        return False
 
 
 class Broken(MemorySouls):

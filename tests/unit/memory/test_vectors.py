@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.errors import ProviderUnavailable, StoreError
-from hermes.memory.vectors import (
+from hermes.ports.vectors import (
     PAGE_SIZE,
     TAIL_SIZE,
     Edits,
@@ -25,7 +25,6 @@ from hermes.memory.vectors import (
     dropped,
     is_scattered,
     nearest,
-    rebuilt,
 )
 from hermes.providers.minilm.model import MiniLm
 from hermes.providers.minilm.settings import find_folder
@@ -59,13 +58,18 @@ class Shelf:
                 self.written += len(page)
 
     def add(self, *entries: Entry) -> None:
-        self.write(added(entries, self.infos, read=self.take, model=MODEL))
+        self.write(added(Page.of(entries, MODEL), self.infos, read=self.take))
 
     def drop(self, *ids: str) -> None:
         self.write(dropped(ids, self.pages))
 
     def ids(self) -> list[str]:
         return sorted(name for page in self.pages.values() for name in Page.unpack(page).ids)
+
+
+def rebuilt(known: Sequence[Entry], model: str) -> list[bytes]:
+    edits = added(Page.of(known, model), (), read=lambda _: b"")
+    return [page for page in edits.values() if page is not None]
 
 
 def entries(count: int, *, dimensions: int = 4, seed: int = 1) -> list[Entry]:

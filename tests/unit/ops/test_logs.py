@@ -11,7 +11,7 @@ import structlog
 
 from hermes.config import load
 from hermes.ops.log_stream import LogStream, RotatingFile
-from hermes.ops.logs import LogPlan, plan_of, secrets_in, set_up
+from hermes.ops.logs import Fields, LogPlan, plan_of, secrets_in, set_up
 from hermes.ports.clock import ManualClock, SystemClock
 
 
@@ -288,3 +288,40 @@ def test_the_server_logs_without_loading_the_terminal_package():
     )
 
     assert done.stdout == "['structlog']\n"
+
+
+@pytest.mark.req("W35")
+def test_a_terminal_gets_lines_for_people_and_the_file_the_same_as_json(make_logs, tmp_path):
+    logs, out = make_logs(
+        LogPlan(file=tmp_path / "a.log"), secrets=("hunter2hunter2",), terminal=True
+    )
+
+    structlog.get_logger().info("turn", key="hunter2hunter2")
+    logging.getLogger("aiohttp").warning("odd")
+    logs.flush()
+
+    assert b"\x1b[32minfo" in out.getvalue()
+    lines = [json.loads(line) for line in (tmp_path / "a.log").read_text().splitlines()]
+    assert [(line["event"], line["level"]) for line in lines] == [
+        ("turn", "info"),
+        ("odd", "warning"),
+    ]
+    assert "hunter2" not in (tmp_path / "a.log").read_text() + out.getvalue().decode()
+
+
+@pytest.mark.req("A31", "W35")
+def test_a_listener_hears_warnings_below_the_level_without_secrets(make_logs):
+    logs, out = make_logs(LogPlan(level="error"), secrets=("hunter2hunter2",))
+    heard: list[Fields] = []
+    logs.listen(heard.append)
+
+    structlog.get_logger().info("unheard")
+    structlog.get_logger().warning("heard", problem="key hunter2hunter2", token="abc")
+    structlog.get_logger().error("written")
+    logs.set_level("warning")
+    structlog.get_logger().warning("written too")
+    logs.flush()
+
+    assert [line["event"] for line in heard] == ["heard", "written", "written too"]
+    assert (heard[0]["problem"], heard[0]["token"]) == ("key ****", "****")
+    assert [line["event"] for line in out.lines()] == ["written", "written too"]

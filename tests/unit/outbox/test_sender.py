@@ -239,6 +239,19 @@ async def test_drain_finishes_what_is_on_the_wire_and_takes_nothing_new(bench) -
     assert bench.states("first", "second") == ["sent", "pending"]
 
 
+@pytest.mark.req("W3")
+async def test_flush_sends_all_that_is_due_and_waits_for_nothing_else(bench) -> None:
+    bench.channel.hold("c1")
+    bench.reply("first")
+    bench.reply("second")
+    sender = await bench.start()
+    bench.channel.let_go("c1")
+
+    await sender.flush(20)
+
+    assert bench.states("first", "second") == ["sent", "sent"]
+
+
 @pytest.mark.req("J18")
 async def test_nothing_is_sent_before_the_start(bench) -> None:
     bench.reply("early")

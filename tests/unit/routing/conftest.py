@@ -27,6 +27,7 @@ def offer() -> MakeOffer:
         info = ProviderInfo(
             name=name,
             model=model or f"{name}-1",
+            chat=can.get("chat", True),
             tools=can.get("tools", True),
             vision=can.get("vision", False),
             schema=can.get("schema", False),

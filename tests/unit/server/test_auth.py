@@ -2,10 +2,11 @@
 
 import pytest
 
-from hermes.errors import Unauthenticated
+from hermes.errors import Forbidden, Unauthenticated
+from hermes.ports.access import Role
 from hermes.ports.clock import ManualClock
 from hermes.ports.door import Caller
-from hermes.server.auth import AccessTimes, StoredAccess, session_in
+from hermes.server.auth import AccessTimes, StoredAccess, session_in, speaking
 from hermes.testing.access import MemoryAccessStore
 
 
@@ -27,9 +28,20 @@ class SeenStore(MemoryAccessStore):
         super().__init__()
         self.seen: list[tuple[str, bytes]] = []
 
-    async def add(self, kind: str, digest: bytes, *, label: str, expires_at: float | None) -> None:
+    async def add(
+        self,
+        kind: str,
+        digest: bytes,
+        *,
+        label: str,
+        expires_at: float | None,
+        role: Role = "owner",
+        parent: bytes | None = None,
+    ) -> None:
         self.seen.append((kind, digest))
-        await super().add(kind, digest, label=label, expires_at=expires_at)
+        await super().add(
+            kind, digest, label=label, expires_at=expires_at, role=role, parent=parent
+        )
 
 
 @pytest.fixture
@@ -62,7 +74,8 @@ async def test_a_token_is_known_and_only_its_hash_is_kept(
     access: StoredAccess, store: SeenStore
 ) -> None:
     token = await access.make_token("ci")
-    assert await access.authenticate(bearer(token)) == Caller("token", "api")
+    known = await access.authenticate(bearer(token))
+    assert known == Caller("token", "api", "owner", known.id)
     assert [(kind, len(digest)) for kind, digest in store.seen] == [("token", 32)]
     assert token.encode() not in store.seen[0][1]
 
@@ -145,3 +158,40 @@ def test_the_cookie_keeps_scripts_and_other_sites_away(access: StoredAccess) -> 
 )
 def test_the_session_is_found_among_other_cookies(cookies: str, session: str | None) -> None:
     assert session_in(cookies) == session
+
+
+@pytest.mark.req("W35")
+async def test_a_token_carries_its_role_and_only_the_owners_signs_a_browser_in(
+    access: StoredAccess, store: SeenStore
+) -> None:
+    viewer = await access.make_token("dashboard", role="viewer")
+    owner = await access.make_token("mine")
+
+    caller = await access.authenticate(bearer(viewer))
+    session = await access.sign_in_with_token(owner)
+    signed_in = await access.authenticate({"cookie": f"hermes_session={session}"})
+
+    assert (caller.kind, caller.role, caller.id[:2]) == ("token", "viewer", "t_")
+    assert signed_in.role == "owner"
+    with pytest.raises(Forbidden):
+        await access.sign_in_with_token(viewer)
+    with pytest.raises(Forbidden):
+        speaking(caller)
+
+
+@pytest.mark.req("W35")
+async def test_a_browser_ends_with_the_token_that_signed_it_in(
+    access: StoredAccess, store: SeenStore
+) -> None:
+    owner = await access.make_token("mine")
+    session = await access.sign_in_with_token(owner)
+    by_link = await access.sign_in(await access.make_signin_code())
+    signed_in = await access.authenticate({"cookie": f"hermes_session={session}"})
+
+    assert await store.revoke(signed_in.id)
+
+    with pytest.raises(Unauthenticated):
+        await access.authenticate({"cookie": f"hermes_session={session}"})
+    with pytest.raises(Unauthenticated):
+        await access.authenticate(bearer(owner))
+    assert (await access.authenticate({"cookie": f"hermes_session={by_link}"})).role == "owner"

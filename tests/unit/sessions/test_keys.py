@@ -17,7 +17,6 @@ from hermes.message.session_key import (
     unescape,
 )
 from hermes.message.source import ChatType, Source
-from hermes.sessions.commands import Command, parse_control
 from hermes.sessions.keys import session_key
 
 
@@ -68,25 +67,3 @@ def test_lanes_of_subagents_lie_below_their_parents() -> None:
 def test_a_control_lane_stands_beside_its_session() -> None:
     assert base_lane(control_lane("x")) == base_lane("x") == "x"
     assert key("dm", chat="c#control") != control_lane(key("dm", chat="c"))
-
-
-@pytest.mark.req("J6", "W18")
-@pytest.mark.parametrize(
-    ("text", "command"),
-    [
-        ("/stop", Command("stop")),
-        ("/STOP", Command("stop")),
-        ("/new", Command("new")),
-        ("/reset", Command("new")),
-        ("/approve a_1", Command("approve", "a_1")),
-        ("/deny@hermes_bot a_1", Command("deny", "a_1")),
-        ("/status", Command("status")),
-        ("/help", None),
-        ("stop", None),
-        ("please /stop", None),
-        ("/", None),
-        ("", None),
-    ],
-)
-def test_only_control_commands_pass_beside_the_lane(text: str, command: Command | None) -> None:
-    assert parse_control(text) == command

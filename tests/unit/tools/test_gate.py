@@ -159,15 +159,6 @@ def test_the_settings_add_intents_words_and_small_talk() -> None:
 
 
 @pytest.mark.req("A17")
-def test_the_gate_can_be_switched_off() -> None:
-    rules = gate_rules(GateSettings(enabled=False))
-
-    assert gate("hi", NOTHING, TOOLS, rules=rules) == Gated(
-        tuple(one.spec for one in TOOLS), (), 0, "the gate is off"
-    )
-
-
-@pytest.mark.req("A17")
 def test_an_agents_list_is_the_outer_bound() -> None:
     known = {one.spec.name: one for one in TOOLS}
 

@@ -1,4 +1,4 @@
-"""Preference pairs: an answer that somebody rewrote, against the one that the model gave.
+"""Preference pairs: an answer that somebody rewrote or asked for again, against the one before it.
 
 Both answer the same prompt: what the call saw. The edit counts as it was left in the end, and an
 edit that was taken back counts for nothing.
@@ -16,11 +16,13 @@ from hermes.graph.exports.report import Report, Unfit
 from hermes.graph.exports.sequences import Write
 from hermes.graph.exports.sheet import Row, Sheet
 from hermes.graph.message_graph import MessageGraph
-from hermes.graph.records import Call, Edge
+from hermes.graph.records import Call, Edge, Edit
 from hermes.graph.roots import message_id
 from hermes.graph.sequence import Sequence as Blobs
 
-_NO_REWRITING = frozenset({"undo", "squish", "expand"})
+_NO_REWRITING = frozenset({"undo", "squish", "expand", "switch"})
+# Whoever takes an answer back, or leaves it for an earlier state, has not chosen it.
+_NO_CHOICE = frozenset({"delete", "switch"})
 
 
 def pair_rows(
@@ -65,6 +67,9 @@ def _pair(graph: MessageGraph, edge: Edge, kept: _Calls) -> tuple[Call, Blob] | 
     edit = graph.versions()[edge.version].edit
     if edit.kind in _NO_REWRITING or edit.removed != edit.added:
         return None
+    if edit.kind == "retry" and edit.added > 1:
+        # Which of its steps made the answer better, nobody said.
+        return None
     wrote = [one for one in kept.wrote[edge.before] if one.shared == edge.index]
     if not wrote:
         return None
@@ -81,8 +86,11 @@ def _pair(graph: MessageGraph, edge: Edge, kept: _Calls) -> tuple[Call, Blob] | 
             "answers have no prompt in common.",
         )
     call = same[0]
-    sampled = kept.answers[call.context]
-    return (call, chosen) if chosen is not None and chosen.id not in sampled else None
+    if chosen is None or chosen.id == edge.before:
+        return None
+    # Asked again, the model answers the same prompt; what somebody writes instead is no sample.
+    is_sample = chosen.id in kept.answers[call.context]
+    return (call, chosen) if is_sample == (edit.kind == "retry") else None
 
 
 def _has_prompt(kept: _Calls, call: Call, branch: Blobs, *, stop: int) -> bool:
@@ -94,16 +102,26 @@ def _has_prompt(kept: _Calls, call: Call, branch: Blobs, *, stop: int) -> bool:
 def _settled(graph: MessageGraph, edge: Edge) -> Blob | None:
     """Return what stands in the end at the place of an edge, as long as its prompt is the same."""
     found: Blob | None = graph.at(edge.version).sequence.blob(edge.index)
+    is_retry = graph.versions()[edge.version].edit.kind == "retry"
     for version in graph.versions()[edge.version + 1 :]:
         edit = version.edit
         if edit.start > edge.index:
             continue
+        if is_retry and _leaves(edit, edge.index):
+            return None
         if edit.start < edge.index or edit.summary is not None or not edit.removed:
             return found
         if edit.added == 0:
             return None
         found = graph.at(version).sequence.blob(edge.index)
     return found
+
+
+def _leaves(edit: Edit, index: int) -> bool:
+    """Say whether an edit takes a message away that was asked for again, or makes steps of it."""
+    if edit.kind == "retry":
+        return edit.added > 1
+    return edit.kind in _NO_CHOICE and edit.start + edit.removed > index
 
 
 def _sheet(branches: Sequence[MessageGraph], blank: Sheet, call: Call, *, chosen: Blob) -> Sheet:

@@ -17,6 +17,9 @@ from hermes.pipeline.turn import Turn
 async def build_messages(turn: Turn, ctx: TurnContext) -> Turn | Reply:
     """Give the turn its user message; in groups it carries the sender's name."""
     event = turn.event
+    if turn.retry is not None:
+        # The message stands in the conversation already, with what was told beside it.
+        return turn
     parts: tuple[Part, ...] = event.parts
     if event.source.chat_type != "dm" and event.source.user_name:
         parts = (TextPart(f"[{event.source.user_name}] "), *parts)
@@ -24,7 +27,7 @@ async def build_messages(turn: Turn, ctx: TurnContext) -> Turn | Reply:
         return msgspec.structs.replace(turn, user=ChatMessage("user", parts))
     recalled = await ctx.services.recall.of(turn.person_id, event.text)
     if recalled.why not in ("no_facts", "off"):
-        ctx.journal.note("recall", found=len(recalled.lines), why=recalled.why)
+        ctx.journal.note("recall", why=recalled.why, facts=recalled.ids)
     note = _note(turn, ctx, recalled)
     if note:
         parts = (*parts, NotePart(note))

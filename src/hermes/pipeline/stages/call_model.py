@@ -14,7 +14,7 @@ from hermes.calls.events import Answered, CallEvent, Failed, Trying
 from hermes.calls.walk import Wish
 from hermes.errors import NoCredits, OverBudget, ProviderError, TryLater, TurnInterrupted
 from hermes.message.chat import ChatMessage, as_read
-from hermes.message.parts import Part, ToolCallPart
+from hermes.message.parts import Part, TextPart, ToolCallPart
 from hermes.message.reply import Reply
 from hermes.pipeline.accounts import key_of, purse_of
 from hermes.pipeline.candidates import choose_model, freeze
@@ -80,7 +80,7 @@ class _Call:
             request=request,
             purse=purse_of(turn, ctx),
             wait_s=ctx.services.settings.turns.wait_s,
-            remembers=turn.agent.settings.cache,
+            remembers=turn.agent.settings.cache and turn.retry is None,
         )
         run = ctx.services.calls.run(wish, turn.plan, receipt=self.receipt)
         stoppable = ctx.interrupt.scope()
@@ -172,11 +172,25 @@ def _request(turn: Turn, ctx: TurnContext) -> ModelRequest:
     limit = turn.agent.settings.tool_rounds
     rounds = ctx.services.settings.turns.tool_rounds if limit is None else limit
     key = key_of(turn, ctx)
+    messages = tuple(map(as_read, turn.context()))
     return ModelRequest(
         model="",
         max_output_tokens=None if key is None else key.max_output_tokens,
-        messages=tuple(map(as_read, turn.context())),
+        messages=messages,
         system=turn.system,
         tools=turn.tools if rounds_used(turn) < rounds else (),
+        reasoning=turn.choices.reasoning,
         cut_history=True,
+        plain_chars=_plain_chars(messages),
     )
+
+
+def _plain_chars(messages: tuple[ChatMessage, ...]) -> int | None:
+    """Return how many characters messages have that are text and nothing else; None for others."""
+    chars = 0
+    for message in messages:
+        for part in message.parts:
+            if type(part) is not TextPart:
+                return None
+            chars += len(part.text)
+    return chars

@@ -1,4 +1,8 @@
-"""Stage: which tools the model gets to see."""
+"""Stage: which tools the model gets to see.
+
+They stand before everything else in a request, so a list that changes from message to message makes
+a service read the whole session anew.
+"""
 
 import msgspec
 
@@ -6,30 +10,42 @@ from hermes.message.parts import TextPart
 from hermes.message.reply import Reply
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
-from hermes.tools.gate import allowed_tools, gate
-from hermes.tools.mcp.tool import usable_on
+from hermes.tools.gate import OPENING, Gated, gate, only_small_talk
+from hermes.tools.tool_sets import ToolSet
 
 
 async def gate_tools(turn: Turn, ctx: TurnContext) -> Turn | Reply:
-    """Give the turn the tools that its agent may use and its message can need."""
-    settings = turn.agent.settings
-    allowed = allowed_tools(ctx.services.tools, settings.tools)
-    allowed = usable_on(turn.event.source.platform, allowed)
-    if not allowed:
+    """Give the turn the tools that its agent may use and its session can need."""
+    offered = ctx.services.tool_sets.of(turn.agent.settings.tools, turn.event.source.platform)
+    if not offered.tools:
         return turn
-    gated = gate(
-        turn.event.text,
-        turn.history,
-        allowed,
-        rules=ctx.services.gate_rules,
-        attached=any(not isinstance(part, TextPart) for part in turn.event.parts),
-        name=settings.name,
-    )
+    gated = _gated(turn, ctx, offered)
     ctx.journal.note(
         "gated",
         rule=gated.rule,
-        sent=[spec.name for spec in gated.tools],
-        left_out=list(gated.left_out),
+        sent=gated.names,
+        left_out=gated.left_out,
         saved_tokens=gated.saved_tokens,
     )
     return msgspec.structs.replace(turn, tools=gated.tools)
+
+
+def _gated(turn: Turn, ctx: TurnContext, offered: ToolSet) -> Gated:
+    rules, event = ctx.services.gate_rules, turn.event
+    if rules.mode == "off":
+        return offered.whole
+    attached = any(not isinstance(part, TextPart) for part in event.parts)
+    name = turn.agent.settings.name
+    if rules.mode == "always":
+        return gate(
+            event.text, turn.history, offered.tools, rules=rules, attached=attached, name=name
+        )
+    is_opening = turn.head <= OPENING and only_small_talk(
+        event.text,
+        turn.history,
+        rules=rules,
+        attached=attached,
+        name=name,
+        chars_before=sum(map(len, turn.system)),
+    )
+    return offered.none if is_opening else offered.whole

@@ -12,5 +12,6 @@ async def load_history(turn: Turn, ctx: TurnContext) -> Turn | Reply:
         epoch=turn.epoch,
         head=turn.head,
         limit=ctx.services.settings.turns.history_messages,
+        cut=turn.retry or 0,
     )
     return turn.after(said)

@@ -6,7 +6,8 @@ known of a person is used only in direct chats in which nobody else has written.
 
 import msgspec
 
-from hermes.memory.soul import earlier_block, soul_blocks
+from hermes.memory.soul import dream_block, earlier_block, soul_blocks
+from hermes.memory.whereabouts import Surroundings, is_place, place_block
 from hermes.message.chat import has_note
 from hermes.message.reply import Reply
 from hermes.pipeline.services import TurnContext
@@ -33,10 +34,12 @@ async def _with_soul(turn: Turn, ctx: TurnContext) -> Turn:
     # A lane on which nothing was ever said needs no look.
     frozen = ctx.services.store.souls.get(turn.lane, turn.epoch) if turn.head else None
     if frozen is not None and frozen.shared_from is not None:
+        turn = msgspec.structs.replace(turn, system=(*personality, *frozen.blocks))
         return turn.since(frozen.shared_from)
     if _is_shared(turn, frozen):
-        soul = Soul(turn.person_id, (), _shared_from(turn, frozen))
-        return msgspec.structs.replace(turn.since(soul.shared_from or 0), soul=soul)
+        soul = Soul(turn.person_id, _place(turn, ctx), _shared_from(turn, frozen))
+        turn = msgspec.structs.replace(turn, system=(*personality, *soul.blocks), soul=soul)
+        return turn.since(soul.shared_from or 0)
     soul = frozen or Soul(turn.person_id, await _begin(turn, ctx))
     return msgspec.structs.replace(
         turn,
@@ -59,22 +62,45 @@ def _is_shared(turn: Turn, frozen: Soul | None) -> bool:
 def _shared_from(turn: Turn, frozen: Soul | None) -> int:
     """Return where the others may read from: not what was said with one person's facts at hand."""
     own = len(turn.history) - len(turn.event.history)
-    if frozen is None or not (frozen.blocks or any(map(has_note, turn.history))):
+    if frozen is None:
+        return 0
+    if all(map(is_place, frozen.blocks)) and not any(map(has_note, turn.history)):
         return 0
     # Where some messages are gone nobody can count them; the lane's head is never too small.
     return turn.head if turn.start is None else turn.start + own
 
 
+def _begins_alike(turn: Turn) -> bool:
+    """Tell whether nothing may stand in a session's beginning that is this session's alone.
+
+    Programs say themselves what was said before, and an answer could never be given again if every
+    session began differently.
+    """
+    event = turn.event
+    return event.key is not None or bool(event.history) or bool(turn.agent.settings.cache)
+
+
+def _place(turn: Turn, ctx: TurnContext) -> tuple[str, ...]:
+    """Return what a session that begins is told of its place."""
+    settings = ctx.services.settings
+    if not settings.sessions.context or _begins_alike(turn):
+        return ()
+    platforms = settings.platforms.items()
+    around = Surroundings({name: one.home_channel for name, one in platforms if one.enabled})
+    return place_block(turn.event.source, around)
+
+
 async def _begin(turn: Turn, ctx: TurnContext) -> tuple[str, ...]:
-    """Return what a session that begins is told of its person."""
-    services, event = ctx.services, turn.event
-    known = await services.souls.of(turn.person_id)
-    limit = services.settings.memory.earlier_messages
-    if not limit or event.key is not None or event.history or turn.agent.settings.cache:
-        # Programs say themselves what was said before, and an answer could never be given again
-        # if every session began differently.
+    """Return what a session that begins is told of its place and its person."""
+    services = ctx.services
+    known = (*_place(turn, ctx), *await services.souls.of(turn.person_id))
+    if _begins_alike(turn):
         return known
+    dream = dream_block(services.store.dreams.of(turn.person_id), lane=turn.lane, epoch=turn.epoch)
+    limit = services.settings.memory.earlier_messages
+    if not limit:
+        return (*known, *dream)
     said = services.store.souls.said_before(
         turn.person_id, lane=turn.lane, epoch=turn.epoch, limit=limit
     )
-    return (*known, *earlier_block(said))
+    return (*known, *earlier_block(said), *dream)

@@ -4,7 +4,7 @@ import msgspec
 
 from hermes.message.reply import Reply
 from hermes.pipeline.admission import turned_away
-from hermes.pipeline.own_commands import answer_command
+from hermes.pipeline.commands.in_lane import answer_command
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 
@@ -18,8 +18,5 @@ async def resolve_user(turn: Turn, ctx: TurnContext) -> Turn | Reply:
     rule = services.roster.rule_for(turn.event.source, person_id=turn.person_id)
     if rule is not None and rule.agent == turn.agent.key:
         ctx.journal.note("agent", agent=rule.agent, rule=f"agent_rules.{rule.name}")
-    said = await answer_command(turn, ctx)
-    if said is not None:
-        return said
-    person = services.store.people.get(turn.person_id)
-    return msgspec.structs.replace(turn, person=person)
+    turn = msgspec.structs.replace(turn, person=services.store.people.get(turn.person_id))
+    return await answer_command(turn, ctx)

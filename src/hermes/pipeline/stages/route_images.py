@@ -1,14 +1,30 @@
-"""Stage: images that a vision pipeline would answer itself. None is registered, so all pass on."""
+"""Stage: what the message's pictures were sent for.
 
-from hermes.message.parts import ImagePart
+Only read here, off the caption and without any effect: a message without pictures, in a session
+that has shown none lately, passes at once. What has to be done about them is done in `see_images`.
+"""
+
+import msgspec
+
 from hermes.message.reply import Reply
 from hermes.pipeline.services import TurnContext
-from hermes.pipeline.turn import Turn
+from hermes.pipeline.sights import earlier_pictures, has_pictures, own_pictures
+from hermes.pipeline.turn import Sight, Turn
+from hermes.tools.image_intents import GENERAL, Told
 
 
 async def route_images(turn: Turn, ctx: TurnContext) -> Turn | Reply:
-    """Note on the timeline that images go to the model unchanged."""
-    images = sum(isinstance(part, ImagePart) for part in turn.event.parts)
-    if images:
-        ctx.journal.note("images", count=images, intent="general")
-    return turn
+    """Give a turn with pictures its intent."""
+    if not has_pictures(turn.event.parts, turn.history):
+        return turn
+    own = len(own_pictures(turn.event.parts))
+    if not own and not earlier_pictures(turn.history):
+        return turn
+    told = ctx.services.image_intents.of(turn.event.text) if own else Told(GENERAL)
+    if own:
+        pipeline = told.intent if told.intent in ctx.services.visions else None
+        ctx.journal.note(
+            "images", count=own, intent=told.intent, rule=told.rule or None, pipeline=pipeline
+        )
+    sight = Sight(intent=told.intent, rule=told.rule, own=own)
+    return msgspec.structs.replace(turn, sight=sight)

@@ -9,19 +9,22 @@ from contextlib import nullcontext
 
 import msgspec
 
-from hermes.errors import TurnInterrupted
+from hermes.errors import ToolError, TurnInterrupted
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import ToolCallPart, ToolResultPart
 from hermes.message.reply import Reply
+from hermes.pipeline.asking import ask_person
 from hermes.pipeline.children import run_child
 from hermes.pipeline.exchange import call_number, pending_call, pending_calls
 from hermes.pipeline.parked import binding, find_decision, park
+from hermes.pipeline.privacy import is_private
 from hermes.pipeline.replies import interrupted
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.tool_results import Ran, take_result
 from hermes.pipeline.turn import Turn
-from hermes.ports.tool import Tool, ToolContext
+from hermes.ports.tool import Approver, AsksByCall, Tool, ToolContext
 from hermes.ports.upward import Progress
+from hermes.tools.arguments import checked_arguments
 from hermes.tools.executor import denied, run_tool, stopped, unknown_tool
 
 _encode = msgspec.json.Encoder().encode
@@ -62,6 +65,8 @@ def _side_by_side(
         is_repeated = any(one.id == call.id for _, one in found)
         if tool is None or not tool.traits.runs_beside_others or is_repeated:
             break
+        if isinstance(tool, AsksByCall):
+            break
         found.append((tool, call))
     return found
 
@@ -70,20 +75,37 @@ async def _answer(turn: Turn, ctx: TurnContext, call: ToolCallPart) -> Turn:
     tool = _tool_for(turn, ctx, call)
     if tool is None:
         return await _refuse(turn, ctx, call=call, result=unknown_tool(call))
-    if tool.traits.needs_approval:
-        refusal = await _decision(turn, ctx, call)
+    approver = _approver(turn, ctx, tool=tool, call=call)
+    if approver != "nobody":
+        refusal = await _decision(turn, ctx, call, by_admins=approver == "admins")
         if refusal is not None:
             return await _refuse(turn, ctx, call=call, result=refusal)
     (ordinal,) = await ctx.journal.start_tools(turn, (call,), arguments=(binding(call),))
-    ran = await _run(turn, ctx, tool=tool, call=call, ordinal=ordinal)
+    ran = await _run(turn, ctx, tool=tool, call=call, ordinal=ordinal, approved_by=approver)
     return await take_result(_timed(turn, ran.ms), ctx, ran)
 
 
-async def _decision(turn: Turn, ctx: TurnContext, call: ToolCallPart) -> ToolResultPart | None:
+def _approver(turn: Turn, ctx: TurnContext, *, tool: Tool, call: ToolCallPart) -> Approver:
+    """Return who has to agree to a call: by the tool's traits, or by what it says of this one."""
+    if tool.traits.needs_approval:
+        return "person"
+    if not isinstance(tool, AsksByCall):
+        return "nobody"
+    try:
+        arguments = checked_arguments(call, tool.spec)
+    except ToolError:
+        # Nothing will be run, and the model is told why.
+        return "nobody"
+    return tool.approver(arguments, _context(turn, ctx, call=call, ordinal=-1))
+
+
+async def _decision(
+    turn: Turn, ctx: TurnContext, call: ToolCallPart, *, by_admins: bool = False
+) -> ToolResultPart | None:
     """Return None when a person approved this call; parks the turn when nobody was asked."""
     approval = find_decision(ctx.journal.steps, call, ctx)
     if approval is None or approval.state == "waiting":
-        await park(turn, ctx, call)
+        await park(turn, ctx, call, by_admins=by_admins)
     assert approval is not None
     if approval.ordinal in ctx.journal.open_ordinals:
         ctx.journal.end(approval.ordinal, None)
@@ -141,11 +163,17 @@ async def _run_beside(
 
 
 async def _run(
-    turn: Turn, ctx: TurnContext, *, tool: Tool, call: ToolCallPart, ordinal: int
+    turn: Turn,
+    ctx: TurnContext,
+    *,
+    tool: Tool,
+    call: ToolCallPart,
+    ordinal: int,
+    approved_by: Approver = "nobody",
 ) -> Ran:
     services = ctx.services
     services.watch.publish(turn.id, Progress(kind="tool", text=call.name))
-    context = _context(turn, ctx, call=call, ordinal=ordinal)
+    context = _context(turn, ctx, call=call, ordinal=ordinal, approved_by=approved_by)
     limit = services.settings.turns.tool_timeout_s
     started = services.clock.monotonic()
     with ctx.interrupt.scope() if tool.traits.cancellable else nullcontext():
@@ -153,7 +181,14 @@ async def _run(
     return Ran(call, ordinal, result, (services.clock.monotonic() - started) * 1000)
 
 
-def _context(turn: Turn, ctx: TurnContext, *, call: ToolCallPart, ordinal: int) -> ToolContext:
+def _context(
+    turn: Turn,
+    ctx: TurnContext,
+    *,
+    call: ToolCallPart,
+    ordinal: int,
+    approved_by: Approver = "nobody",
+) -> ToolContext:
     number = call_number(turn, call)
     return ToolContext(
         turn_id=turn.id,
@@ -163,6 +198,10 @@ def _context(turn: Turn, ctx: TurnContext, *, call: ToolCallPart, ordinal: int) 
         run_child=lambda text, agent: run_child(
             turn, ctx, text=text, agent=agent, call=number, ordinal=ordinal
         ),
+        call=number,
+        is_private=is_private(turn, ctx),
+        approved_by=approved_by,
+        ask=lambda question: ask_person(turn, ctx, question, tool=call.name, ordinal=ordinal),
     )
 
 

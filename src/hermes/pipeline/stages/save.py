@@ -9,10 +9,14 @@ from hermes.message.chat import ChatMessage
 from hermes.message.outcome import DeliveryState, Outcome
 from hermes.message.parts import Part, TextPart
 from hermes.message.reply import Reply
+from hermes.message.rewind import Rewind
+from hermes.message.session_key import is_background
 from hermes.people.credits import charge_for
-from hermes.pipeline.exchange import pending_call, pending_calls
+from hermes.pipeline.background import mirrors_of, under_task
+from hermes.pipeline.exchange import is_answered, pending_call, pending_calls
 from hermes.pipeline.extraction_jobs import extraction_of
 from hermes.pipeline.graph_notes import note_tool
+from hermes.pipeline.scheduled import for_schedule
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.targets import reply_id, target_of
 from hermes.pipeline.turn import Turn
@@ -59,6 +63,9 @@ async def save(turn: Turn, reply: Reply, ctx: TurnContext) -> None:
         ms=round((services.clock.now() - turn.received_at) * 1000),
         tokens=turn.usage.tokens_in + turn.usage.tokens_out,
     )
+    services.observer.ended(turn, reply, result=result, trace=ctx.journal.trace or ())
+    if services.hooks is not None:
+        services.hooks.ended(turn, reply)
 
 
 async def commit_patiently(ctx: TurnContext, lease: Lease, commit: Commit) -> None:
@@ -73,6 +80,8 @@ async def commit_patiently(ctx: TurnContext, lease: Lease, commit: Commit) -> No
             await ctx.services.sleep(_RETRY_S)
         else:
             ctx.journal.lease = None
+            if commit.reset_lane is not None and ctx.services.hooks is not None:
+                ctx.services.hooks.session_ended(commit.reset_lane, commit.end_reason or "new")
             return
 
 
@@ -89,6 +98,7 @@ def build_commit(turn: Turn, reply: Reply, ctx: TurnContext) -> Commit:
         model=turn.model,
         reason=reply.reason,
         code=reply.code,
+        notices=turn.notices,
     )
     ctx.journal.note("ended", outcome=reply.outcome.value)
     return Commit(
@@ -110,6 +120,11 @@ def build_commit(turn: Turn, reply: Reply, ctx: TurnContext) -> Commit:
         spent=ctx.journal.take_spent(),
         merged=turn.merged,
         events=ctx.journal.take_events(),
+        reset_lane=turn.lane if reply.ends else None,
+        end_reason=reply.ends,
+        choices=reply.choices,
+        rewind=reply.rewind if turn.retry is None or not entries else Rewind(cut=turn.retry),
+        mirrors=mirrors_of(turn, reply),
         soul=turn.soul,
         job=extraction_of(turn, ctx) if entries else None,
     )
@@ -127,16 +142,29 @@ def _links(turn: Turn, ctx: TurnContext) -> tuple[Link, ...]:
 
 def _entries(turn: Turn, reply: Reply) -> tuple[tuple[Entry, ...], int | None]:
     """Return the transcript's new entries, and which of them is the reply."""
-    if turn.user is None or reply.outcome in (Outcome.EXPIRED, Outcome.REFUSED):
+    opening = _opening(turn, reply)
+    if opening is None:
         return (), None
-    entries = (Entry(turn.user), *_used(turn.exchanged), *_unanswered(turn))
-    last = entries[-1].message
-    if reply.outcome is Outcome.ANSWERED and last.role == "assistant" and last.parts == reply.parts:
-        return entries, len(entries) - 1
+    entries = (*opening, *_used(turn.exchanged), *_unanswered(turn))
     if reply.outcome is Outcome.INTERRUPTED and reply.parts:
         partial = ChatMessage("assistant", reply.parts)
         return (*entries, Entry(partial)), len(entries)
+    last = entries[-1].message if entries else None
+    if reply.outcome is Outcome.ANSWERED and last is not None:
+        is_reply = last.role == "assistant" and last.parts == reply.parts
+        return entries, len(entries) - 1 if is_reply else None
     return entries, None
+
+
+def _opening(turn: Turn, reply: Reply) -> tuple[Entry, ...] | None:
+    """Return what a turn's entries begin with, or None if it leaves none."""
+    if reply.outcome in (Outcome.EXPIRED, Outcome.REFUSED):
+        return None
+    if turn.retry is None:
+        return None if turn.user is None else (Entry(turn.user),)
+    # Without another answer, the one that is there stands.
+    is_better = reply.outcome is Outcome.INTERRUPTED or (reply.earned and is_answered(turn))
+    return () if is_better else None
 
 
 def _used(exchanged: tuple[Entry, ...]) -> tuple[Entry, ...]:
@@ -183,12 +211,15 @@ def _deliveries(turn: Turn, reply: Reply, ctx: TurnContext) -> tuple[NewDelivery
     platform = turn.event.source.platform
     state = ctx.services.first_state(platform)
     parts: tuple[Part, ...] | None = None
-    if reply.outcome is Outcome.INTERRUPTED and state is DeliveryState.PENDING:
+    is_beside = is_background(turn.lane)
+    if reply.outcome is Outcome.INTERRUPTED and (is_beside or state is DeliveryState.PENDING):
         parts = _stopped(turn, reply)
+    if is_beside:
+        parts = under_task(turn, parts or reply.parts)
     delivery = NewDelivery(
         id=reply_id(turn.id), target=target_of(turn.event), parts=parts, state=state
     )
-    return (delivery,)
+    return (delivery if turn.event.scheduled is None else for_schedule(delivery, turn, reply),)
 
 
 def _interaction(turn: Turn) -> Interaction:

@@ -6,7 +6,7 @@ nothing to say in a chat.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Protocol, TypeVar
@@ -21,10 +21,10 @@ from hermes.providers.minilm.settings import (
     find_folder,
     is_installed,
 )
+from hermes.providers.minilm.together import Together, Vectors
 
 Made = TypeVar("Made")
 Tokens = list[list[int]]
-Vectors = list[tuple[float, ...]]
 
 
 class Timer(Protocol):
@@ -55,23 +55,29 @@ class MiniLmEmbedder:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=settings.name)
         self._model: MiniLm | None = None
         self._waiting = 0
+        self._together = Together(
+            lambda piece: self._run(partial(self._vectors, piece)),
+            piece_tokens=settings.piece_tokens,
+        )
         self._timer: Timer | None = None
         self._unloading: asyncio.Task[None] | None = None
         self._closed = False
-
-    @property
-    def info(self) -> ProviderInfo:
-        """What the embedder can do."""
-        return ProviderInfo(
-            name=self._settings.name,
+        self._info = ProviderInfo(
+            name=settings.name,
             model=MODEL_NAME,
+            chat=False,
             tools=False,
             vision=False,
-            embeddings=True,
+            embeddings=is_installed(),
             context_tokens=MAX_TOKENS,
             local=True,
             probed=False,
         )
+
+    @property
+    def info(self) -> ProviderInfo:
+        """What the embedder can do: nothing where its packages are not installed."""
+        return self._info
 
     @property
     def is_loaded(self) -> bool:
@@ -95,9 +101,7 @@ class MiniLmEmbedder:
         self._waiting += 1
         try:
             tokens = await self._run(partial(self._tokens, texts))
-            vectors: Vectors = []
-            for piece in _pieces(tokens, self._settings.piece_tokens):
-                vectors += await self._run(partial(self._vectors, piece))
+            vectors = await self._together.embed(tokens)
         finally:
             self._waiting -= 1
             self._arm()
@@ -124,6 +128,7 @@ class MiniLmEmbedder:
             await self._unloading
         self._closed = True
         await asyncio.get_running_loop().run_in_executor(self._thread, self._forget)
+        await self._together.ended()
         self._thread.shutdown(wait=False)
 
     async def _run(self, work: Callable[[], Made]) -> Made:
@@ -162,17 +167,3 @@ class MiniLmEmbedder:
         # A call that came in between arms the timer again when it ends.
         if not self._waiting and not self._closed:
             self._unloading = asyncio.get_running_loop().create_task(self.unload())
-
-
-def _pieces(tokens: Tokens, most: int) -> Iterator[Tokens]:
-    """Part the texts into runs of about `most` tokens, at least one text in each."""
-    piece: Tokens = []
-    room = most
-    for ids in tokens:
-        if piece and len(ids) > room:
-            yield piece
-            piece, room = [], most
-        piece.append(ids)
-        room -= len(ids)
-    if piece:
-        yield piece

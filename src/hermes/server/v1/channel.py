@@ -30,7 +30,7 @@ class V1Channel:
     """The compatible endpoints as a channel; its transport is the HTTP server itself."""
 
     name = "v1"
-    capabilities = Capabilities(delivery="pull", busy="queue", max_chars=1_000_000)
+    capabilities = Capabilities(delivery="pull", busy="queue", max_chars=1_000_000, answers=False)
 
     def __init__(self, make_parts: MakeParts) -> None:
         self._make_parts = make_parts
@@ -125,7 +125,7 @@ class _Other:
         return await exchange.body(limit=limit, timeout_s=_BODY_S)
 
     async def _listed(self, caller: Caller) -> list[ListedModel]:
-        """Return what the caller may ask for, models that cannot be called now left out."""
+        """Return what the caller may ask to answer, models that cannot be called now left out."""
         settings = self._parts.settings
         report = models_report(settings, await self._parts.planner.offers())
         listed = [ListedModel(id=AUTO, owner="hermes", display_name="Routed by Hermes")]
@@ -137,7 +137,7 @@ class _Other:
                 context_tokens=line.context_tokens,
             )
             for line in report.models
-            if line.available
+            if line.available and line.chat
         ]
         listed += [
             ListedModel(id=f"agent:{key}", owner="hermes", display_name=agent.name)

@@ -10,7 +10,7 @@ from hermes.ports.records import (
     NewDelivery,
     StepWrite,
 )
-from hermes.store.sqlite.commit import write_delivery
+from hermes.store.sqlite.commit import NOTHING_USED, write_delivery
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, encode
 from hermes.store.sqlite.queries import load
@@ -38,22 +38,51 @@ class SqliteApprovals:
         """Write the question, release the lease and leave the hold standing."""
 
         def unit(db: Database) -> None:
-            self._turns.write_steps(db, lease, write)
-            self._ask(db, lease, approval)
-            if question is not None:
-                parts = ChatMessage("assistant", question.parts or ())
-                body = self._engine.sealer.put(db, write.person_id, encode(parts))
-                write_delivery(
-                    db,
-                    question,
-                    message_id=write.message_id,
-                    person_id=write.person_id,
-                    body=body,
-                    at=approval.asked_at,
-                )
+            self._put(db, lease, approval, question=question, write=write)
             self._release(db, lease, approval)
 
         await self._engine.writer.run("park", unit)
+
+    async def ask(
+        self,
+        lease: Lease,
+        approval: NewApproval,
+        *,
+        question: NewDelivery | None,
+        write: StepWrite,
+    ) -> None:
+        """Write the question of a tool that waits for its answer while it runs; the turn goes on.
+
+        Its message is running, not parked: by that such a row is known when its process has died.
+        """
+
+        def unit(db: Database) -> None:
+            self._put(db, lease, approval, question=question, write=write)
+
+        await self._engine.writer.run("ask", unit)
+
+    def _put(
+        self,
+        db: Database,
+        lease: Lease,
+        approval: NewApproval,
+        *,
+        question: NewDelivery | None,
+        write: StepWrite,
+    ) -> None:
+        self._turns.write_steps(db, lease, write)
+        self._ask(db, lease, approval)
+        if question is not None:
+            parts = ChatMessage("assistant", question.parts or ())
+            body = self._engine.sealer.put(db, write.person_id, encode(parts))
+            write_delivery(
+                db,
+                question,
+                message_id=write.message_id,
+                person_id=write.person_id,
+                body=body,
+                at=approval.asked_at,
+            )
 
     def _ask(self, db: Database, lease: Lease, approval: NewApproval) -> None:
         db.execute(
@@ -86,6 +115,7 @@ class SqliteApprovals:
                 0,
                 approval.asked_at,
                 approval.id,
+                *NOTHING_USED,
             ),
         ).fetchall()
         if not released:
@@ -109,6 +139,34 @@ class SqliteApprovals:
             return approval
 
         return await self._engine.writer.run("decide", unit)
+
+    async def settle(self, approval_id: str, state: ApprovalState, *, by: str, at: float) -> bool:
+        """Settle a question as `decide` does, and tell whether it still waited."""
+        try:
+            await self.decide(approval_id, state, by=by, at=at)
+        except (GuardFailed, NotFound):
+            return False
+        return True
+
+    def was_asked(self, who: str) -> bool:
+        """Tell whether somebody was ever asked something by a running tool."""
+        return self._engine.reader.row(_SQL["was_asked"], (who,)) is not None
+
+    def is_standing(self, what: str, who: str) -> bool:
+        """Tell whether somebody has said "always" to something."""
+        return self._engine.reader.row(_SQL["standing"], (self._always(what, who),)) is not None
+
+    async def stand(self, what: str, who: str, *, is_standing: bool) -> None:
+        """Keep somebody's "always", or forget it."""
+        key = self._always(what, who)
+
+        def unit(db: Database) -> None:
+            db.execute(_SQL["stand" if is_standing else "forget_standing"], (key,))
+
+        await self._engine.writer.run("stand", unit)
+
+    def _always(self, what: str, who: str) -> str:
+        return f"always:{what}:{self._engine.sealer.digest(who.encode()).hex()}"
 
     def get(self, approval_id: str) -> Approval | None:
         """Return one approval."""

@@ -18,6 +18,7 @@ from hermes.store.sqlite.wallet import end_hold
 _SQL = load("turns")
 _OUTBOX = load("outbox")
 _PEOPLE = load("people")
+_SESSIONS = load("sessions")
 
 
 def write_delivery(
@@ -46,6 +47,10 @@ def write_delivery(
             at,
         ),
     )
+
+
+# What a release writes where the turn has not ended: epoch, turns, tokens, cost and choices.
+NOTHING_USED: tuple[int | float | str | None, ...] = (-1, 0, 0, 0, 0, 0, 0.0, 0, None)
 
 
 class CommitUnit:
@@ -87,14 +92,20 @@ class CommitUnit:
             self._write_interaction(db, commit.interaction)
         self._engine.add_events(db, commit.message_id, commit.events)
         if commit.reset_lane is not None:
-            db.execute(_SQL["reset_lane"], (commit.reset_lane,))
+            begun = (commit.reset_lane, commit.end_reason, commit.at)
+            for (epoch,) in db.rows(_SQL["reset_lane"], begun):
+                db.execute(_SESSIONS["move_waiting"], (commit.reset_lane, epoch))
         if commit.interrupts is not None:
             db.execute(_SQL["interrupt"], (commit.interrupts, commit.message_id))
+        if commit.stops_below is not None:
+            db.execute(_SQL["interrupt_below"], (commit.stops_below, commit.message_id))
         return written
 
     def _move_on(self, db: Database, head: int) -> Written | None:
         """Move the session on, if the turn has said anything."""
         commit = self._commit
+        if commit.rewind is not None:
+            return self._transcripts.rewind(db, self._lease.lane, commit, head=head)
         if not commit.entries:
             return None
         return self._transcripts.write(db, self._lease.lane, commit, head=head)
@@ -104,7 +115,16 @@ class CommitUnit:
         now = self._engine.clock.monotonic()
         row = db.row(
             _SQL["release"],
-            (lease.lane, lease.owner, lease.fence, now, len(commit.entries), commit.at, None),
+            (
+                lease.lane,
+                lease.owner,
+                lease.fence,
+                now,
+                len(commit.entries) + (commit.rewind is not None),
+                commit.at,
+                None,
+                *_used(commit),
+            ),
         )
         if row is None:
             raise LeaseLost(f"lane {lease.lane}: fence {lease.fence} no longer holds it")
@@ -206,3 +226,19 @@ class CommitUnit:
                 commit.at,
             ),
         )
+
+
+def _used(commit: Commit) -> tuple[int | float | str | None, ...]:
+    """Return what a turn adds to its session: itself, its tokens and cost, and what was chosen."""
+    usage, choices = commit.result.usage, commit.choices
+    return (
+        commit.epoch,
+        int(commit.interaction is not None),
+        usage.tokens_in,
+        usage.tokens_out,
+        usage.cached_in,
+        usage.cache_written,
+        usage.cost_usd,
+        usage.unpriced,
+        None if choices is None else encode(choices).decode(),
+    )

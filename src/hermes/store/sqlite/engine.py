@@ -4,10 +4,11 @@ from typing import Any
 
 import msgspec
 
+from hermes.message.choices import NO_CHOICES, SessionChoices
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, MessageState, Outcome
 from hermes.ports.clock import Clock
-from hermes.ports.records import Event, Lease, MessageRecord
+from hermes.ports.records import Event, Lease, MessageRecord, Person
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.fresh import FreshViews
 from hermes.store.sqlite.queries import load
@@ -19,6 +20,7 @@ _TURNS = load("turns")
 
 encode = msgspec.json.Encoder().encode
 decode_event = msgspec.json.Decoder(MessageEvent).decode
+_decode_choices = msgspec.json.Decoder(SessionChoices).decode
 
 
 class Engine:
@@ -37,6 +39,8 @@ class Engine:
         self.sealer = sealer
         self.clock = clock
         self.fresh = FreshViews()
+        # People as they were read last; every unit that changes one clears it.
+        self.known_people: dict[str, Person] = {}
         self.waiting = int(reader.one(_INBOX["count_waiting"]))
 
     def add_events(self, db: Database, message_id: str, events: tuple[Event, ...]) -> None:
@@ -74,3 +78,8 @@ class Engine:
             merged_into=row[14],
             interrupted_by=row[15],
         )
+
+
+def read_choices(kept: str | None) -> SessionChoices:
+    """Return what the people of a session chose for it."""
+    return NO_CHOICES if kept is None else _decode_choices(kept)

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from hermes.ports.memory import Decide, Fact, FactChange, FactVector
+from hermes.ports.memory import Decide, Fact, FactChange
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, encode
 from hermes.store.sqlite.queries import load
+from hermes.store.sqlite.vectors import erase_vectors, follow_change, has_any
 
 _SQL = load("memory")
 # More is not read: the policy above forgets the oldest before.
@@ -75,38 +76,36 @@ class SqliteFacts:
 
     def write(self, db: Database, person_id: str, decide: Decide) -> FactChange:
         """Change a person's facts inside a unit."""
-        change = decide(read_facts(self._engine, db, person_id))
+        facts = read_facts(self._engine, db, person_id)
+        change = decide(facts)
+        if change.forget or change.forget_dream:
+            db.execute(_SQL["forget_dream"], (person_id,))
         for fact_id in change.forget:
             db.execute(_SQL["forget_fact"], (fact_id, person_id))
-            db.execute(_SQL["forget_vector"], (fact_id,))
         for fact in change.put:
             sealed = self._engine.sealer.seal(db, person_id, encode(fact))
             db.execute(_SQL["put_fact"], (fact.id, person_id, fact.at, sealed))
-            db.execute(_SQL["forget_vector"], (fact.id,))
+        standing = {fact.id for fact in facts}
+        follow_change(self._engine, db, person_id, change=change, standing=standing)
         return change
 
     def forget(self, person_id: str) -> None:
         """Read a person's facts again: they were changed."""
         self._recent.drop(person_id)
 
-    def vectors(self, person_id: str, model: str) -> tuple[FactVector, ...]:
-        """Return the vectors of a person's facts that this model made."""
+    def some(self, person_id: str, ids: Sequence[str]) -> tuple[Fact, ...]:
+        """Return the facts of a person that have these ids, in their order."""
         reader, sealer = self._engine.reader, self._engine.sealer
-        opened = (
-            (fact_id, sealer.open(reader, person_id, sealed))
-            for fact_id, sealed in reader.rows(_SQL["vectors"], (person_id, model))
-        )
-        return tuple(FactVector(str(name), model, data) for name, data in opened if data)
+        rows = (reader.row(_SQL["fact"], (name, person_id)) for name in ids)
+        opened = (sealer.open(reader, person_id, row[0]) for row in rows if row is not None)
+        return tuple(_decode(content) for content in opened if content is not None)
 
-    async def keep_vectors(self, person_id: str, vectors: Sequence[FactVector]) -> None:
-        """Keep vectors of a person's facts; those of facts that are gone by now are left out."""
-
-        def unit(db: Database) -> None:
-            for vector in vectors:
-                sealed = self._engine.sealer.seal(db, person_id, vector.data)
-                db.execute(_SQL["put_vector"], (vector.fact_id, person_id, vector.model, sealed))
-
-        await self._engine.writer.run("keep_vectors", unit)
+    def has_loose(self, person_id: str) -> bool:
+        """Tell whether anything is known of a person that is not structural."""
+        known = self._recent.get(person_id)
+        if known is None:
+            return has_any(self._engine, person_id)
+        return any(not fact.is_structural for fact in known)
 
 
 def read_facts(engine: Engine, db: Database, person_id: str) -> tuple[Fact, ...]:
@@ -118,5 +117,6 @@ def read_facts(engine: Engine, db: Database, person_id: str) -> tuple[Fact, ...]
 
 def erase_memory(db: Database, person_id: str) -> None:
     """Drop all that is known of a person, inside the unit that erases them."""
-    for name in ("forget_facts", "forget_vectors", "forget_jobs"):
+    for name in ("forget_facts", "forget_jobs", "forget_dream"):
         db.execute(_SQL[name], (person_id,))
+    erase_vectors(db, person_id)

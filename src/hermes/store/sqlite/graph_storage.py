@@ -22,6 +22,7 @@ _PEOPLE = load("people")
 _encode = msgspec.msgpack.Encoder().encode
 _encode_json = msgspec.json.Encoder().encode
 _AT_ONCE = 1_000
+_BACK_AT_ONCE = 32
 
 
 class _Line(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True):
@@ -185,6 +186,29 @@ class SqliteGraphStorage:
         """Return the newest lines of a branch's log, newest first."""
         rows = self._connection.rows(_SQL["last_moves"], (self.number, branch, limit))
         return tuple(self._read_move(branch, row) for row in rows)
+
+    def log(self, branch: str, version: int) -> Iterator[Move]:
+        """Iterate over a branch's log from a version back to its beginning."""
+        while version >= 0:
+            rows = self._connection.rows(
+                _SQL["moves_back"], (self.number, branch, version, _BACK_AT_ONCE)
+            )
+            yield from (self._read_move(branch, row) for row in rows)
+            if len(rows) < _BACK_AT_ONCE:
+                return
+            version -= _BACK_AT_ONCE
+
+    def calls_back(self, branch: str) -> Iterator[Call]:
+        """Iterate over a branch's calls from the last to the first."""
+        before = 2**62
+        while True:
+            rows = self._connection.rows(
+                _SQL["calls_back"], (self.number, branch, before, _BACK_AT_ONCE)
+            )
+            yield from map(self._read_call, rows)
+            if len(rows) < _BACK_AT_ONCE:
+                return
+            before = rows[-1][1]
 
     def calls(self, graph: str) -> Sequence[Call]:
         """Return the calls of all branches of a graph, oldest first."""

@@ -18,8 +18,9 @@ from hermes.ports.records import (
     Refusal,
     Result,
 )
+from hermes.ports.sessions import EndReason
 from hermes.store.sqlite.connection import Database
-from hermes.store.sqlite.engine import Engine, decode_event, encode
+from hermes.store.sqlite.engine import Engine, decode_event, encode, read_choices
 from hermes.store.sqlite.newcomers import find_or_add_person
 from hermes.store.sqlite.queries import load
 
@@ -30,7 +31,7 @@ _decode_result = msgspec.json.Decoder(Result).decode
 _decode_chat = msgspec.json.Decoder(ChatMessage).decode
 
 
-class _Kept(NamedTuple):
+class Kept(NamedTuple):
     """What an accept wrote, and the view of its lane if nothing else is open there."""
 
     result: AcceptResult
@@ -52,16 +53,17 @@ class SqliteInbox:
         `kept` is called once the message is on disk, whether or not the caller still waits.
         """
 
-        def after(written: _Kept) -> None:
-            self._count(written)
+        def after(written: Kept) -> None:
+            self.count(written)
             kept(written.result)
 
         written = await self._engine.writer.run(
-            "accept", lambda db: self._accept(db, message), after=after
+            "accept", lambda db: self.keep(db, message), after=after
         )
         return written.result
 
-    def _accept(self, db: Database, message: NewMessage) -> _Kept:
+    def keep(self, db: Database, message: NewMessage) -> Kept:
+        """Keep a message inside the unit at hand; `count` has to follow once it is on disk."""
         event = message.event
         source = event.source
         digest = self._engine.sealer.digest(message.identity)
@@ -77,7 +79,7 @@ class SqliteInbox:
         name = (event.account, source.platform, event.route, event.external_id)
         known = db.row(_SQL["find_external"], name)
         if known is not None:
-            return _Kept(_answer_again(known, digest, external_id=event.external_id))
+            return Kept(_answer_again(known, digest, external_id=event.external_id))
         lane = db.row(_TURNS["lane"], (message.lane,))
         if lane is None:
             lane = _add_lane(db, message, person_id)
@@ -101,11 +103,12 @@ class SqliteInbox:
         )
         result = AcceptResult(message_id=message.id, duplicate=False, state=MessageState.NEW)
         if is_busy:
-            return _Kept(result)
+            return Kept(result)
         seq = db.last_insert_rowid()
-        return _Kept(result, _view(message, lane, person_id=person_id, seq=seq, content=content))
+        return Kept(result, _view(message, lane, person_id=person_id, seq=seq, content=content))
 
-    def _count(self, kept: _Kept) -> None:
+    def count(self, kept: Kept) -> None:
+        """Note that what `keep` wrote is on disk."""
         if not kept.result.duplicate:
             self._engine.waiting += 1
         if kept.view is not None:
@@ -164,7 +167,7 @@ def read_result(engine: Engine, message_id: str) -> Result | None:
 
 
 # A lane's row: fence, epoch, head, and the approval that it waits on.
-_Lane = tuple[int, int, int, str | None]
+_Lane = tuple[int, int, int, str | None, float, EndReason | None, str | None]
 
 
 def _add_lane(db: Database, message: NewMessage, person_id: str) -> _Lane:
@@ -173,14 +176,14 @@ def _add_lane(db: Database, message: NewMessage, person_id: str) -> _Lane:
         _SQL["add_lane"],
         (message.lane, person_id, source.platform, source.chat_id, message.received_at),
     )
-    return 0, 0, 0, None
+    return 0, 0, 0, None, message.received_at, None, None
 
 
 def _view(
     message: NewMessage, lane: _Lane, *, person_id: str, seq: int, content: bytes
 ) -> LaneView:
     """Return what a read of the lane would find, with the event as its body decodes."""
-    fence, epoch, head, waiting_on = lane
+    fence, epoch, head, waiting_on, used_at, end_reason, choices = lane
     record = MessageRecord(
         id=message.id,
         seq=seq,
@@ -202,6 +205,9 @@ def _view(
         head=head,
         message=record,
         waiting_on=waiting_on,
+        used_at=used_at,
+        end_reason=end_reason,
+        choices=read_choices(choices),
     )
 
 

@@ -1,18 +1,21 @@
 """Work after the reply: put down by the commit of a turn, done in one unit with what it learnt."""
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import takewhile
 
 import msgspec
 
 from hermes.graph.growth import read_tip
 from hermes.graph.reader import Reader
 from hermes.graph.records import Move
+from hermes.graph.rewinding import spans
 from hermes.message.chat import ChatMessage
 from hermes.message.session_key import graph_name, is_direct
 from hermes.ports.memory import Decide, FactChange, Heard, Job, Lessons, NewJob
 from hermes.ports.spend import Spent
 from hermes.store.sqlite.connection import Database
-from hermes.store.sqlite.engine import Engine
+from hermes.store.sqlite.engine import Engine, encode
 from hermes.store.sqlite.facts import SqliteFacts
 from hermes.store.sqlite.graph_storage import SqliteGraphStorage
 from hermes.store.sqlite.queries import load
@@ -30,8 +33,9 @@ class SqliteJobs:
         self._engine = engine
         self._facts = facts
 
-    def due(self, now: float, *, limit: int) -> tuple[Job, ...]:
-        """Return jobs that are due, the longest first."""
+    def due(self, now: float, *, limit: int, kinds: Sequence[str] | None = None) -> tuple[Job, ...]:
+        """Return jobs that are due, the longest first; with `kinds` only those of these."""
+        wanted = None if kinds is None else encode(kinds).decode()
         return tuple(
             Job(
                 key=row[0],
@@ -43,7 +47,7 @@ class SqliteJobs:
                 touched=row[6],
                 covered=row[7],
             )
-            for row in self._engine.reader.rows(_SQL["due_jobs"], (now, limit))
+            for row in self._engine.reader.rows(_SQL["due_jobs"], (now, limit, wanted))
         )
 
     def next_due_at(self) -> float | None:
@@ -59,17 +63,19 @@ class SqliteJobs:
         if ref is None:
             return Lessons((), job.covered)
         tip = read_tip(name, _MAIN, ref=ref, reader=Reader(storage, engine.sealer.hasher()))
-        moves = [move for move in storage.last_moves(_MAIN, limit) if move.number >= job.covered]
-        heard = []
-        for move in reversed(moves):
-            edit = move.edit
-            if edit.actor != job.person_id or edit.start + edit.added > len(tip):
+        newest = [move for move in storage.last_moves(_MAIN, limit) if move.number >= job.covered]
+        new = {move.number for move in newest}
+        found = spans(partial(storage.log, _MAIN), tip.version, length=len(tip))
+        heard = list[Heard]()
+        # What was taken out before it was learnt from is not learnt.
+        for span in takewhile(lambda span: span.move.number in new, found):
+            if span.move.edit.actor != job.person_id:
                 continue
-            names = [blob.id for blob in tip.sequence.names(edit.start, edit.start + edit.added)]
-            found, _ = storage.open_blobs(names)
-            said = [_decode(found[one]) for one in names if one in found]
-            heard += _heard(move, said if is_direct(job.lane) else said[:1])
-        return Lessons(tuple(heard), moves[0].number + 1 if moves else job.covered)
+            names = [blob.id for blob in tip.sequence.names(span.start, span.stop)]
+            opened, _ = storage.open_blobs(names)
+            said = [_decode(opened[one]) for one in names if one in opened]
+            heard[:0] = _heard(span.move, said if is_direct(job.lane) else said[:1])
+        return Lessons(tuple(heard), newest[0].number + 1 if newest else job.covered)
 
     async def finish(
         self, job: Job, decide: Decide, *, covered: int, spent: Sequence[Spent]

@@ -51,7 +51,7 @@ class SqliteOutbox:
                     self._engine.clock.now(),
                 ),
             )
-            return self._record(db.rows(_SQL["get"], (delivery.id,))[0])
+            return self.record(db.rows(_SQL["get"], (delivery.id,))[0])
 
         return await self._engine.writer.run("open_preview", unit)
 
@@ -73,7 +73,7 @@ class SqliteOutbox:
     def due(self, platform: str, now: float, *, limit: int) -> tuple[DeliveryRecord, ...]:
         """Return what may be sent now, in order, never past a chat's retrying reply."""
         rows = self._engine.reader.rows(_SQL["due"], (platform, now, limit))
-        return tuple(self._record(row) for row in rows)
+        return tuple(self.record(row) for row in rows)
 
     def next_due_at(self, platform: str) -> float | None:
         """Return when the next waiting delivery of a platform becomes due."""
@@ -109,7 +109,7 @@ class SqliteOutbox:
     def unsettled(self, platform: str) -> tuple[DeliveryRecord, ...]:
         """Return the `unknown` deliveries that policy has not settled."""
         rows = self._engine.reader.rows(_SQL["unsettled"], (platform,))
-        return tuple(self._record(row) for row in rows)
+        return tuple(self.record(row) for row in rows)
 
     async def expire(self, before: float, *, served: Sequence[str], at: float) -> int:
         """Let replies older than `before` die on platforms that no sender serves."""
@@ -138,7 +138,7 @@ class SqliteOutbox:
     def of_message(self, message_id: str) -> tuple[DeliveryRecord, ...]:
         """Return the deliveries of a message."""
         rows = self._engine.reader.rows(_SQL["of_message"], (message_id,))
-        return tuple(self._record(row) for row in rows)
+        return tuple(self.record(row) for row in rows)
 
     # Any: SQLite values, as the named query orders them.
     async def _run(self, name: str, *bindings: Any) -> None:
@@ -165,7 +165,8 @@ class SqliteOutbox:
             _log.error("body_does_not_open", body=body, problem=str(error))
             return None
 
-    def _record(self, row: tuple[Any, ...]) -> DeliveryRecord:
+    def record(self, row: tuple[Any, ...]) -> DeliveryRecord:
+        """Return a row of the outbox as a delivery, opening its body."""
         content = self._content(row[5])
         return DeliveryRecord(
             id=row[0],

@@ -7,6 +7,12 @@ counted, so that no two requests can pass the same limit.
 import hmac
 from typing import NamedTuple
 
+import msgspec
+
+from hermes.message.chat import ChatMessage
+from hermes.message.outcome import DeliveryState
+from hermes.message.parts import TextPart
+from hermes.ports.channel import Target
 from hermes.ports.people import (
     Asked,
     CodeRules,
@@ -17,6 +23,8 @@ from hermes.ports.people import (
     Settled,
     WrongCodes,
 )
+from hermes.ports.records import NewDelivery
+from hermes.store.sqlite.commit import write_delivery
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, encode
 from hermes.store.sqlite.queries import load
@@ -28,6 +36,7 @@ _WAITING = "waiting"
 _PAIR, _LINK = "pair", "link"
 # Counts older than this bind nobody under any rules.
 _COUNTS_KEPT_S = 86_400.0
+_decode_target = msgspec.json.Decoder(Target).decode
 
 
 class SqlitePairing:
@@ -68,8 +77,13 @@ class SqlitePairing:
         """Return the platforms whose approvals are locked, each with its end."""
         return dict(self._engine.reader.rows(_SQL["locks"], (now,)))
 
-    async def approve(self, platform: str, code: str, *, at: float, rules: CodeRules) -> Settled:
-        """Let in whoever was told this code there; a wrong one uses up a try of the platform."""
+    async def approve(
+        self, platform: str, code: str, *, at: float, rules: CodeRules, tell: str = ""
+    ) -> Settled:
+        """Let in whoever was told this code there, and tell them in the chat where they asked.
+
+        A wrong one uses up a try of the platform.
+        """
 
         def unit(db: Database) -> Settled:
             tries = _tries(db, (_PAIR, platform, ""), rules=rules, at=at)
@@ -79,10 +93,15 @@ class SqlitePairing:
             found = self._whose(db, platform, code, at=at)
             if found is None:
                 return _count_wrong(db, tries)
-            user_id, person_id = found
-            db.execute(_SQL["settle"], (platform, user_id, "approved"))
-            db.execute(_USERS["activate"], (platform, user_id, "paired", at))
-            return Settled(verdict="right", platform=platform, user_id=user_id, person_id=person_id)
+            db.execute(_SQL["settle"], (platform, found.user_id, "approved"))
+            db.execute(_USERS["activate"], (platform, found.user_id, "paired", at))
+            return Settled(
+                verdict="right",
+                platform=platform,
+                user_id=found.user_id,
+                person_id=found.person_id,
+                is_told=bool(tell) and self._tell(db, found, text=tell, at=at),
+            )
 
         return await self._engine.writer.run("approve_pairing", unit)
 
@@ -158,21 +177,51 @@ class SqlitePairing:
             rules.expires_at(ask.at),
         )
 
-    def _whose(
-        self, db: Database, platform: str, code: str, *, at: float
-    ) -> tuple[str, str] | None:
+    def _whose(self, db: Database, platform: str, code: str, *, at: float) -> "_Stranger | None":
         """Return whom a code was told; every waiting one is compared, each in constant time."""
         found = None
-        for user_id, person_id, digest in db.rows(_SQL["digests"], (platform, at)):
-            if hmac.compare_digest(digest, self._pair_digest(platform, user_id, code=code)):
-                found = user_id, person_id
+        for *who, digest in db.rows(_SQL["digests"], (platform, at)):
+            if hmac.compare_digest(digest, self._pair_digest(platform, who[0], code=code)):
+                found = _Stranger(*who)
         return found
+
+    def _tell(self, db: Database, who: "_Stranger", *, text: str, at: float) -> bool:
+        """Write a delivery to the chat in which somebody asked; false where none can be sent."""
+        row = db.row(_SQL["where_asked"], (who.message_id,))
+        if row is None:
+            return False
+        parts = (TextPart(text),)
+        write_delivery(
+            db,
+            NewDelivery(
+                id=f"{row[0]}.paired",
+                target=_decode_target(row[1]),
+                parts=parts,
+                state=DeliveryState.PENDING,
+                purpose="notice",
+            ),
+            message_id=who.message_id,
+            person_id=who.person_id,
+            body=self._engine.sealer.put(
+                db, who.person_id, encode(ChatMessage("assistant", parts))
+            ),
+            at=at,
+        )
+        return True
 
     def _pair_digest(self, platform: str, user_id: str, *, code: str) -> bytes:
         return self._engine.sealer.digest(encode((_PAIR, platform, user_id, code)))
 
     def _link_digest(self, code: str) -> bytes:
         return self._engine.sealer.digest(encode((_LINK, code)))
+
+
+class _Stranger(NamedTuple):
+    """Somebody who waits to be let in, and the message by which they asked."""
+
+    user_id: str
+    person_id: str
+    message_id: str
 
 
 class _Tries(NamedTuple):

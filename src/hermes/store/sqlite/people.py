@@ -1,8 +1,13 @@
 """People and credentials: who is who, what they may spend, and which hashes open which door."""
 
+from typing import Any
+
+from hermes.ports.access import Credential, Role, credential_id
 from hermes.ports.records import Person
 from hermes.store.sqlite.answers import drop_answers
 from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.cron import forget_cron
+from hermes.store.sqlite.directory import forget_chats
 from hermes.store.sqlite.engine import Engine
 from hermes.store.sqlite.facts import SqliteFacts, erase_memory
 from hermes.store.sqlite.keys import SqliteKeys
@@ -16,6 +21,9 @@ _SQL = load("people")
 _ACCESS = load("access")
 _ANSWERS = load("answers")
 _CHECKED_KEPT = 1_000
+
+
+_MOST_KNOWN = 5_000
 
 
 class SqlitePeople:
@@ -43,18 +51,23 @@ class SqlitePeople:
 
     def get(self, person_id: str) -> Person | None:
         """Return one person."""
+        known = self._engine.known_people.get(person_id)
+        if known is not None:
+            return known
         row = self._engine.reader.row(_SQL["get"], (person_id,))
-        return (
-            None
-            if row is None
-            else Person(
-                id=row[0],
-                created_at=row[1],
-                tier=row[2],
-                may_train=bool(row[3]),
-                is_erased=bool(row[4]),
-            )
+        if row is None:
+            return None
+        person = Person(
+            id=row[0],
+            created_at=row[1],
+            tier=row[2],
+            may_train=bool(row[3]),
+            is_erased=bool(row[4]),
         )
+        if len(self._engine.known_people) >= _MOST_KNOWN:
+            self._engine.known_people.clear()
+        self._engine.known_people[person_id] = person
+        return person
 
     def balance(self, person_id: str) -> int:
         """Return the ledger's sum minus open holds."""
@@ -73,7 +86,10 @@ class SqlitePeople:
             db.execute(_SQL["consent"], (person_id, may_train, at))
             return db.changes() == 1
 
-        return await self._engine.writer.run("consent", unit)
+        def after(_changed: bool) -> None:
+            self._engine.known_people.clear()
+
+        return await self._engine.writer.run("consent", unit, after=after)
 
     async def erase(self, person_id: str, *, at: float) -> None:
         """Destroy the person's data key: every body of theirs is unreadable from then on."""
@@ -85,11 +101,14 @@ class SqlitePeople:
             forget_code(db, person_id)
             forget_codes(db, person_id)
             erase_memory(db, person_id)
+            forget_cron(db, person_id)
+            forget_chats(db, person_id)
             drop_answers(db, db.rows(_ANSWERS["of_person"], (person_id,)))
             db.execute(_SQL["mark_erased"], (person_id, at))
 
         def after(_: None) -> None:
             self._engine.sealer.forget(person_id)
+            self._engine.known_people.clear()
             self._engine.fresh.clear()
             self._transcripts.forget()
             self._keys.forget()
@@ -104,31 +123,44 @@ class SqliteAccess:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        # What `check` found, with its expiry. Only this class writes credentials, and every write
-        # clears it.
-        self._known: dict[tuple[str, bytes], float | None] = {}
+        # What `find` found. Only this class writes credentials, and every write clears it.
+        self._known: dict[tuple[str, bytes], Credential] = {}
 
-    async def add(self, kind: str, digest: bytes, *, label: str, expires_at: float | None) -> None:
-        """Keep a credential's hash."""
+    async def add(
+        self,
+        kind: str,
+        digest: bytes,
+        *,
+        label: str,
+        expires_at: float | None,
+        role: Role = "owner",
+        parent: bytes | None = None,
+    ) -> None:
+        """Keep a credential's hash; `parent` is the token's that signs a browser in."""
         now = self._engine.clock.now()
 
         def unit(db: Database) -> None:
             db.execute(_ACCESS["trim"], (now,))
-            db.execute(_ACCESS["add"], (kind, digest, label, now, expires_at))
+            db.execute(_ACCESS["add"], (kind, digest, label, now, expires_at, role, parent))
 
         await self._engine.writer.run("add_credential", unit, after=self._forget)
 
     def check(self, kind: str, digest: bytes, *, now: float) -> bool:
         """Tell whether a credential is known and not expired."""
-        if (kind, digest) not in self._known:
-            row = self._engine.reader.row(_ACCESS["check"], (kind, digest, now))
+        return self.find(kind, digest, now=now) is not None
+
+    def find(self, kind: str, digest: bytes, *, now: float) -> Credential | None:
+        """Return a credential that is known and not expired."""
+        found = self._known.get((kind, digest))
+        if found is None:
+            row = self._engine.reader.row(_ACCESS["find"], (kind, digest, now))
             if row is None:
-                return False
+                return None
             if len(self._known) >= _CHECKED_KEPT:
                 self._known.clear()
-            self._known[kind, digest] = row[0]
-        expires_at = self._known[kind, digest]
-        return expires_at is None or expires_at > now
+            self._known[kind, digest] = found = _credential(row)
+        expires_at = found.expires_at
+        return found if expires_at is None or expires_at > now else None
 
     async def use_once(self, kind: str, digest: bytes, *, now: float) -> bool:
         """Use up a one-time credential; true for exactly one caller."""
@@ -139,9 +171,37 @@ class SqliteAccess:
 
         return await self._engine.writer.run("use_credential", unit, after=self._forget)
 
+    def list(self, kind: str) -> tuple[Credential, ...]:
+        """Return every credential of a kind, the newest first."""
+        return tuple(_credential(row) for row in self._engine.reader.rows(_ACCESS["list"], (kind,)))
+
+    async def revoke(self, token_id: str) -> bool:
+        """End a token and the sessions that it signed in; false when there is none of this id."""
+
+        def unit(db: Database) -> bool:
+            digests = [bytes(row[0]) for row in db.rows(_ACCESS["list"], ("token",))]
+            ended = [digest for digest in digests if credential_id(digest) == token_id]
+            for digest in ended:
+                db.execute(_ACCESS["revoke"], (digest,))
+            return bool(ended)
+
+        return await self._engine.writer.run("revoke_credential", unit, after=self._forget)
+
     def _forget(self, _result: object) -> None:
         self._known.clear()
 
     def any(self, kind: str) -> bool:
         """Tell whether a credential of this kind exists."""
         return self._engine.reader.row(_ACCESS["any"], (kind,)) is not None
+
+
+# Any: SQLite's values, in the order of the columns that `find` and `list` name.
+def _credential(row: tuple[Any, ...]) -> Credential:
+    return Credential(
+        id=credential_id(row[0]),
+        label=row[1],
+        role=row[2],
+        created_at=row[3],
+        expires_at=row[4],
+        token="" if row[5] is None else credential_id(row[5]),
+    )

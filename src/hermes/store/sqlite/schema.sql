@@ -191,7 +191,18 @@ CREATE TABLE lanes (
     waiting_on TEXT,
     epoch INTEGER NOT NULL DEFAULT 0,
     head INTEGER NOT NULL DEFAULT 0,
-    used_at REAL NOT NULL
+    used_at REAL NOT NULL,
+    ended_at REAL,
+    end_reason TEXT,
+    choices TEXT,
+    turns INTEGER NOT NULL DEFAULT 0,
+    tokens_in INTEGER NOT NULL DEFAULT 0,
+    tokens_out INTEGER NOT NULL DEFAULT 0,
+    cached_in INTEGER NOT NULL DEFAULT 0,
+    cache_written INTEGER NOT NULL DEFAULT 0,
+    cost_usd REAL NOT NULL DEFAULT 0,
+    unpriced INTEGER NOT NULL DEFAULT 0,
+    restarts INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE INDEX lanes_used ON lanes (platform, used_at);
 
@@ -298,6 +309,7 @@ CREATE TABLE outbox (
 );
 CREATE INDEX outbox_message ON outbox (message_id);
 CREATE INDEX outbox_open ON outbox (platform, chat_id, seq) WHERE state NOT IN ('sent', 'dead');
+CREATE INDEX outbox_dead ON outbox (ended_at) WHERE state = 'dead';
 
 -- Questions to a person before a tool may run.
 CREATE TABLE approvals (
@@ -342,7 +354,8 @@ CREATE TABLE refusals (
 );
 CREATE INDEX refusals_external ON refusals (external_id);
 
--- Hashes of tokens, browser sessions and one-time codes.
+-- Hashes of tokens, browser sessions and one-time codes; the parent of a session is the token that
+-- signed it in.
 CREATE TABLE credentials (
     kind TEXT NOT NULL,
     digest BLOB NOT NULL,
@@ -350,6 +363,8 @@ CREATE TABLE credentials (
     created_at REAL NOT NULL,
     expires_at REAL,
     used_at REAL,
+    role TEXT NOT NULL DEFAULT 'owner',
+    parent BLOB,
     PRIMARY KEY (kind, digest)
 ) WITHOUT ROWID;
 
@@ -433,14 +448,23 @@ CREATE TABLE facts (
 ) WITHOUT ROWID;
 CREATE INDEX facts_person ON facts (person_id, at);
 
--- Where facts stand among meanings; a vector tells what it was made of, and is sealed too.
-CREATE TABLE fact_vectors (
-    fact_id TEXT PRIMARY KEY,
+-- Where facts stand among meanings, some hundred to a page; a vector tells what it was made of, and
+-- is sealed too. One model made all pages of a person.
+CREATE TABLE vector_pages (
     person_id TEXT NOT NULL,
     model TEXT NOT NULL,
-    sealed BLOB NOT NULL
+    number INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    sealed BLOB NOT NULL,
+    PRIMARY KEY (person_id, model, number)
+);
+
+-- Facts that have no vector yet.
+CREATE TABLE vectors_wanted (
+    person_id TEXT NOT NULL,
+    fact_id TEXT NOT NULL,
+    PRIMARY KEY (person_id, fact_id)
 ) WITHOUT ROWID;
-CREATE INDEX fact_vectors_person ON fact_vectors (person_id, model);
 
 -- The system blocks with which the current conversation of each session began.
 CREATE TABLE souls (
@@ -467,3 +491,63 @@ CREATE TABLE jobs (
 ) WITHOUT ROWID;
 CREATE INDEX jobs_due ON jobs (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX jobs_person ON jobs (person_id);
+CREATE INDEX jobs_dreams ON jobs (latest_at) WHERE kind = 'dream';
+
+-- What the last weekly look at a person added up to; sealed.
+CREATE TABLE dreams (
+    person_id TEXT PRIMARY KEY,
+    at REAL NOT NULL,
+    sealed BLOB NOT NULL
+) WITHOUT ROWID;
+
+-- Jobs that time starts; what they do and when is sealed. Without a next time one has ended.
+CREATE TABLE cron_jobs (
+    id TEXT PRIMARY KEY,
+    person_id TEXT NOT NULL,
+    sealed BLOB NOT NULL,
+    created_at REAL NOT NULL,
+    next_at REAL,
+    paused_at REAL,
+    reason TEXT,
+    last_at REAL,
+    last_message TEXT,
+    runs INTEGER NOT NULL DEFAULT 0,
+    missed INTEGER NOT NULL DEFAULT 0,
+    missed_at REAL
+) WITHOUT ROWID;
+CREATE INDEX cron_jobs_due ON cron_jobs (next_at) WHERE next_at IS NOT NULL AND paused_at IS NULL;
+CREATE INDEX cron_jobs_person ON cron_jobs (person_id, created_at);
+
+-- Orders of operators, each begun before it is carried out; ids only, bounded.
+CREATE TABLE audit (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    at REAL NOT NULL,
+    actor TEXT NOT NULL,
+    role TEXT NOT NULL,
+    action TEXT NOT NULL,
+    targets TEXT NOT NULL,
+    state TEXT NOT NULL,
+    code TEXT NOT NULL,
+    ended_at REAL
+);
+CREATE INDEX audit_at ON audit (at);
+
+-- Platforms on which nothing is accepted and nothing sent.
+CREATE TABLE paused_channels (
+    platform TEXT PRIMARY KEY,
+    at REAL NOT NULL
+) WITHOUT ROWID;
+
+-- Chats by name. What a chat is called is sealed: with the key of the person whose direct chat it
+-- is, or with one that is the directory's own.
+CREATE TABLE directory (
+    platform TEXT NOT NULL,
+    chat_id TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    sealed BLOB NOT NULL,
+    is_listed INTEGER NOT NULL,
+    seen_at REAL NOT NULL,
+    PRIMARY KEY (platform, chat_id)
+) WITHOUT ROWID;
+CREATE INDEX directory_owner ON directory (owner);

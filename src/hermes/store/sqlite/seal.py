@@ -12,7 +12,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from hermes.errors import PersonErased, StoreError
+from hermes.errors import PersonErased, StoreError, StoreRejected
 from hermes.graph.hashing import Hasher, keyed_hasher
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.queries import load
@@ -33,22 +33,35 @@ def add_store_key(content: bytes) -> bytes:
     return Fernet.generate_key() + b"\n" + content
 
 
+def newest_store_key(content: bytes) -> bytes:
+    """Return the key file's content with its first key alone."""
+    return content.split()[0] + b"\n"
+
+
+def _opener(key_file: bytes) -> MultiFernet:
+    keys = key_file.split()
+    if not keys:
+        raise StoreError("the store's key file is empty; restore it from a backup")
+    try:
+        return MultiFernet([Fernet(key) for key in keys])
+    except ValueError as error:
+        raise StoreError(
+            "the store's key file holds something that is no key: each line is one, of 44 "
+            "letters; restore it from a backup"
+        ) from error
+
+
 class Sealer:
     """Seals and opens bodies."""
 
     def __init__(self, key_file: bytes) -> None:
-        keys = key_file.split()
-        if not keys:
-            raise StoreError("the store's key file is empty; restore it from a backup")
-        try:
-            self._wrap = MultiFernet([Fernet(key) for key in keys])
-        except ValueError as error:
-            raise StoreError(
-                "the store's key file holds something that is no key: each line is one, of 44 "
-                "letters; restore it from a backup"
-            ) from error
+        self._wrap = _opener(key_file)
         self._digest_key = b""
         self._ciphers: OrderedDict[str, AESGCM] = OrderedDict()
+
+    def use_keys(self, key_file: bytes) -> None:
+        """Go on with another key file; it must hold the keys of before, too, until a rewrap."""
+        self._wrap = _opener(key_file)
 
     def load_digest_key(self, db: Database) -> None:
         """Take the database's digest key, making it on the first start."""
@@ -124,13 +137,30 @@ class Sealer:
         """Drop a cached data key."""
         self._ciphers.pop(person_id, None)
 
-    def rewrap_all(self, db: Database) -> int:
-        """Wrap every data key with the newest store key; returns how many."""
+    def try_all(self, db: Database) -> int:
+        """Open every data key, to see that it opens; returns how many there are."""
         rows = db.rows(_SQL["keys"])
-        for person_id, wrapped in rows:
-            db.execute(_SQL["rewrap"], (person_id, self._wrap.rotate(wrapped)))
-        db.execute(_SQL["set_digest_key"], (self._wrap.encrypt(self._digest_key),))
+        for _, wrapped in rows:
+            self._unwrap(wrapped)
         return len(rows)
+
+    def rewrap_digest_key(self, db: Database) -> None:
+        """Wrap the key of the digests with the newest store key."""
+        db.execute(_SQL["set_digest_key"], (self._wrap.encrypt(self._digest_key),))
+
+    def rewrap_some(self, db: Database, after: str, *, limit: int) -> tuple[int, str]:
+        """Wrap the next data keys with the newest store key; returns how many, and the last."""
+        rows = db.rows(_SQL["keys_after"], (after, limit))
+        for person_id, wrapped in rows:
+            try:
+                db.execute(_SQL["rewrap"], (person_id, self._wrap.rotate(wrapped)))
+            except InvalidToken as error:
+                raise StoreRejected(
+                    f"the key of person {person_id} opens with none of the store's keys, so the "
+                    "old keys stay in the key file; restore the key file that was made with this "
+                    "database"
+                ) from error
+        return len(rows), str(rows[-1][0]) if rows else after
 
     def _cipher(self, db: Database, person_id: str) -> AESGCM | None:
         cipher = self._ciphers.get(person_id)

@@ -25,6 +25,8 @@ class Names:
         self._tools: OrderedDict[tuple[tuple[str, str, bytes], ...], tuple[bytes, bytes]] = (
             OrderedDict()
         )
+        # Nearly every call is given the very tuple that the one before it was given.
+        self._last: tuple[Sequence[ToolSpec], tuple[bytes, bytes]] | None = None
 
     def kept(self, message: ChatMessage) -> Blob:
         """Return the name of a message whose content somebody else keeps."""
@@ -37,6 +39,8 @@ class Names:
 
     def tools(self, specs: Sequence[ToolSpec]) -> tuple[bytes, bytes]:
         """Return the name of a call's tools, and the tools as JSON."""
+        if self._last is not None and self._last[0] is specs:
+            return self._last[1]
         key = tuple((spec.name, spec.description, bytes(spec.parameters)) for spec in specs)
         known = self._tools.get(key)
         if known is None:
@@ -44,6 +48,7 @@ class Names:
             known = self._tools[key] = (self.hasher.tools(data), data)
             if len(self._tools) > _TOOLSETS_KEPT:
                 self._tools.popitem(last=False)
+        self._last = specs, known
         return known
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from hermes.ports.records import Event, MessageRecord, Refusal, Timeline
 from hermes.store.sqlite.adoption import steps_beside
 from hermes.store.sqlite.answers import SqliteAnswers
 from hermes.store.sqlite.approvals import SqliteApprovals
+from hermes.store.sqlite.audit import SqliteAudit
 from hermes.store.sqlite.connection import (
     Database,
     Synchronous,
@@ -22,30 +24,42 @@ from hermes.store.sqlite.connection import (
     open_database,
     open_reader,
 )
+from hermes.store.sqlite.cron import SqliteCron
+from hermes.store.sqlite.directory import SqliteDirectory
+from hermes.store.sqlite.dreams import SqliteDreams
 from hermes.store.sqlite.engine import Engine
 from hermes.store.sqlite.facts import SqliteFacts
 from hermes.store.sqlite.inbox import SqliteInbox
+from hermes.store.sqlite.interactions import SqliteInteractions
 from hermes.store.sqlite.jobs import SqliteJobs
 from hermes.store.sqlite.keys import SqliteKeys
+from hermes.store.sqlite.operating import SqliteDeadLetters, SqliteOpenSessions, SqlitePaused
 from hermes.store.sqlite.outbox import SqliteOutbox
 from hermes.store.sqlite.pairing import SqlitePairing
 from hermes.store.sqlite.people import SqliteAccess, SqlitePeople
+from hermes.store.sqlite.pruning import SqlitePruning
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.seal import Sealer
+from hermes.store.sqlite.sends import SqliteSends
+from hermes.store.sqlite.sessions import SqliteSessions
 from hermes.store.sqlite.shelf import SqliteShelf
 from hermes.store.sqlite.souls import SqliteSouls
 from hermes.store.sqlite.spend import SqliteSpend
 from hermes.store.sqlite.transcripts import SqliteTranscripts
 from hermes.store.sqlite.turns import SqliteTurns
 from hermes.store.sqlite.users import SqliteUsers
+from hermes.store.sqlite.vectors import SqliteVectors
 from hermes.store.sqlite.wallet import SqliteWallets
 from hermes.store.sqlite.writer import Writer
 
 _SQL = load("upkeep")
 _INBOX = load("inbox")
+_APPROVALS = load("approvals")
 _OUTBOX = load("outbox")
 _TURNS = load("turns")
 _SPACE_CHECK_S = 1.0
+# Each takes some 100 us, and nobody is answered meanwhile.
+_REWRAP_ROWS = 100
 _MIB = 1024 * 1024
 _INTERACTION = (
     "agent",
@@ -99,29 +113,31 @@ class SqliteStore:
         self._measure = measure
         self._clock = clock
         self._options = options
-        self._db = open_database(path, synchronous=options.synchronous, vfs=options.vfs)
-        failpoints.hit("store.open.before")
-        sealer = Sealer(key_file)
-        migrate(self._db, steps_beside(sealer))
-        if options.max_pages is not None:
-            self._db.pragma("max_page_count", options.max_pages)
-        sealer.load_digest_key(self._db)
-        failpoints.hit("store.open.after")
-        self._engine = Engine(
-            open_reader(path, vfs=options.vfs),
-            writer=Writer(self._db, batch_max=options.group_commit_max, on_full=self._found_full),
-            sealer=sealer,
-            clock=clock,
-        )
+        self._engine = self._open(Sealer(key_file))
+        self._space_checked_at = -_SPACE_CHECK_S
+        self._space_problem: str | None = None
         self.transcripts = SqliteTranscripts(self._engine)
-        self.graphs = SqliteShelf(self._engine.reader, sealer=sealer)
+        self.graphs = SqliteShelf(self._engine.reader, sealer=self._engine.sealer)
         self.inbox = SqliteInbox(self._engine, make_id=make_id)
+        self.cron = SqliteCron(self._engine, inbox=self.inbox)
         self.facts = SqliteFacts(self._engine)
+        self.vectors = SqliteVectors(self._engine)
         self.souls = SqliteSouls(self._engine)
         self.jobs = SqliteJobs(self._engine, facts=self.facts)
-        self.turns = SqliteTurns(self._engine, transcripts=self.transcripts, souls=self.souls)
+        self.dreams = SqliteDreams(self._engine)
+        self.sessions = SqliteSessions(self._engine)
+        self.pruning = SqlitePruning(self._engine)
+        self.turns = SqliteTurns(
+            self._engine, transcripts=self.transcripts, souls=self.souls, make_id=make_id
+        )
         self.approvals = SqliteApprovals(self._engine, turns=self.turns)
         self.outbox = SqliteOutbox(self._engine)
+        self.dead_letters = SqliteDeadLetters(self._engine, outbox=self.outbox)
+        self.paused = SqlitePaused(self._engine)
+        self.open_sessions = SqliteOpenSessions(self._engine)
+        self.audit = SqliteAudit(self._engine)
+        self.sends = SqliteSends(self._engine, make_id=make_id)
+        self.directory = SqliteDirectory(self._engine)
         self.keys = SqliteKeys(self._engine, make_id=make_id)
         self.people = SqlitePeople(
             self._engine,
@@ -138,22 +154,68 @@ class SqliteStore:
         self.spend = SqliteSpend(self._engine)
         self.answers = SqliteAnswers(self._engine)
         self.access = SqliteAccess(self._engine)
-        self._space_checked_at = -_SPACE_CHECK_S
-        self._space_problem: str | None = None
+        self.interactions = SqliteInteractions(self._engine)
 
-    async def recover(self) -> None:
-        """Void the leases of dead incarnations and mark what they left half done."""
+    def _open(self, sealer: Sealer) -> Engine:
+        """Open the file for writing and for reading, and bring its schema up to date."""
+        options = self._options
+        self._db = open_database(self._path, synchronous=options.synchronous, vfs=options.vfs)
+        failpoints.hit("store.open.before")
+        migrate(self._db, steps_beside(sealer))
+        if options.max_pages is not None:
+            self._db.pragma("max_page_count", options.max_pages)
+        sealer.load_digest_key(self._db)
+        failpoints.hit("store.open.after")
+        return Engine(
+            open_reader(self._path, vfs=options.vfs),
+            writer=Writer(self._db, batch_max=options.group_commit_max, on_full=self._found_full),
+            sealer=sealer,
+            clock=self._clock,
+        )
 
-        def unit(db: Database) -> None:
-            db.execute(_SQL["void_leases"])
+    async def recover(self) -> tuple[str, ...]:
+        """Void the leases of dead incarnations and mark what they left half done.
+
+        Returns the lanes that they were working on.
+        """
+
+        def unit(db: Database) -> tuple[str, ...]:
+            cut_off = tuple(str(row[0]) for row in db.rows(_SQL["void_leases"]))
             db.execute(_TURNS["unclaim_orphans"])
             db.execute(_OUTBOX["recover"])
+            db.execute(_APPROVALS["orphans"])
+            return cut_off
 
-        await self._engine.writer.run("recover", unit)
+        return await self._engine.writer.run("recover", unit)
 
-    async def rotate_keys(self) -> int:
-        """Wrap every data key with the newest store key; returns how many."""
-        return await self._engine.writer.run("rotate", self._engine.sealer.rewrap_all)
+    async def rotate_keys(
+        self, key_file: bytes | None = None, *, tell: Callable[[int], None] | None = None
+    ) -> int:
+        """Wrap every data key with the newest store key; returns how many.
+
+        A `key_file` that holds the old keys and a newer one is used from now on. It is done in
+        small units, so that messages go on meanwhile; one that is cut off can be done again.
+        """
+        engine = self._engine
+        if key_file is not None:
+            engine.sealer.use_keys(key_file)
+        done, last, count = 0, "", _REWRAP_ROWS
+        # The old keys are thrown away after this: it must be on disk, whatever the settings say.
+        self._db.pragma("synchronous", "FULL")
+        try:
+            while count == _REWRAP_ROWS:
+                count, last = await engine.writer.run("rotate", partial(self._rewrap, after=last))
+                done += count
+                if tell is not None:
+                    tell(done)
+        finally:
+            self._db.pragma("synchronous", self._options.synchronous)
+        return done
+
+    def _rewrap(self, db: Database, *, after: str) -> tuple[int, str]:
+        if not after:
+            self._engine.sealer.rewrap_digest_key(db)
+        return self._engine.sealer.rewrap_some(db, after, limit=_REWRAP_ROWS)
 
     def digest(self, content: bytes) -> bytes:
         """Return a keyed hash: equal for equal content, and telling nothing without the key."""
@@ -221,7 +283,10 @@ class SqliteStore:
     async def purge(self, before: float, *, limit: int) -> int:
         """Forget finished messages and calls older than `before`, at most `limit`; how many."""
         reader = self._engine.reader
-        has_messages = reader.row(_SQL["old_messages"], (before, 1)) is not None
+        has_messages = any(
+            reader.row(_SQL[name], (before, 1)) is not None
+            for name in ("old_messages", "old_sends")
+        )
         if not has_messages and reader.row(_SQL["has_old_calls"], (before,)) is None:
             return 0
 
@@ -229,6 +294,11 @@ class SqliteStore:
             rows = db.rows(_SQL["old_messages"], (before, limit))
             for row in rows:
                 _purge_message(db, row)
+            sends = db.rows(_SQL["old_sends"], (before, limit - len(rows)))
+            for send_id, body in sends:
+                db.execute(_SQL["drop_outbox"], (send_id,))
+                db.execute(_SQL["drop_body"], (body,))
+            rows += sends
             db.execute(_SQL["drop_calls"], (before, limit - len(rows)))
             return len(rows) + db.changes()
 

@@ -4,7 +4,9 @@ A session's conversation, from one `/new` to the next, is one graph; every turn 
 `main` once. This module reads what a turn sees and plans what its commit writes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,20 +15,22 @@ import structlog
 from hermes.errors import NotFound, StoreError
 from hermes.graph.growth import Growth, Tip, grow, no_tip, read_tip
 from hermes.graph.reader import Reader
+from hermes.graph.rewinding import spans
 from hermes.message.chat import ChatMessage
 from hermes.message.event import MessageEvent
 from hermes.message.session_key import graph_name
+from hermes.ports.pasts import Exchange
 from hermes.ports.records import Commit, MessageRecord, Result, Said
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine
 from hermes.store.sqlite.graph_storage import SqliteGraphStorage
 from hermes.store.sqlite.inbox import read_result
+from hermes.store.sqlite.pasts import MAIN, Past
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.recent import RecentTranscripts, Session, window_start, without_answers
 from hermes.store.sqlite.sights import Names, sights_of
 from hermes.store.sqlite.told import remembered
 
-MAIN = "main"
 _SQL = load("transcripts")
 _GRAPH = load("graph")
 _log = structlog.get_logger(__name__)
@@ -51,20 +55,25 @@ class SqliteTranscripts:
         self._recent = RecentTranscripts()
         self._names = Names(engine.sealer.hasher())
         self._tools_kept: set[bytes] = set()
+        # Told of every turn that is on disk; it must cost next to nothing.
+        self.follow: Callable[[Commit, Written], None] | None = None
 
-    def history(self, lane: str, *, epoch: int, head: int, limit: int) -> Said:
+    def history(self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0) -> Said:
         """Return what a turn sees of an epoch: at most `limit` of its newest messages."""
+        if cut:
+            return self._read(lane, epoch=epoch, head=head, limit=limit, cut=cut).said
         session = self._recent.get(lane, epoch=epoch, head=head)
         if session is None or session.limit != limit:
             session = self._read(lane, epoch=epoch, head=head, limit=limit)
             self._recent.put(lane, session)
         return session.said
 
-    def _read(self, lane: str, *, epoch: int, head: int, limit: int) -> Session:
+    def _read(self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0) -> Session:
         storage = self._storage(lane, epoch)
         tip = self._tip(storage, graph_name(lane, epoch))
-        start = window_start(len(tip), limit)
-        names = [blob.id for blob in tip.sequence.names(start, len(tip))]
+        stop = max(0, len(tip) - cut)
+        start = window_start(stop, limit)
+        names = [blob.id for blob in tip.sequence.names(start, stop)]
         found = self._open(storage, names, lane=lane)
         readable = tuple(message for message in found if message is not None)
         messages = without_answers(readable) if start else readable
@@ -100,6 +109,59 @@ class SqliteTranscripts:
             if name not in found and name not in erased:
                 _log.error("message_is_missing", lane=lane, name=name.hex())
         return [_decode(found[name]) if name in found else None for name in names]
+
+    def exchanges(
+        self, lane: str, *, epoch: int, since: int = 0, limit: int
+    ) -> tuple[Exchange, ...]:
+        """Return the newest exchanges that begin at `since` or later, newest first."""
+        storage = self._storage(lane, epoch)
+        past = Past(storage, self._tip(storage, graph_name(lane, epoch)))
+        found = past.exchanges(lambda names: self._open(storage, names, lane=lane), since=since)
+        return tuple(islice(found, limit))
+
+    def states(self, lane: str, *, epoch: int) -> dict[str, int]:
+        """Return the states that were kept, by name, with their lengths."""
+        return self._past(lane, epoch).states()
+
+    def is_kept(self, lane: str, *, epoch: int) -> bool:
+        """Tell whether the present state is kept already, or there is none."""
+        return self._past(lane, epoch).is_kept()
+
+    def _past(self, lane: str, epoch: int) -> Past:
+        storage = self._storage(lane, epoch)
+        return Past(storage, self._tip(storage, graph_name(lane, epoch)))
+
+    def rewind(self, db: Database, lane: str, commit: Commit, *, head: int) -> Written | None:
+        """Change what was said before inside the commit's unit, and move the session on.
+
+        Returns None if its branch stays where it is.
+        """
+        rewind, name = commit.rewind, graph_name(lane, commit.epoch)
+        assert rewind is not None
+        past = self._past(lane, commit.epoch)
+        storage = SqliteGraphStorage(
+            db, name, sealer=self._engine.sealer, person_id=commit.person_id
+        )
+        if rewind.keeps:
+            storage.put(past.kept(commit, rewind.keeps))
+        if rewind.goes_to:
+            growth = past.gone_to(commit, rewind.goes_to)
+        elif rewind.cut or commit.entries:
+            growth = self._replace(past, commit)
+        else:
+            return None
+        self._put_tools(db, commit)
+        storage.put(growth.batch)
+        return Written(growth, storage.ensure(), head)
+
+    def _replace(self, past: Past, commit: Commit) -> Growth:
+        assert commit.rewind is not None
+        blobs = [self._names.kept(entry.message) for entry in commit.entries]
+        first = past.length - commit.rewind.cut
+        sights = sights_of(commit, blobs, first=first, names=self._names)
+        growth = past.replaced(commit, blobs, sights)
+        growth.batch.links.extend(commit.links)
+        return growth
 
     def write(self, db: Database, lane: str, commit: Commit, *, head: int) -> Written:
         """Move a session on inside its commit's unit; `head` is the lane's after the commit.
@@ -145,12 +207,20 @@ class SqliteTranscripts:
         """Note that what `write` wrote is on disk."""
         self._tools_kept.update(call.tools for call in written.growth.batch.calls if call.tools)
         tip = written.growth.kept()
+        if commit.rewind is not None:
+            self._recent.drop(lane)
         entries = tuple(entry.message for entry in commit.entries)
         self._recent.extend(lane, entries, tip=tip, graph=written.graph, head=written.head)
+        if self.follow is not None:
+            self.follow(commit, written)
 
     def forget(self) -> None:
         """Drop everything decoded; used when a person is erased."""
         self._recent.clear()
+
+    def drop(self, lane: str) -> None:
+        """Drop what is decoded of a session that has ended."""
+        self._recent.drop(lane)
 
     def sessions(self, *, platform: str | None, limit: int) -> tuple[dict[str, Any], ...]:
         """Return sessions, the most recently used first."""
@@ -216,12 +286,13 @@ class SqliteTranscripts:
             return ()
         storage = self._storage(lane, row[0])
         tip = self._tip(storage, graph_name(lane, row[0]))
-        moves = storage.last_moves(MAIN, limit + len(known)) if len(tip) else ()
+        found = spans(partial(storage.log, MAIN), tip.version, length=len(tip))
         told = []
-        for move in reversed(moves):
-            if move.edit.reason in known:
+        for span in islice(found, limit + len(known)):
+            reason = span.move.edit.reason
+            if reason in known:
                 continue
-            blobs = tip.sequence.names(move.edit.start, move.edit.start + move.edit.added)
-            said = self._open(storage, [blob.id for blob in blobs], lane=lane)
-            told.append((move.edit.reason, [message for message in said if message is not None]))
-        return remembered(self._engine, lane, told[-limit:])
+            names = [blob.id for blob in tip.sequence.names(span.start, span.stop)]
+            said = self._open(storage, names, lane=lane)
+            told.append((reason, [message for message in said if message is not None]))
+        return remembered(self._engine, lane, told[:limit][::-1])

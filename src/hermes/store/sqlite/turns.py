@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import msgspec
 
 from hermes.errors import GuardFailed, LeaseLost
+from hermes.message.chat import ChatMessage
+from hermes.message.ids import MakeId
 from hermes.message.outcome import Outcome
 from hermes.message.reply import Usage
 from hermes.ports.records import (
@@ -19,7 +21,8 @@ from hermes.ports.records import (
 )
 from hermes.store.sqlite.commit import CommitUnit
 from hermes.store.sqlite.connection import Database
-from hermes.store.sqlite.engine import Engine
+from hermes.store.sqlite.engine import Engine, read_choices
+from hermes.store.sqlite.mirrors import Delivered, Mirrors
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.souls import SqliteSouls
 from hermes.store.sqlite.spend import add_spent
@@ -37,10 +40,16 @@ class SqliteTurns:
     """Fits `ports.store.TurnStore`."""
 
     def __init__(
-        self, engine: Engine, *, transcripts: SqliteTranscripts, souls: SqliteSouls
+        self,
+        engine: Engine,
+        *,
+        transcripts: SqliteTranscripts,
+        souls: SqliteSouls,
+        make_id: MakeId,
     ) -> None:
         self._engine = engine
         self._souls = souls
+        self._mirrors = Mirrors(engine, make_id=make_id)
         self._transcripts = transcripts
 
     def lanes_with_work(self) -> tuple[str, ...]:
@@ -57,7 +66,7 @@ class SqliteTurns:
         row = self._engine.reader.row(_SQL["view"], (lane,))
         if row is None:
             return LaneView(lane=lane, fence=0, epoch=0, head=0, message=None)
-        fence, epoch, head, waiting_on = row[16:]
+        fence, epoch, head, waiting_on, used_at, end_reason, choices = row[16:]
         message = None if row[0] is None else self._engine.message(row)
         resumed = message is not None and message.attempts > 0
         return LaneView(
@@ -69,6 +78,10 @@ class SqliteTurns:
             steps=self.steps(message.id) if message is not None and resumed else (),
             waiting_on=waiting_on,
             interrupted_by=self._interrupter(message) if message is not None and resumed else None,
+            restarts=int(self._engine.reader.one(_SQL["restarts"], (lane,))) if resumed else 0,
+            used_at=used_at,
+            end_reason=end_reason,
+            choices=read_choices(choices),
         )
 
     def _interrupter(self, message: MessageRecord) -> str | None:
@@ -161,7 +174,7 @@ class SqliteTurns:
         """End the turn and release the lane."""
         engine = self._engine
 
-        def unit(db: Database) -> tuple[Written | None, LaneView | None]:
+        def unit(db: Database) -> tuple[Written | None, LaneView | None, int]:
             work = CommitUnit(
                 engine,
                 lease=lease,
@@ -169,16 +182,19 @@ class SqliteTurns:
                 transcripts=self._transcripts,
                 souls=self._souls,
             )
-            return work.run(db), _idle_view(db, lease.lane)
+            written, told = work.run(db), 0
+            if commit.mirrors:
+                told = len(self._mirrors.write(db, commit.mirrors, _delivered(commit)))
+            return written, _idle_view(db, lease.lane), told
 
-        def after(done: tuple[Written | None, LaneView | None]) -> None:
-            written, idle = done
-            engine.waiting -= 1 + len(commit.merged)
+        def after(done: tuple[Written | None, LaneView | None, int]) -> None:
+            written, idle, told = done
+            engine.waiting += told - 1 - len(commit.merged)
             if written is not None:
                 self._transcripts.extend(lease.lane, commit, written)
             if idle is not None:
                 engine.fresh.put(idle, commits=engine.writer.commits)
-            if commit.reset_lane is not None:
+            if commit.reset_lane is not None or told:
                 engine.fresh.clear()
 
         await engine.writer.run("commit", unit, after=after)
@@ -201,10 +217,27 @@ class SqliteTurns:
 
         await self._engine.writer.run("abandon", unit, after=after)
 
+    def waiting(self, lane: str) -> tuple[MessageRecord, ...]:
+        """Return messages that wait on a lane for their turn, the oldest first."""
+        rows = self._engine.reader.rows(_SQL["waiting"], (lane,))
+        return tuple(self._engine.message(row) for row in rows)
+
+    def below(self, lane: str) -> tuple[MessageRecord, ...]:
+        """Return what has not ended on lanes below one, the oldest first."""
+        rows = self._engine.reader.rows(_SQL["below"], (lane,))
+        return tuple(self._engine.message(row) for row in rows)
+
     def steering(self, lane: str) -> tuple[MessageRecord, ...]:
         """Return waiting messages of the lane that want to join the running turn."""
         rows = self._engine.reader.rows(_SQL["steering"], (lane,))
         return tuple(self._engine.message(row) for row in rows)
+
+
+def _delivered(commit: Commit) -> Delivered:
+    """Return the reply of a commit as the sessions of its chat are told of it."""
+    delivery = commit.deliveries[0]
+    said = ChatMessage("assistant", delivery.parts or ())
+    return Delivered(delivery.id, delivery.target.account, said, commit.at)
 
 
 def _idle_view(db: Database, lane: str) -> LaneView | None:
@@ -212,7 +245,15 @@ def _idle_view(db: Database, lane: str) -> LaneView | None:
     row = db.row(_SQL["lane"], (lane,))
     if row is None or db.row(_INBOX["lane_is_busy"], (lane,)) is not None:
         return None
-    fence, epoch, head, waiting_on = row
+    fence, epoch, head, waiting_on, used_at, end_reason, choices = row
     return LaneView(
-        lane=lane, fence=fence, epoch=epoch, head=head, message=None, waiting_on=waiting_on
+        lane=lane,
+        fence=fence,
+        epoch=epoch,
+        head=head,
+        message=None,
+        waiting_on=waiting_on,
+        used_at=used_at,
+        end_reason=end_reason,
+        choices=read_choices(choices),
     )

@@ -11,7 +11,17 @@ import msgspec
 from hermes.errors import Conflict, NotFound
 from hermes.message.ids import MakeId
 from hermes.message.session_key import base_lane, depth_of
-from hermes.ports.people import ActivatedHow, Moved, Standing, User, UserChannel, UserState
+from hermes.ports.people import (
+    ActivatedHow,
+    LinkPaper,
+    Moved,
+    PairingPaper,
+    Papers,
+    Standing,
+    User,
+    UserChannel,
+    UserState,
+)
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine
 from hermes.store.sqlite.keys import KEYS_PLATFORM, SqliteKeys
@@ -110,6 +120,38 @@ class SqliteUsers:
 
         return await self._engine.writer.run("set_blocked", unit, after=after)
 
+    async def set_tier(self, person_id: str, tier: str) -> bool:
+        """Give a person a tier; it counts from their next message on. False if it was theirs."""
+
+        def unit(db: Database) -> bool:
+            db.execute(_SQL["set_tier"], (person_id, tier))
+            return db.changes() == 1
+
+        return await self._engine.writer.run("set_tier", unit, after=self.moved)
+
+    def papers(self, person_id: str) -> Papers:
+        """Return what is kept of a person beside their channels, for them to take along."""
+        reader = self._engine.reader
+        row = reader.row(_SQL["consent_at"], (person_id,))
+        pairings = reader.rows(_SQL["pairings_of"], (person_id,))
+        return Papers(
+            consent_at=None if row is None else row[0],
+            pairings=tuple(
+                PairingPaper(
+                    platform=one[0],
+                    user_id=one[1],
+                    asked_at=one[2],
+                    expires_at=one[3],
+                    state=one[4],
+                )
+                for one in pairings
+            ),
+            links=tuple(
+                LinkPaper(made_at=one[0], expires_at=one[1], is_used=bool(one[2]))
+                for one in reader.rows(_SQL["links_of"], (person_id,))
+            ),
+        )
+
     async def link(self, platform: str, user_id: str, *, person_id: str, at: float) -> Moved:
         """Give a channel to a person, and let it in; raises `NotFound` for who is not there."""
 
@@ -140,7 +182,8 @@ class SqliteUsers:
         return await self._engine.writer.run("unlink_channel", unit, after=self.moved)
 
     def moved(self, _moved: object) -> None:
-        """Drop what is kept in memory of whose channels and keys are whose."""
+        """Drop what is kept in memory of whose channels and keys are whose, and of tiers."""
+        self._engine.known_people.clear()
         self._engine.fresh.clear()
         self._keys.forget()
 

@@ -262,7 +262,7 @@ class SqliteWallets:
 
     async def audit(self, *, limit: int) -> Audit:
         """Compare every balance with the ledger and the holds, and each line with its message."""
-        return await self._beside(lambda db: _audit(db, limit=limit))
+        return await self._beside(lambda db: audit_books(db, limit=limit))
 
     async def _beside(self, work: Callable[[Database], _Found]) -> _Found:
         """Read in a thread and a transaction of its own: the loop goes on, the books stand still."""
@@ -318,7 +318,8 @@ def _line(row: tuple[Any, ...], note: _Note) -> LedgerLine:
     )
 
 
-def _audit(db: Database, *, limit: int) -> Audit:
+def audit_books(db: Database, *, limit: int) -> Audit:
+    """Compare every balance with the ledger and the holds, and each line with its message."""
     wallets, lines, holds, total = db.rows(_SQL["totals"])[0]
     found = [
         Difference(what=what, id=str(row[0]), expected=row[1], found=row[2])

@@ -18,7 +18,7 @@ from hermes.tools.mcp.cleaning import one_line
 Tell = Callable[[ToolContext, str], None]
 _PROGRESS_CHARS = 200
 _PROGRESS_EVERY_S = 0.5
-_MAX_QUESTIONS = 5
+MAX_QUESTIONS = 5
 _log = structlog.get_logger(__name__)
 
 
@@ -67,7 +67,7 @@ class RunningCall:
     async def question(self, text: str, schema: Schema) -> Mapping[str, Any] | None:
         """Ask the person; None when they decline, cannot be asked, or answer something else."""
         self._asked += 1
-        if self._ask is None or self._asked > _MAX_QUESTIONS or self._ended.is_set():
+        if self._ask is None or self._asked > MAX_QUESTIONS or self._ended.is_set():
             return None
         async with self._asking:
             left = self._hold()
@@ -81,12 +81,19 @@ class RunningCall:
         return answer
 
     async def _answer(self, ask: Ask, text: str, *, schema: Schema) -> Mapping[str, Any] | None:
-        """Wait for the answer, the end of the call or of patience, whichever is first."""
-        asked = asyncio.ensure_future(ask(self.context, text, schema=schema))
+        """Wait for the answer, the end of the call or of patience, whichever is first.
+
+        The person's time is kept by `ask`, for the question may have to wait for another one.
+        """
+        asked = asyncio.ensure_future(
+            ask(self.context, text, schema=schema, within_s=self._ask_timeout_s)
+        )
         ended = asyncio.ensure_future(self._ended.wait())
         try:
             await asyncio.wait(
-                {asked, ended}, timeout=self._ask_timeout_s, return_when=asyncio.FIRST_COMPLETED
+                {asked, ended},
+                timeout=self._ask_timeout_s * MAX_QUESTIONS,
+                return_when=asyncio.FIRST_COMPLETED,
             )
         finally:
             ended.cancel()

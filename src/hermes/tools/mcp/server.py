@@ -29,7 +29,7 @@ from hermes.tools.mcp.link import (
 )
 from hermes.tools.mcp.pace import Pace, Sleep
 from hermes.tools.mcp.report import ServerStatus, State, ToolLine
-from hermes.tools.mcp.running import RunningCall, Tell
+from hermes.tools.mcp.running import MAX_QUESTIONS, RunningCall, Tell
 
 _FIRST_WAIT_S = 1.0
 _LONGEST_WAIT_S = 60.0
@@ -377,9 +377,12 @@ class McpServer:
                 listed,
                 settings=self.settings,
                 servers=self._around.servers(),
-                ask_timeout_s=0.0 if self._around.ask is None else self._around.ask_timeout_s,
+                ask_timeout_s=0.0 if self._around.ask is None else self._asking_s(),
             )
         )
+
+    def _asking_s(self) -> float:
+        return self._around.ask_timeout_s * MAX_QUESTIONS
 
     def _take(self, catalogue: Catalogue) -> None:
         if catalogue != self.catalogue:

@@ -41,6 +41,7 @@ class LiveTools(Mapping[str, Tool]):
 
     def __init__(self) -> None:
         self.now: Mapping[str, McpTool] = {}
+        self.version = 0
 
     def __getitem__(self, name: str) -> Tool:
         return self.now[name]
@@ -118,6 +119,8 @@ class McpServers:
             removed = [n for n in running if n not in wanted]
             added = [n for n in wanted if n not in running]
             self._settings = settings
+            # Other platforms may use them, also where no tool changes.
+            self._tools.version += 1
             self._around = msgspec.structs.replace(
                 self._around, check_s=settings.check_s, ask_timeout_s=settings.ask_timeout_s
             )
@@ -173,6 +176,7 @@ class McpServers:
                     offer.spec.name, known if known and is_same else McpTool(server, offer)
                 )
         self._tools.now = now
+        self._tools.version += 1
         diff = tools_diff(before, now)
         if not diff.is_empty:
             _log.info(

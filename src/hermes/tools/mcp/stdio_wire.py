@@ -21,7 +21,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from hermes.tools.mcp.cleaning import one_line
+from hermes.tools.mcp.cleaning import Scrubber, one_line
 from hermes.tools.mcp.link import LinkLost
 from hermes.tools.mcp.pace import Pace
 
@@ -53,6 +53,7 @@ class StdioWire:
         self._pace = pace
         self._process: asyncio.subprocess.Process | None = None
         self._said: deque[str] = deque(maxlen=_STDERR_LINES)
+        self._secrets = Scrubber(program.env.values())
         self.problem: str | None = None
 
     def epitaph(self) -> str:
@@ -159,9 +160,12 @@ class StdioWire:
         while chunk := await process.stderr.read(4_096):
             await self._pace.spend_bytes(len(chunk))
             *lines, rest = (rest + chunk).split(b"\n")
-            rest = rest[-_STDERR_CHARS:]
+            if len(rest) > _STDERR_CHARS:
+                # From a whole word on: half a secret is not found below.
+                rest = rest[-_STDERR_CHARS:].partition(b" ")[2]
             for line in (*lines[-_STDERR_LINES:],):
-                if told := one_line(line.decode(errors="replace"), _STDERR_CHARS):
+                said = self._secrets.scrub(line.decode(errors="replace"))
+                if told := one_line(said, _STDERR_CHARS):
                     self._said.append(told)
 
 

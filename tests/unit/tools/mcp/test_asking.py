@@ -1,12 +1,9 @@
-"""A server's question in the words of the chat, and a person's words as its answer."""
-
-from typing import Any
+"""A server's question in the words of the chat."""
 
 import pytest
 
-from hermes.tools.mcp.asking import fits, question_text, read_answer
+from hermes.tools.mcp.asking import fits, question_text
 
-NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 TRIP = {
     "type": "object",
     "properties": {
@@ -44,31 +41,6 @@ def test_an_address_is_shown_whole() -> None:
     told = question_text("s", "Sign in", schema={}, url="https://example.org/auth?x=1")
 
     assert told.endswith("open this address:\nhttps://example.org/auth?x=1")
-
-
-@pytest.mark.req("W37")
-@pytest.mark.parametrize(
-    ("text", "schema", "answer"),
-    [
-        ("  Ada Lovelace ", NAME, {"name": "Ada Lovelace"}),
-        ('{"name": "Ada"}', NAME, {"name": "Ada"}),
-        ("to: oslo\nsure: Yes", TRIP, {"to": "Oslo", "sure": True}),
-        (
-            "to: Rome\ndays: 3\nsure: no\nextras: bus, bed\nrest: x",
-            TRIP,
-            {"to": "Rome", "days": 3, "sure": False, "extras": ["bus", "bed"]},
-        ),
-        ('{"to": "Rome", "sure": true}', TRIP, {"to": "Rome", "sure": True}),
-        ("to: Paris\nsure: yes", TRIP, None),
-        ("to: Rome\nsure: perhaps", TRIP, None),
-        ("to: Rome\nsure: yes\ndays: many", TRIP, None),
-        ("no idea", TRIP, None),
-    ],
-)
-def test_an_answer_is_read_as_the_question_wants_it(
-    text: str, schema: dict[str, Any], answer: dict[str, Any] | None
-) -> None:
-    assert read_answer(text, schema) == answer
 
 
 @pytest.mark.req("W37")

@@ -164,6 +164,19 @@ async def test_a_secret_is_given_to_the_program_and_does_not_come_back() -> None
 
 
 @pytest.mark.req("W35", "W37")
+@pytest.mark.parametrize("before", [0, 290, 700, 5_000])
+async def test_last_words_that_are_cut_show_no_half_of_a_secret(before: int) -> None:
+    shout = f'printf "%0{before}d $KEY $KEY" 1 >&2; echo >&2; exit 4'
+    env = {"KEY": "canary-0123456789"}
+    async with a_client(command="/bin/sh", args=["-c", shout], env=env) as client:
+        problem = status(client).problem or ""
+
+    assert "code 4" in problem
+    assert "canary" not in problem
+    assert "6789" not in problem
+
+
+@pytest.mark.req("W35", "W37")
 async def test_the_gateways_own_environment_is_not_handed_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -179,7 +192,7 @@ class Person:
         self.asked: list[tuple[str, str]] = []
 
     async def __call__(
-        self, context: ToolContext, text: str, *, schema: Schema
+        self, context: ToolContext, text: str, *, schema: Schema, within_s: float
     ) -> Mapping[str, Any] | None:
         self.asked.append((context.person_id, text))
         return {"name": "Ada"}

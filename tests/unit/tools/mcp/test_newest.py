@@ -32,7 +32,7 @@ class Person:
         self.asked: list[tuple[str, str]] = []
 
     async def __call__(
-        self, context: ToolContext, text: str, *, schema: Schema
+        self, context: ToolContext, text: str, *, schema: Schema, within_s: float
     ) -> Mapping[str, Any] | None:
         self.asked.append((context.person_id, text.splitlines()[1]))
         return None if self.name is None else {"name": self.name}

@@ -27,7 +27,7 @@ class Person:
         self.answers: asyncio.Queue[Mapping[str, Any] | None] = asyncio.Queue()
 
     async def __call__(
-        self, context: ToolContext, text: str, *, schema: Schema
+        self, context: ToolContext, text: str, *, schema: Schema, within_s: float
     ) -> Mapping[str, Any] | None:
         self.asked.append((context.person_id, text))
         return await self.answers.get()
@@ -62,7 +62,7 @@ async def test_an_answer_that_does_not_fit_is_not_sent() -> None:
 @pytest.mark.req("W37")
 async def test_an_ask_that_fails_declines() -> None:
     async def breaks(
-        context: ToolContext, text: str, *, schema: Schema
+        context: ToolContext, text: str, *, schema: Schema, within_s: float
     ) -> Mapping[str, Any] | None:
         raise OSError("no chat")
 

@@ -143,11 +143,26 @@ function showEvent(view, event, data) {
   else if (event === "snapshot") view.replace(data.text);
   else if (event === "status") view.tell(data.text);
   else if (event === "tool") view.tell(`Using ${data.name}`);
+  else if (event === "question") askPerson(view, data.text);
+  else if (event === "settled") view.clear("asked-card");
   stick();
+}
+
+// A tool asks, and waits: what is written next is the answer.
+function askPerson(view, asked) {
+  view.clear("asked-card");
+  view.card("asked-card question-card", {
+    title: "A question",
+    text: asked,
+    buttons: [["Decline", () => say("/deny")]],
+  });
+  announce(asked);
+  text.focus();
 }
 
 function endTurn(view, turn, said, isLive = false) {
   view.end(turn, { isLive });
+  for (const notice of turn.notices ?? []) view.card("notice-card", { text: notice, buttons: [] });
   if (turn.outcome === "failed") {
     showProblem(view, turn.reply || turn.reason || "No reason was given.", () => ask(said));
   }

@@ -100,6 +100,10 @@ export class ReplyView {
     renderInto(this.body, this.text);
   }
 
+  clear(className) {
+    for (const card of this.node.querySelectorAll(`.${className}`)) card.remove();
+  }
+
   card(className, { title, text, buttons }) {
     const card = element("div", className);
     card.setAttribute("role", className === "problem-card" ? "alert" : "group");

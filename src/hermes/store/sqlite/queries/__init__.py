@@ -3,9 +3,9 @@
 from importlib import resources
 
 
-def load(topic: str) -> dict[str, str]:
+def load(topic: str, *, package: str = __name__) -> dict[str, str]:
     """Return the queries of one topic by name."""
-    text = resources.files(__name__).joinpath(f"{topic}.sql").read_text(encoding="utf-8")
+    text = resources.files(package).joinpath(f"{topic}.sql").read_text(encoding="utf-8")
     queries: dict[str, str] = {}
     for block in text.split("-- name: ")[1:]:
         name, _, rest = block.partition("\n")

@@ -26,3 +26,26 @@ SELECT id FROM approvals WHERE lane = ?1 AND state = 'waiting';
 -- name: overdue
 -- Waiting approvals whose time is up.
 SELECT id FROM approvals WHERE state = 'waiting' AND expires_at <= ?1;
+
+-- name: orphans
+-- Questions of tools that died with their process: their messages are not parked.
+UPDATE approvals SET state = 'expired', decided_by = 'restart'
+WHERE state = 'waiting' AND NOT EXISTS (
+    SELECT 1 FROM inbox WHERE inbox.id = approvals.message_id AND inbox.state = 'parked'
+);
+
+-- name: was_asked
+-- Whether a tool ever asked somebody; the ids of such questions begin with q.
+SELECT 1 FROM approvals WHERE requester = ?1 AND id GLOB 'q_*' LIMIT 1;
+
+-- name: standing
+-- Whether somebody has said "always" to something.
+SELECT 1 FROM meta WHERE key = ?1;
+
+-- name: stand
+-- Somebody says "always".
+INSERT INTO meta (key, value) VALUES (?1, '1') ON CONFLICT (key) DO NOTHING;
+
+-- name: forget_standing
+-- Somebody takes it back.
+DELETE FROM meta WHERE key = ?1;

@@ -49,6 +49,11 @@ SELECT number, data FROM moves WHERE graph = ?1 AND branch = ?2 ORDER BY number;
 -- The newest lines of a branch's log, newest first.
 SELECT number, data FROM moves WHERE graph = ?1 AND branch = ?2 ORDER BY number DESC LIMIT ?3;
 
+-- name: moves_back
+-- Lines of a branch's log from one on, newest first.
+SELECT number, data FROM moves WHERE graph = ?1 AND branch = ?2 AND number <= ?3
+ORDER BY number DESC LIMIT ?4;
+
 -- name: add_chunk
 -- One node of a tree.
 INSERT INTO chunks (graph, name, data) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING;
@@ -76,6 +81,11 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
 -- The calls of a graph, as they were made on each branch.
 SELECT branch, number, id, data, person_id, tokens FROM calls WHERE graph = ?1
 ORDER BY branch, number;
+
+-- name: calls_back
+-- Calls of a branch before one, newest first.
+SELECT branch, number, id, data, person_id, tokens FROM calls
+WHERE graph = ?1 AND branch = ?2 AND number < ?3 ORDER BY number DESC LIMIT ?4;
 
 -- name: graph_of_call
 -- The graph that a call belongs to.

@@ -2,6 +2,10 @@
 -- The facts of a person, the oldest first.
 SELECT id, sealed FROM facts WHERE person_id = ?1 ORDER BY at, id LIMIT ?2;
 
+-- name: fact
+-- One fact of a person.
+SELECT sealed FROM facts WHERE id = ?1 AND person_id = ?2;
+
 -- name: put_fact
 -- A fact, new or in the place of the one with its id.
 INSERT INTO facts (id, person_id, at, sealed) VALUES (?1, ?2, ?3, ?4)
@@ -14,24 +18,6 @@ DELETE FROM facts WHERE id = ?1 AND person_id = ?2;
 -- name: forget_facts
 -- Nothing is known of a person any more.
 DELETE FROM facts WHERE person_id = ?1;
-
--- name: vectors
--- The vectors of a person's facts that one model made.
-SELECT fact_id, sealed FROM fact_vectors WHERE person_id = ?1 AND model = ?2;
-
--- name: put_vector
--- The vector of a fact, if it is still the person's.
-INSERT INTO fact_vectors (fact_id, person_id, model, sealed)
-SELECT ?1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM facts WHERE id = ?1 AND person_id = ?2)
-ON CONFLICT (fact_id) DO UPDATE SET model = excluded.model, sealed = excluded.sealed;
-
--- name: forget_vector
--- The vector of a fact that changed or is gone.
-DELETE FROM fact_vectors WHERE fact_id = ?1;
-
--- name: forget_vectors
--- No vector of a person is left.
-DELETE FROM fact_vectors WHERE person_id = ?1;
 
 -- name: soul
 -- The blocks with which a session's conversation began.
@@ -62,9 +48,11 @@ ON CONFLICT (key) DO UPDATE SET
     attempts = 0, touched = touched + 1, failure = NULL;
 
 -- name: due_jobs
--- Jobs that are due, the longest first.
+-- Jobs of some kinds, or of all, that are due, the longest first.
 SELECT key, kind, lane, epoch, person_id, attempts, touched, covered FROM jobs
-WHERE due_at IS NOT NULL AND due_at <= ?1 ORDER BY due_at LIMIT ?2;
+WHERE due_at IS NOT NULL AND due_at <= ?1
+    AND (?3 IS NULL OR kind IN (SELECT value FROM json_each(?3)))
+ORDER BY due_at LIMIT ?2;
 
 -- name: next_job
 -- When the next job becomes due.
@@ -88,3 +76,7 @@ SELECT count(*) FROM jobs WHERE due_at IS NULL AND failure IS NOT NULL;
 -- name: forget_jobs
 -- Nothing is left to learn about a person.
 DELETE FROM jobs WHERE person_id = ?1;
+
+-- name: forget_dream
+-- What was made of what was known of a person goes with it.
+DELETE FROM dreams WHERE person_id = ?1;

@@ -25,12 +25,18 @@ ORDER BY asked_at, pairings.platform, pairings.user_id;
 
 -- name: digests
 -- The hashes of the codes that count on a platform.
-SELECT user_id, person_id, digest FROM pairings
+SELECT user_id, person_id, message_id, digest FROM pairings
 WHERE platform = ?1 AND state = 'waiting' AND expires_at > ?2;
 
 -- name: settle
 -- A waiting request is decided; its code is worth nothing any more.
 UPDATE pairings SET state = ?3, digest = x'' WHERE platform = ?1 AND user_id = ?2 AND state = 'waiting';
+
+-- name: where_asked
+-- Where the reply to a message went, if it went over a wire at all.
+SELECT id, target FROM outbox
+WHERE message_id = ?1 AND purpose = 'reply' AND (state <> 'sent' OR sending_at IS NOT NULL)
+ORDER BY seq LIMIT 1;
 
 -- name: trim_requests
 -- Forget requests that bind nobody any more.

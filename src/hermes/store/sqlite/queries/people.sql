@@ -26,6 +26,10 @@ SELECT wrapped FROM person_keys WHERE person_id = ?1;
 -- Every wrapped data key.
 SELECT person_id, wrapped FROM person_keys;
 
+-- name: keys_after
+-- The next wrapped data keys, in the order of their people.
+SELECT person_id, wrapped FROM person_keys WHERE person_id > ?1 ORDER BY person_id LIMIT ?2;
+
 -- name: rewrap
 -- The same data key under a newer store key.
 UPDATE person_keys SET wrapped = ?2 WHERE person_id = ?1;

@@ -23,7 +23,7 @@ SELECT epoch FROM lanes WHERE key = ?1;
 -- name: provenance
 -- What the turn of a message took, and where its session is.
 SELECT interactions.person_id, lanes.platform, lanes.chat_id, interactions.at, llm_backend,
-    tokens_in, tokens_out, cost_usd, unpriced
+    interactions.tokens_in, interactions.tokens_out, interactions.cost_usd, interactions.unpriced
 FROM interactions JOIN lanes ON lanes.key = ?2
 WHERE interactions.message_id = ?1;
 

@@ -4,13 +4,13 @@ SELECT lane FROM inbox WHERE state <> 'done' GROUP BY lane ORDER BY min(seq);
 
 -- name: lane
 -- Where a lane stands.
-SELECT fence, epoch, head, waiting_on FROM lanes WHERE key = ?1;
+SELECT fence, epoch, head, waiting_on, used_at, end_reason, choices FROM lanes WHERE key = ?1;
 
 -- name: view
 -- A lane's oldest message that has no outcome and is not part of another turn, and the lane itself.
 SELECT seq, id, lane, inbox.person_id, body, state, busy, control, received_at, attempts,
     external_id, inbox.platform, outcome, done_at, merged_into, interrupted_by,
-    fence, lanes.epoch, head, waiting_on
+    fence, lanes.epoch, head, waiting_on, used_at, end_reason, choices
 FROM lanes LEFT JOIN inbox INDEXED BY inbox_open
     ON lane = lanes.key AND state <> 'done' AND state <> 'merging'
 WHERE lanes.key = ?1 ORDER BY seq LIMIT 1;
@@ -24,10 +24,27 @@ SELECT coalesce(
         ORDER BY seq LIMIT 1)
 );
 
+-- name: restarts
+-- How often a session was cut off by the end of a process, less the turns that ended since.
+SELECT restarts FROM lanes WHERE key = ?1;
+
 -- name: interrupt
 -- A running turn has to end.
 UPDATE inbox SET interrupted_by = ?2
 WHERE id = ?1 AND state IN ('running', 'parked') AND interrupted_by IS NULL;
+
+-- name: interrupt_below
+-- Everything that has not ended below a lane has to end.
+UPDATE inbox SET interrupted_by = ?2
+WHERE lane > ?1 || '/' AND lane < ?1 || '0' AND state <> 'done' AND interrupted_by IS NULL;
+
+-- name: below
+-- What has not ended below a lane, the oldest first.
+SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attempts, external_id,
+    platform, outcome, done_at, merged_into, interrupted_by
+FROM inbox INDEXED BY inbox_open
+WHERE lane > ?1 || '/' AND lane < ?1 || '0' AND state <> 'done'
+ORDER BY seq LIMIT 100;
 
 -- name: steering
 -- Waiting messages that want to join the running turn.
@@ -36,6 +53,14 @@ SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attemp
 FROM inbox INDEXED BY inbox_open
 WHERE lane = ?1 AND state <> 'done' AND state = 'new' AND busy = 'steer'
 ORDER BY seq LIMIT 20;
+
+-- name: waiting
+-- Messages that wait on a lane for their turn, the oldest first.
+SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attempts, external_id,
+    platform, outcome, done_at, merged_into, interrupted_by
+FROM inbox INDEXED BY inbox_open
+WHERE lane = ?1 AND state <> 'done' AND state = 'new'
+ORDER BY seq LIMIT 100;
 
 -- name: lease
 -- Take a lane that is free, ours or whose lease ran out, if nobody took it since it was read.
@@ -51,8 +76,15 @@ SELECT 1 FROM lanes WHERE key = ?1 AND owner = ?2 AND fence = ?3 AND expires > ?
 UPDATE lanes SET expires = ?5 WHERE key = ?1 AND owner = ?2 AND fence = ?3 AND expires > ?4;
 
 -- name: release
--- End a lease that still stands, moving the transcript's head.
-UPDATE lanes SET owner = NULL, expires = NULL, head = head + ?5, used_at = ?6, waiting_on = ?7
+-- End a lease that still stands; a turn of a conversation that has ended adds nothing to the next.
+UPDATE lanes SET owner = NULL, expires = NULL, head = head + ?5, used_at = ?6, waiting_on = ?7,
+    restarts = max(restarts - (?7 IS NULL), 0),
+    ended_at = CASE WHEN ?7 IS NULL AND epoch = ?8 THEN NULL ELSE ended_at END,
+    end_reason = CASE WHEN ?7 IS NULL AND epoch = ?8 THEN NULL ELSE end_reason END,
+    turns = turns + (epoch = ?8) * ?9, tokens_in = tokens_in + (epoch = ?8) * ?10,
+    tokens_out = tokens_out + (epoch = ?8) * ?11, cached_in = cached_in + (epoch = ?8) * ?12,
+    cache_written = cache_written + (epoch = ?8) * ?13, cost_usd = cost_usd + (epoch = ?8) * ?14,
+    unpriced = unpriced + (epoch = ?8) * ?15, choices = coalesce(?16, choices)
 WHERE key = ?1 AND owner = ?2 AND fence = ?3 AND expires > ?4
 RETURNING head;
 
@@ -101,7 +133,10 @@ UPDATE inbox SET state = 'new', merged_into = NULL WHERE merged_into = ?1 AND st
 
 -- name: reset_lane
 -- The session starts afresh; what was said stays stored.
-UPDATE lanes SET epoch = epoch + 1 WHERE key = ?1;
+UPDATE lanes SET epoch = epoch + 1, restarts = 0, choices = NULL, turns = 0, tokens_in = 0, tokens_out = 0,
+    cached_in = 0, cache_written = 0, cost_usd = 0, unpriced = 0, end_reason = ?2,
+    ended_at = CASE WHEN ?2 IS NULL THEN NULL ELSE ?3 END
+WHERE key = ?1 RETURNING epoch;
 
 -- name: start_step
 -- A step, before its effect.

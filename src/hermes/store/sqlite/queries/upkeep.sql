@@ -1,6 +1,7 @@
 -- name: void_leases
--- At boot no other incarnation lives: every lease is void.
-UPDATE lanes SET owner = NULL, expires = NULL WHERE owner IS NOT NULL;
+-- At boot no other incarnation lives: every lease is void, and what it was working on was cut off.
+UPDATE lanes SET owner = NULL, expires = NULL, restarts = restarts + 1 WHERE owner IS NOT NULL
+RETURNING key;
 
 -- name: old_messages
 -- Finished messages whose time is over and whose replies have ended; nothing behind the first young one is looked at.
@@ -11,6 +12,13 @@ WHERE state = 'done' AND done_at < ?1
         SELECT 1 FROM outbox
         WHERE outbox.message_id = inbox.id AND outbox.state NOT IN ('sent', 'dead')
     )
+ORDER BY seq LIMIT ?2;
+
+-- name: old_sends
+-- What operators sent on their own and whose time is over; nothing behind the first young one is looked at.
+SELECT id, body FROM outbox
+WHERE message_id = id AND state IN ('sent', 'dead') AND coalesce(ended_at, created_at) < ?1
+    AND seq <= coalesce((SELECT seq FROM outbox WHERE created_at >= ?1 ORDER BY seq LIMIT 1), 1e18)
 ORDER BY seq LIMIT ?2;
 
 -- name: has_old_calls

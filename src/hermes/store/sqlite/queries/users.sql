@@ -87,6 +87,24 @@ UPDATE people SET blocked_at = ?2 WHERE id = ?1 AND blocked_at IS NULL AND erase
 -- A person is no longer blocked.
 UPDATE people SET blocked_at = NULL WHERE id = ?1 AND blocked_at IS NOT NULL AND erased_at IS NULL;
 
+-- name: set_tier
+-- A person has another tier.
+UPDATE people SET tier = ?2 WHERE id = ?1 AND tier <> ?2 AND erased_at IS NULL;
+
+-- name: consent_at
+-- When a person last agreed to training, or took it back.
+SELECT consent_at FROM people WHERE id = ?1;
+
+-- name: pairings_of
+-- The requests of a person to be let in.
+SELECT platform, user_id, asked_at, expires_at, state FROM pairings
+WHERE person_id = ?1 ORDER BY asked_at, platform, user_id;
+
+-- name: links_of
+-- The codes that a person had to link another channel with.
+SELECT made_at, expires_at, used_by IS NOT NULL FROM link_codes
+WHERE person_id = ?1 ORDER BY made_at;
+
 -- name: link
 -- A channel goes to a person; the name was sealed for another.
 UPDATE user_channels SET person_id = ?3, was_person = ?4, name = NULL, name_digest = NULL

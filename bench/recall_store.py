@@ -1,0 +1,165 @@
+"""Many people's facts and vectors in a real database file, and one recall after another over it."""
+
+import os
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import cast
+
+import msgspec
+import numpy as np
+
+from bench.known_people import sentence
+from bench.registry import Say
+from hermes.config import MemorySettings
+from hermes.memory.recall import Recall
+from hermes.message.ids import make_id
+from hermes.message.trivial import is_trivial
+from hermes.ports.clock import SystemClock
+from hermes.ports.keys import CallerKey
+from hermes.ports.memory import Decide, Fact, FactChange
+from hermes.ports.vectors import Entry, Page
+from hermes.providers.minilm.provider import MiniLmEmbedder
+from hermes.providers.minilm.settings import MODEL_NAME, MiniLmSettings
+from hermes.store.sqlite.seal import make_store_keys
+from hermes.store.sqlite.store import SqliteStore, StoreOptions
+
+DIMENSIONS = 384
+NAME = f"bench:{MODEL_NAME}"
+QUESTION = "What should I wear when I walk the dog in the rain this evening?"
+_TOLD_EVERY = 10
+_NEARNESS = 0.2
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """What one recall took, as time passed and as the processor counts."""
+
+    wall_ms: float
+    cpu_ms: float
+
+
+class OneVector:
+    """Fits `memory.placing.Embed`: the question's vector, made before, so that only the search counts."""
+
+    model = NAME
+
+    def __init__(self, vector: Sequence[float]) -> None:
+        self._vector = vector
+
+    async def __call__(self, texts: tuple[str, ...]) -> Sequence[Sequence[float]]:
+        """Return the vector for each text."""
+        return [self._vector for _ in texts]
+
+
+class RealVector:
+    """Fits `memory.placing.Embed`: the real model."""
+
+    model = NAME
+
+    def __init__(self, embedder: MiniLmEmbedder) -> None:
+        self._embedder = embedder
+
+    async def __call__(self, texts: tuple[str, ...]) -> Sequence[Sequence[float]]:
+        """Return a vector for each text."""
+        return (await self._embedder.embed(texts, model=MODEL_NAME)).vectors
+
+
+@asynccontextmanager
+async def fresh_store() -> AsyncIterator[SqliteStore]:
+    """Open a store as a gateway does; its file is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="hermes-bench-") as folder:
+        store = SqliteStore(
+            Path(folder, "hermes.db"),
+            key_file=make_store_keys(),
+            clock=SystemClock(),
+            make_id=make_id,
+            options=StoreOptions(),
+        )
+        try:
+            yield store
+        finally:
+            await store.close()
+
+
+async def fill(
+    store: SqliteStore, people: int, *, facts_each: int, near: Sequence[float], say: Say
+) -> list[str]:
+    """Make people of whom much is known; returns their ids."""
+    chance = np.random.default_rng(1)
+    made: list[str] = []
+    for number in range(people):
+        if number % _TOLD_EVERY == 0:
+            say(f"{number * facts_each:,} of {people * facts_each:,} facts")
+        made.append(await _person(store, number))
+        put = tuple(_fact(made[-1], place) for place in range(facts_each))
+        await store.facts.change(made[-1], _deciding(FactChange(put=put)))
+        page = _page([one.id for one in put], near=near, chance=chance)
+        await store.vectors.keep(made[-1], page, facts=put)
+    return made
+
+
+def _deciding(change: FactChange) -> Decide:
+    return lambda _: change
+
+
+async def _person(store: SqliteStore, number: int) -> str:
+    user = f"person-{number}"
+    key = CallerKey(id=f"k_{user}", label="", user=user, person_id="", hint="", created_at=1.0)
+    return (await store.keys.add(key, digest=os.urandom(32), user=user)).person_id
+
+
+def _fact(person_id: str, number: int) -> Fact:
+    return Fact(
+        id=make_id("f"),
+        person_id=person_id,
+        key=f"note {number}",
+        value=sentence(number),
+        source="m_bench",
+        at=float(number),
+        updated_at=float(number),
+    )
+
+
+def _page(ids: Sequence[str], *, near: Sequence[float], chance: np.random.Generator) -> Page:
+    """Return vectors that all point a little where the question does, and else anywhere."""
+    rows = chance.normal(size=(len(ids), DIMENSIONS)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    rows += np.float32(_NEARNESS) * np.asarray(near, np.float32)
+    # cast: a row of numpy is a sequence of numbers, though its type does not say so.
+    entries = [
+        Entry(name, cast("Sequence[float]", row)) for name, row in zip(ids, rows, strict=True)
+    ]
+    return Page.of(entries, f"{NAME}/{DIMENSIONS}")
+
+
+def recall_of(store: SqliteStore, embed: OneVector | RealVector) -> Recall:
+    """Return the recall of a gateway over this store."""
+    return Recall(
+        store.facts,
+        store.vectors,
+        settings=MemorySettings(recall_timeout_s=60),
+        embed=embed,
+        is_trivial=is_trivial,
+    )
+
+
+async def look(recall: Recall, person_id: str, *, expected: int) -> Taken:
+    """Recall once; raises `RuntimeError` when not as much was found as is known."""
+    wall, cpu = perf_counter(), process_time()
+    found = await recall.of(person_id, QUESTION)
+    taken = Taken((perf_counter() - wall) * 1000, (process_time() - cpu) * 1000)
+    if len(found.ids) != expected:
+        raise RuntimeError(f"{len(found.ids)} facts were recalled ({found.why}), not {expected}")
+    return taken
+
+
+def real_embedder() -> MiniLmEmbedder:
+    """Return the built-in embedder."""
+    return MiniLmEmbedder(MiniLmSettings())
+
+
+async def question_vector(embedder: MiniLmEmbedder) -> Sequence[float]:
+    """Return where the question stands; loads the model."""
+    return (await embedder.embed((QUESTION,), model=MODEL_NAME)).vectors[0]

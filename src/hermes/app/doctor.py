@@ -1,0 +1,218 @@
+"""`hermes doctor`: every check, in the order in which one thing depends on the other.
+
+It works on the files, beside a running gateway too, and asks that gateway what only it knows.
+Nothing is started, and nothing written unless it is to be set right.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from hermes.app.adapters import make_registry
+from hermes.app.core import DATABASE, KEY_FILE
+from hermes.app.key_test import Tried
+from hermes.app.searching import SEARCH
+from hermes.config import Loaded, Settings
+from hermes.control.doctor import (
+    Check,
+    DoctorReport,
+    broken_configuration,
+    channel_checks,
+    configuration_checks,
+    mcp_checks,
+    model_checks,
+    trust_checks,
+)
+from hermes.control.models import ModelLine
+from hermes.errors import ConfigurationError, HermesError
+from hermes.ops.doctor_home import clock_check, disk_check, home_checks, port_check, remains_checks
+from hermes.ops.instance import Running
+from hermes.providers.minilm.settings import is_installed
+from hermes.server.listen import bind
+from hermes.store.search.file import Unusable, check_header
+from hermes.store.sqlite.inspection import Inspection, inspect
+from hermes.tools.mcp.report import ServerStatus
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the checks ask of others: the configuration, the gateway, the models, the servers."""
+
+    home: Path
+    now: float
+    load: Callable[[], Loaded]
+    running: Running | None
+    models: Callable[[Loaded], tuple[ModelLine, ...]]
+    servers: Callable[[Loaded], tuple[ServerStatus, ...]]
+    calls: Callable[[Loaded], tuple[Tried, ...]] | None = None
+
+
+Tell = Callable[[int, int, str], None]
+
+
+def examine(around: Surroundings, *, fix: bool, tell: Tell) -> DoctorReport:
+    """Make every check; `tell` hears how many are done, of how many, and which is next."""
+    loaded: Loaded | None = None
+    first: list[Check] = []
+    try:
+        loaded = around.load()
+        first += configuration_checks(loaded)
+    except ConfigurationError as error:
+        first.append(broken_configuration(str(error)))
+    steps = _steps(around, loaded, fix=fix, tell=tell)
+    for number, (name, step) in enumerate(steps.items()):
+        tell(number, len(steps), name)
+        first += _guarded(name, step)
+    return DoctorReport(home=str(around.home), checks=tuple(first))
+
+
+def _guarded(name: str, step: Callable[[], Iterator[Check]]) -> list[Check]:
+    try:
+        return list(step())
+    except (HermesError, OSError) as error:
+        return [Check(name=name, status="fail", what=f"it cannot be checked: {error}")]
+
+
+def _steps(
+    around: Surroundings, loaded: Loaded | None, *, fix: bool, tell: Tell
+) -> dict[str, Callable[[], Iterator[Check]]]:
+    home, running = around.home, around.running
+    steps: dict[str, Callable[[], Iterator[Check]]] = {
+        "home": lambda: home_checks(home, fix=fix),
+        "gateway": lambda: remains_checks(home, running, fix=fix),
+        "database": lambda: _database_checks(home, lambda: tell(2, 12, "database")),
+    }
+    if loaded is None:
+        return steps
+    settings = loaded.settings
+    steps |= {
+        "search index": lambda: _search_checks(home, settings),
+        "disk": lambda: iter([disk_check(home, settings.store)]),
+        "port": lambda: iter([port_check(settings.server, running, listen=_listen)]),
+        "clock": lambda: iter([clock_check(home, around.now, zone=settings.time_zone)]),
+        "recall": lambda: _recall_checks(settings),
+        "channels": lambda: _channel_checks(loaded),
+        "trusted addresses": lambda: trust_checks(settings),
+        "models": lambda: model_checks(settings, around.models(loaded)),
+        "MCP": lambda: mcp_checks(around.servers(loaded)),
+    }
+    if around.calls is not None:
+        calls = around.calls
+        steps["model calls"] = lambda: _call_checks(calls(loaded))
+    return steps
+
+
+def _listen(host: str, port: int) -> None:
+    bind(host, port).close()
+
+
+def _database_checks(home: Path, alive: Callable[[], None]) -> Iterator[Check]:
+    path, key_path = home / DATABASE, home / KEY_FILE
+    if not path.exists():
+        yield Check(
+            name="database", status="ok", what="there is none yet; the first start makes it"
+        )
+        return
+    key_file = key_path.read_bytes() if key_path.exists() else None
+    found = inspect(path, key_file, alive=alive)
+    yield _schema_check(found)
+    yield _whole_check(path, found)
+    yield _key_check(found, key_path)
+
+
+def _schema_check(found: Inspection) -> Check:
+    common = f"schema version {found.version}"
+    if found.version > found.newest:
+        return Check(
+            name="database",
+            status="fail",
+            what=f"{common}, and this Hermes knows {found.newest}",
+            why="a newer Hermes has written it; this one does not start on it",
+            fix="run the newer Hermes, or put a backup in its place",
+        )
+    if found.version < found.newest:
+        said = f"{common}; the next start brings it to {found.newest}"
+        fix = "keep a backup of the home before that start"
+        return Check(name="database", status="warn", what=said, fix=fix)
+    return Check(name="database", status="ok", what=f"{common}, {found.bytes / 1e6:,.1f} MB")
+
+
+def _whole_check(path: Path, found: Inspection) -> Check:
+    if not found.faults:
+        return Check(name="database", status="ok", what="it is whole (quick check)")
+    return Check(
+        name="database",
+        status="fail",
+        what=f"{path.name} is damaged",
+        why="what is in the damaged places cannot be read, and writing may spread it",
+        fix="stop the gateway, keep a copy of the file as it is, and put a backup in its place; "
+        "`hermes graph verify` says which conversations are damaged",
+        details=found.faults,
+    )
+
+
+def _key_check(found: Inspection, path: Path) -> Check:
+    if found.key_problem is None:
+        return Check(name="key file", status="ok", what=f"{path.name} opens {found.keys} keys")
+    return Check(
+        name="key file",
+        status="fail",
+        what=found.key_problem,
+        why="without it nothing that was said can be read, by nobody",
+        fix=f"put the copy of {path} in its place that was made with this database",
+    )
+
+
+def _search_checks(home: Path, settings: Settings) -> Iterator[Check]:
+    path = home / SEARCH
+    if not settings.search.enabled:
+        yield Check(name="search index", status="ok", what="search is off")
+    elif not path.exists():
+        yield Check(name="search index", status="ok", what="there is none yet")
+    else:
+        try:
+            check_header(path)
+            yield Check(name="search index", status="ok", what="it is encrypted")
+        except Unusable as problem:
+            yield Check(
+                name="search index",
+                status="fail",
+                what=f"{path.name} cannot stay as it is: {problem}",
+                why="whoever gets the file could read what was said",
+                fix="`hermes search --rebuild` removes it and makes it anew",
+            )
+
+
+def _recall_checks(settings: Settings) -> Iterator[Check]:
+    if not settings.memory.recall:
+        yield Check(name="recall", status="ok", what="recall by meaning is off (memory.recall)")
+    elif settings.memory.embedder is not None or is_installed():
+        yield Check(name="recall", status="ok", what="a model for recall by meaning is there")
+    else:
+        yield Check(
+            name="recall",
+            status="warn",
+            what="the model for recall by meaning is not installed",
+            why="facts about people are not recalled for their messages",
+            fix="`make setup` installs it; or set memory.embedder, or memory.recall to false",
+        )
+
+
+def _channel_checks(loaded: Loaded) -> Iterator[Check]:
+    registry = make_registry(loaded.settings, home=loaded.home, on_status=lambda _: None)
+    yield from channel_checks(loaded.settings, registry.channels)
+
+
+def _call_checks(tried: tuple[Tried, ...]) -> Iterator[Check]:
+    for one in tried:
+        if one.problem is None:
+            said = f"{one.provider}:{one.model} answered after {one.seconds:.1f} s"
+            yield Check(name="model calls", status="ok", what=said)
+        else:
+            yield Check(
+                name="model calls",
+                status="fail",
+                what=f"{one.provider}:{one.model} did not answer: {one.problem}",
+                why="a person whose message goes there gets another model's answer, or none",
+                fix="`hermes init` asks for its key anew and tests it",
+            )

@@ -1,0 +1,97 @@
+"""One short real call to a model service, through the code that answers people.
+
+`hermes init` tests a key with it before it is kept, `hermes doctor --call` those that are.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from hermes.app.adapters import make_client, make_registry
+from hermes.config import Loaded, ProviderSettings, Settings
+from hermes.errors import HermesError
+from hermes.message.chat import ChatMessage
+from hermes.message.parts import TextPart
+from hermes.ports.clock import Clock
+from hermes.ports.provider import CallEnd, ModelRequest, Provider
+
+_LONGEST_S = 30.0
+# The least that every service takes.
+_ANSWER_TOKENS = 16
+_QUESTION = "Answer with the one word: yes"
+
+
+class Tried(msgspec.Struct, frozen=True, kw_only=True):
+    """How one call went; a `problem` of None means that it was answered."""
+
+    provider: str
+    model: str
+    seconds: float = 0.0
+    problem: str | None = None
+
+
+async def try_provider(
+    name: str, table: ProviderSettings, *, settings: Settings, home: Path, clock: Clock
+) -> Tried:
+    """Call a service once, as it would be configured by `table`."""
+    client = make_client(settings)
+    try:
+        registry = make_registry(settings, home=home, on_status=_ignore)
+        provider = registry.make_provider(name, table.kind, settings=table, client=client)
+        try:
+            return await _call(provider, clock)
+        finally:
+            await provider.close()
+    finally:
+        await client.close()
+
+
+async def try_configured(loaded: Loaded, clock: Clock) -> tuple[Tried, ...]:
+    """Call every configured service once that somebody gave a key to or that is one's own."""
+    chosen = {
+        name: table
+        for name, table in loaded.settings.providers.items()
+        if table.enabled and _is_meant(table, loaded.origins, name)
+    }
+    tries = (
+        try_provider(name, table, settings=loaded.settings, home=loaded.home, clock=clock)
+        for name, table in chosen.items()
+    )
+    return tuple(await asyncio.gather(*tries))
+
+
+def _is_meant(table: ProviderSettings, origins: Mapping[str, str], name: str) -> bool:
+    if table.kind in ("local", "minilm"):
+        return False
+    given = table.api_key is not None or table.oauth_token is not None
+    return given or origins.get(f"providers.{name}.base_url", "default") != "default"
+
+
+async def _call(provider: Provider, clock: Clock) -> Tried:
+    info, began = provider.info, clock.monotonic()
+    request = ModelRequest(
+        model=info.model,
+        messages=(ChatMessage(role="user", parts=(TextPart(_QUESTION),)),),
+        max_output_tokens=_ANSWER_TOKENS,
+    )
+    try:
+        async with asyncio.timeout(_LONGEST_S):
+            stream = provider.stream(request)
+            try:
+                ended = [event async for event in stream if isinstance(event, CallEnd)]
+            finally:
+                await stream.aclose()
+    except TimeoutError:
+        problem: str | None = f"no answer within {_LONGEST_S:g} s"
+    except HermesError as error:
+        problem = str(error)
+    else:
+        problem = None if ended else "the answer broke off"
+    seconds = clock.monotonic() - began
+    return Tried(provider=info.name, model=info.model, seconds=seconds, problem=problem)
+
+
+def _ignore(_: str) -> None:
+    """Nobody watches a model that is only tried."""

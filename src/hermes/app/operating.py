@@ -1,0 +1,84 @@
+"""What operators' orders move in a gateway, and the office through which they all pass."""
+
+from collections.abc import Callable
+
+from hermes.app.core import Core
+from hermes.calls.planning import Planner
+from hermes.config import Settings
+from hermes.control.acting import Office, office_of
+from hermes.control.desk import Desk
+from hermes.control.running import Levers, Restart, Rotate
+from hermes.control.status import ChannelStatus
+from hermes.message.ids import MakeId
+from hermes.ports.audit import AuditLimits
+from hermes.ports.clock import Clock
+from hermes.ports.store import Store
+from hermes.routing.plan import Ask
+from hermes.server.operating_routes import OperatingDesks
+
+_AS_CONFIGURED = "default"
+_AUTO = "auto"
+_DAY_S = 86_400.0
+
+
+def make_office(store: Store, settings: Settings, *, clock: Clock, make_id: MakeId) -> Office:
+    """Return the office of a home."""
+    limits = AuditLimits(
+        retention_s=settings.audit.retention_days * _DAY_S, most_rows=settings.audit.max_rows
+    )
+    return office_of(store, clock=clock, make_id=make_id, limits=limits)
+
+
+def make_levers(
+    core: Core,
+    settings: Settings,
+    *,
+    channels: Callable[[], tuple[ChannelStatus, ...]],
+    restart: Restart,
+    rotate: Rotate,
+) -> Levers:
+    """Return what orders move in a running gateway."""
+    planner = core.models.planner
+
+    async def swap(name: str) -> str:
+        if name == _AS_CONFIGURED:
+            planner.default_model = None
+        elif name == _AUTO:
+            planner.default_model = _AUTO
+        else:
+            first = (await planner.plan(Ask(model=name, tools=False))).candidates[0]
+            planner.default_model = f"{first.provider}:{first.model}"
+        return planner.default_model or settings.models.default
+
+    return Levers(
+        platforms=core.platforms,
+        channels=channels,
+        rest=core.rest,
+        session_ended=core.session_ended,
+        default_model=lambda: planner.default_model or settings.models.default,
+        swap=swap,
+        restart=restart,
+        rotate=rotate,
+    )
+
+
+def as_swapped(settings: Settings, planner: Planner) -> Settings:
+    """Return the settings with the default model that holds now."""
+    if planner.default_model is None:
+        return settings
+    models = settings.models.model_copy(update={"default": planner.default_model})
+    return settings.model_copy(update={"models": models})
+
+
+def operating_desks(desk: Desk) -> OperatingDesks:
+    """Return the parts of a desk that have routes of their own."""
+    return OperatingDesks(
+        audit=desk.audit,
+        tokens=desk.tokens,
+        sessions=desk.sessions,
+        channels=desk.channels,
+        deadletters=desk.deadletters,
+        models=desk.models,
+        gateway=desk.gateway,
+        sends=desk.sends,
+    )

@@ -1,0 +1,75 @@
+"""`hermes audit`: who ordered what of the gateway, about whom, and what came of it."""
+
+from typing import Annotated
+from urllib.parse import urlencode
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hermes.cli.at_desk import at_desk
+from hermes.cli.since import since_time
+from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.control.audit import MOST_ROWS, AuditAsk, AuditReport
+from hermes.control.why_answer import clock_time
+from hermes.ports.audit import AuditRow
+
+EPILOG = examples(
+    "hermes audit",
+    "hermes audit --since 7d --action users.erase",
+    "hermes audit --actor token:t_3f9a0c12be45 --json",
+)
+
+
+def command(
+    *,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            help="Only what is no older: a day such as 2026-11-01, or 30m, 12h, 7d.",
+            show_default=False,
+        ),
+    ] = None,
+    actor: Annotated[
+        str,
+        typer.Option(help="Only the orders of one, as the list names them.", show_default=False),
+    ] = "",
+    action: Annotated[
+        str,
+        typer.Option(help="Only orders of one name, such as pairing.approve.", show_default=False),
+    ] = "",
+    limit: Annotated[int, typer.Option(min=1, max=MOST_ROWS, help="At most this many.")] = 100,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the orders that were given, the newest first."""
+    ask = AuditAsk(since=since_time(since, home) or 0.0, actor=actor, action=action, limit=limit)
+    query = urlencode(msgspec.to_builtins(ask))
+    report = at_desk(
+        home,
+        lambda gateway: gateway.get(f"/control/audit?{query}", AuditReport),
+        here=lambda desk: desk.audit.list(ask),
+        empty=AuditReport,
+    )
+    if as_json:
+        print_json(report)
+    else:
+        _print(report, console())
+
+
+def _print(report: AuditReport, out: Console) -> None:
+    if not report.orders:
+        out.print("No orders were found.")
+        return
+    names = ("when", "who", "role", "order", "about", "came of it")
+    table = Table(*names, box=None, pad_edge=False, header_style="dim")
+    for row in report.orders:
+        table.add_row(*(Text(clean(cell)) for cell in _cells(row)))
+    out.print(table)
+
+
+def _cells(row: AuditRow) -> tuple[str, ...]:
+    end = f"{row.state} ({row.code})" if row.code else row.state
+    return (clock_time(row.at), row.actor, row.role, row.action, " ".join(row.targets), end)

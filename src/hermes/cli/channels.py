@@ -1,0 +1,74 @@
+"""`hermes channels list|pause|resume`: platforms, and a rest for one of them."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hermes.cli.at_desk import at_desk
+from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.who import operator_name
+from hermes.control.channels import ChannelOrder, ChannelReport, ChannelsReport
+from hermes.control.why_answer import clock_time
+
+LIST_EPILOG = examples("hermes channels list", "hermes channels list --json")
+PAUSE_EPILOG = examples("hermes channels pause telegram")
+RESUME_EPILOG = examples("hermes channels resume telegram")
+
+Platform = Annotated[str, typer.Argument(metavar="PLATFORM", help="Such as telegram or rest.")]
+
+
+def list_all(home: Home = None, as_json: AsJson = False) -> None:
+    """List the platforms: how each stands, what waits there, and which of them rest."""
+    report = at_desk(
+        home,
+        lambda gateway: gateway.get("/control/channels", ChannelsReport),
+        here=lambda desk: desk.channels.list(),
+        empty=ChannelsReport,
+    )
+    if as_json:
+        print_json(report)
+    else:
+        _print(report, console())
+
+
+def pause(platform: Platform, *, home: Home = None, as_json: AsJson = False) -> None:
+    """Accept nothing on a platform and send nothing there, over restarts too; nothing is lost."""
+    order = ChannelOrder(platform=platform, by=operator_name())
+    report = at_desk(
+        home,
+        lambda gateway: gateway.post("/control/channels/pause", ChannelReport, body=order),
+        here=lambda desk: desk.channels.pause(order),
+    )
+    _tell(report, "rests now" if report.changed else "rests already", as_json=as_json)
+
+
+def resume(platform: Platform, *, home: Home = None, as_json: AsJson = False) -> None:
+    """Accept and send on a platform again."""
+    order = ChannelOrder(platform=platform, by=operator_name())
+    report = at_desk(
+        home,
+        lambda gateway: gateway.post("/control/channels/resume", ChannelReport, body=order),
+        here=lambda desk: desk.channels.resume(order),
+    )
+    _tell(report, "goes on" if report.changed else "did not rest", as_json=as_json)
+
+
+def _tell(report: ChannelReport, did: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(report)
+    else:
+        channel = report.channel
+        print(clean(f"{channel.platform} {did}; {channel.waiting} replies wait there."))
+
+
+def _print(report: ChannelsReport, out: Console) -> None:
+    names = ("platform", "state", "replies waiting", "rests since")
+    table = Table(*names, box=None, pad_edge=False, header_style="dim")
+    for one in report.channels:
+        since = "" if one.paused_at is None else clock_time(one.paused_at)
+        cells = (one.platform, one.state, str(one.waiting), since)
+        table.add_row(*(Text(clean(cell)) for cell in cells))
+    out.print(table)

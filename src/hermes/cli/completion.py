@@ -1,0 +1,40 @@
+"""`hermes completion bash|zsh|fish`: prints what makes a shell complete commands and options."""
+
+import enum
+from typing import Annotated
+
+import typer
+
+from hermes.cli.loading import load_named
+from hermes.cli.surroundings import environment
+from hermes.cli.terminal import examples
+
+EPILOG = examples(
+    'eval "$(hermes completion bash)"   (in ~/.bashrc)',
+    "hermes completion zsh > ~/.zfunc/_hermes   (a folder of fpath)",
+    "hermes completion fish > ~/.config/fish/completions/hermes.fish",
+)
+_VARIABLE = "_HERMES_COMPLETE"
+
+
+class Shell(enum.StrEnum):
+    """The shells that are known."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+def command(
+    shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
+) -> None:
+    """Print the completion of a shell; see the examples for where it goes."""
+    # By name: typer has these two for everybody, but its types do not say so.
+    script = load_named("typer.completion:get_completion_script")
+    print(script(prog_name="hermes", complete_var=_VARIABLE, shell=shell.value))
+
+
+def get_ready() -> None:
+    """Let typer answer a shell that asks; any other call pays one look at the environment."""
+    if _VARIABLE in environment():
+        load_named("typer.completion:completion_init")()

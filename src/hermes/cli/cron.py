@@ -1,0 +1,244 @@
+"""`hermes cron list|add|show|pause|resume|run|remove`: scheduled jobs of everybody."""
+
+from typing import Annotated
+from urllib.parse import urlencode
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hermes.cli.at_desk import at_desk, operator_name
+from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.control.cron import (
+    JobAsk,
+    JobLine,
+    JobOrder,
+    JobReport,
+    JobsAsk,
+    JobsReport,
+    NewJobOrder,
+)
+from hermes.control.desk import Desk
+from hermes.control.why_answer import clock_time
+from hermes.errors import NotFound
+
+LIST_EPILOG = examples("hermes cron list", "hermes cron list --user telegram:4711 --json")
+ADD_EPILOG = examples(
+    'hermes cron add telegram:4711 "every weekday at 9 in Berlin" "What is on today?"',
+    'hermes cron add rest:ann "0 9 * * 1-5 Europe/Berlin" "Summarise the news" --to slack:C042',
+    'hermes cron add rest:ann "tomorrow at 18:30" "Remind me to call Bob"',
+)
+SHOW_EPILOG = examples("hermes cron show 4g2k", "hermes cron show j_0k3v9c2h6l1g --output")
+PAUSE_EPILOG = examples("hermes cron pause j_0k3v9c2h6l1g")
+RESUME_EPILOG = examples("hermes cron resume j_0k3v9c2h6l1g")
+RUN_EPILOG = examples("hermes cron run j_0k3v9c2h6l1g", "hermes cron run 4g2k --json")
+REMOVE_EPILOG = examples("hermes cron remove j_0k3v9c2h6l1g")
+_SHOWN_TEXT = 40
+JobId = Annotated[
+    str, typer.Argument(metavar="JOB", help="The job's id, or the last letters of it.")
+]
+
+
+def list_all(
+    *,
+    user: Annotated[
+        str, typer.Option("--user", help="Only those of PLATFORM:USER_ID.", show_default=False)
+    ] = "",
+    limit: Annotated[int, typer.Option("--limit", help="At most this many.")] = 200,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """List scheduled jobs, the next to run first, and what was missed."""
+    ask = JobsAsk(user=user, limit=limit)
+    query = urlencode({"user": user, "limit": limit})
+    report = at_desk(
+        home,
+        lambda gateway: gateway.get(f"/control/cron?{query}", JobsReport),
+        here=lambda desk: desk.cron.list(ask),
+        empty=JobsReport,
+    )
+    if as_json:
+        print_json(report)
+    else:
+        _print_jobs(report.jobs, console())
+
+
+def add(
+    user: Annotated[
+        str,
+        typer.Argument(metavar="USER", help="PLATFORM:USER_ID of whose job it is, who pays."),
+    ],
+    when: Annotated[str, typer.Argument(metavar="WHEN", help="In plain words, or as cron has it.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What the agent is asked then.")],
+    *,
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            help="Where the answer goes: origin, local, PLATFORM or PLATFORM:CHAT[:THREAD].",
+        ),
+    ] = "origin",
+    chat: Annotated[
+        str,
+        typer.Option(
+            "--chat", help="The direct chat it runs in; else the person's.", show_default=False
+        ),
+    ] = "",
+    agent: Annotated[
+        str, typer.Option("--agent", help="The agent that is asked.", show_default=False)
+    ] = "",
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Schedule a job for a person."""
+    order = NewJobOrder(
+        user=user, when=when, text=text, to=to, chat=chat, agent=agent, by=operator_name()
+    )
+    report = at_desk(
+        home,
+        lambda gateway: gateway.post("/control/cron", JobReport, body=order),
+        here=lambda desk: desk.cron.add(order),
+    )
+    _tell(
+        report, f"{report.job.id} is scheduled: {report.job.when}, next: {report.job.next}", as_json
+    )
+
+
+def show(
+    job: JobId,
+    *,
+    output: Annotated[
+        bool, typer.Option("--output", help="Print what the last run answered, whole.")
+    ] = False,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show one job."""
+    ask = JobAsk(id=job, output=output)
+    query = urlencode({"id": job, "output": str(output).lower()})
+
+    def nothing() -> JobReport:
+        raise NotFound(f"There is no job {job[:40]!r}: nothing is stored here yet.")
+
+    report = at_desk(
+        home,
+        lambda gateway: gateway.get(f"/control/cron/job?{query}", JobReport),
+        here=lambda desk: desk.cron.show(ask),
+        empty=nothing,
+    )
+    if as_json:
+        print_json(report)
+    elif report.output is not None:
+        print(clean(report.output))
+    else:
+        _print_job(report.job, console())
+
+
+def pause(job: JobId, *, home: Home = None, as_json: AsJson = False) -> None:
+    """Let a job rest until it is resumed."""
+    report = _order(home, "pause", job)
+    _tell(report, f"{report.job.id} is paused.", as_json)
+
+
+def resume(job: JobId, *, home: Home = None, as_json: AsJson = False) -> None:
+    """Let a job run again, from now on; what it missed is not caught up."""
+    report = _order(home, "resume", job)
+    _tell(report, f"{report.job.id} runs again, next: {report.job.next}", as_json)
+
+
+def run(job: JobId, *, home: Home = None, as_json: AsJson = False) -> None:
+    """Run a job now, beside its times."""
+    report = _order(home, "run", job)
+    text = (
+        f"{report.job.id} runs as {report.message_id}: `hermes why {report.message_id}` tells more."
+    )
+    _tell(report, text, as_json)
+
+
+def remove(job: JobId, *, home: Home = None, as_json: AsJson = False) -> None:
+    """Forget a job; what it has answered stays."""
+    report = _order(home, "remove", job)
+    _tell(report, f"{report.job.id} is removed.", as_json)
+
+
+def _order(home: Home, verb: str, job: str) -> JobReport:
+    order = JobOrder(id=job, by=operator_name())
+
+    async def here(desk: Desk) -> JobReport:
+        cron = desk.cron
+        orders = {
+            "pause": cron.pause,
+            "resume": cron.resume,
+            "run": cron.run,
+            "remove": cron.remove,
+        }
+        return await orders[verb](order)
+
+    return at_desk(
+        home,
+        lambda gateway: gateway.post(f"/control/cron/{verb}", JobReport, body=order),
+        here=here,
+    )
+
+
+def _tell(report: JobReport, text: str, as_json: bool) -> None:
+    if as_json:
+        print_json(report)
+    else:
+        print(clean(text))
+
+
+def _print_jobs(jobs: tuple[JobLine, ...], out: Console) -> None:
+    if not jobs:
+        out.print("Nothing is scheduled. `hermes cron add --help` shows how.")
+        return
+    names = ("id", "state", "of", "when", "next", "last", "missed", "what")
+    table = Table(*names, box=None, pad_edge=False, header_style="dim")
+    for job in jobs:
+        cells = (
+            job.id,
+            job.state,
+            job.user,
+            job.when,
+            job.next,
+            job.outcome or ("" if job.last_at is None else "forgotten"),
+            str(job.missed) if job.missed else "",
+            job.text if len(job.text) <= _SHOWN_TEXT else f"{job.text[:_SHOWN_TEXT]}…",
+        )
+        table.add_row(*(Text(clean(cell)) for cell in cells))
+    out.print(table)
+
+
+def _print_job(job: JobLine, out: Console) -> None:
+    state = f"{job.state} ({job.reason})" if job.reason else job.state
+    lines = [
+        ("job", job.id),
+        ("state", state),
+        ("of", f"{job.user} ({job.person_id})"),
+        ("when", job.when),
+        ("next", job.next or "never again"),
+        ("to", job.target),
+        ("made", clock_time(job.created_at)),
+        ("runs", str(job.runs)),
+        ("missed", _missed(job)),
+        ("last", _last(job)),
+        ("what", job.text),
+    ]
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for name, text in lines:
+        table.add_row(Text(name, style="dim"), Text(clean(text)))
+    out.print(table)
+
+
+def _missed(job: JobLine) -> str:
+    if job.missed_at is None:
+        return "none"
+    return f"{job.missed}, told with the run of {clock_time(job.missed_at)}"
+
+
+def _last(job: JobLine) -> str:
+    if job.last_at is None:
+        return "has not run yet"
+    outcome = job.outcome or "the message is no longer kept"
+    return f"{clock_time(job.last_at)}: {outcome} (`hermes why {job.last_message}`)"

@@ -1,0 +1,136 @@
+"""`hermes deadletters list|show|replay|drop`: replies that could not be sent."""
+
+from typing import Annotated, NoReturn
+from urllib.parse import urlencode
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hermes.cli.at_desk import at_desk
+from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.who import operator_name
+from hermes.control.deadletters import (
+    MOST_LETTERS,
+    Letter,
+    LetterAsk,
+    LetterOrder,
+    LetterReport,
+    LettersAsk,
+    LettersReport,
+)
+from hermes.control.why_answer import clock_time
+from hermes.errors import NotFound
+
+LIST_EPILOG = examples(
+    "hermes deadletters list", "hermes deadletters list --platform telegram --json"
+)
+SHOW_EPILOG = examples("hermes deadletters show o_0k3v9c2h6l1g")
+REPLAY_EPILOG = examples("hermes deadletters replay o_0k3v9c2h6l1g")
+DROP_EPILOG = examples("hermes deadletters drop o_0k3v9c2h6l1g")
+
+LetterId = Annotated[str, typer.Argument(metavar="LETTER", help="The id that the list shows.")]
+
+
+def list_all(
+    *,
+    platform: Annotated[
+        str, typer.Option(help="Only those of a platform.", show_default=False)
+    ] = "",
+    limit: Annotated[int, typer.Option(min=1, max=MOST_LETTERS, help="At most this many.")] = 50,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """List replies that were given up, or may have arrived and wait for your word."""
+    ask = LettersAsk(platform=platform, limit=limit)
+    query = urlencode(msgspec.to_builtins(ask))
+    report = at_desk(
+        home,
+        lambda gateway: gateway.get(f"/control/deadletters?{query}", LettersReport),
+        here=lambda desk: desk.deadletters.list(ask),
+        empty=LettersReport,
+    )
+    if as_json:
+        print_json(report)
+    else:
+        _print(report, console())
+
+
+def show(letter: LetterId, *, home: Home = None, as_json: AsJson = False) -> None:
+    """Show one of them, with what it says."""
+    ask = LetterAsk(id=letter)
+    report = at_desk(
+        home,
+        lambda gateway: gateway.get(
+            f"/control/deadletters/letter?{urlencode({'id': letter})}", LetterReport
+        ),
+        here=lambda desk: desk.deadletters.show(ask),
+        empty=_nothing,
+    )
+    if as_json:
+        print_json(report)
+        return
+    _print(LettersReport(letters=(report.letter,)), console())
+    text = report.letter.text
+    print(clean("(nothing can be read of it any more)" if text is None else text))
+
+
+def replay(letter: LetterId, *, home: Home = None, as_json: AsJson = False) -> None:
+    """Send one again, as if it were new; one that may have arrived may arrive twice."""
+    order = LetterOrder(id=letter, by=operator_name())
+    report = at_desk(
+        home,
+        lambda gateway: gateway.post("/control/deadletters/replay", LetterReport, body=order),
+        here=lambda desk: desk.deadletters.replay(order),
+        empty=_nothing,
+    )
+    _tell(report, "is on its way again", as_json=as_json)
+
+
+def drop(letter: LetterId, *, home: Home = None, as_json: AsJson = False) -> None:
+    """Give one up for good; `hermes why` still tells of it."""
+    order = LetterOrder(id=letter, by=operator_name())
+    report = at_desk(
+        home,
+        lambda gateway: gateway.post("/control/deadletters/drop", LetterReport, body=order),
+        here=lambda desk: desk.deadletters.drop(order),
+        empty=_nothing,
+    )
+    _tell(report, "is given up", as_json=as_json)
+
+
+def _nothing() -> NoReturn:
+    raise NotFound("There is no such reply: nothing is stored here yet.")
+
+
+def _tell(report: LetterReport, did: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(report)
+    else:
+        print(clean(f"{report.letter.id} {did}."))
+
+
+def _print(report: LettersReport, out: Console) -> None:
+    if not report.letters:
+        out.print("Every reply was sent, or is on its way.")
+        return
+    names = ("id", "platform", "person", "state", "why", "tries", "written")
+    table = Table(*names, box=None, pad_edge=False, header_style="dim")
+    for one in report.letters:
+        table.add_row(*(Text(clean(cell)) for cell in _cells(one)))
+    out.print(table)
+
+
+def _cells(one: Letter) -> tuple[str, ...]:
+    state = "may have arrived" if one.state == "unknown" else one.state
+    return (
+        one.id,
+        one.platform,
+        one.person_id,
+        state,
+        one.failure,
+        str(one.attempts),
+        clock_time(one.created_at),
+    )

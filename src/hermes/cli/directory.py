@@ -1,0 +1,49 @@
+"""`hermes channels directory`: the chats that are known by name, and can be sent to by it."""
+
+from typing import Annotated
+from urllib.parse import urlencode
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hermes.cli.at_desk import at_desk
+from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.control.sending import DirectoryAsk, DirectoryReport
+
+EPILOG = examples("hermes channels directory", "hermes channels directory --platform slack --json")
+
+
+def command(
+    *,
+    platform: Annotated[
+        str, typer.Option("--platform", help="Only the chats of one.", show_default=False)
+    ] = "",
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the chats that are known by name; `hermes send` takes those names."""
+    ask = DirectoryAsk(platform=platform)
+    query = urlencode({"platform": platform})
+    report = at_desk(
+        home,
+        lambda gateway: gateway.get(f"/control/channels/directory?{query}", DirectoryReport),
+        here=lambda desk: desk.sends.directory(ask),
+        empty=DirectoryReport,
+    )
+    if as_json:
+        print_json(report)
+    else:
+        _print(report, console())
+
+
+def _print(report: DirectoryReport, out: Console) -> None:
+    if not report.chats:
+        out.print("No chat is known by name yet: platforms are asked every five minutes.")
+        return
+    table = Table("platform", "name", "guild", "kind", "id", box=None, pad_edge=False)
+    for one in report.chats:
+        cells = (one.platform, one.name, one.guild or "", one.kind, one.chat_id)
+        table.add_row(*(Text(clean(cell)) for cell in cells))
+    out.print(table)

@@ -1,0 +1,67 @@
+"""What `hermes doctor` asks, put together: the files, the running gateway, the models, the servers.
+
+Loaded by name only when it is used: it brings the whole composition root with it.
+"""
+
+import asyncio
+from pathlib import Path
+
+from hermes.app.doctor import Surroundings, examine
+from hermes.app.key_test import Tried, try_configured
+from hermes.cli.asking_models import ask_here, gateway_of
+from hermes.cli.doctor_shown import show_report
+from hermes.cli.mcp_alone import look
+from hermes.cli.progress import Show, progress_bar
+from hermes.cli.surroundings import home_for, settings_for
+from hermes.cli.terminal import console, print_json
+from hermes.config import Loaded
+from hermes.control.doctor import DoctorReport
+from hermes.control.models import ModelLine, ModelsReport, models_report
+from hermes.ops.instance import find_running
+from hermes.ports.clock import SystemClock
+from hermes.tools.mcp.report import McpReport, ServerStatus
+
+
+def examine_and_show(home: Path | None, *, fix: bool, call: bool, as_json: bool) -> bool:
+    """Make every check and print what was found; tells whether nothing failed."""
+    with progress_bar("doctor") as show:
+        report = examine_home(home, fix=fix, call=call, show=show)
+    if as_json:
+        print_json({"ok": report.is_well, "home": report.home, "checks": report.checks})
+    else:
+        show_report(report, console())
+    return report.is_well
+
+
+def examine_home(home: Path | None, *, fix: bool, call: bool, show: Show) -> DoctorReport:
+    """Make every check of a home."""
+    gateway = gateway_of(home)
+
+    def models(loaded: Loaded) -> tuple[ModelLine, ...]:
+        if gateway is not None:
+            return gateway.get("/control/models", ModelsReport).models
+        return models_report(loaded.settings, ask_here(loaded)).models
+
+    def servers(loaded: Loaded) -> tuple[ServerStatus, ...]:
+        if gateway is not None:
+            return gateway.get("/control/mcp", McpReport).servers
+        return look(loaded, None).servers
+
+    around = Surroundings(
+        home=home_for(home),
+        now=SystemClock().now(),
+        load=lambda: settings_for(home),
+        running=find_running(home_for(home)),
+        models=models,
+        servers=servers,
+        calls=_calls if call else None,
+    )
+    return examine(around, fix=fix, tell=show)
+
+
+def _calls(loaded: Loaded) -> tuple[Tried, ...]:
+    return asyncio.run(_try(loaded))
+
+
+async def _try(loaded: Loaded) -> tuple[Tried, ...]:
+    return await try_configured(loaded, SystemClock())

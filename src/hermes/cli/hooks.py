@@ -1,0 +1,60 @@
+"""`hermes hooks list`: the operator's own code that hears of what happens, and how it fares."""
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hermes.cli.gateway_client import client_for
+from hermes.cli.surroundings import home_for, settings_for
+from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.control.hooks import HooksReport, hooks_on_disk
+from hermes.ops.instance import find_running
+from hermes.plugins.hook_worker import HookReport
+
+LIST_EPILOG = examples("hermes hooks list", "hermes hooks list --json")
+_NONE = "There are no hooks. docs/hooks.md tells how: write a folder below hooks/ in the home."
+
+
+def list_all(home: Home = None, as_json: AsJson = False) -> None:
+    """List the hooks: what they hear of, how often they ran and failed, and the last error."""
+    report = _report(home)
+    if as_json:
+        print_json(report)
+    else:
+        _print(report, console())
+
+
+def _report(home: Home) -> HooksReport:
+    running = find_running(home_for(home))
+    if running is not None:
+        return client_for(running).get("/control/hooks", HooksReport)
+    loaded = settings_for(home)
+    return hooks_on_disk(loaded.home, timeout_s=loaded.settings.hooks.timeout_s)
+
+
+def _print(report: HooksReport, out: Console) -> None:
+    if not report.hooks:
+        out.print(_NONE)
+        return
+    names = ("hook", "state", "events", "runs", "failed", "dropped", "about")
+    table = Table(*names, box=None, pad_edge=False, header_style="dim")
+    for hook in report.hooks:
+        style = "red" if hook.state == "off" else None
+        table.add_row(*(Text(clean(cell)) for cell in _cells(hook)), style=style)
+    out.print(table)
+    for hook in report.hooks:
+        if hook.last_error is not None:
+            line = f"{hook.name}: the last error was: {hook.last_error}"
+            out.print(Text(clean(line)), soft_wrap=True)
+
+
+def _cells(hook: HookReport) -> tuple[str, ...]:
+    return (
+        hook.name,
+        hook.state,
+        ", ".join(hook.events),
+        str(hook.runs),
+        str(hook.failures),
+        str(hook.dropped),
+        hook.description or "-",
+    )

@@ -1,0 +1,43 @@
+"""Tests a key for `hermes init`: one call through the provider's own code.
+
+Loaded by name only when it is used: it brings the whole composition root with it.
+"""
+
+import asyncio
+import logging
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+import structlog
+
+from hermes.app.key_test import Tried, try_provider
+from hermes.cli.surroundings import environment, home_for
+from hermes.config import Loaded, load
+from hermes.config.first_files import FirstChoices, secret_variable, write_files
+from hermes.ports.clock import SystemClock
+
+
+def try_key(home: Path | None, choices: FirstChoices, api_key: str | None) -> dict[str, object]:
+    """Return how the call went that the files, once written, would lead to."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    with TemporaryDirectory(prefix="hermes-init-") as folder:
+        loaded = _as_if_written(Path(folder), choices, api_key=api_key)
+        tried = asyncio.run(_try(loaded, choices.provider, home=home_for(home)))
+    return dict(msgspec.to_builtins(tried))
+
+
+def _as_if_written(folder: Path, choices: FirstChoices, *, api_key: str | None) -> Loaded:
+    write_files(folder, choices, api_key=api_key)
+    # The key that was given is the one to test, whatever the environment holds.
+    hidden = secret_variable(choices.provider) if api_key is not None else ""
+    environ = {name: text for name, text in environment().items() if name != hidden}
+    environ = {name: text for name, text in environ.items() if name != "HERMES_DEBUG"}
+    return load(environ, folder)
+
+
+async def _try(loaded: Loaded, name: str, *, home: Path) -> Tried:
+    settings = loaded.settings
+    return await try_provider(
+        name, settings.providers[name], settings=settings, home=home, clock=SystemClock()
+    )

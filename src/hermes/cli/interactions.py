@@ -1,0 +1,106 @@
+"""`hermes interactions`: the provenance of turns: which model, how many tokens, which tools."""
+
+from typing import Annotated
+from urllib.parse import urlencode
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hermes.cli.at_desk import at_desk, money
+from hermes.cli.since import since_time
+from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.control.interactions import (
+    MOST_INTERACTIONS,
+    InteractionAsk,
+    InteractionsReport,
+)
+from hermes.control.why_answer import clock_time
+from hermes.ports.interactions import InteractionRow
+
+EPILOG = examples(
+    "hermes interactions",
+    "hermes interactions --user telegram:4711 --since 7d",
+    "hermes interactions --model openai:gpt-4o-mini --tool web_fetch --json",
+)
+_COLUMNS = ("when", "message", "person", "platform", "agent", "model")
+_NUMBERS = ("tokens in", "tokens out", "cost", "soul ms", "tools ms")
+
+
+def _only(text: str) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(help=text, show_default=False)
+    return option
+
+
+def command(
+    *,
+    user: Annotated[
+        str | None, _only("Only one person's: PLATFORM:USER_ID, or the id of a person.")
+    ] = None,
+    agent: Annotated[str | None, _only("Only those of an agent.")] = None,
+    platform: Annotated[str | None, _only("Only those of a platform.")] = None,
+    model: Annotated[str | None, _only("Only those that a model answered, PROVIDER:MODEL.")] = None,
+    tool: Annotated[str | None, _only("Only those in which a tool was called.")] = None,
+    since: Annotated[
+        str | None, _only("Only what is no older: a day such as 2026-11-01, or 30m, 12h, 7d.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(min=1, max=MOST_INTERACTIONS, help="At most this many turns.")
+    ] = 20,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """List turns, the newest first: who answered, what it took, which tools ran."""
+    ask = InteractionAsk(
+        user=user,
+        agent=agent,
+        platform=platform,
+        model=model,
+        tool=tool,
+        since=since_time(since, home),
+        limit=limit,
+    )
+    query = urlencode(msgspec.to_builtins(ask))
+    report = at_desk(
+        home,
+        lambda gateway: gateway.get(f"/control/interactions?{query}", InteractionsReport),
+        here=lambda desk: desk.interactions(ask),
+        empty=InteractionsReport,
+    )
+    if as_json:
+        print_json(report)
+    else:
+        _print(report, console())
+
+
+def _print(report: InteractionsReport, out: Console) -> None:
+    if not report.interactions:
+        out.print("No turns were found.")
+        return
+    table = Table(*_COLUMNS, box=None, pad_edge=False, header_style="dim")
+    for name in _NUMBERS:
+        table.add_column(name, justify="right")
+    table.add_column("tools")
+    for row in report.interactions:
+        table.add_row(*(Text(clean(cell)) for cell in _cells(row)))
+    out.print(table)
+
+
+def _cells(row: InteractionRow) -> tuple[str, ...]:
+    model = row.llm_backend or "none"
+    return (
+        clock_time(row.at),
+        row.message_id,
+        row.person_id,
+        row.platform,
+        row.agent,
+        f"{model} (from memory)" if row.llm_cache_hit else model,
+        f"{row.tokens_in:,}",
+        f"{row.tokens_out:,}",
+        "unknown" if row.cost_usd is None else money(row.cost_usd),
+        f"{row.soul_load_ms:.1f}",
+        f"{row.tool_exec_ms:.0f}",
+        ", ".join(row.tools),
+    )

@@ -1,0 +1,42 @@
+"""`hermes models swap`: another model by default, until the gateway ends."""
+
+from typing import Annotated
+
+import typer
+
+from hermes.cli.gateway_client import connect
+from hermes.cli.surroundings import home_for
+from hermes.cli.terminal import AsJson, Home, clean, examples, print_json
+from hermes.cli.who import operator_name
+from hermes.control.running import SwapOrder, SwapReport
+
+EPILOG = examples(
+    "hermes models swap anthropic:claude-sonnet-4-6",
+    "hermes models swap auto",
+    "hermes models swap default   (what the configuration says)",
+)
+
+
+def command(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL", help="PROVIDER:MODEL, auto, or default for what the settings say."
+        ),
+    ],
+    *,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let another model answer where no agent, person or session names one; until a restart."""
+    order = SwapOrder(model=model, by=operator_name())
+    report = connect(home_for(home)).post("/control/models/swap", SwapReport, body=order)
+    if as_json:
+        print_json(report)
+    else:
+        print(
+            clean(
+                f"{report.model} answers by default now, instead of {report.before}, until the "
+                "gateway ends; models.default in config.yaml makes it last."
+            )
+        )

@@ -1,0 +1,26 @@
+"""`hermes reload`: have the running gateway read its configuration again."""
+
+from hermes.cli.gateway_client import connect
+from hermes.cli.surroundings import home_for
+from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.control.reload import ReloadReport
+from hermes.tools.mcp.report import diff_text
+
+EPILOG = examples("hermes reload", "hermes reload --json")
+
+
+def command(home: Home = None, as_json: AsJson = False) -> None:
+    """Take over what can change while the gateway runs, and name what needs a restart."""
+    report = connect(home_for(home)).post("/control/reload", ReloadReport)
+    if as_json:
+        print_json(report)
+        return
+    out = console()
+    if not report.applied and not report.needs_restart:
+        out.print("Nothing has changed.")
+    if report.applied:
+        out.print(f"Holds now: {', '.join(report.applied)}")
+    if report.mcp is not None:
+        out.print(clean(diff_text(report.mcp)), markup=False)
+    if report.needs_restart:
+        out.print(f"Needs a restart: {', '.join(report.needs_restart)}", style="yellow")

@@ -1,0 +1,184 @@
+"""`hermes search`: what was said, found by words or parts of words; over everybody."""
+
+import re
+import threading
+from datetime import datetime
+from typing import Annotated
+from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from hermes.cli.at_desk import at_desk
+from hermes.cli.gateway_client import GatewayClient
+from hermes.cli.progress import Show, progress_bar
+from hermes.cli.surroundings import settings_for
+from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.control.desk import Desk
+from hermes.control.search import SearchOrder
+from hermes.control.why_answer import clock_time
+from hermes.ports.clock import SystemClock
+from hermes.ports.search import MOST_RESULTS, IndexState, SearchResult
+
+EPILOG = examples(
+    "hermes search umbrella",
+    'hermes search "next tuesday" --user telegram:4711 --since 7d',
+    "hermes search 東京 --platform telegram --limit 5 --json",
+    "hermes search art --words",
+    "hermes search --rebuild",
+)
+_AGO = re.compile(r"(\d{1,6})([mhd])")
+_SECONDS = {"m": 60.0, "h": 3_600.0, "d": 86_400.0}
+_LOOK_S = 0.5
+
+
+def command(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="WORDS",
+            help='What to look for; all of it must occur. "Words in quotes" stand together.',
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            help="Only one person's: PLATFORM:USER_ID, or the id of a person.", show_default=False
+        ),
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="Only what was said to and by an agent.", show_default=False)
+    ] = None,
+    platform: Annotated[
+        str | None, typer.Option(help="Only what was said on a platform.", show_default=False)
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            help="Only what is no older: a day such as 2026-11-01, or 30m, 12h, 7d.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(min=1, max=MOST_RESULTS, help="At most this many messages.")
+    ] = 20,
+    whole: Annotated[
+        bool, typer.Option("--words", help="Whole words only, and no parts of words.")
+    ] = False,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Make the index anew, from the conversations.")
+    ] = False,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find what was said, the newest first: parts of words too, in any script."""
+    if rebuild == bool(words):
+        raise typer.BadParameter("write what to look for, or --rebuild, and not both")
+    if rebuild:
+        _rebuild(home, as_json=as_json)
+        return
+    order = SearchOrder(
+        text=" ".join(_quoted(one) for one in words or ()),
+        words=whole,
+        user=user,
+        agent=agent,
+        platform=platform,
+        since=None if since is None else _since(since, home),
+        limit=limit,
+    )
+    result = _find(order, home)
+    if as_json:
+        print_json(result)
+    else:
+        _print(result, console())
+
+
+def _quoted(argument: str) -> str:
+    """Return one argument of the shell as one thing to look for."""
+    return f'"{argument}"' if " " in argument and '"' not in argument else argument
+
+
+def _since(text: str, home: Home) -> float:
+    ago = _AGO.fullmatch(text)
+    if ago is not None:
+        return SystemClock().now() - int(ago[1]) * _SECONDS[ago[2]]
+    zone = settings_for(home).settings.time_zone
+    try:
+        day = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{text!r} is no time: expected a day such as 2026-11-01, or 30m, 12h, 7d"
+        ) from None
+    if day.tzinfo is None and zone is not None:
+        day = day.replace(tzinfo=ZoneInfo(zone))
+    return day.timestamp()
+
+
+def _find(order: SearchOrder, home: Home) -> SearchResult:
+    query = urlencode(msgspec.to_builtins(order))
+    return at_desk(
+        home,
+        lambda gateway: gateway.get(f"/control/search?{query}", SearchResult),
+        here=lambda desk: desk.search.find(order),
+        empty=SearchResult,
+    )
+
+
+def _print(result: SearchResult, out: Console) -> None:
+    for found in result.found:
+        who = "person" if found.role == "user" else "agent"
+        where = f"{clock_time(found.at)}  {who}  {found.session}  {found.message_id}"
+        out.print(Text(clean(where), style="dim"))
+        out.print(Text(clean(f"  {found.snippet}")))
+    if not result.found:
+        out.print("Nothing was found.")
+    for note in _notes(result):
+        out.print(Text(clean(note), style="dim"))
+
+
+def _notes(result: SearchResult) -> list[str]:
+    notes = []
+    if result.ignored:
+        notes.append(f"Not looked for: {' '.join(result.ignored)}. No message is found by that.")
+    if not result.is_complete:
+        notes.append("The time was up before everything was looked at: write more, or --since.")
+    if result.unread:
+        notes.append(f"{result.unread:,} turns are not in the index yet; ask again in a moment.")
+    return notes
+
+
+def _rebuild(home: Home, *, as_json: bool) -> None:
+    with progress_bar("index") as show:
+        state = at_desk(
+            home,
+            lambda gateway: _wait_for(gateway, show),
+            here=lambda desk: _here(desk, show),
+            empty=lambda: IndexState(messages=0, waiting=0, bytes=0, is_whole=True),
+        )
+    if as_json:
+        print_json(state)
+    else:
+        print(f"The index is made: {state.messages:,} messages, {state.bytes / 1e6:,.1f} MB.")
+
+
+async def _here(desk: Desk, show: Show) -> IndexState:
+    return await desk.search.rebuild(lambda state: _move(show, state))
+
+
+def _wait_for(gateway: GatewayClient, show: Show) -> IndexState:
+    state, pause = gateway.post("/control/search/rebuild", IndexState), threading.Event()
+    while not state.is_whole:
+        _move(show, state)
+        pause.wait(_LOOK_S)
+        state = gateway.get("/control/search/index", IndexState)
+    return state
+
+
+def _move(show: Show, state: IndexState) -> None:
+    # A turn is a question and an answer, as a rule.
+    show(state.messages, state.messages + 2 * state.waiting, "messages")

@@ -1,0 +1,70 @@
+"""`hermes send`: a message to a chat, through the running gateway or for the next one to send."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from hermes.cli.at_desk import at_desk, operator_name
+from hermes.cli.terminal import AsJson, Home, clean, examples, print_json
+from hermes.control.desk import Desk
+from hermes.control.sending import SendOrder, SendReport
+from hermes.errors import BadRequest
+
+EPILOG = examples(
+    'hermes send telegram:4711 "The backup is done."',
+    'hermes send "slack:#general" "Lunch?"',
+    "df -h | hermes send telegram -",
+    'hermes send slack:C042:1712.55 "In that thread." --json',
+)
+
+
+def command(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET",
+            help="PLATFORM (its home channel), PLATFORM:CHAT, PLATFORM:CHAT:THREAD, or local (a "
+            "file). CHAT is an id, or a name that `hermes channels directory` shows.",
+        ),
+    ],
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="What to send; - reads it from standard input.")
+    ],
+    *,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Send a message to a chat; the conversation there is told of it."""
+    order = SendOrder(to=target, text=_read() if text == "-" else text, by=operator_name())
+    is_here = False
+
+    async def here(desk: Desk) -> SendReport:
+        nonlocal is_here
+        is_here = True
+        return await desk.sends.send(order)
+
+    report = at_desk(
+        home, lambda gateway: gateway.post("/control/send", SendReport, body=order), here=here
+    )
+    if as_json:
+        print_json(report)
+    else:
+        print(clean(_told(report, is_here=is_here)))
+
+
+def _read() -> str:
+    try:
+        return sys.stdin.read().rstrip("\n")
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"What standard input has is no text in UTF-8 ({error}).") from error
+
+
+def _told(report: SendReport, *, is_here: bool) -> str:
+    if report.state == "written":
+        return f"It is written to {report.where} in the home."
+    if report.state == "shown":
+        return f"{report.to} has it ({report.id})."
+    if is_here:
+        return f"It waits for {report.to} ({report.id}): no gateway runs, the next start sends it."
+    return f"It is on its way to {report.to} ({report.id})."

@@ -1,0 +1,165 @@
+"""`hermes service`: the gateway as a service of systemd, a person's own or the machine's."""
+
+import getpass
+import pwd
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hermes.cli.surroundings import environment, home_for, settings_for
+from hermes.cli.terminal import Home, console, error_console, examples
+from hermes.config import Loaded, config_folder
+from hermes.errors import ConfigurationError
+from hermes.ops.service_unit import ServiceUnit, unit_name, unit_text
+from hermes.ops.systemd import SYSTEM_UNITS, Systemd
+
+INSTALL_EPILOG = examples(
+    "hermes service install",
+    "hermes service install --dry-run",
+    "sudo hermes service install --system --run-as hermes --home /srv/hermes",
+)
+UNINSTALL_EPILOG = examples("hermes service uninstall", "sudo hermes service uninstall --system")
+START_EPILOG = examples("hermes service start")
+STOP_EPILOG = examples("hermes service stop")
+RESTART_EPILOG = examples("hermes service restart")
+STATUS_EPILOG = examples("hermes service status", "hermes service status --name hermes-second")
+LOGS_EPILOG = examples(
+    "hermes service logs", "hermes service logs --lines 500", "hermes service logs -f"
+)
+_FROM_ENVIRONMENT = "environment "
+
+System = Annotated[
+    bool, typer.Option("--system", help="The machine's systemd, not your own; needs root.")
+]
+Name = Annotated[str, typer.Option("--name", help="The name of the service.")]
+
+
+def install(
+    *,
+    home: Home = None,
+    system: System = False,
+    name: Name = "hermes",
+    run_as: Annotated[
+        str | None,
+        typer.Option(
+            "--run-as",
+            help="With --system: the user it runs as; otherwise the owner of the home.",
+            show_default=False,
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the unit and change nothing.")
+    ] = False,
+) -> None:
+    """Make a service of the gateway, have it start with the machine, and start it."""
+    loaded = settings_for(home)
+    file = unit_name(name)
+    unit = ServiceUnit(
+        command=(sys.executable, "-m", "hermes"),
+        home=loaded.home,
+        drain_s=loaded.settings.server.drain_s,
+        user=_user(loaded.home, run_as) if system else None,
+    )
+    text = unit_text(unit)
+    if dry_run:
+        sys.stdout.write(text)
+        return
+    manager = _manager(is_system=system)
+    path = manager.write(file, text)
+    manager.control("enable", "--now", file)
+    console().print(f"{file} is installed ({path}) and started.")
+    _warn(loaded, is_system=system)
+
+
+def uninstall(*, system: System = False, name: Name = "hermes") -> None:
+    """Stop the service and take it away; the home stays as it is."""
+    manager, file = _manager(is_system=system), unit_name(name)
+    if not (manager.units / file).exists():
+        console().print(f"{file} is not installed in {manager.units}.")
+        return
+    manager.control("disable", "--now", file)
+    manager.remove(file)
+    console().print(f"{file} is stopped and removed.")
+
+
+def start(*, system: System = False, name: Name = "hermes") -> None:
+    """Start the service."""
+    _order("start", name, is_system=system, said="is started")
+
+
+def stop(*, system: System = False, name: Name = "hermes") -> None:
+    """Stop the service: running turns finish first, and it is not started again."""
+    _order("stop", name, is_system=system, said="is stopped")
+
+
+def restart(*, system: System = False, name: Name = "hermes") -> None:
+    """Restart the service: running turns finish first, or go on afterwards."""
+    _order("restart", name, is_system=system, said="is restarted")
+
+
+def status(*, system: System = False, name: Name = "hermes") -> None:
+    """Show how systemd sees the service; `hermes status` says more about the gateway itself."""
+    code = _manager(is_system=system).show("status", "--no-pager", unit_name(name))
+    raise typer.Exit(code)
+
+
+def logs(
+    *,
+    system: System = False,
+    name: Name = "hermes",
+    lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="How many lines.")] = 100,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Stay, and print what comes.")
+    ] = False,
+) -> None:
+    """Print what the service has logged."""
+    words = ["--no-pager", "-u", unit_name(name), "-n", str(lines), *(["-f"] if follow else [])]
+    raise typer.Exit(_manager(is_system=system).journal(*words))
+
+
+def _order(verb: str, name: str, *, is_system: bool, said: str) -> None:
+    file = unit_name(name)
+    _manager(is_system=is_system).control(verb, file)
+    console().print(f"{file} {said}.")
+
+
+def _manager(*, is_system: bool) -> Systemd:
+    own = config_folder(environment()) / "systemd" / "user"
+    return Systemd(SYSTEM_UNITS if is_system else own, is_system=is_system)
+
+
+def _user(home: Path, wanted: str | None) -> str:
+    try:
+        if wanted is not None:
+            return pwd.getpwnam(wanted).pw_name
+        return pwd.getpwuid(home.stat().st_uid).pw_name if home.exists() else getpass.getuser()
+    except KeyError:
+        named = wanted or f"number {home.stat().st_uid}"
+        raise ConfigurationError(
+            f"there is no user {named} on this machine; name one with --run-as"
+        ) from None
+
+
+def _warn(loaded: Loaded, *, is_system: bool) -> None:
+    """Say what a service does not have that this terminal has."""
+    out = error_console()
+    names = sorted(
+        {
+            origin.removeprefix(_FROM_ENVIRONMENT)
+            for origin in loaded.origins.values()
+            if origin.startswith(_FROM_ENVIRONMENT)
+        }
+    )
+    if names:
+        out.print(
+            f"A service does not see this terminal's variables. Put these into "
+            f"{home_for(loaded.home) / '.env'}: {', '.join(names)}",
+            style="yellow",
+        )
+    if not is_system:
+        out.print(
+            "It runs while you are signed in; `sudo loginctl enable-linger $USER` keeps it running.",
+            style="dim",
+        )

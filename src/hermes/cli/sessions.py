@@ -1,0 +1,96 @@
+"""`hermes sessions list|end`: the sessions that have not ended, and an end to one."""
+
+from typing import Annotated
+from urllib.parse import urlencode
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hermes.cli.at_desk import at_desk
+from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.who import operator_name
+from hermes.control.sessions import (
+    MOST_SESSIONS,
+    SessionOrder,
+    SessionReport,
+    SessionsAsk,
+    SessionsReport,
+)
+from hermes.control.why_answer import clock_time
+from hermes.errors import NotFound
+
+LIST_EPILOG = examples("hermes sessions list", "hermes sessions list --platform telegram --json")
+END_EPILOG = examples("hermes sessions end s_3f9a0c12be45")
+
+
+def list_all(
+    *,
+    platform: Annotated[
+        str, typer.Option(help="Only those of a platform.", show_default=False)
+    ] = "",
+    limit: Annotated[int, typer.Option(min=1, max=MOST_SESSIONS, help="At most this many.")] = 50,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """List sessions, the most recently used first; what was said is not shown."""
+    ask = SessionsAsk(platform=platform, limit=limit)
+    query = urlencode(msgspec.to_builtins(ask))
+    report = at_desk(
+        home,
+        lambda gateway: gateway.get(f"/control/sessions?{query}", SessionsReport),
+        here=lambda desk: desk.sessions.list(ask),
+        empty=SessionsReport,
+    )
+    if as_json:
+        print_json(report)
+    else:
+        _print(report, console())
+
+
+def end(
+    session: Annotated[
+        str, typer.Argument(metavar="SESSION", help="The id of a session, or its whole key.")
+    ],
+    *,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """End a session: its next message starts afresh; what was said is kept."""
+    order = SessionOrder(session=session, by=operator_name())
+
+    def nothing() -> SessionReport:
+        raise NotFound("There is no session: nothing is stored here yet.")
+
+    report = at_desk(
+        home,
+        lambda gateway: gateway.post("/control/sessions/end", SessionReport, body=order),
+        here=lambda desk: desk.sessions.end(order),
+        empty=nothing,
+    )
+    if as_json:
+        print_json(report)
+    else:
+        print(clean(f"{report.session.id} has ended; the next message there starts afresh."))
+
+
+def _print(report: SessionsReport, out: Console) -> None:
+    if not report.sessions:
+        out.print("No session is open.")
+        return
+    names = ("id", "platform", "person", "entries", "last used", "state", "key")
+    table = Table(*names, box=None, pad_edge=False, header_style="dim")
+    for one in report.sessions:
+        cells = (
+            one.id,
+            one.platform,
+            one.person_id,
+            f"{one.entries:,}",
+            clock_time(one.used_at),
+            "busy" if one.is_busy else "idle",
+            one.key,
+        )
+        table.add_row(*(Text(clean(cell)) for cell in cells))
+    out.print(table)

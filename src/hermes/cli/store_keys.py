@@ -1,0 +1,62 @@
+"""`hermes keys rotate-store`: a new key for everything that is kept, without touching the bodies."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from hermes.cli.at_desk import operator_name
+from hermes.cli.gateway_client import client_for
+from hermes.cli.loading import load_named
+from hermes.cli.progress import Show, progress_bar
+from hermes.cli.surroundings import home_for, settings_for
+from hermes.cli.terminal import AsJson, Home, console, error_console, examples, print_json
+from hermes.control.store_keys import RotationOrder, RotationReport
+from hermes.ops.instance import find_running
+
+EPILOG = examples(
+    "hermes keys rotate-store", "hermes keys rotate-store --yes --json   (for scripts)"
+)
+Rotate = Callable[..., RotationReport]
+_LONGEST_S = 900.0
+_WARNING = (
+    "The old key is removed once everything opens with the new one. Backups of the database that "
+    "were made before need a copy of the key file of that time."
+)
+
+
+def command(
+    *,
+    home: Home = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Give the store a new key: data keys are wrapped anew, and what was said stays as it is.
+
+    A running gateway does it while it answers. What was cut off is finished by the next time.
+    """
+    if not yes:
+        error_console().print(_WARNING)
+        typer.confirm("Rotate the key now?", abort=True, err=True)
+    with progress_bar("data keys") as show:
+        report = _rotated(home, show)
+    if as_json:
+        print_json(report)
+    else:
+        console().print(
+            f"{report.data_keys} data keys are wrapped with a new key. Back up {report.key_file} "
+            "now, apart from the database.",
+            markup=False,
+        )
+
+
+def _rotated(home: Home, show: Show) -> RotationReport:
+    running, by = find_running(home_for(home)), operator_name()
+    if running is not None:
+        order = RotationOrder(by=by)
+        return client_for(running).post(
+            "/control/keys/rotate-store", RotationReport, body=order, timeout_s=_LONGEST_S
+        )
+    # Loaded by name: it brings the whole composition root with it.
+    rotate: Rotate = load_named("hermes.cli.store_keys_alone:rotate")
+    return rotate(settings_for(home), by=by, show=show)

@@ -1,0 +1,54 @@
+"""Rotates the key of a store that no gateway holds.
+
+Loaded by name only when it is used: it brings the whole composition root with it.
+"""
+
+import asyncio
+
+from hermes.app.core import DATABASE, KEY_FILE, open_store
+from hermes.app.key_rotation import KeyRotation
+from hermes.app.operating import make_office
+from hermes.cli.offline import logs_in_a_file
+from hermes.cli.progress import Show
+from hermes.config import Loaded, ensure_home
+from hermes.control.acting import local_actor
+from hermes.control.store_keys import RotationReport
+from hermes.errors import NotFound
+from hermes.message.ids import make_id
+from hermes.ops.instance import acquire
+from hermes.ports.clock import SystemClock
+from hermes.store.sqlite.inspection import inspect
+
+
+def rotate(loaded: Loaded, *, by: str, show: Show) -> RotationReport:
+    """Rotate under the lock that a gateway would hold."""
+    path = loaded.home / DATABASE
+    if not path.exists():
+        raise NotFound(f"Nothing is stored in {loaded.home} yet, so there is no key to rotate.")
+    ensure_home(loaded.home)
+    instance = acquire(loaded.home)
+    try:
+        with logs_in_a_file(loaded):
+            return asyncio.run(_rotate(loaded, by=by, show=show))
+    finally:
+        instance.release()
+
+
+async def _rotate(loaded: Loaded, *, by: str, show: Show) -> RotationReport:
+    home = loaded.home
+    total = inspect(home / DATABASE, (home / KEY_FILE).read_bytes(), alive=_ignore).keys
+    store = open_store(home, loaded.settings, clock=SystemClock(), make_id=make_id)
+    try:
+        rotation = KeyRotation(home / KEY_FILE, store, search=None)
+        office = make_office(store, loaded.settings, clock=SystemClock(), make_id=make_id)
+        return await office.act(
+            local_actor(by),
+            "gateway.rotate_keys",
+            work=lambda: rotation.rotate(by, tell=lambda done: show(done, total, "")),
+        )
+    finally:
+        await store.close()
+
+
+def _ignore() -> None:
+    """The progress bar has not begun to move yet."""

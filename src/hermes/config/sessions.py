@@ -1,0 +1,59 @@
+"""The settings of sessions: when a conversation ends by itself and the next message starts afresh.
+
+Part of config; what a rule means is decided in `sessions`.
+"""
+
+from types import MappingProxyType
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from hermes.config.section import Means, Named, Section
+
+ResetMode = Literal["daily", "idle", "both", "none"]
+TimeOfDay = Annotated[
+    str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$"), Means("a time of day such as 04:00")
+]
+Minutes = Annotated[int, Field(ge=1, le=525_600)]
+
+
+class ResetSettings(Section):
+    """When a conversation ends by itself."""
+
+    mode: ResetMode = Field(
+        default="both",
+        description="daily, idle, both of them, or none: then only /new starts afresh.",
+    )
+    at: TimeOfDay = Field(
+        default="04:00", description="When a day of conversation ends, in time_zone."
+    )
+    idle_min: Minutes = Field(
+        default=1_440, description="A conversation ends after this many minutes of silence."
+    )
+
+
+class SessionSettings(Section):
+    """Conversations: when they end, and how long those that ended are kept."""
+
+    reset: ResetSettings = Field(default_factory=ResetSettings)
+    reset_chat_types: Named[ResetSettings] = Field(
+        default_factory=lambda: MappingProxyType({}),
+        description="Other rules for one kind of chat: dm, group, channel or thread.",
+    )
+    reset_platforms: Named[ResetSettings] = Field(
+        default_factory=lambda: MappingProxyType({}),
+        description="Other rules for one platform, by its name; they go before those of its chats.",
+    )
+    tell_reset: bool = Field(
+        default=True, description="Whether people are told why a conversation started afresh."
+    )
+    context: bool = Field(
+        default=True,
+        description="Whether a model is told where a conversation takes place, with whom, and what "
+        "is connected; programs that call the API are left out.",
+    )
+    prune_days: Annotated[int, Field(ge=0, le=36_500)] = Field(
+        default=0,
+        description="What was said in conversations that ended this many days ago is deleted; "
+        "0 keeps everything.",
+    )

@@ -1,0 +1,98 @@
+"""Platforms that rest: nothing is accepted on them and nothing sent, until the operator says so.
+
+It is kept over restarts. Nothing is lost: platforms are told to try again later, replies wait, and
+the time of the rest makes none of them older.
+"""
+
+import msgspec
+import structlog
+
+from hermes.control.running import Levers
+from hermes.errors import NotFound
+from hermes.ports.clock import Clock
+from hermes.ports.store import Store
+
+_log = structlog.get_logger(__name__)
+
+
+class ChannelOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An order about a platform."""
+
+    platform: str
+    by: str = ""
+
+
+class ChannelLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A platform, how its connection stands, how many replies wait, and since when it rests."""
+
+    platform: str
+    state: str
+    waiting: int
+    paused_at: float | None = None
+
+
+class ChannelsReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Every platform."""
+
+    channels: tuple[ChannelLine, ...] = ()
+
+
+class ChannelReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A platform as it stands now; `changed` is false when it stood so before."""
+
+    channel: ChannelLine
+    changed: bool
+
+
+class ChannelDesk:
+    """Where operators' orders about platforms arrive."""
+
+    def __init__(self, store: Store, levers: Levers, *, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._levers = levers
+
+    async def list(self) -> ChannelsReport:
+        """Return every platform."""
+        return ChannelsReport(channels=self._lines())
+
+    async def pause(self, order: ChannelOrder) -> ChannelReport:
+        """Accept nothing on a platform and send nothing there."""
+        self._check(order.platform)
+        changed = await self._store.paused.pause(order.platform, at=self._clock.now())
+        return self._done("channel_paused", order, changed=changed)
+
+    async def resume(self, order: ChannelOrder) -> ChannelReport:
+        """Accept and send on a platform again."""
+        self._check(order.platform)
+        changed = await self._store.paused.resume(order.platform, at=self._clock.now())
+        return self._done("channel_resumed", order, changed=changed)
+
+    def _done(self, event: str, order: ChannelOrder, *, changed: bool) -> ChannelReport:
+        self._levers.rest(frozenset(one.platform for one in self._store.paused.all()))
+        if changed:
+            _log.warning(event, platform=order.platform, by=order.by)
+        (line,) = (one for one in self._lines() if one.platform == order.platform)
+        return ChannelReport(channel=line, changed=changed)
+
+    def _check(self, platform: str) -> None:
+        known = [line.platform for line in self._lines()]
+        if platform not in known:
+            raise NotFound(
+                f"There is no platform {platform[:40]!r} here: expected one of {', '.join(known)}."
+            )
+
+    def _lines(self) -> tuple[ChannelLine, ...]:
+        levers = self._levers
+        states = {one.name: one.state for one in levers.channels()}
+        since = {one.platform: one.at for one in self._store.paused.all()}
+        usual = "connected" if levers.is_running else "not running"
+        return tuple(
+            ChannelLine(
+                platform=name,
+                state=states.get(name, usual),
+                waiting=self._store.outbox.waiting(name),
+                paused_at=since.get(name),
+            )
+            for name in sorted({*levers.platforms, *states, *since})
+        )

@@ -1,0 +1,132 @@
+"""Replies that were given up, or that wait for the operator's word because they may have arrived."""
+
+import msgspec
+import structlog
+
+from hermes.control.pairing import Wake, wake_nobody
+from hermes.errors import BadRequest, Conflict, NotFound
+from hermes.message.parts import text_of
+from hermes.ports.clock import Clock
+from hermes.ports.records import DeliveryRecord
+from hermes.ports.store import Store
+
+_log = structlog.get_logger(__name__)
+MOST_LETTERS = 10_000
+
+
+class LettersAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Which replies, the newest first."""
+
+    platform: str = ""
+    limit: int = 50
+
+
+class LetterAsk(msgspec.Struct, frozen=True, kw_only=True):
+    """Which reply."""
+
+    id: str
+
+
+class LetterOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An order about one reply."""
+
+    id: str
+    by: str = ""
+
+
+class Letter(msgspec.Struct, frozen=True, kw_only=True):
+    """A reply that is not sent; `state` is dead, or unknown where it may have arrived.
+
+    `chunk` is how many of its messages have arrived. The text is there only when it is asked for,
+    and not of a person who was erased.
+    """
+
+    id: str
+    message_id: str
+    person_id: str
+    platform: str
+    state: str
+    failure: str
+    purpose: str
+    attempts: int
+    chunk: int
+    created_at: float
+    text: str | None = None
+
+
+class LettersReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Replies that are not sent, the newest first."""
+
+    letters: tuple[Letter, ...] = ()
+
+
+class LetterReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A reply, as it stood before what was ordered."""
+
+    letter: Letter
+
+
+class DeadLetterDesk:
+    """Where operators' orders about such replies arrive."""
+
+    def __init__(self, store: Store, *, clock: Clock, wake: Wake = wake_nobody) -> None:
+        self._store = store
+        self._clock = clock
+        self._wake = wake
+
+    async def list(self, ask: LettersAsk) -> LettersReport:
+        """Return them, without what they say."""
+        if not 1 <= ask.limit <= MOST_LETTERS:
+            raise BadRequest(f"{ask.limit} replies: expected 1 to {MOST_LETTERS:,}.")
+        records = self._store.dead_letters.page(platform=ask.platform, limit=ask.limit)
+        return LettersReport(letters=tuple(map(_letter, records)))
+
+    async def show(self, ask: LetterAsk) -> LetterReport:
+        """Return one of them, with what it says."""
+        record = self._get(ask.id)
+        text = None if record.parts is None else text_of(record.parts)
+        return LetterReport(letter=msgspec.structs.replace(_letter(record), text=text))
+
+    async def replay(self, order: LetterOrder) -> LetterReport:
+        """Send one again, as if it were new."""
+        record = self._get(order.id)
+        if not await self._store.dead_letters.replay(order.id, at=self._clock.now()):
+            raise Conflict(
+                f"{order.id} cannot be sent again: its turn ended before there was a reply, or "
+                "somebody else has dealt with it. `hermes deadletters list` shows what is left."
+            )
+        self._wake(record.target.platform)
+        _log.info("delivery_replayed", delivery=order.id, by=order.by)
+        return LetterReport(letter=_letter(record))
+
+    async def drop(self, order: LetterOrder) -> LetterReport:
+        """Give one up for good; it stays in the story of its message."""
+        record = self._get(order.id)
+        if not await self._store.dead_letters.drop(order.id, at=self._clock.now()):
+            raise Conflict(f"{order.id} is no longer among those that are not sent.")
+        _log.info("delivery_dropped", delivery=order.id, by=order.by)
+        return LetterReport(letter=_letter(record))
+
+    def _get(self, delivery_id: str) -> DeliveryRecord:
+        record = self._store.dead_letters.get(delivery_id)
+        if record is None:
+            raise NotFound(
+                f"No reply that could not be sent is known as {delivery_id[:80]!r}. "
+                "`hermes deadletters list` shows them."
+            )
+        return record
+
+
+def _letter(record: DeliveryRecord) -> Letter:
+    return Letter(
+        id=record.id,
+        message_id=record.message_id,
+        person_id=record.person_id,
+        platform=record.target.platform,
+        state=str(record.state),
+        failure=record.failure or "",
+        purpose=record.purpose,
+        attempts=record.attempts,
+        chunk=record.chunk,
+        created_at=record.created_at,
+    )

@@ -1,0 +1,241 @@
+"""`hermes doctor`: what a check found, and the checks that need nothing but the settings.
+
+What has to be asked of a disk, a database or a network comes in as a value, so that the same words
+are said whoever asked.
+"""
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from hermes.config import Finding, Loaded, Settings
+from hermes.config.findings import masked
+from hermes.config.variables import WELL_KNOWN
+from hermes.control.models import ModelLine
+from hermes.tools.mcp.report import ServerStatus
+
+Status = Literal["ok", "warn", "fail"]
+_SCHEMES = ("http://", "https://", "ws://", "wss://")
+_LOOPBACK_NAMES = frozenset({"localhost", "ip6-localhost"})
+_BUILT_IN_CHANNELS = frozenset({"rest", "web"})
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that was looked at: how it is, why that matters, and what to do about it."""
+
+    name: str
+    status: Status
+    what: str
+    why: str = ""
+    fix: str = ""
+    details: tuple[str, ...] = ()
+    fixed: bool = False
+
+
+class DoctorReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Every check, in the order in which they were made."""
+
+    home: str
+    checks: tuple[Check, ...]
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nothing failed."""
+        return all(check.status != "fail" for check in self.checks)
+
+
+def configuration_checks(loaded: Loaded) -> Iterator[Check]:
+    """Tell what is surprising in a configuration that can be used."""
+    for warning in loaded.warnings:
+        yield _finding(warning)
+    if not loaded.warnings:
+        layers = {origin.split(" ")[0] for origin in loaded.origins.values()} - {"default"}
+        said = ", ".join(sorted(layers)) or "defaults alone"
+        yield Check(name="configuration", status="ok", what=f"it is valid; made of {said}")
+
+
+def _finding(warning: Finding) -> Check:
+    return Check(name="configuration", status="warn", what=warning.problem, fix=warning.fix)
+
+
+def broken_configuration(text: str) -> Check:
+    """Tell why the configuration cannot be used."""
+    first, *more = text.split("\n- ")
+    return Check(
+        name="configuration",
+        status="fail",
+        what=first.removesuffix(":"),
+        why="the gateway does not start, and what depends on settings was not checked",
+        fix="correct what is named; docs/settings.md lists every key",
+        details=tuple(more),
+    )
+
+
+def trusted_addresses(settings: Settings) -> tuple[str, ...]:
+    """Return every address of the configuration that is called without asking the guard."""
+    return tuple(sorted({*_called(settings), *_platforms(settings), *_let_through(settings)}))
+
+
+def _called(settings: Settings) -> Iterator[str]:
+    for name, provider in settings.providers.items():
+        if provider.enabled and provider.base_url is not None:
+            yield f"{_shown(str(provider.base_url))} (providers.{name}.base_url)"
+    for name, server in settings.mcp.servers.items():
+        if server.enabled and server.url is not None:
+            yield f"{_shown(str(server.url))} (mcp.servers.{name}.url)"
+    if settings.otel.endpoint is not None:
+        yield f"{_shown(str(settings.otel.endpoint))} (otel.endpoint)"
+    if settings.proxy is not None:
+        yield f"{_shown(str(settings.proxy))} (proxy)"
+    for webhook in settings.alerts.webhooks:
+        # The path of a webhook is its secret.
+        where = urlsplit(webhook.get_secret_value())
+        yield f"{where.scheme}://{where.netloc}/... (alerts.webhooks)"
+
+
+def _platforms(settings: Settings) -> Iterator[str]:
+    for name, platform in settings.platforms.items():
+        for key, value in platform.extra.items():
+            if platform.enabled and isinstance(value, str) and value.startswith(_SCHEMES):
+                yield f"{_shown(value)} (platforms.{name}.extra.{key})"
+
+
+def _let_through(settings: Settings) -> Iterator[str]:
+    for network in settings.net.exempt:
+        yield f"{network} (net.exempt: strangers' addresses in it are fetched, too)"
+    for port in settings.net.ports:
+        yield f"port {port} (net.ports: strangers' addresses with it are fetched, too)"
+
+
+def _shown(url: str) -> str:
+    return str(masked((), url)).rstrip("/")
+
+
+def trust_checks(settings: Settings) -> Iterator[Check]:
+    """List the trusted addresses, and warn of keys that travel unencrypted."""
+    trusted = trusted_addresses(settings)
+    yield Check(
+        name="trusted addresses",
+        status="ok",
+        what=f"{len(trusted)} from the configuration; the guard against strangers' addresses "
+        "does not stop calls to them",
+        details=trusted,
+    )
+    for name, provider in settings.providers.items():
+        url = "" if provider.base_url is None else str(provider.base_url)
+        has_secret = provider.api_key is not None or provider.oauth_token is not None
+        if provider.enabled and has_secret and url.startswith("http://") and not _is_here(url):
+            yield Check(
+                name="trusted addresses",
+                status="warn",
+                what=f"providers.{name} is called with a key over http, which is not encrypted",
+                why="whoever is on the way can read the key and every conversation",
+                fix=f"set providers.{name}.base_url to an https address",
+            )
+
+
+def _is_here(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host in _LOOPBACK_NAMES or host.endswith(".localhost")
+
+
+def channel_checks(settings: Settings, installed: Iterable[str]) -> Iterator[Check]:
+    """Tell of platforms that are switched on and cannot be connected."""
+    known = _BUILT_IN_CHANNELS | set(installed)
+    on = {name: one for name, one in settings.platforms.items() if one.enabled}
+    for name, platform in on.items():
+        lacks = [
+            row
+            for row in WELL_KNOWN.values()
+            if row.enables == name and not platform.extra.get(row.key[-1])
+        ]
+        if name not in known:
+            yield Check(
+                name="channels",
+                status="fail",
+                what=f"platforms.{name} is enabled, but no channel of that name is installed",
+                why="the gateway does not start",
+                fix=f"add its plugin to `plugins`, or set platforms.{name}.enabled to false",
+            )
+        for row in lacks:
+            yield Check(
+                name="channels",
+                status="fail",
+                what=f"platforms.{name} is enabled, but has no {row.key[-1]}",
+                why="the platform refuses whoever brings no credential",
+                fix=f"set {row.name} in .env, or platforms.{name}.enabled to false",
+            )
+        if name in known and not lacks:
+            yield Check(name="channels", status="ok", what=f"{name} can be connected")
+    if not on:
+        yield Check(name="channels", status="ok", what="the REST API and the web chat")
+
+
+def model_checks(settings: Settings, lines: Sequence[ModelLine]) -> Iterator[Check]:
+    """Tell whether somebody can answer."""
+    talking = [line for line in lines if line.chat]
+    able = [line for line in talking if line.available]
+    details = tuple(
+        f"{line.provider}:{line.model}: "
+        + ("available" if line.available else line.problem or "not available")
+        for line in talking
+    )
+    common = {"name": "models", "details": details}
+    if not able:
+        yield Check(
+            **common,  # type: ignore[arg-type]
+            status="fail",
+            what="no model can be called",
+            why="nobody gets an answer",
+            fix="`hermes init` asks for a key and tests it; docs/providers.md tells the rest",
+        )
+    elif all(line.demonstration for line in able):
+        yield Check(
+            **common,  # type: ignore[arg-type]
+            status="warn",
+            what="only the demonstration model can be called",
+            why="it shows that everything works, and knows next to nothing",
+            fix="`hermes init` asks for the key of a model service and tests it",
+        )
+    else:
+        said = f"{len(able)} of {len(talking)} can be called"
+        yield Check(**common, status="ok", what=said)  # type: ignore[arg-type]
+    yield from _named_models(settings, {line.provider: line for line in talking})
+
+
+def _named_models(settings: Settings, lines: dict[str, ModelLine]) -> Iterator[Check]:
+    named = {"models.default": settings.models.default}
+    named |= {f"agents.{key}.model": one.model or "auto" for key, one in settings.agents.items()}
+    for key, model in named.items():
+        line = lines.get(model.partition(":")[0])
+        if line is not None and not line.available:
+            yield Check(
+                name="models",
+                status="warn",
+                what=f"{key} names {model}, which cannot be called: "
+                f"{line.problem or 'it does not answer'}",
+                why="another model answers in its place, or nobody",
+                fix=f"give providers.{line.provider} what it lacks, or name another model",
+            )
+
+
+def mcp_checks(servers: Sequence[ServerStatus]) -> Iterator[Check]:
+    """Tell how the MCP servers stand."""
+    for server in servers:
+        if server.state == "connected":
+            said = f"{server.name} is connected and brings {len(server.tools)} tools"
+            yield Check(name="MCP", status="ok", what=said)
+        else:
+            yield Check(
+                name="MCP",
+                status="warn",
+                what=f"{server.name} is not connected: {server.problem or server.state}",
+                why="agents go without its tools",
+                fix=f"`hermes mcp test {server.name}` tries it again and says more",
+            )

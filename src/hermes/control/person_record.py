@@ -1,0 +1,43 @@
+"""All that is kept of a person in the store but their sessions, as one value for an export."""
+
+import msgspec
+
+from hermes.control.consent import unknown_person
+from hermes.ports.dreams import Dream
+from hermes.ports.memory import Fact
+from hermes.ports.people import Papers, User
+from hermes.ports.store import Store
+from hermes.ports.wallet import LedgerLine, Wallet
+
+MOST_LINES = 100_000
+
+
+class PersonRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A person: who they are, what is known of them, what they had and spent, the newest first.
+
+    `user` is the name that was asked for; of very many lines of the ledger only the newest are here.
+    """
+
+    user: str
+    person: User
+    papers: Papers
+    facts: tuple[Fact, ...] = ()
+    dream: Dream | None = None
+    wallet: Wallet | None = None
+    ledger: tuple[LedgerLine, ...] = ()
+
+
+def person_record(store: Store, person_id: str, *, name: str) -> PersonRecord:
+    """Return all of a person; raises `NotFound` for nobody."""
+    person = store.users.get(person_id)
+    if person is None:
+        raise unknown_person(name)
+    return PersonRecord(
+        user=name,
+        person=person,
+        papers=store.users.papers(person_id),
+        facts=store.facts.of(person_id),
+        dream=store.dreams.of(person_id),
+        wallet=store.wallets.get(person_id),
+        ledger=store.wallets.lines(person_id, limit=MOST_LINES),
+    )

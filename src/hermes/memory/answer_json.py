@@ -1,0 +1,7 @@
+"""The JSON in what a model answered: small ones like to wrap it in words."""
+
+
+def json_in(text: str) -> str:
+    """Return the object in an answer, or the whole answer if there is none."""
+    begin, end = text.find("{"), text.rfind("}")
+    return text[begin : end + 1] if 0 <= begin < end else text

@@ -1,0 +1,15 @@
+"""What the people of a session chose for it."""
+
+from typing import Literal
+
+import msgspec
+
+
+class SessionChoices(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The choices of one session; they hold until it starts afresh."""
+
+    model: str | None = None
+    reasoning: Literal["low", "medium", "high"] | None = None
+
+
+NO_CHOICES = SessionChoices()

@@ -1,0 +1,22 @@
+"""Which kind of picture some bytes are, by how they begin; pure."""
+
+from typing import Final
+
+PICTURE_KINDS: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
+HEAD_BYTES: Final = 16
+"""How many bytes have to be known to tell the kind."""
+
+_BEGINNINGS: Final = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+
+
+def picture_kind(head: bytes) -> str | None:
+    """Return the type of a picture that begins so, or None when it is none of `PICTURE_KINDS`."""
+    for beginning, kind in _BEGINNINGS:
+        if head.startswith(beginning):
+            return kind
+    return "image/webp" if head[:4] == b"RIFF" and head[8:12] == b"WEBP" else None

@@ -1,0 +1,64 @@
+"""`Destination`: where a message shall go, as people, models and schedules write it. Pure.
+
+`origin`, `local`, `platform`, `platform:chat` or `platform:chat:thread`. A `:` inside of an id is
+written as `%3A`. Which chat that is, and who may send there, is decided by whoever delivers.
+"""
+
+import re
+from typing import Literal
+
+import msgspec
+
+from hermes.errors import BadRequest
+from hermes.message.session_key import escape, unescape
+
+FORMS = "origin, local, platform, platform:chat or platform:chat:thread"
+_PLATFORM = re.compile(r"[a-z0-9_-]{1,40}")
+_LONGEST_ID = 500
+
+
+class Destination(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A target that was read: `home` is a platform's home channel, `chat` one chat of it."""
+
+    kind: Literal["origin", "local", "home", "chat"]
+    platform: str = ""
+    chat_id: str = ""
+    thread_id: str | None = None
+
+    def __str__(self) -> str:
+        if self.kind in ("origin", "local"):
+            return self.kind
+        pieces = [self.platform]
+        if self.kind == "chat":
+            pieces.append(escape(self.chat_id))
+        if self.thread_id is not None:
+            pieces.append(escape(self.thread_id))
+        return ":".join(pieces)
+
+
+ORIGIN = Destination("origin")
+LOCAL = Destination("local")
+
+
+def parse_target(text: str) -> Destination:
+    """Read a delivery target; raises `BadRequest` for what is none."""
+    platform, *ids = (piece.strip() for piece in text.strip().split(":"))
+    platform = platform.lower()
+    if not ids and platform in ("origin", "local"):
+        return ORIGIN if platform == "origin" else LOCAL
+    if not _PLATFORM.fullmatch(platform):
+        raise BadRequest(f"{_shown(text)} is no delivery target; write {FORMS}")
+    if not ids:
+        return Destination("home", platform)
+    if platform in ("origin", "local"):
+        raise BadRequest(f"{_shown(text)}: {platform!r} stands alone; write {FORMS}")
+    names = tuple(map(unescape, ids))
+    if len(names) > 2 or not all(0 < len(name) <= _LONGEST_ID for name in names):
+        raise BadRequest(
+            f"{_shown(text)} is no delivery target; write {FORMS}, with %3A for a ':' in an id"
+        )
+    return Destination("chat", platform, *names)
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 100 else f"{text[:99]}…")

@@ -1,0 +1,107 @@
+"""Where alerts go: to webhooks as Slack, Discord or others read them, and to chats.
+
+A sink raises a `HermesError` when it cannot deliver; whoever owns it decides what then.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from hermes.errors import NetError
+from hermes.message.target import parse_target
+from hermes.net.client import HttpClient
+from hermes.ops.alert_windows import Alert
+from hermes.ports.channel import Target
+from hermes.ports.sending import Courier, Parcel, Place
+
+Style = Literal["auto", "slack", "discord", "json"]
+Sink = Callable[[Alert], Awaitable[None]]
+# Returns the person whose deliveries alerts are: everything that is kept belongs to somebody.
+Sender = Callable[[], Awaitable[str]]
+
+_TIMEOUT_S = 10.0
+_ANSWER_BYTES = 65_536
+_MOST_DISCORD = 2_000
+_ACCOUNT = "default"
+_HOSTS: Mapping[str, Style] = {
+    "hooks.slack.com": "slack",
+    "discord.com": "discord",
+    "discordapp.com": "discord",
+}
+
+
+def words(alert: Alert) -> str:
+    """Return an alert for people."""
+    times = f" ({alert.count} times)" if alert.count > 1 else ""
+    return f"[Hermes {alert.severity}] {alert.kind}{times}: {alert.text}"
+
+
+def webhook(client: HttpClient, address: str, *, style: Style = "auto") -> Sink:
+    """Return what posts alerts to an address of the configuration."""
+    host = urlsplit(address).hostname or ""
+    chosen = _HOSTS.get(host, "json") if style == "auto" else style
+
+    async def send(alert: Alert) -> None:
+        async with client.request(
+            "alert",
+            "POST",
+            address,
+            headers={"Content-Type": "application/json"},
+            body=msgspec.json.encode(_body(alert, chosen)),
+            timeout_s=_TIMEOUT_S,
+            trusted=True,
+        ) as answer:
+            await answer.read(_ANSWER_BYTES)
+            if answer.status >= 300:
+                raise NetError(
+                    f"the webhook at {host} answered with status {answer.status}; look at "
+                    "alerts.webhooks"
+                )
+
+    return send
+
+
+def _body(alert: Alert, style: Style) -> dict[str, Any]:
+    """Return what a service reads; nobody is mentioned by words that came from elsewhere."""
+    if style == "discord":
+        return {"content": words(alert)[:_MOST_DISCORD], "allowed_mentions": {"parse": []}}
+    if style == "slack":
+        text = words(alert).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        return {"text": text}
+    told: dict[str, Any] = msgspec.to_builtins(alert)
+    return {**told, "count": alert.count, "summary": words(alert)}
+
+
+def chats(courier: Courier, targets: Sequence[str], *, sender: Sender) -> list[Sink]:
+    """Return what sends alerts to the chats that the configuration names, as `sender`."""
+    return [_chat(courier, target, sender=sender) for target in targets]
+
+
+def _chat(courier: Courier, target: str, *, sender: Sender) -> Sink:
+    async def send(alert: Alert) -> None:
+        parcel = Parcel(
+            id=f"{alert.id}.{target}",
+            message_id=alert.id,
+            person_id=await sender(),
+            text=words(alert),
+            purpose="notice",
+        )
+        await courier.send(parcel, _place(courier, target))
+
+    return send
+
+
+def _place(courier: Courier, target: str) -> Place:
+    wanted = parse_target(target)
+    if wanted.kind != "chat":
+        return courier.find(target, message_id="", person_id="")
+    # Whoever writes the configuration needs nobody's leave.
+    chat = Target(
+        platform=wanted.platform,
+        account=_ACCOUNT,
+        chat_id=wanted.chat_id,
+        thread_id=wanted.thread_id,
+    )
+    return Place(name=target, reach="own", target=chat)

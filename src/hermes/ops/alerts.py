@@ -1,0 +1,180 @@
+"""Alerts: takes what needs an operator from any thread, tells it once per window, sends it on.
+
+Off every hot path: telling is one append. One task writes alerts down, logs them and sends them;
+what cannot be sent is tried again a few times and stays listed.
+"""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import structlog
+
+from hermes.errors import HermesError
+from hermes.message.ids import MakeId
+from hermes.ops.alert_book import AlertBook
+from hermes.ops.alert_rules import Severity, Told, told_by
+from hermes.ops.alert_sinks import Sink
+from hermes.ops.alert_windows import Alert, Windows
+from hermes.ports.clock import Clock
+
+_log = structlog.get_logger(__name__)
+_MOST_WAITING = 1_000
+_LOOK_S = 30.0
+_PAUSES_S = (1.0, 5.0, 30.0)
+_LAST_WORDS_S = 5.0
+Sleep = Callable[[float], Awaitable[None]]
+Checks = Callable[[], Iterable[Told]]
+
+
+def _no_checks() -> Iterable[Told]:
+    return ()
+
+
+class Alerts:
+    """The alerts of one gateway; `checks` are looked at now and then."""
+
+    def __init__(
+        self,
+        book: AlertBook,
+        *,
+        window_s: float,
+        least: Severity,
+        clock: Clock,
+        make_id: MakeId,
+        mask: Callable[[str], str] = str,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._book = book
+        self._mask = mask
+        self._least = least
+        self._clock = clock
+        self._sleep = sleep
+        self._windows = Windows(window_s, make_id=make_id)
+        self._told: deque[Told] = deque(maxlen=_MOST_WAITING)
+        self._sinks: Sequence[Sink] = ()
+        self._checks: Checks = _no_checks
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._bell = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._sending: set[asyncio.Task[None]] = set()
+        self.counts: Counter[str] = Counter()
+
+    def use(self, sinks: Sequence[Sink], checks: Checks = _no_checks) -> None:
+        """Send alerts there from now on, and look at these checks."""
+        self._sinks = sinks
+        self._checks = checks
+
+    # Any: log fields hold whatever the caller wanted to say.
+    def hear(self, fields: Mapping[str, Any]) -> None:
+        """Take a line of the log; most are no alerts."""
+        told = told_by(fields)
+        if told is not None:
+            self.tell(told)
+
+    def tell(self, told: Told) -> None:
+        """Take something that needs an operator; from any thread."""
+        self._told.append(told)
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._bell.set)
+
+    def start(self) -> None:
+        """Begin to tell."""
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.create_task(self._run(), name="alerts")
+
+    async def stop(self) -> None:
+        """Tell what was not told yet, for a few seconds at most."""
+        if self._task is None:
+            return
+        self._loop = None
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        self._task = None
+        self.look()
+        if self._sending:
+            await asyncio.wait(self._sending, timeout=_LAST_WORDS_S)
+        for task in self._sending:
+            task.cancel()
+        await asyncio.gather(*self._sending, return_exceptions=True)
+        self._book.close()
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                for told in self._checks():
+                    self._told.append(told)
+                self.look()
+            except Exception as error:  # noqa: BLE001  boundary: alerts outlive any failure of one look
+                _log.warning("alerts_failed", error=f"{type(error).__name__}: {error}")
+            await self._wait()
+
+    async def _wait(self) -> None:
+        bell = asyncio.ensure_future(self._bell.wait())
+        nap = asyncio.ensure_future(self._sleep(self._pause()))
+        try:
+            await asyncio.wait({bell, nap}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for waiting in (bell, nap):
+                waiting.cancel()
+            await asyncio.gather(bell, nap, return_exceptions=True)
+        self._bell.clear()
+
+    def _pause(self) -> float:
+        end = self._windows.next_end()
+        return _LOOK_S if end is None else max(0.05, min(_LOOK_S, end - self._clock.monotonic()))
+
+    def look(self) -> None:
+        """Tell what was taken, and what windows that are over have counted."""
+        now = self._clock.monotonic()
+        for alert in self._windows.due(now):
+            self._publish(alert)
+        while self._told:
+            first = self._windows.take(self._told.popleft(), now)
+            if first is not None:
+                self._publish(first)
+
+    def _publish(self, alert: Alert) -> None:
+        alert = _written(alert, self._mask(alert.text), at=self._clock.now())
+        self.counts[alert.kind] += 1
+        log = _log.error if alert.severity == "critical" else _log.warning
+        log("alert", kind=alert.kind, about=alert.about, count=alert.count, text=alert.text)
+        try:
+            self._book.add(alert)
+        except OSError as error:
+            _log.warning("alert_not_kept", alert=alert.id, problem=str(error))
+        if alert.severity == "warning" and self._least == "critical":
+            return
+        for sink in self._sinks:
+            task = asyncio.create_task(self._send(sink, alert), name=f"alert {alert.id}")
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
+
+    async def _send(self, sink: Sink, alert: Alert) -> None:
+        for pause in (*_PAUSES_S, None):
+            try:
+                await sink(alert)
+            except HermesError as error:
+                _log.warning("alert_not_sent", alert=alert.id, problem=str(error))
+                if pause is not None:
+                    await self._sleep(pause)
+            except Exception as error:  # noqa: BLE001  boundary: one sink, one alert
+                _log.warning("alert_not_sent", alert=alert.id, error=type(error).__name__)
+                return
+            else:
+                return
+
+
+def _written(alert: Alert, text: str, *, at: float) -> Alert:
+    """Windows count steady time; people read the clock."""
+    return Alert(
+        id=alert.id,
+        at=at,
+        kind=alert.kind,
+        severity=alert.severity,
+        text=text,
+        about=alert.about,
+        count=alert.count,
+    )

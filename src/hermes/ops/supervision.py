@@ -1,0 +1,48 @@
+"""Talking to systemd: ready, stopping, reloading, alive; a datagram each, and nothing without it."""
+
+import socket
+from collections.abc import Callable
+
+import structlog
+
+from hermes.config.process import Supervisor
+
+_log = structlog.get_logger(__name__)
+
+
+class Notifier:
+    """Reports to the supervisor that started this process, if one did."""
+
+    def __init__(self, supervisor: Supervisor, *, monotonic: Callable[[], float]) -> None:
+        self._address = supervisor.notify_socket
+        self._pet_every_s = supervisor.watchdog_s / 3
+        self._monotonic = monotonic
+        self._petted_at = float("-inf")
+
+    def ready(self) -> None:
+        """The gateway answers."""
+        self._send("READY=1\nSTATUS=answers")
+
+    def stopping(self) -> None:
+        """The gateway finishes what runs."""
+        self._send("STOPPING=1\nSTATUS=finishes running turns")
+
+    def pet(self) -> None:
+        """The loop moves; told as often as the supervisor wants it."""
+        if not self._pet_every_s or not self._address:
+            return
+        now = self._monotonic()
+        if now - self._petted_at >= self._pet_every_s:
+            self._petted_at = now
+            self._send("WATCHDOG=1")
+
+    def _send(self, text: str) -> None:
+        if not self._address:
+            return
+        # An address that begins with @ is in the abstract namespace.
+        where = f"\0{self._address[1:]}" if self._address.startswith("@") else self._address
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as out:
+                out.sendto(text.encode(), where)
+        except OSError as error:
+            _log.warning("supervisor_not_told", problem=error.strerror)

@@ -1,0 +1,44 @@
+"""`hermes up --replace`: the gateway that runs is asked to finish, and hands its home over.
+
+The home belongs to the old process until it has ended; only then does the new one take the lock.
+"""
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from hermes.ops.instance import find_running, request_stop
+from hermes.ports.clock import Clock
+
+_PATIENCE_S = 15.0
+_KILLED_S = 10.0
+
+Tell = Callable[[str], None]
+
+
+def take_over(
+    home: Path, *, drain_s: float, clock: Clock, tell: Tell, patience_s: float = _PATIENCE_S
+) -> None:
+    """Return once no gateway runs in `home` any more; one that does not end is made to.
+
+    It has the drain time and some patience more. Its turns lose nothing by being cut off: they go
+    on in the new process.
+    """
+    running = find_running(home)
+    if running is None:
+        return
+    pid = running.identity.pid
+    tell(f"taking over from pid {pid}; it finishes its running turns first")
+    handle = request_stop(home, running, now=clock.now(), wanted="takeover")
+    try:
+        if handle.wait(drain_s + patience_s, monotonic=clock.monotonic):
+            return
+        tell("it has not ended in time; its running turns are cut off now, and go on afterwards")
+        handle.signal(signal.SIGTERM)
+        if handle.wait(patience_s, monotonic=clock.monotonic):
+            return
+        tell("it does not react; it is killed")
+        handle.signal(signal.SIGKILL)
+        handle.wait(_KILLED_S, monotonic=clock.monotonic)
+    finally:
+        handle.close()

@@ -1,0 +1,61 @@
+"""Hears how turns ended: counts them, traces them where that is wanted, and tells of failures."""
+
+import structlog
+
+from hermes.message.outcome import Outcome
+from hermes.message.reply import Reply
+from hermes.ops.alert_rules import Told
+from hermes.ops.alerts import Alerts
+from hermes.ops.gateway_metrics import GatewayMetrics
+from hermes.ops.otel_export import OtelExport
+from hermes.ops.otel_spans import EndedTurn
+from hermes.pipeline.observing import Trace
+from hermes.pipeline.turn import Turn
+from hermes.ports.clock import Clock
+from hermes.ports.records import Result
+
+_log = structlog.get_logger(__name__)
+
+
+class TurnObserver:
+    """Fits `pipeline.observing.Observer`."""
+
+    def __init__(
+        self, metrics: GatewayMetrics, alerts: Alerts, *, export: OtelExport | None, clock: Clock
+    ) -> None:
+        self._metrics = metrics
+        self._alerts = alerts
+        self._export = export
+        self._now = clock.now
+        self.traces = export is not None
+
+    def ended(self, turn: Turn, reply: Reply, *, result: Result, trace: Trace) -> None:
+        """A turn was committed."""
+        try:
+            self._note(turn, reply, result=result, trace=trace)
+        # Boundary: whoever watches turns never breaks one.
+        except Exception:  # noqa: BLE001
+            _log.exception("observer_failed", message_id=turn.id)
+
+    def _note(self, turn: Turn, reply: Reply, *, result: Result, trace: Trace) -> None:
+        now = self._now()
+        platform = turn.event.source.platform
+        self._metrics.turn(platform, reply.outcome.value, seconds=now - turn.received_at)
+        for use in turn.tool_uses:
+            self._metrics.tool(use)
+        if reply.outcome is Outcome.FAILED:
+            self._alerts.tell(_failure(turn, reply))
+        if self._export is not None:
+            # The trace goes on growing nowhere: a committed turn has no more steps.
+            ended = EndedTurn(turn=turn, reply=reply, result=result, trace=trace, ended_at=now)
+            self._export.put(ended)
+
+
+def _failure(turn: Turn, reply: Reply) -> Told:
+    about = reply.code or turn.model or ""
+    return Told(
+        kind="answer_failed",
+        severity="critical",
+        text=f"A message of {turn.event.source.platform} got no answer ({turn.id}): {reply.reason}",
+        about=about,
+    )

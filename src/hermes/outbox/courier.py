@@ -1,0 +1,277 @@
+"""The courier: finds out where a named target is and who may send there, and puts the delivery down.
+
+Fits `ports.sending.Courier`; tools and schedules use it. What is delivered is sent like every reply,
+by the sender of its platform, and told to the sessions of its chat.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import msgspec
+
+from hermes.errors import Forbidden, NotFound
+from hermes.message.outcome import DeliveryState
+from hermes.message.parts import TextPart
+from hermes.message.session_key import is_direct, read_session_key
+from hermes.message.target import Destination, parse_target
+from hermes.outbox.local_file import LocalFiles
+from hermes.outbox.naming import find_chat
+from hermes.ports.channel import Target
+from hermes.ports.clock import Clock
+from hermes.ports.directory import ChatEntry
+from hermes.ports.sending import KnownSession, NewSend, Parcel, Place, Reach, Sent
+from hermes.ports.store import Store
+
+_ACCOUNT = "default"
+_MIRRORS = 10
+_OWN_CHATS = 5
+
+
+class Platforms(msgspec.Struct, frozen=True, kw_only=True):
+    """The platforms of this gateway: which are there, which need a wire, and where their homes are."""
+
+    names: Collection[str]
+    pushed: Collection[str]
+    homes: Mapping[str, str]
+
+
+class OutboxCourier:
+    """Sends to targets."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        platforms: Platforms,
+        agents: Sequence[str],
+        has_admins: bool,
+        files: LocalFiles,
+        wake_lane: Callable[[str], None],
+        wake_outbox: Callable[[str], None],
+        clock: Clock,
+        is_operators: bool = False,
+    ) -> None:
+        self._store = store
+        self._is_operators = is_operators
+        self._platforms = platforms
+        self._agents = agents
+        self._has_admins = has_admins
+        self._files = files
+        self._wake_lane = wake_lane
+        self._wake_outbox = wake_outbox
+        self._clock = clock
+
+    def find(self, target: str, *, message_id: str, person_id: str) -> Place:
+        """Find a target as it is written; raises `Refused` with what is possible instead."""
+        wanted = parse_target(target)
+        if wanted.kind == "local":
+            return Place(name="local", reach="asks", target=None)
+        search = _Search(self._store.sends.sessions, agents=self._agents, person_id=person_id)
+        origin = self._origin(message_id)
+        if wanted.kind == "origin":
+            if origin is None:
+                raise NotFound("there is no chat that this comes from; name another target")
+            return _place("origin", origin, reach="own", sessions=search.sessions(origin))
+        if wanted.platform not in self._platforms.names:
+            raise self._unknown(wanted, person_id, f"there is no platform {wanted.platform!r} here")
+        if wanted.kind == "home":
+            return self._home(wanted, search, origin=origin)
+        return self._chat(wanted, search, origin=origin)
+
+    def _origin(self, message_id: str) -> Target | None:
+        record = self._store.inbox.get(message_id)
+        if record is None or record.event is None:
+            return None
+        event = record.event
+        return Target(
+            platform=event.source.platform,
+            account=event.account,
+            chat_id=event.source.chat_id,
+            thread_id=event.source.thread_id,
+        )
+
+    def _home(self, wanted: Destination, search: "_Search", *, origin: Target | None) -> Place:
+        """Return the home channel of a platform, or the person's own chat where there is none."""
+        platform = wanted.platform
+        home = self._platforms.homes.get(platform)
+        if home is not None:
+            chat = parse_target(f"{platform}:{home}")
+            place = self._chat(chat, search, origin=origin, at_least="asks")
+            return msgspec.structs.replace(place, name=platform)
+        own = self._own_chats(search.person_id, platform)
+        if not own:
+            told = f"{platform} has no home channel (platforms.{platform}.home_channel)"
+            raise self._unknown(wanted, search.person_id, told)
+        return self._chat(own[0], search, origin=origin)
+
+    def _chat(
+        self,
+        wanted: Destination,
+        search: "_Search",
+        *,
+        origin: Target | None,
+        at_least: Reach = "admins",
+    ) -> Place:
+        target = _target(wanted)
+        sessions = search.sessions(target)
+        if not sessions and wanted.thread_id is not None:
+            # Some platforms have ids with a `:` in them, and models copy them as they are.
+            whole = Destination("chat", wanted.platform, f"{wanted.chat_id}:{wanted.thread_id}")
+            sessions = search.sessions(_target(whole))
+            target = _target(whole if sessions else wanted)
+        if not sessions:
+            named = self._named(wanted, search)
+            if named is not None:
+                wanted, target = named, _target(named)
+                sessions = search.sessions(target)
+        if not sessions and target.platform not in self._platforms.pushed:
+            told = f"nobody has written in {wanted} yet, so there is no such chat"
+            raise self._unknown(wanted, search.person_id, told)
+        reach = search.reach(sessions, is_origin=_is_same(target, origin)) or at_least
+        if reach == "admins" and not self._has_admins and not self._is_operators:
+            raise Forbidden(
+                f"{wanted} is not a chat of this person, and nobody is named who could allow it "
+                f"(approvals.admins); possible targets are {self._possible(search.person_id)}"
+            )
+        account = sessions[0].account if sessions else _ACCOUNT
+        target = msgspec.structs.replace(target, account=account)
+        return _place(str(wanted), target, reach=reach, sessions=sessions)
+
+    def _named(self, wanted: Destination, search: "_Search") -> Destination | None:
+        """Return the chat that a name of the directory stands for.
+
+        Nobody learns of chats that they are not in: of them operators alone find names.
+        """
+        entries = self._store.directory.chats(wanted.platform)
+        if not self._is_operators:
+            entries = tuple(one for one in entries if search.has_been_in(one))
+        entry = find_chat(entries, wanted.chat_id)
+        if entry is None or entry.chat_id == wanted.chat_id:
+            return None
+        return msgspec.structs.replace(wanted, chat_id=entry.chat_id)
+
+    def _own_chats(self, person_id: str, platform: str | None = None) -> list[Destination]:
+        """Return the person's own direct chats, the newest first."""
+        keys = [
+            read_session_key(session.lane)
+            for session in self._store.sends.direct_chats(person_id, limit=10 * _OWN_CHATS)
+        ]
+        user = self._store.users.get(person_id)
+        # Who has not written for long: in most direct chats the chat is named like its person.
+        for channel in () if user is None else user.channels:
+            found = self._store.sends.sessions(
+                channel.platform, channel.user_id, thread_id=None, agents=self._agents
+            )
+            keys += [
+                read_session_key(one.lane)
+                for one in found
+                if one.person_id == person_id and is_direct(one.lane)
+            ]
+        chats = dict.fromkeys(Destination("chat", key.platform, key.chat_id) for key in keys)
+        return [
+            chat
+            for chat in chats
+            if chat.platform in self._platforms.names and platform in (None, chat.platform)
+        ]
+
+    def _unknown(self, wanted: Destination, person_id: str, told: str) -> NotFound:
+        return NotFound(
+            f"{told}, so {str(wanted)!r} cannot be reached; possible targets are "
+            f"{self._possible(person_id)}"
+        )
+
+    def _possible(self, person_id: str) -> str:
+        """Return what may be named instead, in words for a model or an operator."""
+        if self._is_operators:
+            known = [f"{name} (its home channel)" for name in sorted(self._platforms.homes)]
+            return ", ".join((*known, "what `hermes channels directory` lists, local (a file)"))
+        own = [str(chat) for chat in self._own_chats(person_id)[:_OWN_CHATS]]
+        homes = sorted(self._platforms.homes)
+        told = ["origin (this chat)", *(f"{chat} (the person's own)" for chat in own)]
+        told += [f"{name} (its home channel)" for name in homes]
+        return ", ".join((*told, "local (a file)"))
+
+    async def send(self, parcel: Parcel, place: Place) -> Sent:
+        """Send once, however often it is asked for; returns when it is on disk."""
+        if place.target is None:
+            where, is_new = await self._files.write(parcel.id, parcel.text)
+            return Sent(is_new=is_new, where=where)
+        platform = place.target.platform
+        is_pushed = platform in self._platforms.pushed
+        own = self._store.inbox.get(parcel.message_id)
+        send = NewSend(
+            id=parcel.id,
+            message_id=parcel.message_id,
+            person_id=parcel.person_id,
+            target=place.target,
+            parts=(TextPart(parcel.text),),
+            state=DeliveryState.PENDING if is_pushed else DeliveryState.SENT,
+            at=self._clock.now(),
+            purpose=parcel.purpose,
+            # A turn's own session holds the call that sent it. Where nothing is pushed to people,
+            # they read it in the conversation, and only there.
+            mirrors=tuple(
+                lane for lane in place.sessions if not is_pushed or own is None or own.lane != lane
+            ),
+        )
+        is_new = await self._store.sends.put(send, kept=self._kept)
+        if is_pushed:
+            self._wake_outbox(platform)
+        return Sent(is_new=is_new)
+
+    def _kept(self, lanes: tuple[str, ...]) -> None:
+        for lane in lanes:
+            self._wake_lane(lane)
+
+
+class _Search:
+    """Looks up the sessions of chats for one person."""
+
+    def __init__(
+        self,
+        find: Callable[..., tuple[KnownSession, ...]],
+        *,
+        agents: Sequence[str],
+        person_id: str,
+    ) -> None:
+        self._find = find
+        self._agents = agents
+        self.person_id = person_id
+
+    def sessions(self, target: Target) -> tuple[KnownSession, ...]:
+        return self._find(
+            target.platform, target.chat_id, thread_id=target.thread_id, agents=self._agents
+        )
+
+    def has_been_in(self, entry: ChatEntry) -> bool:
+        """Tell whether the person has written in a chat."""
+        found = self._find(entry.platform, entry.chat_id, thread_id=None, agents=self._agents)
+        return any(one.person_id == self.person_id for one in found)
+
+    def reach(self, sessions: Sequence[KnownSession], *, is_origin: bool) -> Reach | None:
+        """Return how free a chat is for the person; None where they have never been."""
+        theirs = [one for one in sessions if one.person_id == self.person_id]
+        if is_origin or any(is_direct(one.lane) for one in theirs):
+            return "own"
+        return "asks" if theirs else None
+
+
+def _place(name: str, target: Target, *, reach: Reach, sessions: Sequence[KnownSession]) -> Place:
+    lanes = tuple(session.lane for session in sessions[:_MIRRORS])
+    return Place(name=name, reach=reach, target=target, sessions=lanes)
+
+
+def _target(wanted: Destination) -> Target:
+    return Target(
+        platform=wanted.platform,
+        account=_ACCOUNT,
+        chat_id=wanted.chat_id,
+        thread_id=wanted.thread_id,
+    )
+
+
+def _is_same(target: Target, origin: Target | None) -> bool:
+    return origin is not None and (target.platform, target.chat_id, target.thread_id) == (
+        origin.platform,
+        origin.chat_id,
+        origin.thread_id,
+    )

@@ -1,0 +1,63 @@
+"""Which function does what a command says, by its name; a test holds it against the book."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from hermes.message.reply import Reply
+from hermes.pipeline.commands.approving import approve, deny
+from hermes.pipeline.commands.choosing import choose_model, choose_reasoning
+from hermes.pipeline.commands.crediting import tell_credits
+from hermes.pipeline.commands.effect import Effect
+from hermes.pipeline.commands.helping import help_with, whoami
+from hermes.pipeline.commands.linking import link
+from hermes.pipeline.commands.rewinding import branch, retry, undo
+from hermes.pipeline.commands.tasks import start_task
+from hermes.pipeline.commands.usage import tell_usage
+from hermes.pipeline.commands.working import queue, start_afresh, status, steer, stop
+from hermes.pipeline.own_memory import tell_memory
+from hermes.pipeline.own_reload import reload_mcp
+from hermes.pipeline.own_restart import restart_gateway
+from hermes.pipeline.own_schedule import tell_schedule
+from hermes.pipeline.own_search import tell_search
+from hermes.pipeline.services import TurnContext
+from hermes.pipeline.turn import Turn
+
+Tell = Callable[[Turn, TurnContext, str], Awaitable[str]]
+ActBeside = Callable[[Turn, TurnContext, str], Awaitable[Effect]]
+# One that returns a turn has it go on to the model.
+ActInLane = Callable[[Turn, TurnContext, str], Awaitable[Turn | Reply]]
+
+
+def _telling(tell: Tell) -> ActBeside:
+    async def act(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
+        return Effect(text=await tell(turn, ctx, argument))
+
+    return act
+
+
+BESIDE: Mapping[str, ActBeside] = {
+    "help": help_with,
+    "whoami": whoami,
+    "new": start_afresh,
+    "stop": stop,
+    "status": status,
+    "queue": queue,
+    "steer": steer,
+    "approve": approve,
+    "deny": deny,
+    "memory": _telling(tell_memory),
+    "search": _telling(tell_search),
+    "schedule": _telling(tell_schedule),
+    "usage": tell_usage,
+    "restart": _telling(restart_gateway),
+    "background": start_task,
+}
+IN_LANE: Mapping[str, ActInLane] = {
+    "model": choose_model,
+    "reasoning": choose_reasoning,
+    "credits": tell_credits,
+    "link": link,
+    "undo": undo,
+    "retry": retry,
+    "branch": branch,
+    "reload-mcp": reload_mcp,
+}

@@ -1,0 +1,28 @@
+"""`/background`: something to do beside the conversation."""
+
+from hermes.message.session_key import base_lane
+from hermes.pipeline.background import lane_of, put_task, tasks_of, title_of
+from hermes.pipeline.commands.effect import Effect, refused
+from hermes.pipeline.services import TurnContext
+from hermes.pipeline.turn import Turn
+
+_HOW = "Write /background and what I should do meanwhile; what comes of it is sent here."
+
+
+async def start_task(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
+    """Start a task whose result comes into this chat when it is done."""
+    if not argument:
+        return refused(_HOW)
+    if ctx.services.commands.read(argument) is not None:
+        return refused("A command cannot be done in the background; say what I should do in words.")
+    most = ctx.services.settings.busy.max_background
+    own = lane_of(turn)
+    others = [one for one in tasks_of(ctx.services, base_lane(turn.lane)) if one.lane != own]
+    if len(others) >= most:
+        return refused(
+            f"I am doing {len(others)} things in the background already, as many as I may "
+            "(busy.max_background). /status shows them, /stop all stops them."
+        )
+    accepted = await put_task(turn, ctx, argument)
+    ctx.journal.note("background", task=accepted.message_id)
+    return Effect(text=f"I do that in the background: {title_of(argument)}")

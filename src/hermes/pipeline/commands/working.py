@@ -1,0 +1,105 @@
+"""`/stop`, `/new`, `/status` and `/queue`: what is under way in a session."""
+
+import msgspec
+
+from hermes.message.outcome import MessageState
+from hermes.message.session_key import base_lane
+from hermes.pipeline.background import tasks_of, title_of
+from hermes.pipeline.commands.effect import Effect
+from hermes.pipeline.services import TurnContext
+from hermes.pipeline.turn import Turn
+from hermes.ports.records import LaneView, MessageRecord
+
+_MOST_SHOWN = 10
+_SHOWN_CHARS = 80
+_UNDER_WAY = (MessageState.RUNNING, MessageState.PARKED)
+
+
+async def stop(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
+    """Stop what runs; what waits behind it goes on, and without `all` what is in the background."""
+    lane = base_lane(turn.lane)
+    running = _running(ctx.services.store.turns.view(lane))
+    tasks, is_all = tasks_of(ctx.services, lane), argument.lower() == "all"
+    stopped = bool(running or (is_all and tasks))
+    effect = Effect(
+        text="Stopped." if stopped else "Nothing is running.",
+        interrupts=running,
+        stops_below=is_all,
+    )
+    if running and ctx.services.settings.busy.stop_suspends:
+        text = "Stopped. With your next message we start afresh."
+        effect = msgspec.structs.replace(effect, text=text, reset_lane=lane, end_reason="stopped")
+    if tasks and not is_all:
+        left = f"{_count(len(tasks), 'background task')} left alone; /stop all stops everything."
+        effect = msgspec.structs.replace(effect, text=f"{effect.text} {left}")
+    return effect
+
+
+async def start_afresh(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
+    """End the conversation, and what runs in it."""
+    del argument
+    lane = base_lane(turn.lane)
+    running = _running(ctx.services.store.turns.view(lane))
+    return Effect(text="Let us start afresh.", interrupts=running, reset_lane=lane)
+
+
+async def status(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
+    """Tell what is under way."""
+    del argument
+    lane = base_lane(turn.lane)
+    view = ctx.services.store.turns.view(lane)
+    running = _running(view)
+    lines = [_doing(view, running)]
+    behind = len(ctx.services.store.turns.waiting(lane))
+    if behind:
+        lines.append(f"{_count(behind, 'message')} waiting; /queue shows them.")
+    choices = view.choices
+    if choices.model is not None:
+        lines.append(f"Model: {choices.model}.")
+    if choices.reasoning is not None:
+        lines.append(f"Reasoning: {choices.reasoning}.")
+    tasks = [f"In the background: {_task(one)}" for one in tasks_of(ctx.services, lane)]
+    return Effect(text="\n".join((" ".join(lines), *tasks)))
+
+
+async def queue(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
+    """Show what waits; with a text behind it, `/queue` is a message and never comes here."""
+    del argument
+    waiting = ctx.services.store.turns.waiting(base_lane(turn.lane))
+    if not waiting:
+        return Effect(text="Nothing is waiting. /queue and a text lets that wait until I am done.")
+    shown = [
+        f"{number}. {record.event.text[:_SHOWN_CHARS] if record.event else '(erased)'}"
+        for number, record in enumerate(waiting[:_MOST_SHOWN], start=1)
+    ]
+    more = len(waiting) - len(shown)
+    return Effect(text="\n".join((*shown, *([f"and {more} more"] if more else []))))
+
+
+async def steer(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
+    """Say how it is used: with a text behind it, `/steer` is a message and never comes here."""
+    del turn, ctx, argument
+    return Effect(text="Write /steer and what I should know while I work.")
+
+
+def _task(record: MessageRecord) -> str:
+    what = "(erased)" if record.event is None else title_of(record.event.text)
+    waits = " (waits for your word)" if record.state is MessageState.PARKED else ""
+    return what + waits
+
+
+def _running(view: LaneView) -> str | None:
+    message = view.message
+    return message.id if message is not None and message.state in _UNDER_WAY else None
+
+
+def _doing(view: LaneView, running: str | None) -> str:
+    entries = _count(view.head, "entry", "entries")
+    if running is None:
+        return f"This session is idle; {entries} so far."
+    state = "waiting for your word on" if view.waiting_on is not None else "working on"
+    return f"This session is {state} {running}; {entries} so far."
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"

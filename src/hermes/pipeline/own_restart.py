@@ -1,0 +1,23 @@
+"""`/restart`: finish what runs and start again; turns that take too long go on after it."""
+
+from hermes.errors import Conflict
+from hermes.pipeline.services import TurnContext
+from hermes.pipeline.turn import Turn
+
+_ASKED = "I finish what I am doing and restart."
+_ALONE = "I cannot restart from here: nothing would start me again."
+
+
+async def restart_gateway(turn: Turn, ctx: TurnContext, _argument: str) -> str:
+    """Ask the process to restart, and say so; the command's own commit comes before its end."""
+    source, services = turn.event.source, ctx.services
+
+    async def ask() -> None:
+        if not services.restart(f"/restart by {source.platform}:{source.user_id}"):
+            raise Conflict(_ALONE)
+
+    try:
+        await services.on_record("gateway.restart", turn.person_id, work=ask)
+    except Conflict as error:
+        return str(error)
+    return _ASKED

@@ -1,0 +1,70 @@
+"""Whether a message finds its session over: then it is ended first, and the message begins another.
+
+Nothing is under way in a session that ends: a turn, a question or a subagent keeps it going.
+"""
+
+from hermes.message.outcome import DeliveryState, MessageState
+from hermes.message.parts import TextPart
+from hermes.message.session_key import base_lane, depth_of
+from hermes.pipeline.services import Services
+from hermes.pipeline.targets import notice_id, target_of
+from hermes.pipeline.turn import Turn
+from hermes.ports.records import LaneView
+from hermes.ports.sending import NewSend
+from hermes.ports.upward import Progress
+from hermes.sessions.resets import told
+
+
+async def end_if_over(view: LaneView, services: Services) -> bool:
+    """End the session of a message that has just come; True if the lane has to be read again."""
+    message = view.message
+    if message is None or not view.head or view.end_reason is not None:
+        return False
+    if message.state is not MessageState.NEW or message.control or _is_beside(view.lane):
+        return False
+    now = services.clock.now()
+    reason = services.resets.reason(view.lane, used_at=view.used_at, now=now)
+    if reason is None:
+        return False
+    ended = await services.store.sessions.end(
+        view.lane, epoch=view.epoch, reason=reason, at=now, but=message.id
+    )
+    if ended and services.hooks is not None:
+        services.hooks.session_ended(view.lane, reason)
+    return ended
+
+
+def notices_of(view: LaneView, services: Services) -> tuple[str, ...]:
+    """Return what the person of a lane's message is told about how its conversation begins."""
+    if view.end_reason is None or not services.resets.settings.tell_reset:
+        return ()
+    return (told(view.end_reason, can_search=services.settings.search.enabled),)
+
+
+async def tell_notices(turn: Turn, services: Services) -> None:
+    """Say what a turn has to say before its reply; on a chat platform, again is not twice.
+
+    Whoever asks for the reply themselves finds it there, too.
+    """
+    for notice in turn.notices:
+        services.watch.publish(turn.id, Progress(kind="status", text=notice))
+    platform = turn.event.source.platform
+    state = services.first_state(platform)
+    if state is not DeliveryState.PENDING:
+        return
+    send = NewSend(
+        id=notice_id(turn.id),
+        message_id=turn.id,
+        person_id=turn.person_id,
+        target=target_of(turn.event),
+        parts=(TextPart("\n".join(turn.notices)),),
+        state=state,
+        at=services.clock.now(),
+        purpose="notice",
+    )
+    if await services.store.sends.put(send, kept=lambda _: None):
+        services.wake_outbox(platform)
+
+
+def _is_beside(lane: str) -> bool:
+    return depth_of(lane) > 0 or base_lane(lane) != lane

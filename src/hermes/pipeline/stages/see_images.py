@@ -1,0 +1,134 @@
+"""Stage: the pictures of a turn, before its model is called.
+
+A pipeline that is registered for their intent answers the message itself. Otherwise a model that
+can see gets the pictures as they are, and one that cannot a description of them. Whatever it is, it
+is kept in one step and not done again after a crash; a failure never ends the turn.
+"""
+
+import msgspec
+
+from hermes.errors import NoCredits, ProviderError, ProviderUnavailable, TryLater, TurnInterrupted
+from hermes.message.chat import ChatMessage
+from hermes.message.parts import TextPart
+from hermes.message.reply import Reply
+from hermes.pipeline.candidates import choose_model, freeze
+from hermes.pipeline.describing import describe
+from hermes.pipeline.looks import Looker
+from hermes.pipeline.replies import interrupted, model_failed
+from hermes.pipeline.services import TurnContext
+from hermes.pipeline.sights import NOTHING, own_pictures, sighted
+from hermes.pipeline.turn import Sight, Turn
+from hermes.pipeline.upgrade import upgrade
+from hermes.pipeline.vision_runs import VisionRun
+from hermes.ports.upward import Progress
+
+_encode = msgspec.json.Encoder().encode
+_LOOKING = "Looking at the picture"
+
+
+async def see_images(turn: Turn, ctx: TurnContext) -> Turn | Reply:
+    """Return the turn with its pictures dealt with, or the reply that ends it."""
+    try:
+        turn = await _planned(turn, ctx)
+    except ProviderError as error:
+        return model_failed(turn, str(error))
+    assert turn.sight is not None
+    if not (turn.sight.blind or _may_be_answered(turn.sight, ctx)):
+        return msgspec.structs.replace(turn, sight=None)
+    looker = Looker(turn, ctx)
+    try:
+        return await _see(turn, ctx, looker=looker)
+    except TurnInterrupted:
+        stopped = interrupted("", ctx.interrupt.by or "")
+        return msgspec.structs.replace(stopped, usage=looker.usage)
+    except NoCredits as error:
+        return upgrade(turn, ctx, error)
+
+
+async def _planned(turn: Turn, ctx: TurnContext) -> Turn:
+    """Give the turn its plan; where no model can see, one that cannot will do."""
+    sight = turn.sight
+    assert sight is not None
+    if sight.blind is not None:
+        return turn
+    try:
+        turn = await choose_model(turn, ctx)
+    except ProviderUnavailable:
+        if not sight.own:
+            raise
+        sight = msgspec.structs.replace(sight, blind=True)
+        return await choose_model(msgspec.structs.replace(turn, sight=sight), ctx)
+    assert turn.plan is not None
+    sight = msgspec.structs.replace(sight, blind=not ctx.services.planner.sees(turn.plan))
+    return msgspec.structs.replace(turn, sight=sight)
+
+
+def _may_be_answered(sight: Sight, ctx: TurnContext) -> bool:
+    """Tell whether a pipeline is for the pictures, or a model has to be asked about that."""
+    return bool(sight.own) and (sight.intent in ctx.services.visions or _is_asked(sight, ctx))
+
+
+def _is_asked(sight: Sight, ctx: TurnContext) -> bool:
+    services = ctx.services
+    return bool(services.settings.vision.ask_model and services.visions and not sight.rule)
+
+
+async def _see(turn: Turn, ctx: TurnContext, *, looker: Looker) -> Turn:
+    sight = turn.sight
+    assert sight is not None
+    ctx.services.watch.publish(turn.id, Progress(kind="status", text=_LOOKING))
+    ordinal = await ctx.journal.start(turn, "sight", name=sight.intent, prepared=freeze(turn, ctx))
+    kept = await _answered(turn, ctx, looker=looker) or NOTHING
+    if kept is NOTHING and sight.blind:
+        kept = await _described(turn, ctx, looker=looker)
+    ctx.journal.end(ordinal, _encode(kept))
+    turn = msgspec.structs.replace(
+        sighted(turn, kept, ordinal=ordinal), usage=turn.usage.plus(looker.usage)
+    )
+    if kept.role == "assistant":
+        turn = msgspec.structs.replace(turn, model=looker.model)
+    return turn
+
+
+async def _answered(turn: Turn, ctx: TurnContext, *, looker: Looker) -> ChatMessage | None:
+    """Return the answer of the pipeline that is for the pictures; None where none answers."""
+    sight = turn.sight
+    if sight is None or not _may_be_answered(sight, ctx):
+        return None
+    intent = await _asked(turn, ctx, looker=looker) if _is_asked(sight, ctx) else sight.intent
+    pipeline = ctx.services.visions.get(intent)
+    if pipeline is None:
+        return None
+    answer = await VisionRun(pipeline, looker, ctx=ctx).answer(turn)
+    if not answer.strip():
+        return None
+    ctx.journal.note("vision_answered", pipeline=intent, model=looker.model)
+    return ChatMessage("assistant", (TextPart(answer),))
+
+
+async def _asked(turn: Turn, ctx: TurnContext, *, looker: Looker) -> str:
+    """Return what a model takes the pictures to be sent for."""
+    names = sorted(ctx.services.visions)
+    prompt = (
+        f"What is this picture sent for? Answer with one of these words only: {', '.join(names)}, or "
+        f"none if no word fits. The message says: {turn.event.text[:500]!r}"
+    )
+    try:
+        said = await looker.look(prompt, own_pictures(turn.event.parts))
+    except (ProviderError, TryLater):
+        return ""
+    intent = said.strip().strip(".`'\"").lower()
+    ctx.journal.note("image_intent", intent=intent if intent in names else "none", by=looker.model)
+    return intent
+
+
+async def _described(turn: Turn, ctx: TurnContext, *, looker: Looker) -> ChatMessage:
+    """Return the pictures in words."""
+    described = await describe(turn, looker, most=ctx.services.settings.vision.max_pictures)
+    ctx.journal.note(
+        "described",
+        count=described.count,
+        seen=described.seen,
+        by=looker.model if described.seen else None,
+    )
+    return described.kept

@@ -1,0 +1,86 @@
+"""Loading hooks: the handler of a folder, or what an installed package names as its entry point."""
+
+import importlib.util
+import inspect
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from hermes.config.hook_files import HookFile
+from hermes.errors import ConfigurationError
+from hermes.ports.hooks import Hook, problem_of
+
+GROUP = "hermes.hooks"
+_WRITE_ONE = "write async def handle(event_type, context)"
+
+
+def load_hook(file: HookFile) -> Hook:
+    """Import the handler of a folder and return its hook."""
+    said = file.said
+    # Any: whether it is a coroutine function is checked below.
+    handle: Any = getattr(_import(file.name, file.handler), "handle", None)
+    return checked(
+        Hook(
+            name=file.name,
+            events=said.events,
+            handle=handle,
+            description=said.description,
+            timeout_s=said.timeout,
+            decides=said.decides,
+            text=said.text,
+            place=str(file.handler),
+        )
+    )
+
+
+def installed_hooks() -> list[Hook]:
+    """Return the hooks that installed packages name."""
+    return [_of_entry_point(point.name, point.load()) for point in entry_points(group=GROUP)]
+
+
+def checked(hook: Hook) -> Hook:
+    """Return a hook if it can be called; raises `ConfigurationError`."""
+    if not _is_coroutine_function(hook.handle):
+        raise ConfigurationError(
+            f"the hook {hook.name!r} of {hook.place} has no coroutine function handle; {_WRITE_ONE}"
+        )
+    problem = problem_of(hook.events, decides=hook.decides)
+    if problem is not None:
+        raise ConfigurationError(
+            f"the hook {hook.name!r} of {hook.place}: {problem[0]}; {problem[1]}"
+        )
+    return hook
+
+
+def _is_coroutine_function(handle: object) -> bool:
+    """Tell whether calling it gives something to await; an object may have such a `__call__`."""
+    own = vars(type(handle)).get("__call__")
+    return inspect.iscoroutinefunction(handle) or inspect.iscoroutinefunction(own)
+
+
+def _of_entry_point(name: str, found: object) -> Hook:
+    if not isinstance(found, Hook):
+        raise ConfigurationError(
+            f"the entry point {name!r} of {GROUP} is a {type(found).__name__}, expected a "
+            "hermes.ports.hooks.Hook; uninstall its package, or set hooks.entry_points to false"
+        )
+    return checked(found)
+
+
+def _import(name: str, path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"hermes_hook_{name.replace('-', '_')}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    # Boundary of the operator's own code: whatever it raises, the gateway says where.
+    except Exception as error:
+        raise ConfigurationError(
+            f"hooks: {path} does not load ({type(error).__name__}: {error}); correct it, or remove "
+            "its folder"
+        ) from error
+    return module

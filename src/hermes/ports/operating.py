@@ -1,0 +1,95 @@
+"""What operators see and change outside of turns: sessions, channels that rest, replies that died."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from hermes.ports.records import DeliveryRecord
+
+_Result = TypeVar("_Result")
+
+
+class OnRecord(Protocol):
+    """Carries out an order that a person gives in a chat, and keeps that they did."""
+
+    async def __call__(
+        self, action: str, person_id: str, *, work: Callable[[], Awaitable[_Result]]
+    ) -> _Result:
+        """Return what the work gives, or raise what it raises."""
+        ...
+
+
+async def off_record(
+    action: str, person_id: str, *, work: Callable[[], Awaitable[_Result]]
+) -> _Result:
+    """Carry an order out where there is no record."""
+    del action, person_id
+    return await work()
+
+
+class Paused(msgspec.Struct, frozen=True, kw_only=True):
+    """A platform on which nothing is accepted and nothing sent."""
+
+    platform: str
+    at: float
+
+
+class PausedStore(Protocol):
+    """Which platforms rest, over restarts."""
+
+    def all(self) -> tuple[Paused, ...]:
+        """Return the platforms that rest."""
+        ...
+
+    async def pause(self, platform: str, *, at: float) -> bool:
+        """Let a platform rest; false if it does already."""
+        ...
+
+    async def resume(self, platform: str, *, at: float) -> bool:
+        """End the rest; its replies are no older than when it began. False if there was none."""
+        ...
+
+
+class DeadLetterStore(Protocol):
+    """Replies that were given up, and those that are held for the operator's word."""
+
+    def page(self, *, platform: str, limit: int) -> tuple[DeliveryRecord, ...]:
+        """Return them, the newest first; an empty platform means any."""
+        ...
+
+    def get(self, delivery_id: str) -> DeliveryRecord | None:
+        """Return one of them."""
+        ...
+
+    async def replay(self, delivery_id: str, *, at: float) -> bool:
+        """Let one be sent again, as if it were new; false if it cannot be."""
+        ...
+
+    async def drop(self, delivery_id: str, *, at: float) -> bool:
+        """Forget about one; false if there is none."""
+        ...
+
+
+class OpenSession(msgspec.Struct, frozen=True, kw_only=True):
+    """A session that has not ended; busy while something is under way in it."""
+
+    key: str
+    epoch: int
+    platform: str
+    person_id: str
+    entries: int
+    used_at: float
+    is_busy: bool
+
+
+class OpenSessionStore(Protocol):
+    """Sessions that have not ended."""
+
+    def page(self, *, platform: str, limit: int) -> tuple[OpenSession, ...]:
+        """Return them, the most recently used first; an empty platform means any."""
+        ...
+
+    def get(self, key: str) -> OpenSession | None:
+        """Return the one of a key."""
+        ...

@@ -1,0 +1,36 @@
+"""What was said in a session as something that can be gone back in: exchanges and kept states."""
+
+from typing import Protocol
+
+import msgspec
+
+from hermes.message.chat import ChatMessage
+
+
+class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+    """A person's message and everything up to the next one, `length` messages from `start` on.
+
+    `said` is the message that it begins with; None if it does not open any more.
+    """
+
+    start: int
+    length: int
+    said: ChatMessage | None
+
+
+class PastStore(Protocol):
+    """The past of conversations; it is changed by commits alone."""
+
+    def exchanges(
+        self, lane: str, *, epoch: int, since: int = 0, limit: int
+    ) -> tuple[Exchange, ...]:
+        """Return the newest exchanges of a conversation that begin at `since` or later, newest first."""
+        ...
+
+    def states(self, lane: str, *, epoch: int) -> dict[str, int]:
+        """Return the states that were kept of a conversation, by name, with their lengths."""
+        ...
+
+    def is_kept(self, lane: str, *, epoch: int) -> bool:
+        """Tell whether the present state is kept under a name already, or there is none to keep."""
+        ...

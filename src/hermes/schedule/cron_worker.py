@@ -1,0 +1,150 @@
+"""Runs scheduled jobs when they are due, each instant once, by the wall clock.
+
+A clock that leaps ahead makes at most one run of each job, and what was left out is told. A clock that
+is set back lets jobs come round at their times again; an instant that has had its run gets no other.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from hermes.message.event import MessageEvent
+from hermes.message.ids import MakeId
+from hermes.ports.clock import Clock
+from hermes.ports.cron import CronJob, CronTask
+from hermes.ports.records import AcceptResult
+from hermes.ports.store import Store
+from hermes.ports.upward import Wake
+from hermes.schedule.cron_rule import next_after
+from hermes.schedule.cron_run import due_run
+
+_JOBS_A_ROUND = 50
+_LOOK_S = 5.0
+_LEAST_WAIT_S = 0.05
+# Less is the clock being put right bit by bit.
+_SET_BACK_S = 30.0
+# A zone that this system no longer knows: not found is a KeyError, a folder an OSError.
+_NO_ZONE = (KeyError, ValueError, OSError)
+_log = structlog.get_logger(__name__)
+
+
+class CronWorker:
+    """One task that runs what is due; `has_room` says whether messages are taken now."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        admits: Callable[[MessageEvent], bool],
+        has_room: Callable[[], bool],
+        wake: Wake,
+        clock: Clock,
+        make_id: MakeId,
+    ) -> None:
+        self._store = store
+        self._admits = admits
+        self._has_room = has_room
+        self._wake = wake
+        self._clock = clock
+        self._make_id = make_id
+        self._task: asyncio.Task[None] | None = None
+        # How far the wall clock is ahead of the one that never jumps; unknown before the first look.
+        self._ahead: float | None = None
+
+    def start(self) -> None:
+        """Begin to look for jobs."""
+        self._task = asyncio.create_task(self._rounds(), name="cron")
+
+    async def stop(self) -> None:
+        """End; a run is on disk whole or not at all."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _rounds(self) -> None:
+        while True:
+            try:
+                await self.round()
+            except Exception:  # noqa: BLE001  worker boundary: the next round tries again
+                _log.exception("cron_failed")
+            await asyncio.sleep(self.pause())
+
+    def pause(self) -> float:
+        """Return how long to wait for the next look."""
+        due_at = self._store.cron.next_due_at()
+        if due_at is None:
+            return _LOOK_S
+        return min(_LOOK_S, max(_LEAST_WAIT_S, due_at - self._clock.now()))
+
+    async def round(self) -> int:
+        """Run what is due, each job once; returns how many were looked at."""
+        await self._mind_the_clock()
+        if not self._has_room():
+            return 0
+        due = self._store.cron.due(self._clock.now(), limit=_JOBS_A_ROUND)
+        for job in due:
+            await self._run(job)
+        return len(due)
+
+    async def _mind_the_clock(self) -> None:
+        """After a start, and when the clock was set back, jobs must not wait for the old time."""
+        ahead = self._clock.now() - self._clock.monotonic()
+        before, self._ahead = self._ahead, ahead
+        if before is not None and ahead >= before - _SET_BACK_S:
+            return
+        now = self._clock.now()
+        for job in self._store.cron.waiting():
+            following = self._next_of(job, now)
+            if following is not None and job.next_at is not None and following < job.next_at:
+                await self._store.cron.set(job, next_at=following)
+                _log.warning("cron_clock_set_back", job_id=job.id)
+
+    def _next_of(self, job: CronJob, now: float) -> float | None:
+        try:
+            return None if job.task is None else next_after(job.task.rule, now)
+        except _NO_ZONE:
+            return None
+
+    async def _run(self, job: CronJob) -> None:
+        task = job.task
+        if task is None:
+            await self._store.cron.remove(job.id)
+            return
+        now = self._clock.now()
+        try:
+            run = due_run(job, task, now=now, make_id=self._make_id)
+        except _NO_ZONE:
+            await self._stop_job(job, f"the time zone {task.rule.zone} is not known here any more")
+            return
+        problem = self._problem(job, task, run.message.event)
+        if problem is not None:
+            await self._stop_job(job, problem)
+            return
+        lane = run.message.lane
+
+        def kept(result: AcceptResult) -> None:
+            self._wake.arrived(lane, message_id=result.message_id, busy=run.message.busy)
+
+        result = await self._store.cron.run(run, kept=kept)
+        _log.info(
+            "cron_run",
+            job_id=job.id,
+            message_id=None if result is None else result.message_id,
+            is_new=result is not None and not result.duplicate,
+            late_s=round(now - run.at),
+            missed=run.missed,
+        )
+
+    def _problem(self, job: CronJob, task: CronTask, event: MessageEvent) -> str | None:
+        """Return why a job cannot run for its owner any more."""
+        source = task.origin.source
+        standing = self._store.users.standing(source.platform, source.user_id)
+        if standing.person_id != job.person_id:
+            return f"{source.platform}:{source.user_id} belongs to another person now"
+        return None if self._admits(event) else "its owner is not let in any more"
+
+    async def _stop_job(self, job: CronJob, reason: str) -> None:
+        now = self._clock.now()
+        await self._store.cron.set(job, next_at=job.next_at, paused_at=now, reason=reason)
+        _log.warning("cron_paused", job_id=job.id, reason=reason)

@@ -1,0 +1,93 @@
+"""Pruning: conversations that ended long ago are deleted, at most once a day.
+
+Off unless `sessions.prune_days` says how long is long. One conversation after the other, each whole
+and after the subagents that worked for it; whatever fails is told, and tried again the next day.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import structlog
+
+from hermes.errors import HermesError
+from hermes.ports.clock import Clock
+from hermes.ports.sessions import OldConversation, PruningStore
+from hermes.schedule.rounds import Rounds
+
+_DAY_S = 86_400.0
+_LOOK_S = 600.0
+_GRAPHS_AT_ONCE = 100
+_FORGOTTEN_AT_ONCE = 500
+_log = structlog.get_logger(__name__)
+# Told the numbers of graphs that are gone, so that a search finds nothing of them.
+Forget = Callable[[Sequence[int]], Awaitable[None]]
+
+
+class Pruning:
+    """One task that looks for old conversations once a day."""
+
+    def __init__(
+        self, store: PruningStore, *, days: int, forget: Forget | None, clock: Clock
+    ) -> None:
+        self._store = store
+        self._days = days
+        self._forget = forget
+        self._clock = clock
+        self._rounds = Rounds("pruning", self.round, every_s=_LOOK_S)
+
+    def start(self) -> None:
+        """Begin the rounds, if anything is ever pruned."""
+        if self._days:
+            self._rounds.start()
+
+    async def stop(self) -> None:
+        """End the rounds."""
+        await self._rounds.stop()
+
+    async def round(self) -> int:
+        """Prune what is old, unless that was done today; returns how many conversations went."""
+        now = self._clock.now()
+        if not self._days or not await self._store.begin(now, every_s=_DAY_S):
+            return 0
+        before = now - self._days * _DAY_S
+        gone: list[int] = []
+        count = 0
+        next_: int | None = 0
+        try:
+            while next_ is not None:
+                next_, found = self._store.old(before=before, after=next_, limit=_GRAPHS_AT_ONCE)
+                for old in found:
+                    count += await self._try(old, before=before, gone=gone)
+                if len(gone) >= _FORGOTTEN_AT_ONCE:
+                    await self._forget_all(gone)
+                # Turns go on between two looks.
+                await asyncio.sleep(0)
+        finally:
+            await self._forget_all(gone)
+            if count:
+                _log.info("conversations_pruned", count=count, days=self._days)
+        return count
+
+    async def _try(self, old: OldConversation, *, before: float, gone: list[int]) -> int:
+        """Prune one; a conversation that cannot go must not keep the others."""
+        try:
+            return await self._prune(old, before=before, gone=gone)
+        except HermesError as error:
+            _log.warning("conversation_not_pruned", graph=old.graph, problem=str(error))
+            return 0
+
+    async def _prune(self, old: OldConversation, *, before: float, gone: list[int]) -> int:
+        count = 0
+        for name in old.children:
+            child = self._store.find(name, before=before)
+            if child is not None:
+                count += await self._prune(child, before=before, gone=gone)
+        if await self._store.prune(old, before=before):
+            gone.append(old.graph)
+            count += 1
+        return count
+
+    async def _forget_all(self, gone: list[int]) -> None:
+        if gone and self._forget is not None:
+            await self._forget(tuple(gone))
+        gone.clear()

@@ -1,0 +1,36 @@
+"""A task that does its round, pauses, and does it again; whatever a round raises, the next comes."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+_log = structlog.get_logger(__name__)
+
+
+class Rounds:
+    """Calls `work` at the start and every `every_s` seconds after its end."""
+
+    def __init__(self, name: str, work: Callable[[], Awaitable[object]], *, every_s: float) -> None:
+        self._name = name
+        self._work = work
+        self._every_s = every_s
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin the rounds."""
+        self._task = asyncio.create_task(self._run(), name=self._name)
+
+    async def stop(self) -> None:
+        """End the rounds; one that is under way is cut off."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._work()
+            except Exception:  # noqa: BLE001  task boundary: the next round tries again
+                _log.exception(f"{self._name}_failed")
+            await asyncio.sleep(self._every_s)

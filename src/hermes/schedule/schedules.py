@@ -1,0 +1,252 @@
+"""What people and operators do with scheduled jobs: make, look at, pause, run and remove them.
+
+Fits `ports.cron.Scheduler`; chat commands, the tool and the operator's desk all come here.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+
+from hermes.config import CronSettings
+from hermes.errors import BadRequest, Conflict, Forbidden, NotFound
+from hermes.message.ids import MakeId
+from hermes.message.session_key import base_lane
+from hermes.ports.clock import Clock
+from hermes.ports.cron import CronJob, CronOrigin, CronTask, NewCronJob, Rule
+from hermes.ports.records import AcceptResult
+from hermes.ports.store import Store
+from hermes.ports.upward import Wake
+from hermes.schedule.cron_read import read_rule
+from hermes.schedule.cron_rule import least_gap, next_after
+from hermes.schedule.cron_run import run_by_hand
+from hermes.schedule.cron_text import spoken_rule, spoken_time
+from hermes.schedule.cron_zone import find_zone
+
+_FINISHED_KEPT_S: Final = 8 * 86_400.0
+_SHOWN_TEXT: Final = 60
+_log = structlog.get_logger(__name__)
+
+# Takes the target, who asks, and whether that is an operator; returns it in its one form, or raises
+# `Refused` for what cannot be reached.
+CheckTarget = Callable[[str, CronOrigin, bool], str]
+
+
+class Schedules:
+    """The jobs of everybody; `zone` is the gateway's own, `zone_of` what is known of a person's."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        settings: CronSettings,
+        zone: str,
+        zone_of: Callable[[str], str | None],
+        check_target: CheckTarget,
+        wake: Wake | None,
+        clock: Clock,
+        make_id: MakeId,
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._zone = zone
+        self._zone_of = zone_of
+        self._check_target = check_target
+        self._wake = wake
+        self._clock = clock
+        self._make_id = make_id
+
+    def origin(self, message_id: str) -> CronOrigin:
+        """Return who wrote a message and where; raises `Forbidden` inside a scheduled turn."""
+        record = self._store.inbox.get(message_id)
+        if record is None or record.event is None:
+            raise NotFound("The message that asks for a schedule is gone.")
+        event = record.event
+        if event.scheduled is not None:
+            raise Forbidden("A scheduled job cannot schedule others: only people can.")
+        if event.key is not None:
+            raise Forbidden(
+                "Programs that call with a key cannot schedule: nobody reads the answer."
+            )
+        return CronOrigin(
+            person_id=record.person_id,
+            source=event.source,
+            account=event.account,
+            # A subagent's job is its person's, in the conversation that it works for.
+            lane=base_lane(record.lane).partition("/")[0],
+            agent=event.agent,
+        )
+
+    async def add(
+        self,
+        origin: CronOrigin,
+        *,
+        when: str,
+        text: str,
+        to: str = "",
+        name: str = "",
+        is_operators: bool = False,
+    ) -> CronJob:
+        """Keep a job; raises `BadRequest` that says what was not understood."""
+        now = self._clock.now()
+        text = self._checked_text(text)
+        rule = read_rule(when, zone=self._zone_for(origin.person_id), now=now)
+        next_at = self._checked_next(rule, now=now)
+        task = CronTask(
+            origin=origin,
+            text=text,
+            rule=rule,
+            words=spoken_rule(rule),
+            target=self._check_target(to, origin, is_operators) if to else "",
+            is_operators=is_operators,
+        )
+        job = await self._store.cron.add(
+            NewCronJob(
+                id=f"j_{name}" if name else self._make_id("j"),
+                task=task,
+                at=now,
+                next_at=next_at,
+                most=self._settings.jobs_per_person,
+                forget_before=now - _FINISHED_KEPT_S,
+            )
+        )
+        _log.info("cron_added", job_id=job.id, person_id=job.person_id)
+        return job
+
+    def of_person(self, person_id: str) -> tuple[CronJob, ...]:
+        """Return the jobs of a person."""
+        return self._store.cron.of_person(person_id)
+
+    def get(self, name: str, *, person_id: str | None = None) -> CronJob:
+        """Return a job by its id or an unmistakable part of it; raises `NotFound`."""
+        name = name.strip()
+        job = self._store.cron.get(name)
+        if job is not None and person_id in (None, job.person_id):
+            return job
+        known = (
+            self._store.cron.page(limit=100_000)
+            if person_id is None
+            else self._store.cron.of_person(person_id)
+        )
+        found = [one for one in known if name and one.id.endswith(name)]
+        if len(found) == 1:
+            return found[0]
+        raise NotFound(
+            f"There is no job {name[:40]!r}: give its id, or so much of its end that no other job "
+            f"ends like it. {len(found) or 'None'} of {len(known)} jobs ends so."
+        )
+
+    async def pause(self, name: str, *, person_id: str | None = None) -> CronJob:
+        """Let a job rest."""
+        job = self._unfinished(name, person_id=person_id)
+        if job.paused_at is None:
+            now = self._clock.now()
+            self._moved(await self._store.cron.set(job, next_at=job.next_at, paused_at=now))
+        return self.get(job.id)
+
+    async def resume(self, name: str, *, person_id: str | None = None) -> CronJob:
+        """Let a job run again, from now on."""
+        job = self._unfinished(name, person_id=person_id)
+        if job.paused_at is not None and job.task is not None:
+            next_at = next_after(job.task.rule, self._clock.now())
+            if next_at is None:
+                raise BadRequest("The time of this job is over: remove it, or make a new one.")
+            self._moved(await self._store.cron.set(job, next_at=next_at))
+        return self.get(job.id)
+
+    async def run(self, name: str, *, person_id: str | None = None) -> str:
+        """Run a job now, beside its times; returns the message's id."""
+        job = self.get(name, person_id=person_id)
+        if job.task is None:
+            raise NotFound("What this job does is gone with its person.")
+        run = run_by_hand(job, job.task, now=self._clock.now(), make_id=self._make_id)
+
+        def kept(result: AcceptResult) -> None:
+            if self._wake is not None:
+                lane, busy = run.message.lane, run.message.busy
+                self._wake.arrived(lane, message_id=result.message_id, busy=busy)
+
+        result = await self._store.cron.run(run, kept=kept)
+        if result is None:
+            raise Conflict(
+                "The job changed meanwhile, or its account is another person's: look again."
+            )
+        return result.message_id
+
+    async def remove(self, name: str, *, person_id: str | None = None) -> CronJob:
+        """Forget a job."""
+        job = self.get(name, person_id=person_id)
+        await self._store.cron.remove(job.id)
+        _log.info("cron_removed", job_id=job.id, person_id=job.person_id)
+        return job
+
+    def tell(self, job: CronJob) -> str:
+        """Return a job in one line, in the clock of its own zone."""
+        task = job.task
+        if task is None:
+            return f"{job.id}: erased"
+        text = task.text if len(task.text) <= _SHOWN_TEXT else f"{task.text[:_SHOWN_TEXT]}…"
+        pieces = [f"{job.id}: {text!r}, {task.words}", self._state(job, task.rule.zone)]
+        if task.target:
+            pieces.append(f"to {task.target}")
+        if job.missed:
+            pieces.append(f"{job.missed} missed")
+        return ", ".join(pieces)
+
+    def _state(self, job: CronJob, zone: str) -> str:
+        if job.paused_at is not None:
+            return f"paused ({job.reason})" if job.reason else "paused"
+        if job.next_at is None:
+            return f"done ({job.outcome or 'long ago'})"
+        return f"next: {spoken_time(job.next_at, zone)}"
+
+    def output(self, job: CronJob) -> str:
+        """Return what the last run answered, whole; raises `NotFound` where nothing is kept."""
+        result = None if job.last_message is None else self._store.inbox.result(job.last_message)
+        if result is None:
+            raise NotFound(
+                f"No answer of {job.id} is kept: it has not run, it still runs, or it ran longer ago "
+                "than messages are kept. What was answered stays in the conversation."
+            )
+        return result.text
+
+    def _zone_for(self, person_id: str) -> str:
+        known = self._zone_of(person_id)
+        return (find_zone(known) if known else None) or self._zone
+
+    def _checked_text(self, text: str) -> str:
+        text = text.strip()
+        if not text:
+            raise BadRequest("The job does nothing: say what I shall do when it is due.")
+        if text.startswith("/"):
+            raise BadRequest(
+                "A job is a message to me, and no command: it must not begin with '/'."
+            )
+        if len(text) > self._settings.text_chars:
+            raise BadRequest(
+                f"The job has {len(text)} characters; {self._settings.text_chars} are allowed "
+                "(cron.text_chars)."
+            )
+        return text
+
+    def _checked_next(self, rule: Rule, *, now: float) -> float:
+        next_at = next_after(rule, now)
+        if next_at is None:
+            raise BadRequest("That time is over: name one that is to come.")
+        gap = least_gap(rule, now)
+        if gap is not None and gap < self._settings.least_gap_s:
+            raise BadRequest(
+                f"The job would run every {gap:.0f} seconds; at least {self._settings.least_gap_s} "
+                "have to lie between two runs (cron.least_gap_s)."
+            )
+        return next_at
+
+    def _unfinished(self, name: str, *, person_id: str | None) -> CronJob:
+        job = self.get(name, person_id=person_id)
+        if job.next_at is None:
+            raise BadRequest(f"{job.id} has run for the last time.")
+        return job
+
+    def _moved(self, is_set: bool) -> None:
+        if not is_set:
+            raise Conflict("The job ran or changed just now: look again.")

@@ -1,0 +1,85 @@
+"""The watcher: ends each session once that is over by its rule, though nobody writes in it.
+
+A session is looked at once after its last use. It reads who was last used before the rule's cutoff
+and after the cutoff of the round before; the first round after a start reads from the beginning.
+"""
+
+from collections.abc import Callable, Sequence
+
+import structlog
+
+from hermes.config import ResetSettings
+from hermes.ports.clock import Clock
+from hermes.ports.sessions import EndReason, SessionStore, UnusedSession
+from hermes.schedule.rounds import Rounds
+from hermes.sessions.resets import Resets
+
+_EVERY_S = 60.0
+_AT_ONCE = 500
+_log = structlog.get_logger(__name__)
+Ended = Callable[[str, EndReason], None]
+
+
+class SessionWatch:
+    """One task; `ended` is told of every session that it ends."""
+
+    def __init__(
+        self,
+        sessions: SessionStore,
+        resets: Resets,
+        *,
+        platforms: Sequence[str],
+        ended: Ended,
+        clock: Clock,
+    ) -> None:
+        self._sessions = sessions
+        self._resets = resets
+        self._platforms = platforms
+        self._ended = ended
+        self._clock = clock
+        self._seen: dict[tuple[str, int], float] = {}
+        self._rounds = Rounds("session_watch", self.round, every_s=_EVERY_S)
+
+    def start(self) -> None:
+        """Begin the rounds."""
+        self._rounds.start()
+
+    async def stop(self) -> None:
+        """End the rounds."""
+        await self._rounds.stop()
+
+    async def round(self) -> int:
+        """End what is over; returns how many sessions that were."""
+        count = 0
+        for number, rule in enumerate(self._resets.rules()):
+            for platform in self._platforms:
+                count += await self._look(platform, number, rule=rule)
+        if count:
+            _log.info("sessions_ended", count=count)
+        return count
+
+    async def _look(self, platform: str, number: int, *, rule: ResetSettings) -> int:
+        since = self._seen.get((platform, number), 0.0)
+        before = self._resets.cutoff(rule, self._clock.now())
+        count = 0
+        # After the clock was set back there is nothing new before the cutoff.
+        while since < before:
+            found = self._sessions.unused(platform, since=since, before=before, limit=_AT_ONCE)
+            for session in found:
+                count += await self._end(session)
+            if len(found) < _AT_ONCE:
+                break
+            # Those of one instant are few; the last of them are found again, and have ended.
+            since = max(found[-1].used_at, since + 1e-6)
+        self._seen[platform, number] = max(before, since)
+        return count
+
+    async def _end(self, session: UnusedSession) -> bool:
+        now = self._clock.now()
+        reason = self._resets.reason(session.lane, used_at=session.used_at, now=now)
+        if reason is None:
+            return False
+        ended = await self._sessions.end(session.lane, epoch=session.epoch, reason=reason, at=now)
+        if ended:
+            self._ended(session.lane, reason)
+        return ended

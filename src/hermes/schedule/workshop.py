@@ -1,0 +1,49 @@
+"""What jobs are done with, and the one way in which they ask a model: on the platform's account."""
+
+from contextlib import aclosing
+
+import msgspec
+
+from hermes.calls.bill import Receipt
+from hermes.calls.budgets import Purse
+from hermes.calls.events import Answered
+from hermes.calls.planning import Planner
+from hermes.calls.walk import Calls, Wish
+from hermes.config import Settings
+from hermes.errors import ProviderRejected
+from hermes.memory.facts import PeoplesFacts
+from hermes.message.ids import MakeId
+from hermes.message.parts import text_of
+from hermes.ports.clock import Clock
+from hermes.ports.dreams import DreamStore
+from hermes.ports.memory import JobStore
+from hermes.ports.provider import ModelRequest
+from hermes.ports.spend import PLATFORM, Account
+from hermes.routing.plan import Ask
+
+
+class Workshop(msgspec.Struct, frozen=True, kw_only=True):
+    """What jobs are done with."""
+
+    jobs: JobStore
+    dreams: DreamStore
+    facts: PeoplesFacts
+    planner: Planner
+    calls: Calls
+    settings: Settings
+    clock: Clock
+    make_id: MakeId
+
+
+async def ask_model(
+    shop: Workshop, request: ModelRequest, *, kind: str, model: str | None, receipt: Receipt
+) -> str:
+    """Return what a model answers to a job of this kind, under the cap and the kill switch."""
+    plan = await shop.planner.plan(Ask(default_model=model or shop.settings.models.default))
+    purse = Purse(account=Account(person_id=PLATFORM, channel=kind))
+    wish = Wish(call_id=shop.make_id("c"), request=request, purse=purse, whole=True)
+    async with aclosing(shop.calls.run(wish, plan, receipt=receipt)) as events:
+        async for event in events:
+            if isinstance(event, Answered):
+                return text_of(event.end.parts)
+    raise ProviderRejected(f"the model of the job {kind!r} gave no answer")

@@ -1,0 +1,169 @@
+"""The gate before the operator's functions: who calls, with which role, and over which way.
+
+Makes handlers of functions; each belongs to an order of the table, and passes the office.
+"""
+
+from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
+from typing import TypeVar
+from urllib.parse import unquote
+
+import msgspec
+
+from hermes.control.acting import Actor, Office, local_actor
+from hermes.control.actions import ACTIONS
+from hermes.errors import BadRequest, Forbidden, NotFound
+from hermes.net.http_json import json_response
+from hermes.net.http_route import Answer, Exchange, Handler, refuse_url_credentials
+from hermes.net.same_origin import Origins, host_name, is_loopback
+from hermes.ports.door import Caller, Door
+
+_ASK_BYTES = 2_097_152
+_ASK_S = 15.0
+_OPERATOR_HEADER = "x-hermes-operator"
+_LONGEST_NAME = 64
+_Order = TypeVar("_Order")
+
+
+class ControlGate:
+    """Makes handlers; `orders` are the names of all that it made one for."""
+
+    def __init__(self, door: Door, office: Office, *, origins: Origins) -> None:
+        self._door = door
+        self._office = office
+        self._origins = origins
+        self.orders: set[str] = set()
+
+    def told(self, action: str, answer: Callable[[], Awaitable[object]]) -> Handler:
+        """Return a handler of a function that takes nothing."""
+        self._know(action)
+
+        async def handle(exchange: Exchange) -> Answer:
+            actor = await self.enter(exchange)
+            return json_response(await self._office.act(actor, action, work=answer))
+
+        return handle
+
+    def ordered(
+        self, action: str, kind: type[_Order], answer: Callable[[_Order], Awaitable[object]]
+    ) -> Handler:
+        """Return a handler of a function that takes the body."""
+        self._know(action)
+
+        async def handle(exchange: Exchange) -> Answer:
+            actor = await self.enter(exchange)
+            body = await exchange.body(limit=_ASK_BYTES, timeout_s=_ASK_S)
+            try:
+                order = msgspec.json.decode(body or b"{}", type=kind)
+            except msgspec.DecodeError as error:
+                raise BadRequest(f"The body is no {kind.__name__}: {error}.") from None
+            return await self._done(actor, action, order=_signed(order, actor), answer=answer)
+
+        return handle
+
+    def asked(
+        self, action: str, kind: type[_Order], answer: Callable[[_Order], Awaitable[object]]
+    ) -> Handler:
+        """Return a handler of a function that takes what the query says."""
+        self._know(action)
+
+        async def handle(exchange: Exchange) -> Answer:
+            actor = await self.enter(exchange)
+            try:
+                ask = msgspec.convert(exchange.query(), kind, strict=False)
+            except msgspec.ValidationError as error:
+                raise BadRequest(f"The query is no {kind.__name__}: {error}.") from None
+            return await self._done(actor, action, order=ask, answer=answer)
+
+        return handle
+
+    def named(
+        self, action: str, in_full: str, answer: Callable[[str, bool], Awaitable[object | None]]
+    ) -> Handler:
+        """Return a handler of a function that takes the id in the path, and whether text is wanted.
+
+        With text it is another order.
+        """
+        self._know(action)
+        self._know(in_full)
+
+        async def handle(exchange: Exchange) -> Answer:
+            actor = await self.enter(exchange)
+            with_text = exchange.query().get("text") == "true"
+
+            async def tell(name: str) -> object:
+                found = await answer(name, with_text)
+                if found is None:
+                    raise NotFound(
+                        f"Nothing is known of {name[:80]!r}: neither a message nor a refusal."
+                    )
+                return found
+
+            name = exchange.parameter("id")
+            return await self._done(
+                actor, in_full if with_text else action, order=name, answer=tell
+            )
+
+        return handle
+
+    async def _done(
+        self,
+        actor: Actor,
+        action: str,
+        *,
+        order: _Order,
+        answer: Callable[[_Order], Awaitable[object]],
+    ) -> Answer:
+        return json_response(
+            await self._office.act(actor, action, work=lambda: answer(order), order=order)
+        )
+
+    async def enter(self, exchange: Exchange) -> Actor:
+        """Return who calls; raises `Unauthenticated`, and `Forbidden` for a way that is open to others."""
+        refuse_url_credentials(exchange)
+        caller = await self._door.recognise(exchange.headers)
+        self._origins.check(caller, exchange.headers)
+        if caller.kind != "local" and not self._is_private(exchange):
+            raise Forbidden(
+                "This token has come over plain http from another machine, where others can read "
+                "it: replace it, and use https (server.public_url), or this machine's own address."
+            )
+        return _actor(caller, exchange)
+
+    def _is_private(self, exchange: Exchange) -> bool:
+        scope, headers = exchange.scope, exchange.headers
+        if self._origins.is_secure(scope.get("scheme", "http"), headers):
+            return True
+        client = scope.get("client")
+        return (
+            client is not None
+            and _is_here(client[0])
+            and is_loopback(host_name(headers.get("host", "")))
+        )
+
+    def _know(self, action: str) -> None:
+        if action not in ACTIONS:
+            raise KeyError(f"{action} is no order of control/actions.py")
+        self.orders.add(action)
+
+
+def _is_here(address: str) -> bool:
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def _actor(caller: Caller, exchange: Exchange) -> Actor:
+    """Return who gives the order; this machine's command line says itself for whom."""
+    if caller.kind == "local":
+        name = exchange.headers.get(_OPERATOR_HEADER, "")
+        return local_actor(unquote(name)[:_LONGEST_NAME])
+    return Actor(caller.kind, caller.id, caller.role)
+
+
+def _signed(order: _Order, actor: Actor) -> _Order:
+    """Return the order with who gives it; only this machine's command line says that itself."""
+    if actor.kind == "local" or not isinstance(order, msgspec.Struct) or not hasattr(order, "by"):
+        return order
+    return msgspec.structs.replace(order, by=actor.name)

@@ -1,0 +1,98 @@
+"""The routes of the audit log, tokens, sessions, platforms, dead letters and the process itself."""
+
+import msgspec
+from starlette.routing import Route
+
+from hermes.control.audit import AuditAsk, AuditDesk
+from hermes.control.channels import ChannelDesk, ChannelOrder
+from hermes.control.deadletters import DeadLetterDesk, LetterAsk, LetterOrder, LettersAsk
+from hermes.control.running import GatewayDesk, ModelDesk, RestartOrder, SwapOrder
+from hermes.control.sending import DirectoryAsk, SendDesk, SendOrder
+from hermes.control.sessions import SessionDesk, SessionOrder, SessionsAsk
+from hermes.control.store_keys import RotationOrder
+from hermes.control.tokens import NewToken, TokenDesk, TokenEnd
+from hermes.net.http_route import Endpoint, Handler
+from hermes.server.control_gate import ControlGate
+
+
+class OperatingDesks(msgspec.Struct, frozen=True, kw_only=True):
+    """The desks behind these routes."""
+
+    audit: AuditDesk
+    tokens: TokenDesk
+    sessions: SessionDesk
+    channels: ChannelDesk
+    deadletters: DeadLetterDesk
+    models: ModelDesk
+    gateway: GatewayDesk
+    sends: SendDesk
+
+
+def operating_routes(gate: ControlGate, desks: OperatingDesks | None) -> tuple[Route, ...]:
+    """Return the routes; none where there are no desks."""
+    if desks is None:
+        return ()
+    return (
+        _route("audit", GET=gate.asked("audit.list", AuditAsk, desks.audit.list)),
+        *_token_routes(gate, desks.tokens),
+        *_session_routes(gate, desks.sessions),
+        *_channel_routes(gate, desks.channels),
+        *_letter_routes(gate, desks.deadletters),
+        *_send_routes(gate, desks.sends),
+        _route("models/swap", POST=gate.ordered("models.swap", SwapOrder, desks.models.swap)),
+        _route(
+            "keys/rotate-store",
+            POST=gate.ordered("gateway.rotate_keys", RotationOrder, desks.gateway.rotate_keys),
+        ),
+        _route(
+            "restart", POST=gate.ordered("gateway.restart", RestartOrder, desks.gateway.restart)
+        ),
+    )
+
+
+def _token_routes(gate: ControlGate, desk: TokenDesk) -> tuple[Route, ...]:
+    return (
+        _route(
+            "tokens",
+            GET=gate.told("tokens.list", desk.list),
+            POST=gate.ordered("tokens.create", NewToken, desk.create),
+        ),
+        _route("tokens/revoke", POST=gate.ordered("tokens.revoke", TokenEnd, desk.revoke)),
+    )
+
+
+def _session_routes(gate: ControlGate, desk: SessionDesk) -> tuple[Route, ...]:
+    return (
+        _route("sessions", GET=gate.asked("sessions.list", SessionsAsk, desk.list)),
+        _route("sessions/end", POST=gate.ordered("sessions.end", SessionOrder, desk.end)),
+    )
+
+
+def _channel_routes(gate: ControlGate, desk: ChannelDesk) -> tuple[Route, ...]:
+    return (
+        _route("channels", GET=gate.told("channels.list", desk.list)),
+        _route("channels/pause", POST=gate.ordered("channels.pause", ChannelOrder, desk.pause)),
+        _route("channels/resume", POST=gate.ordered("channels.resume", ChannelOrder, desk.resume)),
+    )
+
+
+def _send_routes(gate: ControlGate, desk: SendDesk) -> tuple[Route, ...]:
+    listed = gate.asked("channels.directory", DirectoryAsk, desk.directory)
+    return (
+        _route("send", POST=gate.ordered("sends.send", SendOrder, desk.send)),
+        _route("channels/directory", GET=listed),
+    )
+
+
+def _letter_routes(gate: ControlGate, desk: DeadLetterDesk) -> tuple[Route, ...]:
+    ordered = gate.ordered
+    return (
+        _route("deadletters", GET=gate.asked("deadletters.list", LettersAsk, desk.list)),
+        _route("deadletters/letter", GET=gate.asked("deadletters.show", LetterAsk, desk.show)),
+        _route("deadletters/replay", POST=ordered("deadletters.replay", LetterOrder, desk.replay)),
+        _route("deadletters/drop", POST=ordered("deadletters.drop", LetterOrder, desk.drop)),
+    )
+
+
+def _route(path: str, **handlers: Handler) -> Route:
+    return Route(f"/control/{path}", Endpoint(handlers))

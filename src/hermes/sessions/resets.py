@@ -1,0 +1,130 @@
+"""When a conversation ends by itself: at a time of day, after a silence, by both or never.
+
+Pure. It is asked when a message comes and by the watcher; both get the same answer for the same
+instants. What a person is told of it stands here too.
+"""
+
+from datetime import datetime, timedelta
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+from hermes.config import ResetSettings, SessionSettings
+from hermes.message.session_key import SessionKey, read_session_key
+from hermes.ports.sessions import EndReason
+
+_TOLD: dict[EndReason, str] = {
+    "daily": "A new day, so we start afresh.",
+    "idle": "It has been quiet for a while, so we start afresh.",
+    "stopped": "You stopped me, so we start afresh.",
+    "restarts": "I was restarted again and again in the middle of our conversation, so I stopped "
+    "working on it; we start afresh.",
+    "ended": "Whoever runs this gateway ended our conversation, so we start afresh.",
+}
+# Two ends of a day are never closer, however clocks change.
+_SHORTEST_DAY_S = 22 * 3600.0
+# No session is idle after less.
+_LEAST_S = 60.0
+_FIND = " What was said before is kept: /search finds it."
+
+
+def rule_for(key: SessionKey, settings: SessionSettings) -> ResetSettings:
+    """Return the rule of a session: its platform's, else that of its kind of chat, else the common."""
+    chat_type = "thread" if key.thread is not None else key.chat_type
+    return (
+        settings.reset_platforms.get(key.platform)
+        or settings.reset_chat_types.get(chat_type)
+        or settings.reset
+    )
+
+
+def end_reason(
+    used_at: float, now: float, *, rule: ResetSettings, zone: ZoneInfo
+) -> Literal["daily", "idle"] | None:
+    """Return why a session that was last used at `used_at` is over; None if it goes on."""
+    if used_at > now:
+        # The clock was set back; nothing can be said about the time in between.
+        return None
+    if rule.mode in ("daily", "both") and used_at < last_boundary(now, at=rule.at, zone=zone):
+        return "daily"
+    if rule.mode in ("idle", "both") and now - used_at > rule.idle_min * 60:
+        return "idle"
+    return None
+
+
+def last_boundary(now: float, *, at: str, zone: ZoneInfo) -> float:
+    """Return the newest instant, at most `now`, at which the clocks of `zone` came to `at`."""
+    hour, minute = map(int, at.split(":"))
+    today = datetime.fromtimestamp(now, zone).replace(tzinfo=None)
+    boundary = today.replace(hour=hour, minute=minute, second=0, microsecond=0, fold=0)
+    instant = _instant(boundary, zone)
+    return instant if instant <= now else _instant(boundary - timedelta(days=1), zone)
+
+
+def _instant(local: datetime, zone: ZoneInfo) -> float:
+    """Return when a local time is; one that the clocks skip is where they went on."""
+    first = local.replace(tzinfo=zone)
+    after = first.replace(fold=1)
+    gap = (first.utcoffset() or timedelta()) - (after.utcoffset() or timedelta())
+    if gap >= timedelta():
+        return first.timestamp()
+    # In a gap the two readings lie on both sides of it; the clocks jump where they meet.
+    low, high = int(after.timestamp()), int(first.timestamp())
+    before = datetime.fromtimestamp(low, zone).utcoffset()
+    while high - low > 1:
+        middle = (low + high) // 2
+        if datetime.fromtimestamp(middle, zone).utcoffset() == before:
+            low = middle
+        else:
+            high = middle
+    return float(high)
+
+
+def told(reason: EndReason, *, can_search: bool) -> str:
+    """Return what a person is told whose conversation starts afresh."""
+    return _TOLD[reason] + (_FIND if can_search else "")
+
+
+class Resets:
+    """The rules of one gateway, asked for every message: the last end of a day is kept."""
+
+    def __init__(self, settings: SessionSettings, *, zone: ZoneInfo) -> None:
+        self.settings = settings
+        self._zone = zone
+        self._boundaries: dict[str, float] = {}
+
+    def reason(self, lane: str, *, used_at: float, now: float) -> Literal["daily", "idle"] | None:
+        """Return why the session of a lane is over, if it is."""
+        rule = self._rule(lane)
+        if rule.mode == "none":
+            return None
+        if now - used_at <= _LEAST_S and used_at >= self._boundary(rule.at, now):
+            return None
+        return end_reason(used_at, now, rule=rule, zone=self._zone)
+
+    def cutoff(self, rule: ResetSettings, now: float) -> float:
+        """Return the instant before which a session under a rule must have been used to be over."""
+        by_day = self._boundary(rule.at, now) if rule.mode in ("daily", "both") else 0.0
+        by_silence = now - rule.idle_min * 60 if rule.mode in ("idle", "both") else 0.0
+        return max(by_day, by_silence)
+
+    def rules(self) -> tuple[ResetSettings, ...]:
+        """Return every rule that ends sessions."""
+        settings = self.settings
+        every = (
+            settings.reset,
+            *settings.reset_chat_types.values(),
+            *settings.reset_platforms.values(),
+        )
+        return tuple(rule for rule in every if rule.mode != "none")
+
+    def _rule(self, lane: str) -> ResetSettings:
+        settings = self.settings
+        if not settings.reset_platforms and not settings.reset_chat_types:
+            return settings.reset
+        return rule_for(read_session_key(lane), settings)
+
+    def _boundary(self, at: str, now: float) -> float:
+        known = self._boundaries.get(at)
+        if known is None or not known <= now < known + _SHORTEST_DAY_S:
+            known = self._boundaries[at] = last_boundary(now, at=at, zone=self._zone)
+        return known

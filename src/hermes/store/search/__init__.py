@@ -1,0 +1,1 @@
+"""Full-text search: a rebuildable, encrypted index beside the database."""

@@ -1,0 +1,57 @@
+"""Texts as the index holds them: cut, without case and accents, and parted into words.
+
+Both sides of a search go through here, so that what is compared was made alike. Folding is done
+here and not by SQLite's tokenizers, whose idea of letters is older and cannot be asked.
+"""
+
+import re
+import unicodedata
+
+MOST_BYTES = 2_048
+# With another table of letters the same text may fold differently: then the index is made again.
+FOLDING = f"1:{unicodedata.unidata_version}"
+# Accents of letters, and signs that nobody sees.
+_DROPPED = re.compile("[\u0300-\u036f\ufe00-\ufe0f\u00ad\u200b\u2060\ufeff]")
+# The index itself uses these to mark whose a message is.
+_RESERVED = re.compile("[\U000f0000-\U0010ffff]")
+# Scripts without spaces, and pictures: each sign is a word.
+_SINGLE = (
+    "\u1100-\u11ff\u2190-\u2bff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c"
+    "\u3041-\u31ff\u3400-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc"
+    "\U0001f000-\U0001faff\U00020000-\U0003ffff"
+)
+# Vowel signs of Indic scripts and Thai belong to their word, whatever Python calls them.
+_WORD = re.compile(rf"[{_SINGLE}]|(?:[^\W{_SINGLE}]|[\u0900-\u0963\u0966-\u0eff])+")
+_ALL_SINGLE = re.compile(rf"[{_SINGLE}]+")
+
+
+def cut(text: str) -> str:
+    """Return the beginning of a text that the index looks at."""
+    if len(text) * 4 > MOST_BYTES or not text.isascii():
+        text = text.encode("utf-8", "replace")[:MOST_BYTES].decode("utf-8", "ignore")
+    return text.replace("\0", " ")
+
+
+def fold(text: str) -> str:
+    """Return a text in small letters, without accents, with single spaces."""
+    if not text.isascii():
+        apart = unicodedata.normalize("NFKD", text)
+        text = unicodedata.normalize("NFKC", _DROPPED.sub("", apart)).casefold()
+        return " ".join(_RESERVED.sub("\ufffd", text).split())
+    return " ".join(text.lower().split())
+
+
+def words_of(folded: str) -> list[str]:
+    """Return the words of a folded text in order; a sign without spaces around it is one, too."""
+    return _WORD.findall(folded)
+
+
+def as_words(folded: str) -> str:
+    """Return a folded text with nothing but its words, as the index of words takes it."""
+    # SQLite parts these alike.
+    return folded if folded.isascii() else " ".join(words_of(folded))
+
+
+def is_single(folded: str) -> bool:
+    """Tell whether every sign of a folded text is a word."""
+    return _ALL_SINGLE.fullmatch(folded) is not None

@@ -1,0 +1,67 @@
+"""What commits of this process added, kept until the index takes it: spares reading it again.
+
+Only a shortcut. Whatever is not noted, or noted too late, is found in the graphs by its version.
+"""
+
+from typing import NamedTuple
+
+from hermes.graph.records import Move
+from hermes.ports.records import Commit
+from hermes.store.search.folding import MOST_BYTES
+from hermes.store.search.following import Addition, Spoken, additions, spoken_of
+from hermes.store.sqlite.transcripts import Written
+
+_MOST_TURNS = 4_000
+_MOST_CHARS = 2_000_000
+
+
+class Note(NamedTuple):
+    """A version of the graph of this number, with what was said in it."""
+
+    graph: int
+    move: Move
+    spoken: tuple[Spoken, ...]
+
+    def addition(self) -> Addition | None:
+        """Return it as the graphs would tell it."""
+        return next(additions((self.move,), graph=self.graph), None)
+
+
+class Notes:
+    """Turns that were committed and are not in the index yet; bounded."""
+
+    def __init__(self) -> None:
+        self._turns: list[Note] = []
+        self._chars = 0
+        self._grown: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self._turns) + len(self._grown)
+
+    def add(self, commit: Commit, written: Written) -> None:
+        """Note a turn that is on disk; it costs next to nothing."""
+        spoken: list[Spoken] = []
+        for entry in commit.entries:
+            one = spoken_of(commit.person_id, entry.message)
+            if one is None:
+                continue
+            if entry.ordinal is not None and one.role == "user":
+                # It joined the turn, and may be somebody else's: the database knows whose.
+                self._grown.add(written.graph)
+                return
+            self._chars += len(one.text)
+            spoken.append(one if len(one.text) <= MOST_BYTES else _short(one))
+        if len(self._turns) < _MOST_TURNS and self._chars < _MOST_CHARS:
+            self._turns.append(Note(written.graph, written.growth.batch.moves[-1], tuple(spoken)))
+        else:
+            self._grown.add(written.graph)
+
+    def take(self) -> tuple[list[Note], set[int]]:
+        """Return what was noted, and the graphs of which it was too much; they are not kept."""
+        turns, grown = self._turns, self._grown
+        self._turns, self._grown, self._chars = [], set(), 0
+        return turns, grown
+
+
+def _short(spoken: Spoken) -> Spoken:
+    return spoken._replace(text=spoken.text[:MOST_BYTES])

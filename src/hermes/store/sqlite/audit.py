@@ -1,0 +1,68 @@
+"""The audit log's rows."""
+
+import msgspec
+
+from hermes.ports.audit import AuditLimits, AuditRow, AuditState
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.engine import Engine, encode
+from hermes.store.sqlite.queries import load
+
+_SQL = load("audit")
+_decode_targets = msgspec.json.Decoder(tuple[str, ...]).decode
+
+
+class SqliteAudit:
+    """Fits `ports.audit.AuditStore`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def begin(self, row: AuditRow, *, limits: AuditLimits) -> None:
+        """Keep an order, and forget what is too old or too much."""
+        columns = (
+            row.id,
+            row.at,
+            row.actor,
+            row.role,
+            row.action,
+            encode(row.targets).decode(),
+            row.state,
+            row.code,
+            row.ended_at,
+        )
+
+        def unit(db: Database) -> None:
+            db.execute(_SQL["add"], columns)
+            db.execute(_SQL["forget_old"], (row.at - limits.retention_s,))
+            db.execute(_SQL["forget_many"], (limits.most_rows,))
+
+        await self._engine.writer.run("begin_audit", unit)
+
+    async def end(
+        self, row_id: str, state: AuditState, *, code: str, targets: tuple[str, ...], at: float
+    ) -> None:
+        """Keep what came of it."""
+        named = encode(targets).decode()
+
+        def unit(db: Database) -> None:
+            db.execute(_SQL["finish"], (row_id, state, code, named, at))
+
+        await self._engine.writer.run("end_audit", unit)
+
+    def page(self, *, since: float, actor: str, action: str, limit: int) -> tuple[AuditRow, ...]:
+        """Return orders, the newest first."""
+        rows = self._engine.reader.rows(_SQL["page"], (since, actor, action, limit))
+        return tuple(
+            AuditRow(
+                id=row[0],
+                at=row[1],
+                actor=row[2],
+                role=row[3],
+                action=row[4],
+                targets=_decode_targets(row[5]),
+                state=row[6],
+                code=row[7],
+                ended_at=row[8],
+            )
+            for row in rows
+        )

@@ -1,0 +1,164 @@
+"""Jobs that time starts: one unit moves a job on and keeps the message of its run.
+
+The message is named by the job and its instant, so no crash and no second process runs one twice.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from hermes.errors import Conflict, GuardFailed, NotFound
+from hermes.ports.cron import CronJob, CronRun, CronTask, NewCronJob
+from hermes.ports.records import AcceptResult
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.engine import Engine, encode
+from hermes.store.sqlite.inbox import Kept, SqliteInbox
+from hermes.store.sqlite.queries import load
+
+_SQL = load("cron")
+_PEOPLE = load("people")
+_decode = msgspec.json.Decoder(CronTask).decode
+
+
+class SqliteCron:
+    """Fits `ports.cron.CronStore`."""
+
+    def __init__(self, engine: Engine, *, inbox: SqliteInbox) -> None:
+        self._engine = engine
+        self._inbox = inbox
+
+    async def add(self, new: NewCronJob) -> CronJob:
+        """Keep a job, once; raises `Conflict` where the person has as many as may be."""
+        person_id = new.task.origin.person_id
+
+        def unit(db: Database) -> None:
+            if db.row(_SQL["get"], (new.id,)) is not None:
+                return
+            db.execute(_SQL["forget_finished"], (person_id, new.forget_before))
+            count = db.one(_SQL["count"], (person_id,))
+            if count >= new.most:
+                raise Conflict(
+                    f"There are {count} scheduled jobs already, as many as cron.jobs_per_person "
+                    "allows: remove one first."
+                )
+            sealed = self._engine.sealer.seal(db, person_id, encode(new.task))
+            db.execute(_SQL["add"], (new.id, person_id, sealed, new.at, new.next_at))
+
+        await self._engine.writer.run("add_cron", unit)
+        job = self.get(new.id)
+        if job is None:
+            raise NotFound(f"The job {new.id} was removed just now.")
+        return job
+
+    def get(self, job_id: str) -> CronJob | None:
+        """Return one job."""
+        row = self._engine.reader.row(_SQL["get"], (job_id,))
+        return None if row is None else self._job(row)
+
+    def of_person(self, person_id: str) -> tuple[CronJob, ...]:
+        """Return the jobs of a person, the oldest first."""
+        return tuple(map(self._job, self._engine.reader.rows(_SQL["of_person"], (person_id,))))
+
+    def page(self, *, limit: int) -> tuple[CronJob, ...]:
+        """Return everybody's jobs, the next to run first."""
+        return tuple(map(self._job, self._engine.reader.rows(_SQL["page"], (limit,))))
+
+    def due(self, now: float, *, limit: int) -> tuple[CronJob, ...]:
+        """Return jobs that are due, the longest first."""
+        return tuple(map(self._job, self._engine.reader.rows(_SQL["due"], (now, limit))))
+
+    def waiting(self) -> tuple[CronJob, ...]:
+        """Return every job that is to run some time and is not paused."""
+        return tuple(map(self._job, self._engine.reader.rows(_SQL["waiting"])))
+
+    def next_due_at(self) -> float | None:
+        """Return when the next job becomes due."""
+        due_at: float | None = self._engine.reader.one(_SQL["next_due"])
+        return due_at
+
+    async def set(
+        self,
+        job: CronJob,
+        *,
+        next_at: float | None,
+        paused_at: float | None = None,
+        reason: str | None = None,
+    ) -> bool:
+        """Move, pause or resume a job; false if it has moved on since it was read."""
+
+        def unit(db: Database) -> bool:
+            bindings = (job.id, job.next_at, next_at, paused_at, reason, job.paused_at)
+            db.execute(_SQL["set"], bindings)
+            return db.changes() == 1
+
+        return await self._engine.writer.run("set_cron", unit)
+
+    async def remove(self, job_id: str) -> bool:
+        """Forget a job; false if there is none."""
+
+        def unit(db: Database) -> bool:
+            db.execute(_SQL["remove"], (job_id,))
+            return db.changes() == 1
+
+        return await self._engine.writer.run("remove_cron", unit)
+
+    async def run(
+        self, run: CronRun, *, kept: Callable[[AcceptResult], None]
+    ) -> AcceptResult | None:
+        """Move a job on and keep its message in one unit; None if another has moved it before."""
+
+        def after(written: Kept) -> None:
+            self._inbox.count(written)
+            if not written.result.duplicate:
+                kept(written.result)
+
+        try:
+            written = await self._engine.writer.run(
+                "run_cron", lambda db: self._run(db, run), after=after
+            )
+        except GuardFailed:
+            return None
+        return written.result
+
+    def _run(self, db: Database, run: CronRun) -> Kept:
+        source = run.message.event.source
+        owner = db.row(_PEOPLE["find"], (source.platform, source.user_id))
+        if owner is None or owner[0] != run.person_id:
+            raise GuardFailed(f"job {run.job_id}: its account belongs to another person")
+        written = self._inbox.keep(db, run.message)
+        if written.result.duplicate:
+            db.execute(_SQL["move"], (run.job_id, run.expected, run.next_at))
+        else:
+            bindings = (
+                *(run.job_id, run.expected, run.next_at, run.at, run.message.id, run.missed),
+                *(run.person_id, run.by_hand),
+            )
+            db.execute(_SQL["run"], bindings)
+        if db.changes() != 1:
+            raise GuardFailed(f"job {run.job_id} has moved on")
+        return written
+
+    # Any: SQLite's values, in the order of the columns that each query names.
+    def _job(self, row: tuple[Any, ...]) -> CronJob:
+        content = self._engine.sealer.open(self._engine.reader, row[1], row[2])
+        return CronJob(
+            id=row[0],
+            person_id=row[1],
+            task=None if content is None else _decode(content),
+            created_at=row[3],
+            next_at=row[4],
+            paused_at=row[5],
+            reason=row[6],
+            last_at=row[7],
+            last_message=row[8],
+            runs=row[9],
+            missed=row[10],
+            missed_at=row[11],
+            outcome=row[12],
+        )
+
+
+def forget_cron(db: Database, person_id: str) -> None:
+    """Drop the jobs of somebody who is erased, inside that unit."""
+    db.execute(_SQL["forget_person"], (person_id,))

@@ -1,0 +1,103 @@
+"""The chats that are known by a name; what they are called is sealed."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from hermes.ports.directory import ChatEntry
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.engine import Engine, encode
+from hermes.store.sqlite.queries import load
+
+_SQL = load("directory")
+_PEOPLE = load("people")
+# Who owns what nobody owns: a key of its own, beside those of people.
+_NOBODY = "directory"
+_decode = msgspec.json.Decoder(ChatEntry).decode
+
+
+class SqliteDirectory:
+    """Fits `ports.directory.DirectoryStore`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def chats(self, platform: str | None = None) -> tuple[ChatEntry, ...]:
+        """Return the chats of a platform, or of all, by platform and name."""
+        known = self._known(self._engine.reader, platform)
+        return tuple(sorted((one for one, _, _ in known.values()), key=_order))
+
+    def _known(
+        self, db: Database, platform: str | None
+    ) -> dict[tuple[str, str], tuple[ChatEntry, str, bool]]:
+        found = {}
+        for name, chat_id, owner, sealed, is_listed in db.rows(_SQL["chats"], (platform,)):
+            content = self._engine.sealer.open(db, owner, sealed)
+            if content is not None:
+                found[name, chat_id] = (_decode(content), str(owner), bool(is_listed))
+        return found
+
+    async def keep(
+        self, platform: str, entries: Sequence[ChatEntry], *, is_listing: bool, at: float
+    ) -> int:
+        """Keep chats; returns how many are new or have changed."""
+        known = self._known(self._engine.reader, platform)
+        names = {entry.chat_id for entry in entries}
+        gone = [
+            chat_id
+            for (_, chat_id), (_, _, was_listed) in known.items()
+            if is_listing and was_listed and chat_id not in names
+        ]
+        news = [
+            entry
+            for entry in entries
+            if not _is_known(known, entry, is_listing=is_listing)
+            and (entry.kind != "dm" or self._owner(self._engine.reader, entry) is not None)
+        ]
+        if not news and not gone:
+            return 0
+
+        def unit(db: Database) -> int:
+            for chat_id in gone:
+                db.execute(_SQL["drop"], (platform, chat_id))
+            return sum(self._put(db, entry, is_listed=is_listing, at=at) for entry in news)
+
+        return await self._engine.writer.run("keep_directory", unit)
+
+    def _put(self, db: Database, entry: ChatEntry, *, is_listed: bool, at: float) -> bool:
+        owner = self._owner(db, entry)
+        if owner is None:
+            return False
+        sealed = self._engine.sealer.seal(db, owner, encode(entry))
+        db.execute(_SQL["put"], (entry.platform, entry.chat_id, owner, sealed, int(is_listed), at))
+        return True
+
+    def _owner(self, db: Database, entry: ChatEntry) -> str | None:
+        """Return whose key seals a name; None for a direct chat of nobody who is known."""
+        if entry.kind == "dm":
+            row = db.row(_PEOPLE["find"], (entry.platform, entry.user_id or entry.chat_id))
+            owner = None if row is None else str(row[0])
+            is_there = owner is not None and db.row(_SQL["has_key"], (owner,)) is not None
+            return owner if is_there else None
+        if db.row(_SQL["has_key"], (_NOBODY,)) is None:
+            self._engine.sealer.make_key(db, _NOBODY)
+        return _NOBODY
+
+
+def forget_chats(db: Database, person_id: str) -> None:
+    """Forget the direct chats of somebody who is erased, inside the unit at hand."""
+    db.execute(_SQL["forget_person"], (person_id,))
+
+
+def _is_known(
+    known: dict[tuple[str, str], tuple[ChatEntry, str, bool]],
+    entry: ChatEntry,
+    *,
+    is_listing: bool,
+) -> bool:
+    before, _, was_listed = known.get((entry.platform, entry.chat_id), (None, "", False))
+    return before == entry and (was_listed or not is_listing)
+
+
+def _order(entry: ChatEntry) -> tuple[str, str, str]:
+    return (entry.platform, entry.name.casefold(), entry.chat_id)

@@ -1,0 +1,91 @@
+"""Mirrors: rows that tell a chat's sessions what was delivered into it from elsewhere."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from hermes.message.chat import ChatMessage
+from hermes.message.event import MessageEvent
+from hermes.message.ids import MakeId
+from hermes.message.outcome import BusyPolicy
+from hermes.message.session_key import read_session_key
+from hermes.message.source import Source
+from hermes.ports.sending import MIRROR
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.engine import Engine, encode
+from hermes.store.sqlite.queries import load
+
+_SQL = load("sends")
+_INBOX = load("inbox")
+
+
+class Delivered(msgspec.Struct, frozen=True):
+    """What was delivered: under which id, through which account, what and when."""
+
+    id: str
+    account: str
+    said: ChatMessage
+    at: float
+
+
+class Mirrors:
+    """Writes mirrors inside the unit at hand."""
+
+    def __init__(self, engine: Engine, *, make_id: MakeId) -> None:
+        self._engine = engine
+        self._make_id = make_id
+
+    def write(self, db: Database, lanes: Sequence[str], delivered: Delivered) -> tuple[str, ...]:
+        """Tell sessions of a delivery, and return those that are there to be told.
+
+        The lanes that are returned have one open message more each: whoever runs the unit counts
+        them (`Engine.waiting`), clears `Engine.fresh` and wakes them.
+        """
+        found = [row for lane in lanes for row in db.rows(_SQL["session"], (lane,))]
+        for number, row in enumerate(found):
+            self._mirror(db, delivered, row=row, number=number)
+        return tuple(str(row[0]) for row in found)
+
+    # Any: SQLite's values, in the order of the columns that `session` names.
+    def _mirror(
+        self, db: Database, delivered: Delivered, *, row: tuple[Any, ...], number: int
+    ) -> None:
+        lane, person_id, _, epoch, _ = row
+        key = read_session_key(lane)
+        event = MessageEvent(
+            account=delivered.account,
+            route=MIRROR,
+            external_id=f"{delivered.id}.{number}",
+            source=Source(
+                platform=key.platform,
+                chat_id=key.chat_id,
+                chat_type="dm" if key.chat_type == "dm" else "group",
+                thread_id=key.thread,
+                user_id=key.user or "",
+            ),
+            parts=(),
+            history=(delivered.said,),
+            at=delivered.at,
+            agent=key.agent,
+            internal=True,
+        )
+        content = encode(event)
+        db.execute(
+            _INBOX["accept"],
+            (
+                self._make_id("m"),
+                event.account,
+                key.platform,
+                MIRROR,
+                event.external_id,
+                self._engine.sealer.digest(content),
+                lane,
+                False,
+                BusyPolicy.QUEUE.value,
+                person_id,
+                self._engine.sealer.put(db, person_id, content),
+                delivered.at,
+                epoch,
+            ),
+        )

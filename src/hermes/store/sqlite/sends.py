@@ -1,0 +1,111 @@
+"""Deliveries that are no replies: the row that is sent, and the rows that tell the chat's sessions."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hermes.message.chat import ChatMessage
+from hermes.message.ids import MakeId
+from hermes.message.session_key import SessionKey, depth_of, is_direct
+from hermes.ports.channel import Target
+from hermes.ports.records import NewDelivery
+from hermes.ports.sending import KnownSession, NewSend
+from hermes.store.sqlite.commit import write_delivery
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.engine import Engine, encode
+from hermes.store.sqlite.mirrors import Delivered, Mirrors
+from hermes.store.sqlite.queries import load
+
+_SQL = load("sends")
+_OUTBOX = load("outbox")
+_IN_A_GROUP = 20
+_NO_ACCOUNT = "default"
+
+
+class SqliteSends:
+    """Fits `ports.sending.SendStore`."""
+
+    def __init__(self, engine: Engine, *, make_id: MakeId) -> None:
+        self._engine = engine
+        self._mirrors = Mirrors(engine, make_id=make_id)
+
+    def sessions(
+        self, platform: str, chat_id: str, *, thread_id: str | None, agents: Sequence[str]
+    ) -> tuple[KnownSession, ...]:
+        """Return the sessions of a chat, the most recently used first; those of nobody are left out."""
+        reader, rows = self._engine.reader, []
+        chat = Target(platform=platform, account="", chat_id=chat_id, thread_id=thread_id)
+        for agent in agents:
+            kind = "dm" if thread_id is None else "thread"
+            rows += reader.rows(_SQL["session"], (_lane(agent, chat, kind=kind),))
+            for shared in ("group", "channel") if thread_id is None else ():
+                lane = _lane(agent, chat, kind=shared)
+                rows += reader.rows(_SQL["sessions_of_group"], (lane, _IN_A_GROUP))
+        return tuple(map(_known, sorted(rows, key=lambda row: -row[2])))
+
+    def direct_chats(self, person_id: str, *, limit: int) -> tuple[KnownSession, ...]:
+        """Return the direct chats that a person wrote in of late, the newest first."""
+        reader = self._engine.reader
+        lanes = [str(row[0]) for row in reader.rows(_SQL["lanes_of_late"], (person_id,))]
+        rows = [
+            row
+            for lane in lanes
+            if is_direct(lane) and depth_of(lane) == 0
+            for row in reader.rows(_SQL["session"], (lane,))
+        ]
+        return tuple(_known(row) for row in rows if row[1] == person_id)[:limit]
+
+    async def put(self, send: NewSend, *, kept: Callable[[tuple[str, ...]], None]) -> bool:
+        """Keep a delivery and its mirrors in one unit; false if one of this id is there already."""
+
+        def after(lanes: tuple[str, ...] | None) -> None:
+            if lanes is not None:
+                self._engine.waiting += len(lanes)
+                self._engine.fresh.clear()
+                kept(lanes)
+
+        lanes = await self._engine.writer.run("send", lambda db: self.write(db, send), after=after)
+        return lanes is not None
+
+    def write(self, db: Database, send: NewSend) -> tuple[str, ...] | None:
+        """Write a delivery and its mirrors inside the unit at hand; None if it is there already.
+
+        The lanes that are returned have one open message more each: whoever runs the unit counts
+        them (`Engine.waiting`), clears `Engine.fresh` and wakes them.
+        """
+        if db.row(_OUTBOX["get"], (send.id,)) is not None:
+            return None
+        said = ChatMessage("assistant", send.parts)
+        delivery = NewDelivery(
+            id=send.id,
+            target=send.target,
+            parts=send.parts,
+            state=send.state,
+            purpose=send.purpose,
+        )
+        write_delivery(
+            db,
+            delivery,
+            message_id=send.message_id,
+            person_id=send.person_id,
+            body=self._engine.sealer.put(db, send.person_id, encode(said)),
+            at=send.at,
+        )
+        delivered = Delivered(send.id, send.target.account, said, send.at)
+        return self._mirrors.write(db, send.mirrors, delivered)
+
+
+def _lane(agent: str, target: Target, *, kind: str) -> str:
+    key = SessionKey(
+        agent=agent,
+        platform=target.platform,
+        chat_type=kind,
+        chat_id=target.chat_id,
+        thread=target.thread_id,
+    )
+    return str(key)
+
+
+def _known(row: tuple[Any, ...]) -> KnownSession:
+    return KnownSession(
+        lane=row[0], person_id=row[1], account=row[4] or _NO_ACCOUNT, used_at=row[2]
+    )

@@ -1,0 +1,60 @@
+"""Ends of sessions outside a turn: the lane goes on, what is said next is another conversation."""
+
+from hermes.message.reply import Usage
+from hermes.message.session_key import graph_name
+from hermes.ports.memory import EXTRACT
+from hermes.ports.sessions import EndReason, SessionUsage, UnusedSession
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.engine import Engine
+from hermes.store.sqlite.queries import load
+
+_SQL = load("sessions")
+
+
+class SqliteSessions:
+    """Fits `ports.sessions.SessionStore`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def unused(
+        self, platform: str, *, since: float, before: float, limit: int
+    ) -> tuple[UnusedSession, ...]:
+        """Return sessions of a platform that were last used in a stretch of time, oldest first."""
+        rows = self._engine.reader.rows(_SQL["unused"], (platform, since, before, limit))
+        return tuple(UnusedSession(*row) for row in rows)
+
+    async def end(
+        self, lane: str, *, epoch: int, reason: EndReason, at: float, but: str = ""
+    ) -> bool:
+        """End a session once; what it taught is learnt at once, if anything is learnt at all."""
+
+        def unit(db: Database) -> bool:
+            row = db.row(_SQL["end"], (lane, epoch, at, reason, but))
+            if row is None:
+                return False
+            db.execute(_SQL["move_waiting"], (lane, row[0]))
+            jobs = f"{EXTRACT}:{graph_name(lane, epoch)}"
+            db.execute(_SQL["learn_now"], (f"{jobs}:", f"{jobs};", at))
+            return True
+
+        def after(_ended: bool) -> None:
+            self._engine.fresh.clear()
+
+        return await self._engine.writer.run("end_session", unit, after=after)
+
+    def usage(self, lane: str) -> SessionUsage:
+        """Return what the session of a lane has used since it began."""
+        row = self._engine.reader.row(_SQL["usage"], (lane,))
+        if row is None:
+            return SessionUsage()
+        turns, tokens_in, tokens_out, cached_in, cache_written, cost_usd, unpriced = row
+        usage = Usage(
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+            cached_in=cached_in,
+            cache_written=cache_written,
+            cost_usd=cost_usd,
+            unpriced=unpriced,
+        )
+        return SessionUsage(turns=turns, usage=usage)

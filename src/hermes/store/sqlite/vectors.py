@@ -1,0 +1,160 @@
+"""Where people's facts stand among meanings: sealed pages, and which facts still lack a vector.
+
+A fact is marked as lacking its vector in the unit that writes it, and loses the mark in the unit
+that keeps the vector: whatever dies in between, the vector is made later. What a fact said before,
+and what is no longer known, leaves the pages in the unit that changes the fact.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+
+import msgspec
+
+from hermes.ports.memory import Fact, FactChange
+from hermes.ports.vectors import (
+    Edits,
+    Page,
+    PageInfo,
+    added,
+    compacted,
+    count_of,
+    dropped,
+    is_scattered,
+)
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.engine import Engine
+from hermes.store.sqlite.queries import load
+
+_SQL = load("vectors")
+_FACTS = load("memory")
+_decode = msgspec.json.Decoder(Fact).decode
+
+
+class SqliteVectors:
+    """Fits `ports.memory.VectorStore`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def pages(self, person_id: str, model: str) -> tuple[bytes, ...]:
+        """Return the pages of a person that this model made."""
+        reader, sealer = self._engine.reader, self._engine.sealer
+        rows = reader.rows(_SQL["pages"], (person_id, model))
+        opened = (sealer.open(reader, person_id, row[0]) for row in rows)
+        return tuple(page for page in opened if page is not None)
+
+    def waiting(self, person_id: str, *, limit: int) -> tuple[Fact, ...]:
+        """Return facts of a person that have no vector yet; there may be structural ones."""
+        reader, sealer = self._engine.reader, self._engine.sealer
+        rows = reader.rows(_SQL["waiting"], (person_id, limit))
+        opened = (sealer.open(reader, person_id, row[0]) for row in rows)
+        return tuple(_decode(content) for content in opened if content is not None)
+
+    def is_foreign(self, person_id: str, model: str) -> bool:
+        """Tell whether a person has pages that another model made."""
+        return self._engine.reader.row(_SQL["foreign"], (person_id, model)) is not None
+
+    async def keep(self, person_id: str, page: Page, *, facts: Sequence[Fact]) -> None:
+        """Keep the vectors of some facts; those of a fact that has changed by now are left out."""
+
+        def unit(db: Database) -> None:
+            same = {fact.id for fact in facts if self._is_waiting(db, person_id, fact)}
+            pages = _Pages(self._engine, db, person_id=person_id, model=page.model)
+            pages.add(page.keep(lambda name: name in same))
+            for name in same:
+                db.execute(_SQL["unwant"], (person_id, name))
+
+        await self._engine.writer.run("keep_vectors", unit)
+
+    async def renew(self, person_id: str) -> None:
+        """Drop every vector of a person; all their facts wait for new ones."""
+
+        def unit(db: Database) -> None:
+            db.execute(_SQL["drop_pages"], (person_id,))
+            db.execute(_SQL["want_all"], (person_id,))
+
+        await self._engine.writer.run("renew_vectors", unit)
+
+    def _is_waiting(self, db: Database, person_id: str, fact: Fact) -> bool:
+        """Tell whether a fact is still what it was, and nobody has made its vector meanwhile."""
+        row = db.row(_FACTS["fact"], (fact.id, person_id))
+        if row is None or db.row(_SQL["is_wanted"], (person_id, fact.id)) is None:
+            return False
+        content = self._engine.sealer.open(db, person_id, row[0])
+        return content is not None and _decode(content) == fact
+
+
+class _Pages:
+    """The pages of one person and model, inside a unit."""
+
+    def __init__(self, engine: Engine, db: Database, *, person_id: str, model: str) -> None:
+        self._sealer = engine.sealer
+        self._db = db
+        self._person_id = person_id
+        self._model = model
+
+    def add(self, page: Page) -> None:
+        infos = self._infos()
+        if is_scattered(infos):
+            whole = [self._read(info.number) for info in infos]
+            self._write(dict.fromkeys((info.number for info in infos), None))
+            self._write(dict(enumerate(compacted(whole, self._model))))
+            infos = self._infos()
+        self._write(added(page, infos, read=self._read))
+
+    def drop(self, ids: Collection[str], pages: Mapping[int, bytes]) -> None:
+        opened = {number: self._open(sealed) for number, sealed in pages.items()}
+        self._write(dropped(ids, opened))
+
+    def _infos(self) -> list[PageInfo]:
+        rows = self._db.rows(_SQL["counts"], (self._person_id, self._model))
+        return [PageInfo(number, count) for number, count in rows]
+
+    def _read(self, number: int) -> bytes:
+        row = (self._person_id, self._model, number)
+        return self._open(self._db.one(_SQL["page"], row))
+
+    def _open(self, sealed: bytes) -> bytes:
+        # Without a key there is nothing to change: writing then says that the person was erased.
+        return self._sealer.open(self._db, self._person_id, sealed) or b""
+
+    def _write(self, edits: Edits) -> None:
+        for number, page in edits.items():
+            place = (self._person_id, self._model, number)
+            if page is None:
+                self._db.execute(_SQL["drop_page"], place)
+            else:
+                sealed = self._sealer.seal(self._db, self._person_id, page)
+                self._db.execute(_SQL["put_page"], (*place, count_of(page), sealed))
+
+
+def follow_change(
+    engine: Engine,
+    db: Database,
+    person_id: str,
+    *,
+    change: FactChange,
+    standing: Collection[str],
+) -> None:
+    """Take what changed out of the pages, inside its unit; `standing` are the ids from before."""
+    old = {*change.forget, *(fact.id for fact in change.put)}.intersection(standing)
+    if old:
+        by_model: dict[str, dict[int, bytes]] = {}
+        for model, number, sealed in db.rows(_SQL["all_pages"], (person_id,)):
+            by_model.setdefault(model, {})[number] = sealed
+        for model, pages in by_model.items():
+            _Pages(engine, db, person_id=person_id, model=model).drop(old, pages)
+    for fact_id in change.forget:
+        db.execute(_SQL["unwant"], (person_id, fact_id))
+    for fact in change.put:
+        db.execute(_SQL["unwant" if fact.is_structural else "want"], (person_id, fact.id))
+
+
+def has_any(engine: Engine, person_id: str) -> bool:
+    """Tell whether a person has a fact that has a vector or waits for one."""
+    return bool(engine.reader.one(_SQL["any"], (person_id,)))
+
+
+def erase_vectors(db: Database, person_id: str) -> None:
+    """Drop the vectors of a person, inside the unit that erases them."""
+    db.execute(_SQL["drop_pages"], (person_id,))
+    db.execute(_SQL["unwant_all"], (person_id,))

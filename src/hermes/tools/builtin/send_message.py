@@ -1,0 +1,100 @@
+"""`send_message`: a message to a chat that the model names.
+
+The person's own chats are free; what goes elsewhere is asked for first. A call has one delivery,
+named by the turn and the call, so that a crash never sends it twice.
+"""
+
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta
+
+from hermes.errors import Refused, ToolError
+from hermes.message.target import FORMS
+from hermes.ports.provider import ToolSpec
+from hermes.ports.sending import Courier, Parcel, Place
+from hermes.ports.tool import Approver, ToolContext, ToolTraits
+
+INTENT: Final = "messaging"
+MAX_CHARS: Final = 20_000
+_APPROVERS: Final[dict[str, Approver]] = {"own": "nobody", "asks": "person", "admins": "admins"}
+
+
+class _Arguments(msgspec.Struct, forbid_unknown_fields=True):
+    target: Annotated[str, Meta(min_length=1)]
+    text: Annotated[str, Meta(min_length=1, max_length=MAX_CHARS)]
+
+
+_SPEC: Final = ToolSpec(
+    name="send_message",
+    description=(
+        "Send a message to another chat. Your answer to the person here needs no tool. A chat that "
+        "is not the person's own is sent to only after somebody allowed it."
+    ),
+    parameters=msgspec.Raw(
+        msgspec.json.encode(
+            {
+                "type": "object",
+                "properties": {
+                    "target": {
+                        "type": "string",
+                        "description": f"{FORMS}. A platform alone is its home channel, or the "
+                        "person's own chat there; local is a file.",
+                    },
+                    "text": {"type": "string", "minLength": 1, "maxLength": MAX_CHARS},
+                },
+                "required": ["target", "text"],
+                "additionalProperties": False,
+            }
+        )
+    ),
+)
+
+
+class SendMessage:
+    """The tool; fulfils the tool port and says for each call who has to agree."""
+
+    # Whoever runs it again finds the delivery of the first time.
+    traits: Final = ToolTraits(idempotent=True, intents=(INTENT,))
+    spec: Final = _SPEC
+
+    def __init__(self, courier: Courier) -> None:
+        self._courier = courier
+
+    def approver(self, arguments: msgspec.Raw, context: ToolContext) -> Approver:
+        """Return who has to agree: nobody to what goes to the person, or cannot be sent at all."""
+        asked = msgspec.json.decode(arguments, type=_Arguments)
+        try:
+            return _APPROVERS[self._find(asked, context).reach]
+        except ToolError:
+            return "nobody"
+
+    async def run(self, arguments: msgspec.Raw, context: ToolContext) -> str:
+        """Put the message down to be sent, once."""
+        asked = msgspec.json.decode(arguments, type=_Arguments)
+        place = self._find(asked, context)
+        if place.reach != "own" and context.approved_by != _APPROVERS[place.reach]:
+            raise ToolError(f"send_message: nobody has allowed {place.name} yet; call it again")
+        parcel = Parcel(
+            id=delivery_id(context),
+            message_id=context.turn_id,
+            person_id=context.person_id,
+            text=asked.text,
+        )
+        sent = await self._courier.send(parcel, place)
+        if sent.where:
+            return f"written to the file {sent.where} in the home of this gateway"
+        return f"the message is on its way to {place.name}"
+
+    def _find(self, asked: _Arguments, context: ToolContext) -> Place:
+        try:
+            return self._courier.find(
+                asked.target, message_id=context.turn_id, person_id=context.person_id
+            )
+        except Refused as error:
+            raise ToolError(f"send_message: {error}") from error
+
+
+def delivery_id(context: ToolContext) -> str:
+    """Return the one id of what a call sends, the same when it is run again."""
+    return f"o_{context.turn_id.partition('_')[2]}.{context.call}"

@@ -1,0 +1,228 @@
+"""A question with its answers: what the person wrote is read, checked and asked for again.
+
+Pure. One answer may hold everything, as lines `name: value` or as JSON; otherwise the fields are
+asked for one after another. What looks like a credential is never asked for: servers must not.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from hermes.tools.mcp.asking import Schema, choices_of, field_text, fields_of, fits
+
+# Any: JSON values.
+Json = Any
+_YES = frozenset({"yes", "y", "true", "1", "on", "ok", "ja", "oui", "sí", "si"})
+_NO = frozenset({"no", "n", "false", "0", "off", "nein", "non"})
+_DECLINES = frozenset(
+    {"no thanks", "no thank you", "no, thanks", "cancel", "decline", "never mind"}
+    | {"nein danke", "nein, danke", "abbrechen", "non merci", "no gracias"}
+)
+_SKIP = frozenset({"skip", "-", "none"})
+_ENOUGH = frozenset({"done", "that is all", "fertig"})
+_MOST_MISFITS = 5
+_SHOWN_CHARS = 60
+_SECRET = re.compile(
+    r"\b(pass ?(word|wort|code|phrase)s?|passwd|pwd|mot de passe|kennwort|contraseña"
+    r"|(api|access|auth|secret|private|ssh|encryption) ?(key|token)s?|(client|shared) secret"
+    r"|bearer token|credentials?|(credit|debit) ?card|card (number|no)|cvv|cvc"
+    r"|(pin|tan) (code|number)|social security|ssn|recovery (code|phrase)|seed phrase|otp)\b"
+)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-.]+")
+
+
+class Heard(msgspec.Struct, frozen=True, kw_only=True):
+    """What the person is told next; `is_over` with no `answer` means that they declined."""
+
+    say: str
+    is_over: bool = False
+    # Any: JSON values by name.
+    answer: Mapping[str, Any] | None = None
+
+
+def secret_in(schema: Schema) -> str | None:
+    """Return the field that asks for a credential, or None."""
+    for name, field in fields_of(schema):
+        about = (name, field.get("title"), field.get("description"), field.get("format"))
+        if any(isinstance(words, str) and speaks_of_secrets(words) for words in about):
+            return name
+    return None
+
+
+def speaks_of_secrets(words: str) -> bool:
+    """Tell whether a text is about passwords, keys and the like."""
+    return _SECRET.search(_CAMEL.sub(" ", words).lower()) is not None
+
+
+class Interview:
+    """One question, and what was answered so far; `opening` is what the person is shown first."""
+
+    def __init__(self, text: str, schema: Schema) -> None:
+        self._schema = schema
+        self._fields = dict(fields_of(schema))
+        required = schema.get("required")
+        needed = required if isinstance(required, list) else ()
+        self._needed = [name for name in self._fields if name in needed]
+        self._left = [*self._needed, *(name for name in self._fields if name not in needed)]
+        self._given: dict[str, Json] = {}
+        self._misfits = 0
+        self.opening = "\n".join((text, *self._advice(text)))
+
+    @property
+    def is_yes_or_no(self) -> bool:
+        """Whether a yes is an answer."""
+        return not self._fields
+
+    def hear(self, text: str) -> Heard:
+        """Return what follows from one message of the person."""
+        if self._declines(text):
+            return Heard(say="I passed on that you decline.", is_over=True)
+        if not self._fields:
+            return self._yes_or_no(text)
+        found = self._named(text)
+        if found:
+            # Whoever answers by name gives what they want to give: only what is missing is asked.
+            self._left = [name for name in self._left if name in self._needed or name in found]
+        else:
+            found = self._in_turn(text)
+        wrong = [name for name, value in found.items() if not self._fits(name, value)]
+        self._take({name: value for name, value in found.items() if name not in wrong})
+        if wrong:
+            shown = " ".join(text.split())[:_SHOWN_CHARS]
+            wants = field_text(wrong[0], self._fields[wrong[0]])
+            return self._again(f"“{shown}” does not fit. Please give {wants}")
+        if self._left:
+            return Heard(say=self._ask_for(self._left[0]))
+        if fits(self._given, self._schema):
+            return Heard(say="Thank you, I passed that on.", is_over=True, answer=self._given)
+        self._given, self._left = {}, list(self._fields)
+        return self._again(
+            f"These answers do not go together. Again: {self._ask_for(self._left[0])}"
+        )
+
+    def _take(self, found: Mapping[str, Json]) -> None:
+        for name, value in found.items():
+            self._left.remove(name)
+            if value is not None:
+                self._given[name] = value
+
+    def _advice(self, text: str) -> Iterable[str]:
+        if speaks_of_secrets(text):
+            yield "Do not give a password, key or card number here: a server must not ask for them."
+        if not self._fields:
+            yield "Answer yes or no."
+        elif len(self._fields) == 1:
+            yield "Write your answer here; “no thanks” declines."
+        else:
+            yield (
+                f"Write lines such as `{self._left[0]}: ...`, or answer one by one, beginning with "
+                f"{self._left[0]}; “no thanks” declines."
+            )
+
+    def _declines(self, text: str) -> bool:
+        word = _word(text)
+        if word not in _DECLINES:
+            return False
+        current = self._fields.get(self._left[0]) if self._left else None
+        return current is None or word not in _labels(current)
+
+    def _yes_or_no(self, text: str) -> Heard:
+        word = _word(text)
+        if word in _YES:
+            return Heard(say="Thank you, I passed that on.", is_over=True, answer={})
+        if word in _NO:
+            return Heard(say="I passed on that you decline.", is_over=True)
+        return self._again("Please answer yes or no.")
+
+    def _again(self, say: str) -> Heard:
+        self._misfits += 1
+        if self._misfits < _MOST_MISFITS:
+            return Heard(say=say)
+        return Heard(say="That does not fit either, so I passed on that you decline.", is_over=True)
+
+    def _named(self, text: str) -> dict[str, Json]:
+        """Return the values that a message gives by name, as JSON or line by line."""
+        given = _json_object(text)
+        if given is None:
+            lines = (line.partition(":") for line in text.splitlines())
+            given = {
+                name.strip(): _value(value.strip(), self._fields[name.strip()])
+                for name, found, value in lines
+                if found and name.strip() in self._fields
+            }
+        return {name: value for name, value in given.items() if name in self._left}
+
+    def _in_turn(self, text: str) -> dict[str, Json]:
+        """Return a message as the value of the field in turn; whoever is done leaves out the rest."""
+        current, word = self._left[0], _word(text)
+        if current not in self._needed and word in _ENOUGH:
+            return dict.fromkeys(self._left)
+        if current not in self._needed and word in _SKIP:
+            return {current: None}
+        return {current: _value(text.strip(), self._fields[current])}
+
+    def _fits(self, name: str, value: Json) -> bool:
+        if value is None:
+            return name not in self._needed
+        return fits({"value": value}, {"properties": {"value": self._fields[name]}})
+
+    def _ask_for(self, name: str) -> str:
+        asked = field_text(name, self._fields[name])
+        return (
+            asked
+            if name in self._needed
+            else f"{asked} (“skip” leaves it out, “done” all the rest)"
+        )
+
+
+def _word(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(".!")
+
+
+def _value(text: str, field: Schema) -> Json:
+    """Read one value; what cannot be read stays text, and then does not fit."""
+    kind = field.get("type")
+    if kind == "boolean":
+        word = _word(text)
+        return True if word in _YES else False if word in _NO else text
+    if kind in ("integer", "number"):
+        return _number(text, whole=kind == "integer")
+    labels = _labels(field)
+    if kind == "array":
+        items = (item.strip() for item in text.split(","))
+        return [labels.get(_word(item), item) for item in items if item]
+    return labels.get(_word(text), text)
+
+
+def _number(text: str, *, whole: bool) -> Json:
+    try:
+        found = int(text) if whole else float(text)
+    except ValueError:
+        return text
+    return found if math.isfinite(found) else text
+
+
+def _labels(field: Schema) -> dict[str, str]:
+    """Return the choices by what a person may write for them: the value, or its title."""
+    source = field.get("items") if isinstance(field.get("items"), Mapping) else field
+    assert isinstance(source, Mapping)
+    labels: dict[str, str] = {}
+    titled = source.get("oneOf") or source.get("anyOf") or ()
+    for item in titled if isinstance(titled, list) else ():
+        if isinstance(item, Mapping) and isinstance(item.get("const"), str):
+            labels[_word(str(item.get("title", item["const"])))] = item["const"]
+    values, names = source.get("enum"), source.get("enumNames")
+    if isinstance(values, list) and isinstance(names, list):
+        labels |= {_word(str(name)): str(value) for value, name in zip(values, names, strict=False)}
+    return labels | {_word(choice): choice for choice in choices_of(source)}
+
+
+def _json_object(text: str) -> dict[str, Json] | None:
+    try:
+        found = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return None
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,60 @@
+"""The tools that an agent may use on a platform, put together once and kept until they change.
+
+Every message of a session needs the same list, in the same order: what a model service caches
+begins with it.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from hermes.ports.provider import ToolSpec
+from hermes.ports.tool import Tool
+from hermes.tools.gate import Gated, allowed_tools, everything, nothing
+from hermes.tools.mcp.tool import usable_on
+from hermes.tools.together import ToolsTogether
+
+# Agents times platforms; beyond that somebody makes names up.
+_MOST_KEPT = 1_000
+_encode = msgspec.json.Encoder().encode
+
+
+class ToolSet(msgspec.Struct, frozen=True):
+    """Tools, and the two ways to send them that need no look at the message."""
+
+    tools: Sequence[Tool]
+    whole: Gated
+    none: Gated
+
+
+class ToolSets:
+    """The sets that were asked for so far."""
+
+    def __init__(self, tools: Mapping[str, Tool]) -> None:
+        self._tools = tools
+        self._kept: dict[tuple[tuple[str, ...], str], ToolSet] = {}
+        self._version: object = None
+        self._encoded: dict[int, tuple[Sequence[ToolSpec], bytes]] = {}
+
+    def of(self, allowed: tuple[str, ...], platform: str) -> ToolSet:
+        """Return what an agent with this list of tools may use on a platform."""
+        tools = self._tools
+        version = tools.version if isinstance(tools, ToolsTogether) else None
+        if version != self._version or len(self._kept) > _MOST_KEPT:
+            self._kept.clear()
+            self._version = version
+        found = self._kept.get((allowed, platform))
+        if found is None:
+            usable = usable_on(platform, allowed_tools(tools, allowed))
+            found = ToolSet(usable, everything(usable), nothing(usable))
+            self._kept[allowed, platform] = found
+        return found
+
+    def encoded(self, specs: Sequence[ToolSpec]) -> bytes:
+        """Return what a model is sent of tools, as one piece; the sets that are kept are encoded once."""
+        known = self._encoded.get(id(specs))
+        if known is None or known[0] is not specs:
+            if len(self._encoded) > _MOST_KEPT:
+                self._encoded.clear()
+            known = self._encoded[id(specs)] = specs, _encode(specs)
+        return known[1]

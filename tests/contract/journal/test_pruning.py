@@ -1,0 +1,209 @@
+"""W24: conversations that ended long ago are deleted whole, once a day, and nothing else is."""
+
+import json
+from pathlib import Path
+
+import apsw
+import pytest
+
+from hermes.control.graph_check import check_graphs
+from hermes.errors import NotFound, StoreError
+from hermes.message.session_key import graph_name
+from hermes.ports.clock import ManualClock
+from hermes.ports.search import SearchAsk
+from hermes.ports.sessions import OldConversation
+from hermes.schedule.pruning import Pruning
+from hermes.store.sqlite.pruning import SqlitePruning
+from tests.contract.journal.rig import Rig, open_rig
+
+DAY = 86_400.0
+# Conversations end only by /new here, so that each test says which are over.
+NEVER = {"SESSIONS__RESET__MODE": "none"}
+TABLES = ("graphs", "refs", "moves", "chunks", "calls", "links", "souls", "steps", "inbox")
+
+
+def pruning(rig: Rig, *, days: int = 90) -> Pruning:
+    search = rig.core.search
+    return Pruning(
+        rig.store.pruning,
+        days=days,
+        forget=None if search is None else search.pruned,
+        clock=rig.clock,
+    )
+
+
+def names(rig: Rig) -> set[str]:
+    return {entry.name for entry in rig.store.graphs.graphs()}
+
+
+def counts(home: Path) -> dict[str, int]:
+    db = apsw.Connection(str(home / "hermes.db"))
+    try:
+        found = {name: db.execute(f"SELECT count(*) FROM {name}").fetchall() for name in TABLES}
+        found["blobs"] = db.execute("SELECT count(*) FROM blobs WHERE graph <> 0").fetchall()
+        found["bodies"] = db.execute("SELECT count(*) FROM blobs WHERE name IS NULL").fetchall()
+        return {name: int(str(rows[0][0])) for name, rows in found.items()}
+    finally:
+        db.close()
+
+
+def damage(rig: Rig) -> list[str]:
+    """Return what `hermes graph verify` would find."""
+    shelf = rig.store.graphs
+    report = check_graphs(shelf, shelf.graphs(), progress=lambda _done, _of: None, whole=True)
+    return [one.text for one in report.damage]
+
+
+async def found(rig: Rig, text: str) -> int:
+    assert rig.core.search is not None
+    return len((await rig.core.search.find(SearchAsk(text=text, limit=50))).found)
+
+
+@pytest.mark.req("W24")
+async def test_w24_an_old_conversation_goes_whole_and_its_session_goes_on(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings=NEVER) as rig:
+        await rig.answer("who am I", chat="bob")
+        before = counts(tmp_path)
+        for text in ("my secret is xylophone", "and more", "/new"):
+            await rig.answer(text)
+        rig.clock.advance(91 * DAY)
+        await rig.answer("a new beginning")
+        after_new = counts(tmp_path)
+
+        assert await pruning(rig).round() == 1
+
+        assert names(rig) == {graph_name(rig.lane("bob"), 0), graph_name(rig.lane(), 1)}
+        left = counts(tmp_path)
+        assert left["graphs"] == before["graphs"] + 1
+        for table in ("moves", "chunks", "calls", "blobs", "bodies", "inbox", "steps"):
+            assert left[table] < after_new[table], table
+        assert damage(rig) == []
+        with pytest.raises(NotFound):
+            rig.store.graphs.open(graph_name(rig.lane(), 0))
+        assert await rig.answer("still there?") == "#2 still there?"
+
+
+@pytest.mark.req("W24")
+async def test_w24_what_is_current_young_or_under_way_stays(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings=NEVER) as rig:
+        await rig.answer("current, and never ended", chat="bob")
+        await rig.answer("ended, and young")
+        rig.clock.advance(80 * DAY)
+        await rig.answer("/new")
+        hanging = await rig.say("[[hang]]", chat="cid")
+        await rig.until(lambda: any("hang" in str(call.request) for call in rig.model.calls))
+        rig.clock.advance(9 * DAY)
+        await rig.answer("the newest", chat="dee")
+
+        assert await pruning(rig).round() == 0
+        rig.clock.advance(2 * DAY)
+
+        assert await pruning(rig).round() == 1
+        assert names(rig) == {graph_name(rig.lane(chat), 0) for chat in ("bob", "dee")}
+        assert rig.store.inbox.get(hanging) is not None
+
+
+@pytest.mark.req("W24")
+async def test_w24_it_is_done_once_a_day_over_restarts_and_not_unless_switched_on(
+    tmp_path: Path,
+) -> None:
+    clock = ManualClock()
+
+    async def talk(rig: Rig) -> None:
+        for text in ("one", "/new", "two"):
+            await rig.answer(text)
+        rig.clock.advance(10 * DAY)
+
+    async with open_rig(tmp_path, settings=NEVER, clock=clock) as rig:
+        await talk(rig)
+        assert await pruning(rig, days=0).round() == 0
+        assert await pruning(rig, days=9).round() == 1
+        await talk(rig)
+    async with open_rig(tmp_path, settings=NEVER, clock=clock) as rig:
+        clock.advance(-9.5 * DAY)
+        assert await pruning(rig, days=0).round() == 0
+        assert await rig.store.pruning.begin(clock.now(), every_s=DAY) is False
+        clock.advance(9.5 * DAY)
+        assert await pruning(rig, days=9).round() == 1
+        assert await pruning(rig, days=1).round() == 0
+
+
+@pytest.mark.req("W24", "J14")
+async def test_w24_the_work_of_subagents_goes_with_the_conversation(tmp_path: Path) -> None:
+    task = json.dumps({"task": "small question"})
+    async with open_rig(tmp_path, own_tools=True, settings=NEVER) as rig:
+        await rig.answer(f"please [[tool:delegate {task}]]")
+        await rig.answer(f"once more [[tool:delegate {task}]]", chat="bob")
+        assert len(names(rig)) == 4
+        rig.clock.advance(91 * DAY)
+        assert await pruning(rig).round() == 0
+
+        rig.clock.advance(DAY)
+        await rig.answer("/new")
+        assert await pruning(rig).round() == 2
+
+        assert all(name.startswith(rig.lane("bob")) for name in names(rig))
+        assert damage(rig) == []
+
+
+@pytest.mark.req("W24", "W25")
+async def test_w24_a_search_finds_nothing_of_it_any_more(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings=NEVER, search=True) as rig:
+        for text in ("needle one", "/new", "needle two"):
+            await rig.answer(text)
+        assert await found(rig, "needle") == 4
+        rig.clock.advance(91 * DAY)
+
+        assert await pruning(rig).round() == 1
+
+        assert await found(rig, "needle one") == 0
+        assert await found(rig, "needle two") == 2
+
+
+@pytest.mark.req("W24", "W25")
+async def test_w24_a_crash_before_the_index_heard_of_it_is_made_up_for(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with open_rig(tmp_path, settings=NEVER, clock=clock, search=True) as rig:
+        for text in ("needle one", "/new", "needle two"):
+            await rig.answer(text)
+        assert await found(rig, "needle") == 4
+        clock.advance(91 * DAY)
+        unheard = Pruning(rig.store.pruning, days=90, forget=None, clock=clock)
+        assert await unheard.round() == 1
+    async with open_rig(tmp_path, settings=NEVER, clock=clock, search=True) as rig:
+        assert await found(rig, "needle one") == 0
+        assert await found(rig, "needle two") == 2
+
+
+class FailingOnce:
+    """Fits `ports.sessions.PruningStore`: the real one, on a disk that fails once."""
+
+    def __init__(self, real: SqlitePruning) -> None:
+        self._real = real
+        self.begin, self.old, self.find = real.begin, real.old, real.find
+        self._failures = 1
+
+    async def prune(self, old: OldConversation, *, before: float) -> bool:
+        if self._failures:
+            self._failures -= 1
+            raise StoreError("the disk has a bad day")
+        return await self._real.prune(old, before=before)
+
+
+@pytest.mark.req("W24")
+async def test_w24_one_that_fails_keeps_nobody_else_and_is_tried_the_next_day(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path, settings=NEVER) as rig:
+        for chat in ("ann", "bob"):
+            for text in ("one", "/new"):
+                await rig.answer(text, chat=chat)
+        rig.clock.advance(91 * DAY)
+        await rig.answer("here", chat="cid")
+        task = Pruning(FailingOnce(rig.store.pruning), days=90, forget=None, clock=rig.clock)
+
+        assert await task.round() == 1
+        assert await task.round() == 0
+        rig.clock.advance(DAY)
+        assert await task.round() == 1
+        assert names(rig) == {graph_name(rig.lane("cid"), 0)}

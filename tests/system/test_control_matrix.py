@@ -1,0 +1,350 @@
+"""Who may order what, cell by cell: every order of the table, by every role, at every way in."""
+
+import ast
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import aiohttp
+import msgspec
+import pytest
+
+from hermes.app import Gateway, offline_desk
+from hermes.cli import commands as command_line
+from hermes.config import Loaded, load
+from hermes.control.actions import ACTIONS, AT_DESK, BY_CHAT
+from hermes.control.audit import AuditAsk, AuditDesk, AuditReport
+from hermes.control.channels import ChannelDesk
+from hermes.control.credits import CreditDesk
+from hermes.control.cron import CronDesk
+from hermes.control.deadletters import DeadLetterDesk
+from hermes.control.desk import Desk
+from hermes.control.memory import MemoryDesk
+from hermes.control.pairing import PairingDesk
+from hermes.control.running import GatewayDesk, ModelDesk
+from hermes.control.search import SearchDesk
+from hermes.control.sessions import SessionDesk
+from hermes.control.tokens import TokenDesk
+from hermes.control.users import UserDesk
+from hermes.errors import HermesError
+from hermes.ports.access import ROLES, Role, allows
+from hermes.sessions.commands import BUILT_IN
+
+SECRET = "S3cret-Words-Nobody-May-Keep"
+USER = {"user": "telegram:4711"}
+# One request for every order of the table; what it names mostly does not exist.
+CALLS: dict[str, tuple[str, str, Any]] = {
+    "gateway.status": ("GET", "status", None),
+    "gateway.restart": ("POST", "restart", {}),
+    "gateway.reload": ("POST", "reload", None),
+    "gateway.rotate_keys": ("POST", "keys/rotate-store", {}),
+    "models.list": ("GET", "models", None),
+    "models.route": ("POST", "route", {"prompt": SECRET}),
+    "models.swap": ("POST", "models/swap", {"model": SECRET}),
+    "hooks.list": ("GET", "hooks", None),
+    "mcp.status": ("GET", "mcp", None),
+    "mcp.reload": ("POST", "mcp/reload", None),
+    "messages.why": ("GET", "why/m_1", None),
+    "messages.read": ("GET", "why/m_1?text=true", None),
+    "interactions.list": ("GET", "interactions", {}),
+    "access.link": ("POST", "link", None),
+    "tokens.list": ("GET", "tokens", None),
+    "tokens.create": ("POST", "tokens", {"role": "viewer", "name": SECRET}),
+    "tokens.revoke": ("POST", "tokens/revoke", {"id": f"hermes_{SECRET}"}),
+    "keys.list": ("GET", "keys", None),
+    "keys.create": ("POST", "keys", {"user": "ann", "label": SECRET}),
+    "keys.revoke": ("POST", "keys/revoke", {"id": f"hk_{SECRET}"}),
+    "kill_switch.show": ("GET", "kill-switch", None),
+    "kill_switch.set": ("POST", "kill-switch", {"is_on": False, "reason": SECRET}),
+    "costs.show": ("GET", "costs?by=day", {"by": "day"}),
+    "consent.show": ("GET", "consent?user=telegram:4711", USER),
+    "consent.set": ("POST", "consent", {**USER, "may_train": False}),
+    "credits.list": ("GET", "credits", {}),
+    "credits.show": ("GET", "credits/wallet?user=telegram:4711", USER),
+    "credits.audit": ("GET", "credits/audit", None),
+    "credits.grant": ("POST", "credits/grant", {**USER, "amount": 5, "reason": SECRET}),
+    "credits.refund": ("POST", "credits/refund", {"message": "m_1", "reason": SECRET}),
+    "credits.refer": ("POST", "credits/refer", {**USER, "code": SECRET}),
+    "memory.show": ("GET", "memory?user=telegram:4711", USER),
+    "memory.record": ("GET", "memory/record?user=telegram:4711", USER),
+    "memory.set": ("POST", "memory", {**USER, "key": "diet", "value": SECRET}),
+    "memory.forget": ("POST", "memory/forget", {**USER, "key": SECRET}),
+    "memory.dream": ("POST", "memory/dream", USER),
+    "users.list": ("GET", "users", {}),
+    "users.show": ("GET", "users/user?user=telegram:4711", USER),
+    "users.add": ("POST", "users/add", {"user": "telegram:1", "name": SECRET}),
+    "users.activate": ("POST", "users/activate", USER),
+    "users.block": ("POST", "users/block", USER),
+    "users.link": ("POST", "users/link", {**USER, "channel": "discord:1"}),
+    "users.unlink": ("POST", "users/unlink", USER),
+    "users.tier": ("POST", "users/tier", {**USER, "tier": "pro"}),
+    "users.erase": ("POST", "users/erase", USER),
+    "pairing.list": ("GET", "pair", None),
+    "pairing.approve": ("POST", "pair/approve", {"platform": "telegram", "code": SECRET}),
+    "pairing.deny": ("POST", "pair/deny", USER),
+    "pairing.revoke": ("POST", "pair/revoke", USER),
+    "cron.list": ("GET", "cron", {}),
+    "cron.show": ("GET", "cron/job?id=j_1", {"id": "j_1"}),
+    "cron.add": ("POST", "cron", {**USER, "when": "at 9", "text": SECRET}),
+    "cron.pause": ("POST", "cron/pause", {"id": "j_1"}),
+    "cron.resume": ("POST", "cron/resume", {"id": "j_1"}),
+    "cron.run": ("POST", "cron/run", {"id": "j_1"}),
+    "cron.remove": ("POST", "cron/remove", {"id": "j_1"}),
+    "search.find": ("GET", f"search?text={SECRET}", {"text": SECRET}),
+    "search.state": ("GET", "search/index", None),
+    "search.rebuild": ("POST", "search/rebuild", None),
+    "sessions.list": ("GET", "sessions", {}),
+    "sessions.end": ("POST", "sessions/end", {"session": "agent:main:telegram:dm:4711"}),
+    "channels.list": ("GET", "channels", None),
+    "channels.directory": ("GET", "channels/directory", {}),
+    "sends.send": ("POST", "send", {"to": "telegram:1", "text": SECRET}),
+    "channels.pause": ("POST", "channels/pause", {"platform": "web"}),
+    "channels.resume": ("POST", "channels/resume", {"platform": "web"}),
+    "deadletters.list": ("GET", "deadletters", {}),
+    "deadletters.show": ("GET", "deadletters/letter?id=o_1", {"id": "o_1"}),
+    "deadletters.replay": ("POST", "deadletters/replay", {"id": "o_1"}),
+    "deadletters.drop": ("POST", "deadletters/drop", {"id": "o_1"}),
+    "audit.list": ("GET", "audit", {}),
+}
+# Commands about a person's own affairs; none of them reaches an operator's function.
+PARTS: dict[str, type] = {
+    "": Desk,
+    "audit": AuditDesk,
+    "channels": ChannelDesk,
+    "credits": CreditDesk,
+    "cron": CronDesk,
+    "deadletters": DeadLetterDesk,
+    "gateway": GatewayDesk,
+    "memory": MemoryDesk,
+    "models": ModelDesk,
+    "pairing": PairingDesk,
+    "search": SearchDesk,
+    "sessions": SessionDesk,
+    "tokens": TokenDesk,
+    "users": UserDesk,
+}
+OWN = {spec.name for spec in BUILT_IN} - set(BY_CHAT)
+ADMIN_COMMANDS = {
+    "HERMES_ACCESS__PLATFORMS__REST__COMMANDS__DM__ADMINS": '["ann"]',
+}
+
+
+def settings_for(home: Path) -> Loaded:
+    """Return settings with a model that nobody asks, and one admin in direct chats."""
+    variables = {
+        "HERMES_SERVER__PORT": "0",
+        "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
+        "OPENAI_API_KEY": "sk-test-not-a-real-key",
+        **ADMIN_COMMANDS,
+    }
+    return load(variables, home)
+
+
+class Ways:
+    """A running gateway and its credentials."""
+
+    def __init__(self, http: aiohttp.ClientSession, local: str) -> None:
+        self.http = http
+        self.local = local
+
+    async def ask(self, action: str, token: str) -> int:
+        """Give an order with a token; returns the status."""
+        method, path, body = CALLS[action]
+        return (await self._send(method, f"/control/{path}", token, body))[0]
+
+    async def orders(self, **narrowed: str) -> list[dict[str, Any]]:
+        """Return what is on record, the oldest first."""
+        query = "&".join(f"{name}={value}" for name, value in narrowed.items())
+        _, found = await self._send("GET", f"/control/audit?limit=1000&{query}", self.local)
+        return list(reversed(found["orders"]))
+
+    async def token(self, role: str) -> tuple[str, str]:
+        """Return a new token's id and secret."""
+        _, made = await self._send("POST", "/control/tokens", self.local, {"role": role})
+        return made["token"]["id"], made["secret"]
+
+    async def say(self, sender: str, text: str) -> dict[str, Any]:
+        """Say something in a direct chat."""
+        body = {"sender": sender, "text": text, "conversation": sender}
+        return dict((await self._send("POST", "/api/messages", self.local, body))[1])
+
+    async def _send(
+        self, method: str, path: str, token: str, body: object = None
+    ) -> tuple[int, Any]:
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        given = body if method == "POST" else None
+        async with self.http.request(method, path, json=given, headers=headers) as answer:
+            return answer.status, await answer.json()
+
+
+@pytest.fixture
+async def ways(tmp_path: Path) -> AsyncIterator[Ways]:
+    loaded = settings_for(tmp_path / "home")
+    async with Gateway(loaded):
+        address = json.loads((loaded.home / "run" / "gateway.json").read_text())
+        url = f"http://{address['host']}:{address['port']}"
+        async with aiohttp.ClientSession(url) as http:
+            yield Ways(http, address["token"])
+
+
+def test_every_order_of_the_table_is_asked_here() -> None:
+    assert set(CALLS) == set(ACTIONS)
+
+
+def test_the_page_about_operating_has_the_table() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "control.md").read_text()
+    shown = re.findall(r"^\| `([a-z_.]+)` \| (\w+) \| (\w+)", page, re.MULTILINE)
+
+    assert {row for row in shown if "." in row[0]} == {
+        (one.name, one.least, "changes" if one.changes else "shows" if one.shows else "looks")
+        for one in ACTIONS.values()
+    }
+
+
+@pytest.mark.req("W7")
+@pytest.mark.parametrize("role", ROLES)
+async def test_rest_lets_each_role_give_exactly_the_orders_of_the_table(
+    ways: Ways, role: Role
+) -> None:
+    token_id, secret = await ways.token(role)
+
+    allowed = {name: await ways.ask(name, secret) not in (401, 403) for name in CALLS}
+
+    actor = f"token:{token_id}"
+    rows = await ways.orders(actor=actor)
+    assert allowed == {name: allows(role, one.least) for name, one in ACTIONS.items()}
+    assert {row["action"] for row in rows} == {
+        name for name, one in ACTIONS.items() if one.is_audited or not allows(role, one.least)
+    }
+    assert {row["action"] for row in rows if row["code"] == "forbidden"} == {
+        name for name, one in ACTIONS.items() if not allows(role, one.least)
+    }
+    assert {row["state"] for row in rows} <= {"ok", "refused"}
+    assert {row["role"] for row in rows} == {role}
+    assert SECRET not in json.dumps(rows)
+    assert "4711" not in json.dumps(rows)
+
+
+@pytest.mark.req("W7")
+async def test_nobody_gives_an_order_without_a_credential(ways: Ways) -> None:
+    statuses = {await ways.ask(name, "") for name in CALLS}
+    unknown = {await ways.ask(name, "hermes_not-a-token") for name in CALLS}
+
+    assert (statuses, unknown, await ways.orders()) == ({401}, {401}, [])
+
+
+@pytest.mark.req("W7")
+async def test_a_revoked_token_is_worth_nothing_at_once(ways: Ways) -> None:
+    token_id, secret = await ways.token("operator")
+    before = await ways.ask("gateway.status", secret)
+
+    await ways._send("POST", "/control/tokens/revoke", ways.local, {"id": token_id})
+
+    assert (before, await ways.ask("gateway.status", secret)) == (200, 401)
+
+
+@pytest.mark.req("W7", "J20")
+def test_the_command_line_without_a_gateway_passes_the_same_office(tmp_path: Path) -> None:
+    loaded = settings_for(tmp_path / "home")
+    functions = {path: found for path in AT_DESK if (found := real_function(path)) is not None}
+
+    async def give_all(desk: Desk) -> AuditReport:
+        for path, function in functions.items():
+            with suppress(HermesError):
+                await function_at(desk, path)(*arguments_for(function, AT_DESK[path].name))
+        return await desk.audit.list(AuditAsk(limit=1000))
+
+    with offline_desk(loaded, create=True, operator="olga") as desk:
+        assert desk is not None
+        rows = asyncio.run(give_all(desk)).orders
+
+    asked = {AT_DESK[path] for path in functions}
+    assert len(asked) > 50
+    assert {row.action for row in rows} == {one.name for one in asked if one.is_audited}
+    assert {(row.actor, row.role) for row in rows} == {("local:olga", "owner")}
+    assert {row.state for row in rows} <= {"ok", "refused"}
+    assert SECRET not in repr(rows)
+
+
+def test_without_a_gateway_nothing_but_orders_can_be_reached(tmp_path: Path) -> None:
+    with offline_desk(settings_for(tmp_path / "home"), create=True) as desk:
+        for path in ("_store", "search.erased", "users._forget"):
+            with pytest.raises(AttributeError):
+                function_at(desk, path)
+
+
+def test_every_order_of_the_command_line_is_in_the_table() -> None:
+    folder = Path(command_line.__file__).parent
+    reached = {path for file in folder.glob("*.py") for path in desk_paths(file)}
+
+    assert len(reached) > 40
+    assert reached <= set(AT_DESK)
+
+
+@pytest.mark.req("W18")
+async def test_in_a_chat_those_whom_the_settings_name_act_as_operators(ways: Ways) -> None:
+    await ways.say("ann", "/reload-mcp once")
+    refused = await ways.say("bob", "/reload-mcp once")
+
+    rows = await ways.orders()
+    assert refused["outcome"] == "refused"
+    assert [(row["action"], row["role"], row["state"]) for row in rows] == [
+        ("mcp.reload", "operator", "ok")
+    ]
+    assert rows[0]["actor"].startswith("chat:p_")
+
+
+def test_every_chat_command_is_an_order_of_the_table_or_a_persons_own() -> None:
+    assert set(BY_CHAT.values()) <= set(ACTIONS)
+    assert {
+        "help", "whoami", "new", "stop", "status", "queue", "steer", "approve", "deny", "model",
+        "reasoning", "memory", "search", "schedule", "usage", "credits", "link",
+    } <= OWN  # fmt: skip
+
+
+def desk_paths(file: Path) -> set[str]:
+    """Return what the commands of a file ask of a desk when no gateway runs."""
+    paths = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Call) and (path := chain(node.func)).startswith("desk."):
+            paths.add(path.removeprefix("desk."))
+    return paths
+
+
+def chain(node: ast.expr) -> str:
+    """Return a dotted name; empty for anything else."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and (before := chain(node.value)):
+        return f"{before}.{node.attr}"
+    return ""
+
+
+def function_at(desk: object, path: str) -> Any:
+    for name in path.split("."):
+        desk = getattr(desk, name)
+    return desk
+
+
+def real_function(path: str) -> Any:
+    """Return the desk's own function of an order; None for one that only a gateway has."""
+    owner, _, name = path.rpartition(".")
+    hints = PARTS.get(owner)
+    return None if hints is None else getattr(hints, name, None)
+
+
+def arguments_for(function: Any, action: str) -> list[Any]:
+    """Return the order of `CALLS` as the function takes it."""
+    kind, body = type_of(function), CALLS[action][2]
+    if kind is str:
+        return ["m_1"]
+    return [] if body is None else [msgspec.convert(body, kind)]
+
+
+def type_of(function: Any) -> Any:
+    hints = [kind for name, kind in get_type_hints(function).items() if name != "return"]
+    return hints[0] if hints else None

@@ -1,0 +1,54 @@
+"""A hundred messages at once on one wallet of ten credits, through a real gateway process."""
+
+import asyncio
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.system.live import Live, environment, live_gateway, model_server, with_model
+
+CHATS, CREDITS = 100, 10
+WALLET = {
+    "HERMES_CREDITS__POLICY": "wallet",
+    "HERMES_CREDITS__START_GRANT": str(CREDITS),
+    "HERMES_CREDITS__UPGRADE_MESSAGE": "No credits left. Your code is {referral_code}.",
+}
+
+
+async def hermes(live: Live, *arguments: str) -> tuple[int, dict[str, object]]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "hermes", *arguments, "--json",
+        env=environment(live.home), stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    out, _ = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, json.loads(out)
+
+
+@pytest.mark.req("A5", "A6", "J10", "J11")
+async def test_100_chats_on_10_credits_are_10_answers_and_90_upgrade_messages(
+    tmp_path: Path,
+) -> None:
+    async with (
+        model_server() as url,
+        live_gateway(tmp_path / "home", {**with_model(url), **WALLET}) as live,
+        aiohttp.ClientSession() as http,
+    ):
+        said = (
+            live.post(http, sender="ann", text="hello", conversation=f"chat-{number}")
+            for number in range(CHATS)
+        )
+        answers = await asyncio.gather(*said)
+        code, audit = await hermes(live, "credits", "audit")
+        _, wallet = await hermes(live, "credits", "show", "rest:ann")
+
+    assert Counter(one["outcome"] for one in answers) == {"answered": 10, "refused": 90}
+    upgrade = f"No credits left. Your code is {wallet['referral_code']}."
+    told = Counter(one["reply"] for one in answers)
+    assert told == {"#1 hello": CREDITS, upgrade: CHATS - CREDITS}
+    assert (code, audit["wrong"], audit["holds"]) == (0, 0, 0)
+    assert (wallet["balance"], wallet["held"]) == (0, 0)

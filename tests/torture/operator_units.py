@@ -1,0 +1,86 @@
+"""The units of operators' orders for `store_kills`: what each does, and what stands before it."""
+
+from collections.abc import Awaitable, Callable
+
+from hermes.message.outcome import DeliveryState
+from hermes.message.parts import TextPart
+from hermes.ports.audit import AuditLimits, AuditRow
+from hermes.ports.channel import Target
+from hermes.ports.clock import ManualClock
+from hermes.ports.sending import NewSend
+from hermes.store.sqlite.store import SqliteStore
+from tests.torture.people_units import person_of
+
+Act = Callable[[SqliteStore, ManualClock], Awaitable[object]]
+TABLES = {
+    "audit": "id, actor, action, targets, state, code",
+    "paused_channels": "platform",
+}
+TOKEN = b"t" * 32
+DEAD = ("o_again", "o_never")
+
+
+async def prepare_orders(store: SqliteStore, clock: ManualClock) -> None:
+    """Let an order have begun, a platform rest, a token be known, and two replies be dead."""
+    await store.audit.begin(_row("a_old", clock), limits=AuditLimits())
+    await store.paused.pause("resting", at=clock.now())
+    await store.access.add("token", TOKEN, label="ci", expires_at=None, role="operator")
+    for name in DEAD:
+        send = NewSend(
+            id=name,
+            message_id=name,
+            person_id=person_of(store, "ann"),
+            target=Target(platform="gone", account="a", chat_id=name),
+            parts=(TextPart("hello"),),
+            state=DeliveryState.PENDING,
+            at=clock.now(),
+            purpose="notice",
+        )
+        await store.sends.put(send, kept=lambda _: None)
+        await store.outbox.dead(name, failure="rejected", at=clock.now())
+
+
+def _row(name: str, clock: ManualClock) -> AuditRow:
+    return AuditRow(id=name, at=clock.now(), actor="local:olga", role="owner", action="keys.create")
+
+
+async def _begin(store: SqliteStore, clock: ManualClock) -> None:
+    known = {row.id for row in store.audit.page(since=0.0, actor="", action="", limit=10)}
+    if "a_new" not in known:
+        await store.audit.begin(_row("a_new", clock), limits=AuditLimits())
+
+
+async def _end(store: SqliteStore, clock: ManualClock) -> None:
+    await store.audit.end("a_old", "ok", code="", targets=("k_1",), at=clock.now())
+
+
+async def _pause(store: SqliteStore, clock: ManualClock) -> None:
+    await store.paused.pause("tired", at=clock.now())
+
+
+async def _resume(store: SqliteStore, clock: ManualClock) -> None:
+    await store.paused.resume("resting", at=clock.now())
+
+
+async def _replay(store: SqliteStore, clock: ManualClock) -> None:
+    await store.dead_letters.replay("o_again", at=clock.now())
+
+
+async def _drop(store: SqliteStore, clock: ManualClock) -> None:
+    await store.dead_letters.drop("o_never", at=clock.now())
+
+
+async def _revoke(store: SqliteStore, clock: ManualClock) -> None:
+    for token in store.access.list("token"):
+        await store.access.revoke(token.id)
+
+
+UNITS: dict[str, Act] = {
+    "store.begin_audit": _begin,
+    "store.end_audit": _end,
+    "store.pause_channel": _pause,
+    "store.resume_channel": _resume,
+    "store.delivery_replay": _replay,
+    "store.delivery_drop": _drop,
+    "store.revoke_credential": _revoke,
+}

@@ -1,0 +1,175 @@
+"""`hermes init`: what is asked, what is tested by a real call, what is written and never replaced."""
+
+import json
+import re
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from hermes.config import load
+from hermes.config.first_files import FirstChoices, config_text
+from tests.unit.cli.conftest import environment
+from tests.unit.cli.terminal import Terminal
+
+KEY = "sk-the-key-of-the-test"
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def service(model: dict[str, str]) -> dict[str, str]:
+    """Where the model server is, and no key for it."""
+    return {"OPENAI_BASE_URL": model["OPENAI_BASE_URL"]}
+
+
+@pytest.fixture
+def init(home: Path, service: dict[str, str]):
+    """Start the command on a terminal of its own."""
+    opened: list[Terminal] = []
+
+    def start(*arguments: str, **environ: str) -> Terminal:
+        command = [sys.executable, "-m", "hermes", "init", *arguments]
+        opened.append(Terminal(command, environment(home, **service, **environ)))
+        return opened[-1]
+
+    yield start
+    for terminal in opened:
+        terminal.close()
+
+
+@pytest.mark.req("W1")
+def test_it_asks_tests_the_key_and_writes_settings_that_load(init, home):
+    terminal = init()
+    for question, answer in (
+        ("Which model service", "openai"),
+        ("Its key", KEY),
+        ("Which of its models?", ""),
+        ("Which port", "0"),
+        ("Which time zone", "Europe/Paris"),
+        ("called?", 'Iris "the" librarian'),
+    ):
+        terminal.wait_for(question)
+        terminal.type(answer + "\n")
+    terminal.wait_for("openai answered after")
+    assert terminal.end() == 0
+
+    loaded = load({}, home)
+    assert KEY not in terminal.seen
+    assert KEY not in (home / "config.yaml").read_text()
+    assert (mode(home / ".env"), mode(home / "config.yaml")) == (0o600, 0o600)
+    settings = loaded.settings
+    assert loaded.warnings == ()
+    key = settings.providers["openai"].api_key
+    assert key is not None
+    assert key.get_secret_value() == KEY
+    assert (settings.server.port, settings.time_zone) == (0, "Europe/Paris")
+    assert settings.agents["main"].name == 'Iris "the" librarian'
+
+
+@pytest.mark.req("W1")
+def test_without_a_terminal_it_wants_yes(hermes, home):
+    done = hermes("init")
+
+    assert done.returncode == 2
+    assert "--yes" in done.stderr
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.req("W1")
+def test_for_scripts_the_key_comes_from_the_environment_or_a_pipe(hermes, home, service):
+    options = ("init", "--yes", "--provider", "openai", "--json")
+    first = hermes(*options, **service, OPENAI_API_KEY=KEY)
+    told = json.loads(first.stdout)
+
+    assert first.returncode == 0, first.stderr
+    assert (told["tested"]["problem"], told["provider"]) == (None, "openai")
+    assert told["files"] == [str(home / ".env"), str(home / "config.yaml")]
+    assert f"OPENAI_API_KEY={KEY}\n" in (home / ".env").read_text()
+
+    piped = hermes(*options, "--force", "--key-stdin", text="other-key\n", **service)
+    assert piped.returncode == 0, piped.stderr
+    assert "OPENAI_API_KEY=other-key\n" in (home / ".env").read_text()
+    assert KEY in (home / ".env.old1").read_text()
+    assert mode(home / ".env.old1") == 0o600
+
+
+@pytest.mark.req("W1")
+def test_a_service_that_does_not_answer_is_told_and_nothing_is_written(hermes, home):
+    done = hermes(
+        *("init", "--yes", "--provider", "mine", "--model", "m"),
+        *("--base-url", "http://127.0.0.1:9/v1"),
+    )
+
+    assert done.returncode == 1
+    assert "mine did not answer: " in done.stderr
+    assert "--no-test" in done.stderr
+    assert not (home / "config.yaml").exists()
+
+
+@pytest.mark.req("W1")
+def test_a_wrong_key_may_be_tried_again_or_kept_or_dropped(init, home):
+    # given a service that is not there
+    terminal = init(
+        *("--provider", "mine", "--base-url", "http://127.0.0.1:9/v1", "--model", "m"),
+        *("--port", "0", "--time-zone", "UTC", "--name", "Hermes"),
+    )
+    for question, answer in (
+        ("Its key", "first-key"),
+        ("Try another key?", "y"),
+        ("Its key", "second-key"),
+        ("Try another key?", "n"),
+        ("Keep it all the same?", "y"),
+    ):
+        terminal.wait_for(question)
+        terminal.type(answer + "\n")
+
+    assert terminal.end() == 0
+    written = (home / ".env").read_text()
+    assert "HERMES_PROVIDERS__MINE__API_KEY=second-key\n" in written
+    assert "first-key" not in written
+
+
+@pytest.mark.req("W1")
+def test_nothing_that_is_there_is_replaced_without_asking(hermes, init, home):
+    (home / "config.yaml").write_text("# mine\n")
+    (home / ".env").write_text("# keep this\nOTHER=1\nOPENAI_API_KEY=old\n")
+
+    refused = hermes("init", "--yes")
+    terminal = init("--provider", "openai", "--no-test", "--port", "0", "--time-zone", "UTC",
+                    "--name", "H", "--model", "m", OPENAI_API_KEY=KEY)  # fmt: skip
+    terminal.wait_for("Keep it in .env")
+    terminal.type("y\n")
+    terminal.wait_for("config.yaml is there already")
+    terminal.type("n\n")
+
+    assert terminal.end() == 1
+    assert refused.returncode == 1
+    assert "--force" in refused.stderr
+    assert (home / "config.yaml").read_text() == "# mine\n"
+    assert (home / ".env").read_text() == "# keep this\nOTHER=1\nOPENAI_API_KEY=old\n"
+
+    forced = hermes("init", "--yes", "--force", "--no-test", "--provider", "openai",
+                    OPENAI_API_KEY=KEY)  # fmt: skip
+    assert forced.returncode == 0, forced.stderr
+    assert (home / ".env").read_text() == f"# keep this\nOTHER=1\nOPENAI_API_KEY={KEY}\n"
+    assert (home / "config.yaml.old1").read_text() == "# mine\n"
+
+
+@pytest.mark.req("W1")
+def test_every_commented_example_of_the_written_file_is_valid(tmp_path):
+    choices = FirstChoices(provider="openai", model="m", time_zone="UTC")
+    text = config_text(choices)
+    keys = re.sub(r"^(\s*)# (?=\s*[a-z_]+:)", r"\1", text, flags=re.MULTILINE)
+    (tmp_path / "config.yaml").write_text(keys)
+
+    loaded = load({"TELEGRAM_BOT_TOKEN": "1:a"}, tmp_path)
+
+    assert yaml.safe_load(keys)["server"]["host"] == "127.0.0.1"
+    assert loaded.settings.budgets.platform_day_usd == 5
+    assert loaded.settings.platforms["telegram"].home_channel == "123456"
+    assert loaded.settings.access.platforms["telegram"].allow_from == ("123456",)

@@ -1,0 +1,155 @@
+"""The office: the role is checked, the order is on record before it is done, and what came of it."""
+
+import asyncio
+from hashlib import sha256
+
+import msgspec
+import pytest
+
+from hermes.control.acting import Actor, Office, local_actor
+from hermes.errors import Forbidden, NotFound, StorageFull, StoreError
+from hermes.ports.audit import AuditLimits, AuditRow
+from hermes.ports.clock import ManualClock
+from hermes.testing.audit import MemoryAudit
+
+OWNER = local_actor("olga")
+VIEWER = Actor("token", "t_1", "viewer")
+KNOWN = {("telegram", "4711"): "p_ann"}
+
+
+class Order(msgspec.Struct, frozen=True):
+    user: str = "telegram:4711"
+    reason: str = "words"
+
+
+ORDER = Order()
+
+
+class Desk:
+    """An office over a log in memory, and what is done there."""
+
+    def __init__(self, audit: MemoryAudit | None = None) -> None:
+        self.audit = audit or MemoryAudit()
+        self.clock = ManualClock()
+        self.done = 0
+        self.ids = iter(range(1_000))
+        self.office = Office(
+            self.audit,
+            person_of=lambda platform, user_id: KNOWN.get((platform, user_id)),
+            digest=lambda content: sha256(content).digest(),
+            clock=self.clock,
+            make_id=lambda prefix: f"{prefix}_{next(self.ids)}",
+            limits=AuditLimits(),
+        )
+
+    async def block(
+        self, actor: Actor, order: object = ORDER, *, error: Exception | None = None
+    ) -> None:
+        async def work() -> None:
+            assert [row.state for row in self.audit.rows][-1] == "started"
+            self.done += 1
+            if error is not None:
+                raise error
+
+        await self.office.act(actor, "users.block", work=work, order=order)
+
+    def rows(self) -> list[tuple[str, str, str, tuple[str, ...]]]:
+        return [(row.actor, row.state, row.code, row.targets) for row in self.audit.rows]
+
+
+@pytest.mark.req("W7")
+async def test_an_order_is_on_record_before_it_is_done_and_its_end_after_it() -> None:
+    desk = Desk()
+
+    await desk.block(OWNER)
+
+    assert desk.rows() == [("local:olga", "ok", "", ("p_ann",))]
+
+
+@pytest.mark.req("W7")
+async def test_too_little_a_role_is_refused_on_record_and_nothing_is_done() -> None:
+    desk = Desk()
+
+    with pytest.raises(Forbidden, match=r"users\.block needs the role operator"):
+        await desk.block(VIEWER)
+
+    assert desk.done == 0
+    assert desk.rows() == [("token:t_1", "refused", "forbidden", ("p_ann",))]
+
+
+async def test_the_same_refusal_is_on_record_once_a_minute() -> None:
+    desk = Desk()
+    for seconds in (0.0, 30.0, 29.0, 2.0):
+        desk.clock.advance(seconds)
+        with pytest.raises(Forbidden):
+            await desk.block(VIEWER)
+
+    assert len(desk.rows()) == 2
+
+
+async def test_what_was_refused_and_what_failed_are_told_apart() -> None:
+    desk = Desk()
+    for error in (NotFound("nobody"), StoreError("the disk"), RuntimeError("a defect")):
+        with pytest.raises(type(error)):
+            await desk.block(OWNER, error=error)
+
+    assert [row[1:3] for row in desk.rows()] == [
+        ("refused", "not_found"),
+        ("failed", StoreError.code),
+        ("failed", "internal"),
+    ]
+
+
+async def test_what_was_cut_off_stays_begun() -> None:
+    desk = Desk()
+
+    with pytest.raises(asyncio.CancelledError):
+        await desk.office.act(OWNER, "users.block", work=_cut_off, order=Order())
+
+    assert desk.rows() == [("local:olga", "started", "", ("p_ann",))]
+
+
+async def _cut_off() -> None:
+    raise asyncio.CancelledError
+
+
+@pytest.mark.req("J24")
+@pytest.mark.parametrize(
+    "name", ["telegram:815", "4711", "Ann Smith", "hermes_AbCdEfGh", "discord:@ann"]
+)
+async def test_who_is_unknown_is_only_recognisable(name: str) -> None:
+    desk = Desk()
+
+    await desk.block(OWNER, Order(user=name))
+    await desk.block(OWNER, Order(user=name))
+
+    first, second = (row[3] for row in desk.rows())
+    assert first == second
+    assert name not in str(first)
+    assert "#" in first[0]
+
+
+async def test_looking_is_not_on_record() -> None:
+    desk = Desk()
+
+    async def look() -> str:
+        return "connected"
+
+    assert await desk.office.act(VIEWER, "gateway.status", work=look) == "connected"
+    assert desk.rows() == []
+
+
+class FullAudit(MemoryAudit):
+    """A log on a disk that is full."""
+
+    async def begin(self, row: AuditRow, *, limits: AuditLimits) -> None:
+        raise StorageFull("the disk is full")
+
+
+async def test_what_cannot_go_on_record_is_not_done() -> None:
+    desk = Desk(FullAudit())
+
+    with pytest.raises(StorageFull):
+        await desk.block(OWNER)
+
+    assert desk.done == 0

@@ -1,0 +1,137 @@
+"""W3, W4: what each signal means, with and without a marker."""
+
+import signal
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from hermes.app.orders import Orders
+from hermes.config.process import Supervisor, supervisor_of
+from hermes.ops.instance import PlannedStop, acquire, find_running
+from hermes.ops.takeover import take_over
+from hermes.ports.clock import SystemClock
+
+STUBBORN = """
+import signal, sys
+from pathlib import Path
+from hermes.ops.instance import acquire
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+acquire(Path(sys.argv[1]))
+print("ready", flush=True)
+signal.pause()
+"""
+
+
+def orders(marker=None, *, on_terminal=False) -> Orders:
+    made = Orders(on_terminal=on_terminal)
+    made.take_marker = lambda: marker
+    return made
+
+
+@pytest.mark.req("W3", "W4")
+@pytest.mark.parametrize(
+    ("number", "marker", "code", "is_expected"),
+    [
+        (signal.SIGTERM, None, 75, False),
+        (signal.SIGTERM, "stop", 0, True),
+        (signal.SIGTERM, "takeover", 0, True),
+        (signal.SIGUSR1, None, 75, True),
+        (signal.SIGINT, None, 0, True),
+    ],
+)
+async def test_the_exit_code_of_every_signal(number, marker, code, is_expected):
+    told = orders(marker)
+
+    told.received(number)
+
+    ending = await told.end()
+    assert (ending.exit_code, ending.is_expected, ending.signal) == (code, is_expected, number.name)
+
+
+@pytest.mark.req("W3")
+async def test_a_restart_request_exits_75_and_the_first_order_counts():
+    told = orders("stop")
+
+    assert told.restart("/restart by rest:ann")
+    told.received(signal.SIGTERM)
+
+    ending = await told.end()
+    assert (ending.exit_code, ending.reason) == (75, "/restart by rest:ann")
+    assert not told.hurry.is_set(), "`hermes stop` only waits along"
+
+
+@pytest.mark.req("W3")
+async def test_a_second_unmarked_signal_hurries():
+    told = orders()
+
+    told.received(signal.SIGTERM)
+    assert not told.hurry.is_set()
+    told.received(signal.SIGTERM)
+
+    assert told.hurry.is_set()
+
+
+@pytest.mark.req("W3")
+async def test_sighup_reloads_but_ends_a_gateway_whose_terminal_is_gone():
+    served, at_terminal, reloads = orders(), orders(on_terminal=True), []
+    served.reload = lambda: reloads.append(1)
+
+    served.received(signal.SIGHUP)
+    at_terminal.received(signal.SIGHUP)
+
+    assert reloads == [1]
+    assert (await at_terminal.end()).exit_code == 0
+
+
+@pytest.mark.req("W4")
+def test_a_takeover_marker_counts_once_for_one_process_and_one_minute(tmp_path):
+    instance = acquire(tmp_path)
+    mine = PlannedStop(
+        pid=instance.identity.pid, start_time=instance.identity.start_time, written_at=1000.0
+    )
+    path = tmp_path / "run" / "takeover.json"
+
+    def taken(marker: PlannedStop, now: float) -> str | None:
+        path.write_bytes(msgspec.json.encode(marker))
+        return instance.take_marker(now)
+
+    assert taken(mine, 1060.0) == "takeover"
+    assert instance.take_marker(1060.0) is None, "it is used up"
+    assert taken(mine, 1060.1) is None, "too old"
+    assert taken(msgspec.structs.replace(mine, start_time=1), 1000.0) is None, "a reused pid"
+    instance.release()
+
+
+@pytest.mark.req("W4")
+def test_a_gateway_that_does_not_react_is_made_to_end_before_the_home_is_taken(tmp_path):
+    holder = subprocess.Popen(
+        [sys.executable, "-c", STUBBORN, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "ready\n"
+    told: list[str] = []
+
+    take_over(
+        tmp_path,
+        drain_s=0.0,
+        clock=SystemClock(),
+        tell=told.append,
+        patience_s=0.05,
+    )
+
+    assert holder.wait(5) == -signal.SIGKILL
+    holder.communicate()
+    assert len(told) == 3
+    assert find_running(tmp_path) is None
+    acquire(tmp_path).release()
+
+
+@pytest.mark.req("W8")
+def test_what_a_supervisor_says_is_read_for_this_process_only():
+    given = {"NOTIFY_SOCKET": "/run/x", "WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "7"}
+
+    assert supervisor_of(given, 7) == Supervisor("/run/x", 60.0)
+    assert supervisor_of(given, 8) == Supervisor("/run/x", 0.0)
+    assert supervisor_of({"WATCHDOG_USEC": "soon"}, 7) == Supervisor()

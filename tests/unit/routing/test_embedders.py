@@ -1,0 +1,57 @@
+"""Who only makes embeddings is never asked to answer, by whatever rule, and stays able to embed."""
+
+import pytest
+
+from hermes.routing.decide import decide
+from hermes.routing.plan import Ask
+from tests.unit.routing.conftest import MakeOffer, MakePolicy
+
+ONLY = "only makes embeddings"
+
+
+@pytest.mark.req("P1", "A12")
+@pytest.mark.parametrize(
+    ("yaml", "ask"),
+    [
+        ("", Ask()),
+        ("offline: true", Ask()),
+        ("routing: {local_first: true}", Ask(prompt="hi")),
+        ("", Ask(capability="summarization")),
+        ("", Ask(capability="tools", tools=True)),
+        ("providers: {minilm: {}}\nrouting: {tiers: {pro: [local, minilm]}}", Ask(tier="pro")),
+    ],
+)
+def test_no_rule_lets_it_answer(offer: MakeOffer, policy: MakePolicy, yaml: str, ask: Ask) -> None:
+    embedder = offer("minilm", chat=False, local=True, embeddings=True)
+    house = offer("house", local=True)
+
+    found = decide(ask, [embedder, house], policy=policy(yaml))
+    alone = decide(ask, [embedder], policy=policy(yaml))
+
+    assert [one.provider for one in found.plan.candidates] == ["house"]
+    # Only who named it is told why not.
+    dropped = {one.provider: one.reason for one in found.plan.dropped}
+    assert dropped == ({"minilm": ONLY} if ask.tier else {})
+    assert alone.plan.candidates == ()
+    assert alone.problem is not None
+
+
+@pytest.mark.req("P1", "A12")
+@pytest.mark.parametrize("model", ["minilm", "minilm:minilm-1"])
+def test_who_names_it_is_told_what_it_is(offer: MakeOffer, policy: MakePolicy, model: str) -> None:
+    offers = [offer("openai"), offer("minilm", chat=False, local=True, embeddings=True)]
+
+    for ask in (Ask(model=model), Ask(session_model=model), Ask(default_model=model)):
+        decision = decide(ask, offers, policy=policy())
+        assert decision.plan.candidates == ()
+        assert ONLY in str(decision.problem)
+
+
+@pytest.mark.req("P1", "P3")
+@pytest.mark.parametrize("model", ["auto", "minilm", "minilm-1"])
+def test_it_makes_the_embeddings(offer: MakeOffer, policy: MakePolicy, model: str) -> None:
+    offers = [offer("openai"), offer("minilm", chat=False, local=True, embeddings=True)]
+
+    decision = decide(Ask(capability="embeddings", model=model), offers, policy=policy())
+
+    assert [one.provider for one in decision.plan.candidates] == ["minilm"]

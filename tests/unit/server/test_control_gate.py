@@ -1,0 +1,125 @@
+"""The gate of /control: over which ways a token may come, and who signs an order."""
+
+from hashlib import sha256
+
+import msgspec
+import pytest
+
+from hermes.control.acting import Office
+from hermes.errors import Forbidden
+from hermes.net.http_route import Exchange
+from hermes.net.same_origin import Origins
+from hermes.ports.channel import HttpResponse
+from hermes.ports.clock import ManualClock
+from hermes.server.auth import StoredAccess
+from hermes.server.control_gate import ControlGate
+from hermes.testing.access import MemoryAccessStore
+from hermes.testing.audit import MemoryAudit
+from hermes.testing.door import MemoryDoor
+from hermes.testing.door_script import Script
+
+
+class Order(msgspec.Struct, frozen=True):
+    user: str
+    by: str = ""
+
+
+class Gate:
+    """A gate before a function that repeats its order."""
+
+    def __init__(self, public_url: str | None = None) -> None:
+        clock = ManualClock()
+        self.access = StoredAccess(MemoryAccessStore(), clock=clock, local_token="local")
+        self.audit = MemoryAudit()
+        door = MemoryDoor(Script(), access=self.access, clock=clock, make_id=str)
+        office = Office(
+            self.audit,
+            person_of=lambda _platform, _user_id: None,
+            digest=lambda content: sha256(content).digest(),
+            clock=clock,
+            make_id=str,
+        )
+        origins = Origins(bound_host="0.0.0.0", public_url=public_url)
+        self.gate = ControlGate(door, office, origins=origins)
+
+    async def order(self, token: str, *, host: str, client: str, **headers: str) -> Order:
+        """Give an order over a way."""
+
+        async def repeat(order: Order) -> object:
+            return order
+
+        async def receive() -> dict[str, object]:
+            body = b'{"user": "telegram:1", "by": "mallory"}'
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        sent = {"authorization": f"Bearer {token}", "host": host, **headers}
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": "/control/users/block",
+            "query_string": b"",
+            "scheme": "http",
+            "client": (client, 1),
+            "headers": [(name.encode(), value.encode()) for name, value in sent.items()],
+        }
+        handle = self.gate.ordered("users.block", Order, repeat)
+        answer = await handle(Exchange(scope, receive))
+        assert isinstance(answer, HttpResponse)
+        return msgspec.json.decode(answer.body, type=Order)
+
+
+@pytest.mark.req("W35")
+@pytest.mark.parametrize(
+    ("host", "client"),
+    [("bot.example.org", "10.0.0.7"), ("127.0.0.1:8080", "10.0.0.7"), ("192.168.0.2", "127.0.0.1")],
+)
+async def test_a_token_is_not_taken_over_plain_http_from_elsewhere(host: str, client: str) -> None:
+    gate = Gate()
+    token = await gate.access.make_token("ci")
+
+    with pytest.raises(Forbidden, match="plain http"):
+        await gate.order(token, host=host, client=client)
+
+    assert gate.audit.rows == []
+
+
+@pytest.mark.req("W35")
+@pytest.mark.parametrize(
+    ("public_url", "host", "client"),
+    [
+        (None, "127.0.0.1:8080", "127.0.0.1"),
+        (None, "localhost", "::1"),
+        ("https://bot.example.org", "bot.example.org", "10.0.0.7"),
+    ],
+)
+async def test_a_token_is_taken_over_https_and_on_the_machine_and_signs_its_orders(
+    public_url: str | None, host: str, client: str
+) -> None:
+    gate = Gate(public_url)
+    token = await gate.access.make_token("ci", role="operator")
+
+    order = await gate.order(token, host=host, client=client)
+
+    (row,) = gate.audit.rows
+    assert order.by == row.actor
+    assert row.actor.startswith("token:t_")
+
+
+async def test_only_the_command_line_says_itself_for_whom_it_orders() -> None:
+    gate = Gate()
+
+    order = await gate.order(
+        "local", host="127.0.0.1", client="127.0.0.1", **{"x-hermes-operator": "olga%20k"}
+    )
+
+    assert (order.by, gate.audit.rows[0].actor) == ("mallory", "local:olga k")
+
+
+def test_there_is_no_handler_without_an_order() -> None:
+    gate = Gate()
+
+    async def nothing() -> object:
+        return None
+
+    with pytest.raises(KeyError):
+        gate.gate.told("users.invent", nothing)

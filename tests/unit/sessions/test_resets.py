@@ -1,0 +1,150 @@
+"""When a conversation ends by itself: by the day, by silence, by both or never, in any time zone."""
+
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hermes.config import ResetSettings, SessionSettings
+from hermes.message.session_key import SessionKey
+from hermes.sessions.resets import end_reason, last_boundary, rule_for, told
+
+BERLIN = ZoneInfo("Europe/Berlin")
+NEW_YORK = ZoneInfo("America/New_York")
+LORD_HOWE = ZoneInfo("Australia/Lord_Howe")
+ZONES = (BERLIN, NEW_YORK, LORD_HOWE, ZoneInfo("UTC"))
+BOTH = ResetSettings()
+
+
+def at(text: str, zone: ZoneInfo = BERLIN, *, fold: int = 0) -> float:
+    return datetime.fromisoformat(text).replace(tzinfo=zone, fold=fold).timestamp()
+
+
+@pytest.mark.req("W23")
+@pytest.mark.parametrize(
+    ("mode", "used", "now", "reason"),
+    [
+        ("both", "2026-11-14T23:50", "2026-11-15T03:59", None),
+        ("both", "2026-11-14T23:50", "2026-11-15T04:00", "daily"),
+        ("both", "2026-11-15T04:00", "2026-11-15T23:59", None),
+        ("both", "2026-11-15T03:59", "2026-11-15T04:01", "daily"),
+        ("daily", "2026-11-10T12:00", "2026-11-15T12:00", "daily"),
+        ("daily", "2026-11-15T05:00", "2026-11-16T03:00", None),
+        ("idle", "2026-11-14T12:00", "2026-11-15T12:00", None),
+        ("idle", "2026-11-14T12:00", "2026-11-15T12:01", "idle"),
+        ("idle", "2026-11-15T03:59", "2026-11-15T04:01", None),
+        ("none", "2020-01-01T00:00", "2026-11-15T12:00", None),
+        ("both", "2026-11-16T12:00", "2026-11-15T12:00", None),
+    ],
+)
+def test_a_conversation_ends_by_the_day_and_by_silence(
+    mode: str, used: str, now: str, reason: str | None
+) -> None:
+    rule = ResetSettings.model_validate({"mode": mode})
+
+    assert end_reason(at(used), at(now), rule=rule, zone=BERLIN) == reason
+
+
+@pytest.mark.req("W23")
+def test_half_a_day_of_silence_is_a_rule_that_can_be_chosen() -> None:
+    rule = ResetSettings(mode="idle", idle_min=720)
+
+    assert end_reason(0.0, 720 * 60.0, rule=rule, zone=BERLIN) is None
+    assert end_reason(0.0, 720 * 60.0 + 1, rule=rule, zone=BERLIN) == "idle"
+
+
+@pytest.mark.req("W23")
+@pytest.mark.parametrize(
+    ("zone", "time", "now", "boundary"),
+    [
+        # Clocks go from 2:00 to 3:00: a day that would end at 2:30 ends where they went on.
+        (BERLIN, "02:30", "2026-03-29T12:00", "2026-03-29T03:00"),
+        (BERLIN, "04:00", "2026-03-29T12:00", "2026-03-29T04:00"),
+        (NEW_YORK, "02:30", "2026-03-08T12:00", "2026-03-08T03:00"),
+        # Half an hour is skipped here: from 2:00 to 2:30.
+        (LORD_HOWE, "02:15", "2026-10-04T12:00", "2026-10-04T02:30"),
+        # Clocks show 2:30 twice: the day ends when they first do.
+        (BERLIN, "02:30", "2026-10-25T12:00", "2026-10-25T02:30"),
+        (NEW_YORK, "01:30", "2026-11-01T12:00", "2026-11-01T01:30"),
+    ],
+)
+def test_the_end_of_the_day_when_clocks_change(
+    zone: ZoneInfo, time: str, now: str, boundary: str
+) -> None:
+    assert last_boundary(at(now, zone), at=time, zone=zone) == at(boundary, zone)
+
+
+@pytest.mark.req("W23")
+def test_an_hour_that_comes_twice_ends_the_day_once() -> None:
+    first, second = at("2026-10-25T02:35"), at("2026-10-25T02:35", fold=1)
+    rule = ResetSettings(mode="daily", at="02:30")
+
+    assert second - first == 3600
+    assert end_reason(first, second, rule=rule, zone=BERLIN) is None
+
+
+@pytest.mark.req("W23")
+@given(
+    now=st.integers(min_value=0, max_value=4_102_444_800),
+    minutes=st.integers(min_value=0, max_value=1_439),
+    zone=st.sampled_from(ZONES),
+)
+def test_there_is_always_one_end_of_the_day_in_the_last_day(
+    now: int, minutes: int, zone: ZoneInfo
+) -> None:
+    time = f"{minutes // 60:02}:{minutes % 60:02}"
+
+    boundary = last_boundary(float(now), at=time, zone=zone)
+
+    assert boundary <= now
+    assert now - boundary <= timedelta(hours=25).total_seconds()
+    # Asked again at that very instant it is the same; a moment earlier it is another.
+    assert last_boundary(boundary, at=time, zone=zone) == boundary
+    assert last_boundary(boundary - 1, at=time, zone=zone) < boundary
+
+
+@pytest.mark.req("W23")
+@given(
+    used=st.floats(min_value=0, max_value=4e9),
+    gap=st.floats(min_value=0, max_value=1e7),
+    later=st.floats(min_value=0, max_value=1e7),
+    mode=st.sampled_from(["daily", "idle", "both"]),
+    zone=st.sampled_from(ZONES),
+)
+def test_what_is_over_stays_over(
+    used: float, gap: float, later: float, mode: str, zone: ZoneInfo
+) -> None:
+    rule = ResetSettings.model_validate({"mode": mode})
+
+    if end_reason(used, used + gap, rule=rule, zone=zone) is not None:
+        assert end_reason(used, used + gap + later, rule=rule, zone=zone) is not None
+
+
+@pytest.mark.req("W23")
+def test_a_platform_s_rule_goes_before_that_of_a_kind_of_chat_and_before_the_common_one() -> None:
+    settings = SessionSettings(
+        reset=ResetSettings(mode="both"),
+        reset_chat_types=MappingProxyType({"thread": ResetSettings(mode="none")}),
+        reset_platforms=MappingProxyType({"slack": ResetSettings(mode="idle")}),
+    )
+
+    def mode(platform: str, chat_type: str, thread: str | None = None) -> str:
+        key = SessionKey(
+            agent="main", platform=platform, chat_type=chat_type, chat_id="c", thread=thread
+        )
+        return rule_for(key, settings).mode
+
+    assert mode("telegram", "dm") == "both"
+    assert mode("telegram", "group", thread="7") == "none"
+    assert mode("slack", "group", thread="7") == "idle"
+
+
+@pytest.mark.req("W23")
+def test_people_are_told_why() -> None:
+    assert "new day" in told("daily", can_search=False)
+    assert "/search" not in told("daily", can_search=False)
+    assert "quiet" in told("idle", can_search=True)
+    assert "/search" in told("idle", can_search=True)
