@@ -66,8 +66,6 @@ WITHOUT_CONVERSATION = frozenset(
         "store.unlink_channel",
         "store.use_credential",
         "store.use_link_code",
-        "store.begin_audit",
-        "store.end_audit",
         "store.pause_channel",
         "store.resume_channel",
         "store.delivery_replay",
@@ -76,8 +74,11 @@ WITHOUT_CONVERSATION = frozenset(
     }
 )
 # Asks whether a model service is there, or gets a picture or a page, and changes nothing; a service
-# with a key is not asked, and conversations show no pictures and read no pages.
-ONLY_LOOKS = frozenset({"wire.image", "wire.page", "wire.provider.openai.probe"})
+# with a key is not asked, and conversations show no pictures and read no pages. Alerts and traces tell
+# of messages, and change none.
+ONLY_LOOKS = frozenset(
+    {"wire.alert", "wire.image", "wire.otel", "wire.page", "wire.provider.openai.probe"}
+)
 KILLS_PER_STORY = 8
 MOST_TRIES = 60
 LONGEST_LIFE_S = 0.8

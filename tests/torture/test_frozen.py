@@ -62,7 +62,8 @@ async def test_a_gateway_frozen_past_its_lease_repeats_the_step_and_commits_once
     )
     assert [lane.owner for lane in books.lanes] == [None]
     assert books.lanes[0].fence >= made.calls("f-").total() >= 2
-    assert [row[1:3] for row in books.ledger] == [("capture", -1)]
+    kinds = [row[1:3] for row in books.ledger if row[1] != "grant"]
+    assert kinds == [("capture", -1)]
 
 
 @pytest.mark.req("J4", "J11", "J16")

@@ -115,9 +115,9 @@ def block(user: Person, *, home: Home = None, as_json: AsJson = False) -> None:
     _print_done(report, f"{_named(user, report.user)} {did}.", as_json=as_json)
 
 
-def tier(
+def set_tier(
     user: Person,
-    name: Annotated[
+    tier: Annotated[
         str, typer.Argument(metavar="TIER", help="A tier of the settings, such as pro.")
     ],
     *,
@@ -126,7 +126,7 @@ def tier(
 ) -> None:
     """Give a person a tier; it counts from their next message on."""
     _show(home, user)
-    order = TierOrder(user=user, tier=name, by=operator_name())
+    order = TierOrder(user=user, tier=tier, by=operator_name())
     report = at_desk(
         home,
         lambda gateway: gateway.post("/control/users/tier", UserReport, body=order),

@@ -101,7 +101,12 @@ def _only(draft: Draft, found: Found, *, rule: str) -> Plan:
         Candidate(offer.info.name, model or offer.info.model, rule) for offer, model in usable
     )
     named = {candidate.provider for candidate in candidates}
-    others = [offer for name, offer in draft.by_name.items() if name not in named]
+    # Who only embeds was never among those that could answer.
+    others = [
+        offer
+        for name, offer in draft.by_name.items()
+        if name not in named and (offer.info.chat or draft.ask.capability == "embeddings")
+    ]
     return Plan(candidates, tuple(Dropped(one.info.name, "another was named") for one in others))
 
 

@@ -95,6 +95,17 @@ def open_reader(path: Path | str, *, vfs: str | None) -> Database:
     return db
 
 
+def sync_to_disk(path: Path | str, *, vfs: str | None) -> None:
+    """See to it that what was committed outlives a power cut, also where commits do not wait."""
+    db = open_database(path, synchronous="FULL", vfs=vfs)
+    try:
+        db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_FULL)
+    except apsw.Error as error:
+        raise translate(error, "a sync") from error
+    finally:
+        db.close()
+
+
 def newest_version() -> int:
     """Return the schema version that this Hermes reads and writes."""
     return len(_migration_names())

@@ -1,5 +1,6 @@
 """The SQLite store as one value: opens the files, recovers, explains, purges and closes."""
 
+import asyncio
 import os
 from collections.abc import Callable
 from functools import partial
@@ -23,6 +24,7 @@ from hermes.store.sqlite.connection import (
     migrate,
     open_database,
     open_reader,
+    sync_to_disk,
 )
 from hermes.store.sqlite.cron import SqliteCron
 from hermes.store.sqlite.directory import SqliteDirectory
@@ -200,16 +202,14 @@ class SqliteStore:
         if key_file is not None:
             engine.sealer.use_keys(key_file)
         done, last, count = 0, "", _REWRAP_ROWS
-        # The old keys are thrown away after this: it must be on disk, whatever the settings say.
-        self._db.pragma("synchronous", "FULL")
-        try:
-            while count == _REWRAP_ROWS:
-                count, last = await engine.writer.run("rotate", partial(self._rewrap, after=last))
-                done += count
-                if tell is not None:
-                    tell(done)
-        finally:
-            self._db.pragma("synchronous", self._options.synchronous)
+        while count == _REWRAP_ROWS:
+            count, last = await engine.writer.run("rotate", partial(self._rewrap, after=last))
+            done += count
+            if tell is not None:
+                tell(done)
+        if self._options.synchronous != "FULL":
+            # The old keys are thrown away after this: it must be on disk, whatever the settings say.
+            await asyncio.to_thread(sync_to_disk, self._path, vfs=self._options.vfs)
         return done
 
     def _rewrap(self, db: Database, *, after: str) -> tuple[int, str]:

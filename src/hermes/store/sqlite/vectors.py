@@ -88,7 +88,7 @@ class _Pages:
 
     def __init__(self, engine: Engine, db: Database, *, person_id: str, model: str) -> None:
         self._sealer = engine.sealer
-        self._db = db
+        self._unit = db
         self._person_id = person_id
         self._model = model
 
@@ -106,25 +106,25 @@ class _Pages:
         self._write(dropped(ids, opened))
 
     def _infos(self) -> list[PageInfo]:
-        rows = self._db.rows(_SQL["counts"], (self._person_id, self._model))
+        rows = self._unit.rows(_SQL["counts"], (self._person_id, self._model))
         return [PageInfo(number, count) for number, count in rows]
 
     def _read(self, number: int) -> bytes:
         row = (self._person_id, self._model, number)
-        return self._open(self._db.one(_SQL["page"], row))
+        return self._open(self._unit.one(_SQL["page"], row))
 
     def _open(self, sealed: bytes) -> bytes:
         # Without a key there is nothing to change: writing then says that the person was erased.
-        return self._sealer.open(self._db, self._person_id, sealed) or b""
+        return self._sealer.open(self._unit, self._person_id, sealed) or b""
 
     def _write(self, edits: Edits) -> None:
         for number, page in edits.items():
             place = (self._person_id, self._model, number)
             if page is None:
-                self._db.execute(_SQL["drop_page"], place)
+                self._unit.execute(_SQL["drop_page"], place)
             else:
-                sealed = self._sealer.seal(self._db, self._person_id, page)
-                self._db.execute(_SQL["put_page"], (*place, count_of(page), sealed))
+                sealed = self._sealer.seal(self._unit, self._person_id, page)
+                self._unit.execute(_SQL["put_page"], (*place, count_of(page), sealed))
 
 
 def follow_change(
