@@ -10,10 +10,10 @@ from hermes.pipeline.background import choices_of
 from hermes.pipeline.children import parent_of
 from hermes.pipeline.comebacks import given_up
 from hermes.pipeline.commands.beside import ControlPlane, run_command
+from hermes.pipeline.commands.reloading import with_note
 from hermes.pipeline.interrupts import Interrupt
 from hermes.pipeline.journal import Journal
 from hermes.pipeline.mirror import is_mirror, write_mirror
-from hermes.pipeline.own_reload import with_note
 from hermes.pipeline.plan import PREPARE, next_stage
 from hermes.pipeline.resume import restore
 from hermes.pipeline.scheduled import end_scheduled

@@ -127,10 +127,11 @@ async def test_usage_counts_what_the_conversation_took_until_it_starts_afresh(
         assert "nothing yet" in await rig.answer("/usage")
         for _ in range(3):
             await rig.answer("hello")
+        await rig.answer("/model")
         told = await rig.answer("/usage")
         known = rig.store.sessions.usage(rig.lane())
 
-        assert told.startswith("3 answers")
+        assert told.startswith("3 messages")
         assert known.turns == 3
         assert known.usage.tokens_in > 0
         assert known.usage.tokens_out > 0

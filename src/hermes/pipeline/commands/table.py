@@ -9,15 +9,15 @@ from hermes.pipeline.commands.crediting import tell_credits
 from hermes.pipeline.commands.effect import Effect
 from hermes.pipeline.commands.helping import help_with, whoami
 from hermes.pipeline.commands.linking import link
+from hermes.pipeline.commands.reloading import reload_mcp
+from hermes.pipeline.commands.remembering import tell_memory
+from hermes.pipeline.commands.restarting import restart_gateway
 from hermes.pipeline.commands.rewinding import branch, retry, undo
+from hermes.pipeline.commands.scheduling import tell_schedule
+from hermes.pipeline.commands.searching import tell_search
 from hermes.pipeline.commands.tasks import start_task
 from hermes.pipeline.commands.usage import tell_usage
 from hermes.pipeline.commands.working import queue, start_afresh, status, steer, stop
-from hermes.pipeline.own_memory import tell_memory
-from hermes.pipeline.own_reload import reload_mcp
-from hermes.pipeline.own_restart import restart_gateway
-from hermes.pipeline.own_schedule import tell_schedule
-from hermes.pipeline.own_search import tell_search
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 

@@ -14,7 +14,7 @@ async def tell_usage(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     if not known.turns:
         return Effect(text="This conversation has used nothing yet.")
     lines = [
-        f"{known.turns} {'answer' if known.turns == 1 else 'answers'} since this conversation began.",
+        f"{known.turns} {'message' if known.turns == 1 else 'messages'} since this conversation began.",
         f"Tokens: {usage.tokens_in:,} read ({usage.cached_in:,} from the model's cache, "
         f"{usage.cache_written:,} written to it), {usage.tokens_out:,} written.",
         f"Cost: ${usage.cost_usd:.4f}."

@@ -233,7 +233,7 @@ def _used(commit: Commit) -> tuple[int | float | str | None, ...]:
     usage, choices = commit.result.usage, commit.choices
     return (
         commit.epoch,
-        int(commit.interaction is not None),
+        int(bool(commit.entries)),
         usage.tokens_in,
         usage.tokens_out,
         usage.cached_in,
