@@ -38,7 +38,7 @@ run: setup ## set up and start Hermes (ARGS=... are passed on)
 
 test: setup-dev ## set up and run the tests (ONLY=path picks some, WORKERS=n sets how many at once)
 	@tools/install_test_parts.sh
-	@$(BIN)/pytest $(or $(ONLY),tests) -m "not torture" -n $(WORKERS) $(ARGS)
+	@$(BIN)/pytest $(or $(ONLY),tests) -m "not torture" -n $(WORKERS) --dist worksteal $(ARGS)
 
 test-training: ## load the training exports with TRL and datasets (installs them under build/, 1.6 GB)
 	@python=$$(PYTHON="$(PYTHON)" tools/find_python.sh) && "$$python" tools/set_up.py --training
