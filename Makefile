@@ -7,6 +7,7 @@ MAKEFLAGS += --no-print-directory
 VENV := .venv
 BIN := $(VENV)/bin
 TRAINING := build/training
+FUZZ := build/fuzz-env
 PYTHON_DIRS := $(wildcard src tools tests bench)
 ONLY ?=
 ARGS ?=
@@ -19,8 +20,8 @@ RESUME ?=
 COMPILE := $(BIN)/uv pip compile --quiet --no-config --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-annotate --upgrade
 
-.PHONY: help setup setup-dev run test test-training check check-lint check-format check-types \
-	check-imports check-sizes check-outbound format torture bench bench-peers coverage-map lock clean
+.PHONY: help setup setup-dev run test test-training fuzz check check-lint check-format check-types \
+	check-imports check-sizes check-outbound check-quality format torture bench bench-peers coverage-map lock clean
 
 help: ## print the targets
 	@printf 'Hermes: make TARGET\n\n'
@@ -45,8 +46,15 @@ test-training: ## load the training exports with TRL and datasets (installs them
 	@PYTHONPATH=src HF_HUB_OFFLINE=1 HF_HOME=$(abspath $(TRAINING))/hf \
 		$(TRAINING)/bin/python -m pytest $(or $(ONLY),tests/training) $(ARGS)
 
+fuzz: setup-dev ## look for bytes that break a reader of what strangers send (installs atheris under build/)
+	@cmp -s requirements/fuzz.txt $(FUZZ)/lock.txt || { $(BIN)/python -m venv $(FUZZ) && \
+		$(FUZZ)/bin/python -m pip install -q --disable-pip-version-check --require-hashes \
+		-r requirements/runtime.txt -r requirements/fuzz.txt && cp requirements/fuzz.txt $(FUZZ)/lock.txt; }
+	@PYTHONPATH=src $(FUZZ)/bin/python -m tests.fuzz $(ARGS)
+
 check: setup-dev ## lint, format, types, import rules, sizes, ways out; all are run, also after a failure
-	@$(MAKE) --keep-going check-lint check-format check-types check-imports check-sizes check-outbound
+	@$(MAKE) --keep-going check-lint check-format check-types check-imports check-sizes check-outbound \
+		check-quality
 
 check-lint:
 	$(BIN)/ruff check
@@ -65,6 +73,9 @@ check-sizes:
 
 check-outbound:
 	$(BIN)/python tools/outbound_gate.py
+
+check-quality:
+	$(BIN)/python tools/quality_gate.py
 
 format: setup-dev ## format the code and sort the imports
 	$(BIN)/ruff check --select I --fix
@@ -90,6 +101,7 @@ lock: setup-dev ## resolve requirements/*.in again into the hash-checked locks
 	$(COMPILE) --no-deps requirements/model.in -o requirements/model.txt
 	$(COMPILE) --no-deps requirements/recall.in -o requirements/recall.txt
 	$(COMPILE) requirements/dev.in -o requirements/dev.txt
+	$(COMPILE) --no-deps requirements/fuzz.in -o requirements/fuzz.txt
 	$(COMPILE) --excludes requirements/torch.in requirements/training.in -o requirements/training.txt
 	$(BIN)/pytest -q tests/unit/tools/test_locks.py
 

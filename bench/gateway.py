@@ -49,6 +49,12 @@ def model_server(*, delay_ms: float = 0) -> Iterator[Model]:
 
 
 @contextmanager
+def echo_server() -> Iterator[Model]:
+    """Run the model that repeats what it is told in a process of its own."""
+    yield from _run_model("hermes.testing.model_server")
+
+
+@contextmanager
 def upstream() -> Iterator[Model]:
     """Run the model that costs least in a process of its own."""
     yield from _run_model("bench.upstream")

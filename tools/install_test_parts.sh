@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the programs that some tests drive: with apt, and MCP servers with npm and pip in a folder
-# of their own. It never fails: where one cannot be had, its tests skip, and a line here says so.
+# Installs the programs that some tests drive: with apt, and servers with npm and pip in a folder of
+# their own. It never fails: where one cannot be had, its tests skip, and a line here says so.
 set -euo pipefail
 
 root=${BASH_SOURCE[0]%/*}/..
@@ -10,10 +10,18 @@ python=$root/.venv/bin/python
 [ -x "$python" ] || python=python3
 mcp_node='@modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31'
 mcp_python='mcp-server-git==2026.10.19 mcp-server-time==2026.10.19'
+synapse='matrix-synapse==1.163.2'
 
 # Each line: the program looked for, other names it goes by, and the apt package that brings it.
 parts=(
     "chromium|chromium-browser google-chrome|chromium"
+    "zsh||zsh"
+    "fish||fish"
+    "faketime||faketime"
+    "ngircd||ngircd"
+    "postfix|/usr/sbin/postfix|postfix"
+    "dovecot|/usr/sbin/dovecot|dovecot-imapd"
+    "/usr/lib/dovecot/lmtp||dovecot-lmtpd"
 )
 
 is_there() {
@@ -62,8 +70,12 @@ with_pip() {
     "$python" -m venv "$1" && "$1/bin/python" -m pip install --disable-pip-version-check $mcp_python
 }
 
-# Installs MCP servers into their folder, unless the stamp says that these are there.
-mcp_servers() {
+with_synapse() {
+    "$python" -m venv "$1" && "$1/bin/python" -m pip install --disable-pip-version-check "$synapse"
+}
+
+# Installs servers into their folder, unless the stamp says that these are there.
+servers() {
     local name=$1 tool=$2 packages=$3 install=$4 place=$folder/$1
     if [ -f "$place/.stamp" ] && [ "$(<"$place/.stamp")" = "$packages" ]; then
         return
@@ -71,7 +83,7 @@ mcp_servers() {
         skip "$name" "no $tool here; install it to run them"
         return
     fi
-    printf 'test parts: installing the MCP servers %s ...\n' "$packages"
+    printf 'test parts: installing the servers %s ...\n' "$packages"
     rm -rf "$place"
     mkdir -p "$place"
     if quietly "$install" "$place"; then
@@ -95,5 +107,6 @@ for part in "${parts[@]}"; do
     fi
 done
 
-mcp_servers mcp-node npm "$mcp_node" with_npm
-mcp_servers mcp-python "$python" "$mcp_python" with_pip
+servers mcp-node npm "$mcp_node" with_npm
+servers mcp-python "$python" "$mcp_python" with_pip
+servers synapse "$python" "$synapse" with_synapse

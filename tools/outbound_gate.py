@@ -15,7 +15,7 @@ from pathlib import Path
 # Libraries that open no connection, whatever they are given.
 HARMLESS = frozenset(
     {
-        *("apsw", "cryptography", "hermes", "httptools", "msgspec"),
+        *("apsw", "cryptography", "hermes", "httptools", "markdown_it", "msgspec"),
         *("numpy", "pydantic", "rich", "starlette", "structlog", "threadpoolctl", "typer"),
         *("uvloop", "yaml", "yarl"),
     }
@@ -64,10 +64,14 @@ MAY_CONNECT: Mapping[str, str] = {
     "providers/local/worker.py": "reads the weights from their file",
     "providers/minilm/model.py": "reads the tokenizer from its file",
     "tools/mcp/": "the MCP SDK: the operator's addresses, and no redirect leaves their origin",
+    "channels/email/client.py": "the mail servers of platforms.email, which are the operator's setting",
+    "channels/slack/socket_mode.py": "the socket that Slack names, on its hosts or the operator's",
+    "contrib/irc/client.py": "the IRC server of platforms.irc.server, which is the operator's setting",
     "testing/": "stand-ins for tests and plugin authors; import-linter keeps the rest from them",
 }
 MAY_RUN_PROGRAMS: Mapping[str, str] = {
     "providers/local/process.py": "starts this Python on a module of ours",
+    "cli/channels_try.py": "starts this Python on a module of ours, for a trial on loopback",
     "ops/systemd.py": "`hermes service` runs systemctl and journalctl",
     "tools/mcp/stdio_wire.py": "starts the MCP servers of the configuration",
     "testing/": "stand-ins for tests and plugin authors",
@@ -77,13 +81,17 @@ MAY_LOAD_CODE: Mapping[str, str] = {
     "plugins/hook_loader.py": "loads the hooks of the home and of the configuration: their code is the operator's",
     "tools/modules.py": "loads the tools of the configuration: their code is the operator's",
     "cli/loading.py": "loads our own commands when they are used",
+    "app/platforms.py": "loads our own channels when their platform is switched on",
     "testing/": "stand-ins for tests and plugin authors",
 }
 MAY_TRUST: Mapping[str, str] = {
     "net/client.py": "passes on what its callers say",
+    "net/platform_call.py": "a platform's API, whose address is the operator's setting",
     "net/model_stream.py": "a provider's base_url, which is the operator's setting",
     "ops/alert_sinks.py": "the webhooks of alerts.webhooks, which is the operator's setting",
     "ops/otel_export.py": "the collector of otel.endpoint, which is the operator's setting",
+    "channels/slack/client.py": "files on Slack's hosts or that of platforms.slack.base_url",
+    "channels/slack/socket_mode.py": "the socket that Slack names, on its hosts or the operator's",
     "testing/": "stand-ins on loopback",
 }
 MAY_MAKE_CLIENTS: Mapping[str, str] = {

@@ -278,16 +278,26 @@ class FailureClass(StrEnum):
 
 
 class DeliveryError(HermesError):
-    """A reply could not be sent."""
+    """A reply could not be sent.
+
+    `retry_after` is the platform's word on when it takes more: in that chat, or, where it is
+    `platform_wide`, in any.
+    """
 
     code = "delivery"
 
     def __init__(
-        self, text: str, failure: FailureClass, *, retry_after: float | None = None
+        self,
+        text: str,
+        failure: FailureClass,
+        *,
+        retry_after: float | None = None,
+        platform_wide: bool = False,
     ) -> None:
         super().__init__(text)
         self.failure = failure
         self.retry_after = retry_after
+        self.platform_wide = platform_wide
 
 
 class NotDelivered(DeliveryError):

@@ -207,6 +207,20 @@ async def test_a_retrying_reply_holds_back_its_chat_and_unknown_and_dead_do_not(
 
 
 @pytest.mark.req("J18")
+async def test_after_the_clock_was_set_back_nothing_waits_for_the_old_time(rig) -> None:
+    now = rig.clock.now()
+    for name, wait_s in (("soon", 60.0), ("stuck", 86_400.0)):
+        await rig.commit(name, chat=name)
+        await rig.outbox.sending(name, chunk=0, at=now)
+        await rig.outbox.retry(name, at=now + wait_s, failure="rate_limited", counts=True)
+
+    rows = rig.outbox.due("memory", now, limit=99, at_most_s=3_600.0)
+
+    assert [row.id for row in rows] == ["stuck"]
+    assert due(rig) == []
+
+
+@pytest.mark.req("J18")
 async def test_a_reply_on_the_wire_holds_back_its_chat(rig) -> None:
     await rig.commit("a1")
     await rig.commit("a2")
@@ -337,3 +351,65 @@ async def test_what_is_sent_cannot_become_anything_else(rig) -> None:
         await rig.outbox.retry("a1", at=now, failure="rate_limited", counts=False)
 
     assert (rig.row("a1").state, rig.outbox.waiting()) == ("sent", 0)
+
+
+@pytest.mark.req("J16", "W19")
+async def test_a_next_message_may_stand_from_before_its_send_and_its_id_is_kept(rig) -> None:
+    lease = await preview(rig, "a")
+    await rig.outbox.preview_sent(lease, "a", platform_message_id="x0")
+    await rig.outbox.preview_opens(lease, "a", number=1)
+    opened = rig.row("a").more
+    await rig.outbox.preview_sent(lease, "a", platform_message_id='x"1', number=1)
+    await rig.outbox.preview_opens(lease, "a", number=2)
+    await rig.outbox.preview_opens(lease, "a", number=2, is_sent=False)
+
+    row = rig.row("a")
+    assert (opened, row.platform_message_id, row.more, row.state) == (
+        (None,),
+        "x0",
+        ('x"1',),
+        "preview",
+    )
+    with pytest.raises(GuardFailed):
+        await rig.outbox.preview_opens(lease, "a", number=1)
+    with pytest.raises(GuardFailed):
+        await rig.outbox.preview_sent(lease, "a", platform_message_id="x9", number=1)
+    await rig.recover()
+    assert rig.row("a").state == "preview"
+
+
+@pytest.mark.req("J16", "W19")
+async def test_a_next_message_without_an_id_is_unknown_after_a_crash_until_it_is_found(rig) -> None:
+    lease = await preview(rig, "a")
+    await rig.outbox.preview_sent(lease, "a", platform_message_id="x0")
+    await rig.outbox.preview_opens(lease, "a", number=1)
+
+    await rig.recover()
+    assert rig.row("a").state == "unknown"
+    await rig.commit("a")
+
+    row = rig.row("a")
+    assert (row.state, row.more) == ("unknown", (None,))
+    assert [one.id for one in rig.outbox.unsettled("memory")] == ["a"]
+
+
+@pytest.mark.req("J4", "J16")
+async def test_a_lost_lease_opens_no_next_message(rig) -> None:
+    lease = await preview(rig, "a")
+    await rig.outbox.preview_sent(lease, "a", platform_message_id="x0")
+    await rig.lose("a")
+
+    with pytest.raises(LeaseLost):
+        await rig.outbox.preview_opens(lease, "a", number=1)
+
+
+@pytest.mark.req("W19")
+async def test_a_reply_that_is_sent_anew_stays_so(rig) -> None:
+    await rig.commit("a")
+    await rig.outbox.fresh("a")
+    await rig.outbox.sending("a", chunk=0, at=rig.clock.now())
+    await rig.recover()
+
+    assert (rig.row("a").fresh, rig.row("a").state) == (True, "unknown")
+    with pytest.raises(GuardFailed):
+        await rig.outbox.fresh("a")

@@ -53,7 +53,13 @@ def environment(home: Path, more: Mapping[str, str] | None = None) -> dict[str, 
     """Return the environment of a gateway on `home`, without this machine's own keys."""
     machine = os.environ  # noqa: TID251  a test hands its own environment on
     kept = {name: machine[name] for name in ("PATH", "LANG") if name in machine}
-    return {**kept, "HERMES_HOME": str(home), "HERMES_SERVER__PORT": "0", **(more or {})}
+    own = {
+        "HERMES_HOME": str(home),
+        "HERMES_SERVER__PORT": "0",
+        # Tests that run side by side give their bots the same tokens.
+        "HERMES_PROCESS__LOCK_DIR": str(home.parent / "locks"),
+    }
+    return {**kept, **own, **(more or {})}
 
 
 @asynccontextmanager

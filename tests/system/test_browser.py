@@ -10,7 +10,7 @@ from playwright.async_api import Browser, Page, Route, ViewportSize, expect
 from hermes.errors import ProviderTimeout
 from hermes.testing.door_script import Ask, Hold, Note
 from tests.system.chromium import CHROMIUM
-from tests.system.twin_gateway import Gateway
+from tests.system.twin_gateway import Gateway, Options
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium here: apt-get install chromium"),
@@ -60,6 +60,19 @@ async def test_a_message_streams_in(browser: Browser, gateway: Gateway) -> None:
     await expect(page.locator("#stop")).to_be_hidden()
     await expect(page.locator("#announcer")).to_contain_text("Good day.")
     await expect(page.locator("#conversations a[aria-current]")).to_have_text("hello")
+
+
+async def test_the_page_names_the_model_that_answers_now(
+    browser: Browser, gateway: Gateway, options: Options
+) -> None:
+    page = await open_page(browser, gateway)
+    await expect(page.locator("#model")).to_have_text("scripted")
+    await expect(page.locator("#notice")).to_be_visible()
+    # when an operator swaps the model while the page is open
+    options.model, options.demo = "other:model", False
+    await send(page, "hello")
+    await expect(page.locator("#model")).to_have_text("other:model")
+    await expect(page.locator("#notice")).to_be_hidden()
 
 
 async def test_progress_is_shown_while_the_model_loads(browser: Browser, gateway: Gateway) -> None:
@@ -311,6 +324,7 @@ async def test_an_approval_is_asked_for_and_given(browser: Browser, gateway: Gat
     await page.get_by_role("button", name="Approve").click()
     await expect(page.locator(".reply .body")).to_have_text("Deleted.")
     await expect(page.locator(".facts")).to_be_visible()
+    assert [event.text for event in gateway.door.messages()] == ["delete it", "/approve a_1"]
 
 
 @pytest.mark.req("J1")

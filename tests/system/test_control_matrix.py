@@ -23,6 +23,7 @@ from hermes.control.credits import CreditDesk
 from hermes.control.cron import CronDesk
 from hermes.control.deadletters import DeadLetterDesk
 from hermes.control.desk import Desk
+from hermes.control.graph_reading import GraphDesk
 from hermes.control.memory import MemoryDesk
 from hermes.control.pairing import PairingDesk
 from hermes.control.running import GatewayDesk, ModelDesk
@@ -35,7 +36,9 @@ from hermes.ports.access import ROLES, Role, allows
 from hermes.sessions.commands import BUILT_IN
 
 SECRET = "S3cret-Words-Nobody-May-Keep"
-USER = {"user": "telegram:4711"}
+# So long that no id and no time holds it by chance.
+NUMBER = "4711008152342"
+USER = {"user": f"telegram:{NUMBER}"}
 # One request for every order of the table; what it names mostly does not exist.
 CALLS: dict[str, tuple[str, str, Any]] = {
     "gateway.status": ("GET", "status", None),
@@ -61,21 +64,21 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "kill_switch.show": ("GET", "kill-switch", None),
     "kill_switch.set": ("POST", "kill-switch", {"is_on": False, "reason": SECRET}),
     "costs.show": ("GET", "costs?by=day", {"by": "day"}),
-    "consent.show": ("GET", "consent?user=telegram:4711", USER),
+    "consent.show": ("GET", f"consent?user=telegram:{NUMBER}", USER),
     "consent.set": ("POST", "consent", {**USER, "may_train": False}),
     "credits.list": ("GET", "credits", {}),
-    "credits.show": ("GET", "credits/wallet?user=telegram:4711", USER),
+    "credits.show": ("GET", f"credits/wallet?user=telegram:{NUMBER}", USER),
     "credits.audit": ("GET", "credits/audit", None),
     "credits.grant": ("POST", "credits/grant", {**USER, "amount": 5, "reason": SECRET}),
     "credits.refund": ("POST", "credits/refund", {"message": "m_1", "reason": SECRET}),
     "credits.refer": ("POST", "credits/refer", {**USER, "code": SECRET}),
-    "memory.show": ("GET", "memory?user=telegram:4711", USER),
-    "memory.record": ("GET", "memory/record?user=telegram:4711", USER),
+    "memory.show": ("GET", f"memory?user=telegram:{NUMBER}", USER),
+    "memory.record": ("GET", f"memory/record?user=telegram:{NUMBER}", USER),
     "memory.set": ("POST", "memory", {**USER, "key": "diet", "value": SECRET}),
     "memory.forget": ("POST", "memory/forget", {**USER, "key": SECRET}),
     "memory.dream": ("POST", "memory/dream", USER),
     "users.list": ("GET", "users", {}),
-    "users.show": ("GET", "users/user?user=telegram:4711", USER),
+    "users.show": ("GET", f"users/user?user=telegram:{NUMBER}", USER),
     "users.add": ("POST", "users/add", {"user": "telegram:1", "name": SECRET}),
     "users.activate": ("POST", "users/activate", USER),
     "users.block": ("POST", "users/block", USER),
@@ -95,10 +98,12 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "cron.run": ("POST", "cron/run", {"id": "j_1"}),
     "cron.remove": ("POST", "cron/remove", {"id": "j_1"}),
     "search.find": ("GET", f"search?text={SECRET}", {"text": SECRET}),
+    "graphs.show": ("POST", "graphs/show", {"people": [SECRET, "p_1"]}),
+    "graphs.export": ("POST", "graphs/export", {"people": ["all"]}),
     "search.state": ("GET", "search/index", None),
     "search.rebuild": ("POST", "search/rebuild", None),
     "sessions.list": ("GET", "sessions", {}),
-    "sessions.end": ("POST", "sessions/end", {"session": "agent:main:telegram:dm:4711"}),
+    "sessions.end": ("POST", "sessions/end", {"session": f"agent:main:telegram:dm:{NUMBER}"}),
     "channels.list": ("GET", "channels", None),
     "channels.directory": ("GET", "channels/directory", {}),
     "sends.send": ("POST", "send", {"to": "telegram:1", "text": SECRET}),
@@ -119,6 +124,7 @@ PARTS: dict[str, type] = {
     "cron": CronDesk,
     "deadletters": DeadLetterDesk,
     "gateway": GatewayDesk,
+    "graphs": GraphDesk,
     "memory": MemoryDesk,
     "models": ModelDesk,
     "pairing": PairingDesk,
@@ -226,7 +232,7 @@ async def test_rest_lets_each_role_give_exactly_the_orders_of_the_table(
     assert {row["state"] for row in rows} <= {"ok", "refused"}
     assert {row["role"] for row in rows} == {role}
     assert SECRET not in json.dumps(rows)
-    assert "4711" not in json.dumps(rows)
+    assert NUMBER not in json.dumps(rows)
 
 
 @pytest.mark.req("W7")

@@ -61,6 +61,23 @@ async def test_a_message_is_answered_with_what_it_took(
         assert (await again.json())["reply"] == "#1 hello"
 
 
+@pytest.mark.req("W9")
+async def test_the_page_names_the_model_that_answers_after_a_swap(
+    live: Live, http: aiohttp.ClientSession
+) -> None:
+    async def named() -> str:
+        async with http.get("/web/info") as info:
+            return str((await info.json())["model"])
+
+    assert await named() == "openai:gpt-4o-mini"
+    for swapped, answers in (("openai:gpt-4o", "gpt-4o"), ("default", "gpt-4o-mini")):
+        order = {"model": swapped}
+        async with http.post("/control/models/swap", json=order) as swap:
+            assert swap.status == 200
+        answer = await live.post(http, sender="ann", text="hello")
+        assert (await named(), answer["model"]) == (f"openai:{answers}", f"openai:{answers}")
+
+
 @pytest.mark.req("J1")
 async def test_the_same_request_again_is_answered_as_before(
     live: Live, http: aiohttp.ClientSession

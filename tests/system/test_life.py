@@ -281,7 +281,7 @@ async def test_a_stranger_with_the_pid_of_a_dead_gateway_is_neither_stopped_nor_
         await stranger.wait()
 
 
-@pytest.mark.req("W5", "W7")
+@pytest.mark.req("W5", "W7", "A31")
 async def test_a_gateway_that_crashes_again_and_again_leaves_what_ran_alone_and_says_so(
     tmp_path: Path,
 ) -> None:
@@ -300,11 +300,13 @@ async def test_a_gateway_that_crashes_again_and_again_leaves_what_ran_alone_and_
             fresh = await live.post(http, sender="ann", conversation="ann", text="hello")
             _, told = await hermes(home, "status")
             logged = live.said()
+        _, alerts = await hermes(home, "alerts", "--kind", "boot_loop")
 
     assert found == {"ann": ("failed", True)}
     assert fresh["reply"] == "#1 hello"
     assert "crashed 2 times within 10 minutes" in told
     assert "boot_loop" in logged
+    assert "crashed 2 times within 10 minutes" in alerts
 
 
 @pytest.mark.req("W3")

@@ -118,10 +118,10 @@ async def test_the_kill_switch_reaches_the_webhook_the_log_and_the_list_once(
     assert {body["kind"] for _, body in hooks.posted} == {"kill_switch"}
     assert len(hooks.posted) == 2
     assert [(alert["kind"], alert["about"]) for alert in listed] == [
-        ("kill_switch", "False"),
-        ("kill_switch", "True"),
+        ("kill_switch", "off"),
+        ("kill_switch", "on"),
     ]
-    assert "The kill switch was set: on=False" in shown
+    assert "The kill switch is off, by " in shown
     assert "secret-path" not in logged
 
 

@@ -106,3 +106,41 @@ async def test_the_kill_switch_stops_every_call_over_a_restart_until_it_is_relea
     assert by_chat["outcome"] == "failed"
     assert "again" in str(by_chat)
     assert '"kill_switch"' in live.said()
+
+
+async def read_graphs(home: Path) -> list[tuple[str, ...]]:
+    """Return what is on record of conversations that were read, the oldest first."""
+    orders = json.loads(await hermes(home, "audit", "--json"))["orders"]
+    read = [row for row in orders if row["action"].startswith("graphs.")]
+    return [(row["action"], row["state"], *row["targets"]) for row in reversed(read)]
+
+
+@pytest.mark.req("W7", "W34", "J20")
+async def test_whoever_reads_a_conversation_is_on_record_with_a_gateway_and_without(
+    live: Live, tmp_path: Path
+) -> None:
+    home, data = live.home, str(tmp_path / "data")
+    async with aiohttp.ClientSession(headers=live.bearer) as http:
+        await live.post(http, sender="ann", text="hello")
+    users = json.loads(await hermes(home, "users", "list", "--json"))["users"]
+    ann = users[0]["id"]
+
+    # when a gateway runs
+    shown = await hermes(home, "graph", "show", "ann")
+    call_id = shown.partition("[")[2].partition(" ")[0]
+    await hermes(home, "graph", "diff", call_id, call_id)
+    await hermes(home, "graph", "list")
+    await hermes(home, "graph", "show", "nobody", code=1)
+    running = await read_graphs(home)
+    # and when none does
+    assert await live.stop(signal.SIGINT) == 0
+    await hermes(home, "graph", "export", "ann", "--format", "openai", "--out", data, code=1)
+    await hermes(home, "graph", "export", "--all", "--format", "openai", "--out", data, code=1)
+    await hermes(home, "graph", "show", "ann", "--json")
+
+    assert running == [("graphs.show", "ok", ann), ("graphs.show", "ok", ann)]
+    assert (await read_graphs(home))[2:] == [
+        ("graphs.export", "ok", ann),
+        ("graphs.export", "ok", "all"),
+        ("graphs.show", "ok", ann),
+    ]

@@ -29,6 +29,17 @@ async def hermes(live: Live, *arguments: str) -> tuple[int, dict[str, object]]:
     return process.returncode, json.loads(out)
 
 
+async def say_at_once(
+    live: Live, http: aiohttp.ClientSession, text: str, *, chats: int
+) -> list[dict[str, object]]:
+    """Let one person say the same in many chats, all at the same time."""
+    said = (
+        live.post(http, sender="ann", text=text, conversation=f"{text} {number}")
+        for number in range(chats)
+    )
+    return await asyncio.gather(*said)
+
+
 @pytest.mark.req("A5", "A6", "J10", "J11")
 async def test_100_chats_on_10_credits_are_10_answers_and_90_upgrade_messages(
     tmp_path: Path,
@@ -38,14 +49,14 @@ async def test_100_chats_on_10_credits_are_10_answers_and_90_upgrade_messages(
         live_gateway(tmp_path / "home", {**with_model(url), **WALLET}) as live,
         aiohttp.ClientSession() as http,
     ):
-        said = (
-            live.post(http, sender="ann", text="hello", conversation=f"chat-{number}")
-            for number in range(CHATS)
-        )
-        answers = await asyncio.gather(*said)
+        # What fails holds credits meanwhile, and gives all of them back.
+        lost = await say_at_once(live, http, "[[fail:400]] hello", chats=2 * CREDITS)
+        answers = await say_at_once(live, http, "hello", chats=CHATS)
         code, audit = await hermes(live, "credits", "audit")
         _, wallet = await hermes(live, "credits", "show", "rest:ann")
 
+    assert {one["outcome"] for one in lost} <= {"failed", "refused"}
+    assert sum(one["outcome"] == "failed" for one in lost) >= CREDITS
     assert Counter(one["outcome"] for one in answers) == {"answered": 10, "refused": 90}
     upgrade = f"No credits left. Your code is {wallet['referral_code']}."
     told = Counter(one["reply"] for one in answers)

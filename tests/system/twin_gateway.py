@@ -57,6 +57,7 @@ class Options:
     web: WebSettings = field(default_factory=WebSettings)
     public_url: str | None = None
     demo: bool = True
+    model: str = "scripted"
 
 
 @dataclass
@@ -139,6 +140,9 @@ async def running_gateway(options: Options) -> AsyncIterator[Gateway]:
 
 
 def _app(gateway: Gateway, options: Options) -> ASGIApp:
+    async def info() -> dict[str, object]:
+        return {"model": options.model, "demo": options.demo}
+
     origins = Origins(bound_host="127.0.0.1", public_url=options.public_url)
     rest = RestChannel(
         options.rest,
@@ -151,7 +155,7 @@ def _app(gateway: Gateway, options: Options) -> ASGIApp:
         options.web,
         capabilities=load_capabilities("hermes.channels.web"),
         access=gateway.access,
-        info=lambda: {"model": "scripted", "demo": options.demo},
+        info=info,
         origins=origins,
         clock=SystemClock(),
         make_id=make_id,

@@ -84,12 +84,11 @@ class Bench:
 
     def check(self, job: Job, told: Told) -> Result:
         """Check the books of a story; raises `BooksDoNotBalance`."""
-        books = Books(told.home)
+        books = Books(told.home, names=told.driver.names)
         calls = self._stand_ins.calls(f"{told.tag}-")
-        chats = {delivery.chat for delivery in books.deliveries}
-        posted = self._stand_ins.posted(job.mode, chats)
+        posted = told.place.posted({delivery.chat for delivery in books.deliveries})
         try:
-            check_books(books, told.driver, calls=calls, posted=posted)
+            check_books(books, told.driver, calls=calls, posted=posted, place=told.place)
         except BooksDoNotBalance as error:
             happened = [kill.armed or str(kill.after_s or kill.power_cut) for kill in told.fired]
             raise BooksDoNotBalance(f"after {happened}:\n{error}") from None

@@ -1,6 +1,7 @@
 """The books of a home, read from its files while no gateway runs, opened with its own key."""
 
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -84,8 +85,10 @@ class Lane(msgspec.Struct, frozen=True):
 class Books:
     """Everything the journal says, as plain values."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, *, names: Mapping[str, str] | None = None) -> None:
+        """Read them; `names` are the words of messages that platforms call something else."""
         self.home = home
+        self._names = names or {}
         db = Database(str(home.database), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
             self._db = db
@@ -145,7 +148,11 @@ class Books:
         )
         messages = [
             msgspec.convert(
-                dict(zip(Message.__struct_fields__, (*row[:-1], self._text(row[-1])), strict=True)),
+                {
+                    **dict(zip(Message.__struct_fields__, (*row[:-1], None), strict=True)),
+                    "external_id": self._names.get(row[2], row[2]),
+                    "reply": self._text(row[-1]),
+                },
                 Message,
                 strict=False,
             )

@@ -11,10 +11,9 @@ import msgspec
 
 from hermes.ops.instance import Address
 from hermes.ports.clock import SystemClock
-from hermes.testing.push.faults import Fault
-from hermes.testing.push.platform import Pigeon
 from hermes.testing.push.webhooks import InboundMessage, event_body, sign
 from tests.torture.homes import SIGNING_SECRET, Home
+from tests.torture.places import Place
 from tests.torture.polling import pause
 from tests.torture.workload import Conversation, Order, Said
 
@@ -23,10 +22,14 @@ TALK_S = 90.0
 
 
 class Promise(msgspec.Struct, kw_only=True):
-    """What the gateway said about one message: its id, and the replies it gave for it."""
+    """What the gateway said about one message: its id, and the replies it gave for it.
+
+    A platform only says that it was taken: `external_id` is what it is called there.
+    """
 
     said: Said
     message_id: str | None = None
+    external_id: str | None = None
     replies: list[tuple[str, str]] = []
     refusals: int = 0
 
@@ -34,9 +37,9 @@ class Promise(msgspec.Struct, kw_only=True):
 class Driver:
     """The people of one story."""
 
-    def __init__(self, home: Home, pigeon: Pigeon, *, session: aiohttp.ClientSession) -> None:
+    def __init__(self, home: Home, place: Place, *, session: aiohttp.ClientSession) -> None:
         self._home = home
-        self._pigeon = pigeon
+        self._place = place
         self._session = session
         self._clock = SystemClock()
         self._stamp = 0.0
@@ -53,8 +56,8 @@ class Driver:
                     await self.order_done(said)
                     continue
                 for fault in said.faults:
-                    self._pigeon.faults.plan(Fault(op="send", kind=fault, chat=said.chat))
-                for _ in range(said.copies):
+                    self._place.plan(fault, chat=said.chat)
+                for _ in range(1 if self._is_there(said) else said.copies):
                     await self.say(said)
 
     async def say(self, said: Said) -> None:
@@ -64,8 +67,20 @@ class Driver:
                 await pause()
             return
         promise = self.promises.setdefault(said.id, Promise(said=said))
+        if self._is_there(said):
+            await self._say_there(said, promise)
+            return
         while not await self._try(said, promise):
             await pause()
+
+    def _is_there(self, said: Said) -> bool:
+        """Tell whether the platform itself brings a message to the gateway, as often as it takes."""
+        return said.way == "webhook" and bool(self._home.mode.place)
+
+    async def _say_there(self, said: Said, promise: Promise) -> None:
+        self.tries += 1
+        promise.external_id = await self._place.say(said)
+        self.order.setdefault(said.chat, []).append(said.id)
 
     async def order_done(self, order: Order) -> None:
         """Give an operator's order until it is carried out, or there is nothing to do."""
@@ -181,11 +196,20 @@ class Driver:
     def _keep(self, said: Said, promise: Promise, message_id: str) -> None:
         if promise.message_id is None:
             promise.message_id = message_id
-            self.order.setdefault(said.chat, []).append(message_id)
+            self.order.setdefault(said.chat, []).append(said.id)
         if promise.message_id != message_id:
             self.findings.append(
                 f"{said.id} was accepted twice: as {promise.message_id} and as {message_id}"
             )
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The words of messages by what platforms call them."""
+        return {
+            promise.external_id: word
+            for word, promise in self.promises.items()
+            if promise.external_id is not None
+        }
 
 
 def _limit() -> aiohttp.ClientTimeout:

@@ -6,7 +6,7 @@ same trees it derives the name of every failpoint there is.
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -24,14 +24,23 @@ MAY_USE_NETWORK = (
     "cli/",
     "testing/",
     "ops/supervision.py",
+    # Other protocols than HTTP; what is sent over them stands between the sides of `channel.send`.
+    "channels/email/",
+    "channels/slack/socket_mode.py",
+    "contrib/irc/",
 )
 # Where turns run and replies leave: every call of a port's outside effect is checked here.
 EFFECTFUL = ("pipeline/", "outbox/", "tools/", "inbox/", "schedule/", "app/", "control/")
-# What has a `find` or `send` of its own that is no wire call.
-_NO_CHANNELS = frozenset({"wire", "people", "roster", "courier", "search", "store"})
+# What has a `find`, `edit` or `send` of its own that is no wire call, or makes one that is looked at.
+_NO_CHANNELS = frozenset({"wire", "people", "roster", "courier", "search", "store", "self"})
+# Makes the calls of all channels under the names that they give; those are looked up where it is called.
+_CALLS_FOR_OTHERS = "net/platform_call.py"
 # Tries a key for `hermes init`, before there is a gateway or a message.
 _BEFORE_MESSAGES = "app/key_test.py"
 _WRITES = re.compile(r"\b(INSERT|UPDATE|DELETE|REPLACE|CREATE|DROP|ALTER)\b", re.IGNORECASE)
+
+
+Constants = Mapping[tuple[str, str], str]
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -83,8 +92,12 @@ def examine(sources: list[Source]) -> Findings:
     """Return the failpoints of the sources and what is wrong with them."""
     names: set[str] = set()
     problems: list[str] = []
+    constants = _constants(sources)
     for source in sources:
-        for found in (*_units(source), *_effects(source), *_wires(source), *_direct(source)):
+        folder = source.path.rpartition("/")[0]
+        beside = [one for one in sources if one.path.rpartition("/")[0] == folder]
+        wires = _wires(source, constants, beside=beside)
+        for found in (*_units(source), *_effects(source), *wires, *_direct(source)):
             if found.startswith("!"):
                 problems.append(found[1:])
             else:
@@ -138,20 +151,78 @@ def _effects(source: Source) -> Iterator[str]:
             yield f"!{source.at(call)}: the effect's name is not a literal"
 
 
-def _wires(source: Source) -> Iterator[str]:
+def _wires(source: Source, constants: Constants, *, beside: list[Source]) -> Iterator[str]:
     """Yield the names of wire calls over the one client, `*` for what a setting fills in."""
+    if source.path.startswith("cli/") or source.path == _CALLS_FOR_OTHERS:
+        return
     for call, name in _calls(source):
-        if not name.endswith("client.request") or source.path.startswith("cli/"):
+        said = _wire_name(source, call, name)
+        if said is None:
             continue
-        template = _template(source, call.args[0])
-        if template is None or template.startswith("*"):
-            yield f"!{source.at(call)}: the wire call's name cannot be derived"
-        else:
-            yield f"wire.{template}"
+        for place, node in _given(source, said, beside=beside):
+            template = _template(place, node, constants)
+            if template is None or template.startswith("*"):
+                yield f"!{source.at(call)}: the wire call's name cannot be derived"
+            else:
+                yield f"wire.{template}"
 
 
-def _template(source: Source, node: ast.expr) -> str | None:
-    """Return a text as far as the source fixes it; an attribute is looked up in its module."""
+def _wire_name(source: Source, call: ast.Call, name: str) -> ast.expr | None:
+    """Return what names a wire call; None for any other call."""
+    if name.endswith("client.request"):
+        return call.args[0]
+    if name != "call" or _origin(source, name) is None:
+        return None
+    return next((word.value for word in call.keywords if word.arg == "platform"), None)
+
+
+def _given(
+    source: Source, node: ast.expr, *, beside: list[Source]
+) -> Iterator[tuple[Source, ast.expr]]:
+    """Yield a node and its module; for a parameter, what its function is called with in the folder."""
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    function = next((one for one in source.above(node) if isinstance(one, functions)), None)
+    words = [] if function is None else [one.arg for one in function.args.kwonlyargs]
+    if function is None or not isinstance(node, ast.Name) or node.id not in words:
+        yield source, node
+        return
+    default = function.args.kw_defaults[words.index(node.id)]
+    if default is not None:
+        yield source, default
+    for place in beside:
+        for other, name in _calls(place):
+            for word in other.keywords if name.endswith(f".{function.name}") else ():
+                if word.arg == node.id:
+                    yield from _given(place, word.value, beside=beside)
+
+
+def _constants(sources: list[Source]) -> Constants:
+    """Return every text that a module names, by its module and its name."""
+    found: dict[tuple[str, str], str] = {}
+    for source in sources:
+        for node in source.tree.body:
+            target: ast.expr | None = node.target if isinstance(node, ast.AnnAssign) else None
+            if isinstance(node, ast.Assign):
+                target = node.targets[0]
+            value = getattr(node, "value", None)
+            if isinstance(target, ast.Name) and isinstance(value, ast.Constant):
+                found[source.path, target.id] = str(value.value)
+    return found
+
+
+def _origin(source: Source, name: str) -> str | None:
+    """Return the path of the module that a name is imported from."""
+    for node in source.tree.body:
+        if isinstance(node, ast.ImportFrom) and any(one.name == name for one in node.names):
+            return (node.module or "").removeprefix("hermes.").replace(".", "/") + ".py"
+    return None
+
+
+def _template(source: Source, node: ast.expr, constants: Constants) -> str | None:
+    """Return a text as far as the source fixes it; a name is looked up where it comes from."""
+    if isinstance(node, ast.Name):
+        own = constants.get((source.path, node.id))
+        return own or constants.get((_origin(source, node.id) or "", node.id))
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):
@@ -166,7 +237,7 @@ def _template(source: Source, node: ast.expr) -> str | None:
         for other in ast.walk(source.tree)
         if isinstance(other, ast.Assign) and ast.unparse(other.targets[0]) == name
     )
-    return next((_template(source, value) for value in values), None)
+    return next((_template(source, value, constants) for value in values), None)
 
 
 def _direct(source: Source) -> Iterator[str]:

@@ -1,7 +1,9 @@
 """The home of a gateway under torture: its configuration, and what it was made for."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import yaml
@@ -21,10 +23,14 @@ class Mode(msgspec.Struct, frozen=True, kw_only=True):
     keys: bool = False
     history: bool = False
     busy: str = "interrupt"
+    # One of `places.PLACES`; Pigeon if empty.
+    place: str = ""
 
     @property
     def platform(self) -> str:
-        """The platform's abilities in one word."""
+        """The platform, or Pigeon's abilities, in one word."""
+        if self.place:
+            return self.place
         if self.keys:
             return "keys"
         return "history" if self.history else "plain"
@@ -68,12 +74,19 @@ class Home:
         *,
         model_url: str,
         pigeon_url: str,
+        platform: str = "pigeon",
+        settings: Mapping[str, object] | None = None,
         synchronous: str = "FULL",
         lease_s: float = 1.0,
     ) -> None:
-        """Write the configuration; short times, so that recovery is quick."""
+        """Write the configuration; short times, so that recovery is quick.
+
+        `settings` are those of the platform that people write on. Pigeon is there in any case: it
+        says where tools count.
+        """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        config = {
+        # Any: what config.yaml may hold.
+        config: dict[str, Any] = {
             "store": {"synchronous": synchronous},
             "lanes": {"lease_s": lease_s},
             "credits": {"policy": "wallet", "start_grant": START_GRANT},
@@ -83,7 +96,8 @@ class Home:
                 "extract_after_s": 4 * PAUSE_S,
                 "recall": False,
             },
-            "server": {"drain_s": 5},
+            "server": {"drain_s": 5, "public_url": "https://hermes.example"},
+            "access": {"allow_all": True},
             # Kills without end are the point here; sessions are still suspended by their own count.
             "process": {"crash_starts": 0},
             "outbox": {
@@ -91,8 +105,12 @@ class Home:
                 "later_delays_s": [0.2, 0.2, 0.2],
                 "breaker_failures": 100_000,
             },
-            "streaming": {"interval_s": 0.02, "min_chars": 4},
-            "busy": {"platforms": {"rest": "queue", "pigeon": self.mode.busy}},
+            "streaming": {"transport": "edit", "interval_s": 0.02, "min_chars": 4},
+            "busy": {
+                "platforms": {"rest": "queue", platform: self.mode.busy},
+                "follow_up_s": 0.05,
+                "photo_burst_s": 0.05,
+            },
             "providers": {"openai": {"base_url": model_url, "api_key": "test"}},
             "plugins": ["hermes.testing.push.plugin"],
             "platforms": {
@@ -106,9 +124,13 @@ class Home:
                         "history": self.mode.history,
                         "tool_count_file": str(self.tool_counts),
                     },
-                }
+                },
             },
         }
+        if settings is not None:
+            rates = {"per_second": 0, "chat_gap_s": 0, "group_gap_s": 0}
+            own = {"enabled": True, "rates": rates, "extra": dict(settings)}
+            config["platforms"][platform] = own
         path = self.folder / "config.yaml"
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

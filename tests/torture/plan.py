@@ -11,15 +11,24 @@ from itertools import count
 from hermes.testing.power_cut import PowerCut
 from tests.torture.bench import Job, Result
 from tests.torture.homes import Mode
+from tests.torture.places import PLACES
 from tests.torture.story import Kill
 
-PLATFORMS = ("plain", "keys", "history")
+PIGEONS = ("plain", "keys", "history")
+PLATFORMS = (*PIGEONS, *PLACES)
 BUSY = ("interrupt", "queue", "steer")
+CUT_ON = ("plain", "keys", "telegram", "matrix")
 # Where a failpoint is passed at all: a reply is held only where nothing can be found out, and
 # looked for only where there is a history.
 ONLY_ON: Mapping[str, tuple[str, ...]] = {
     "store.delivery_hold": ("plain",),
     "channel.find": ("history",),
+    # Nobody shuts a Matrix bot out of a room here.
+    "store.delivery_dead": (*PIGEONS, "telegram", "hooked"),
+    "wire.pigeon": PIGEONS,
+    "wire.telegram": ("telegram", "hooked"),
+    "wire.telegram_poll": ("telegram",),
+    "wire.matrix": ("matrix",),
 }
 # Passed by no conversation; `store_kills` kills a process inside each of them.
 WITHOUT_CONVERSATION = frozenset(
@@ -70,6 +79,8 @@ WITHOUT_CONVERSATION = frozenset(
         "store.resume_channel",
         "store.delivery_replay",
         "store.delivery_drop",
+        "store.delivery_fresh",
+        "store.preview_opens",
         "store.revoke_credential",
     }
 )
@@ -77,8 +88,17 @@ WITHOUT_CONVERSATION = frozenset(
 # with a key is not asked, and conversations show no pictures and read no pages. Alerts and traces tell
 # of messages, and change none.
 ONLY_LOOKS = frozenset(
-    {"wire.alert", "wire.image", "wire.otel", "wire.page", "wire.provider.openai.probe"}
+    {
+        "wire.alert",
+        "wire.image",
+        "wire.media",
+        "wire.otel",
+        "wire.page",
+        "wire.provider.openai.probe",
+    }
 )
+# The wires of channels that no story goes through: they carry the same deliveries by the same call.
+OTHER_WIRES = frozenset({"wire.slack", "wire.webhook"})
 KILLS_PER_STORY = 8
 MOST_TRIES = 60
 LONGEST_LIFE_S = 0.8
@@ -97,12 +117,14 @@ class Wanted:
 
 def mode_of(platform: str, busy: str) -> Mode:
     """Return the mode of a platform by its word."""
+    if platform in PLACES:
+        return Mode(place=platform, busy=busy)
     return Mode(keys=platform == "keys", history=platform == "history", busy=busy)
 
 
 def reachable(points: frozenset[str]) -> frozenset[str]:
     """Return the failpoints that conversations pass."""
-    skipped = WITHOUT_CONVERSATION | ONLY_LOOKS
+    skipped = WITHOUT_CONVERSATION | ONLY_LOOKS | OTHER_WIRES
     return frozenset(point for point in points if point.rpartition(".")[0] not in skipped)
 
 
@@ -138,25 +160,25 @@ class Plan:
         self, points: Iterable[str], *, seeds: int, passed: Mapping[str, int]
     ) -> None:
         """Want a kill at every failpoint with every seed; `passed` is how often a round does."""
-        for point in sorted(points):
+        for number, point in enumerate(sorted(points)):
             places = platforms_of(point)
             most = max(1, passed.get(point, 1) * 2 // 3)
             for seed in range(seeds):
                 kill = Kill(failpoint=point, nth=1 + seed % most)
-                self._want(kill, places[seed % len(places)])
+                self._want(kill, places[(number + seed) % len(places)])
 
     def add_random(self, kills: int) -> None:
         """Want kills at random moments of a gateway's life, also while it starts."""
         for number in range(kills):
             after_s = self._chance.random() * LONGEST_LIFE_S
-            self._want(Kill(after_s=after_s), PLATFORMS[number % 3])
+            self._want(Kill(after_s=after_s), PLATFORMS[number % len(PLATFORMS)])
 
     def add_power_cuts(self, cuts: int) -> None:
         """Want power cuts: two thirds tear what was unsynced, one third loses all of it."""
         for number in range(cuts):
             keep = None if number % 3 == 0 else number
             cut = PowerCut(at=self._chance.randint(1, CUT_OPERATIONS), keep_seed=keep)
-            self._want(Kill(power_cut=cut), PLATFORMS[number % 2])
+            self._want(Kill(power_cut=cut), CUT_ON[number % len(CUT_ON)])
 
     def forget(self, done: Mapping[str, int]) -> None:
         """Leave out kills that an earlier run has done, by `group` or `failpoint` name."""

@@ -23,8 +23,10 @@ async def _begin(store: SqliteStore, clock: ManualClock) -> None:
 async def _prune(store: SqliteStore, clock: ManualClock) -> None:
     before = clock.now() + _DAY_S
     _, found = store.pruning.old(before=before, after=0, limit=100)
+    # Other units leave conversations that ended, too: one of them goes, in one write.
     for old in found:
-        await store.pruning.prune(old, before=before)
+        if old.name == f"{_USER}#0":
+            await store.pruning.prune(old, before=before)
 
 
 UNITS: dict[str, Callable[[SqliteStore, ManualClock], Awaitable[object]]] = {

@@ -8,10 +8,11 @@ import msgspec
 
 from hermes.testing.model_script import ScriptedTurn, Seen, answer_by_text
 from hermes.testing.model_server import ModelServer
-from hermes.testing.push.book import PigeonSettings, Posted
+from hermes.testing.push.book import PigeonSettings
 from hermes.testing.push.platform import Pigeon
 from tests.torture.homes import SIGNING_SECRET, TOKEN, Mode
 from tests.torture.memory_checks import key_of, told_in
+from tests.torture.places import PLACES, PigeonPlace, Place
 
 GAP_S = 0.01
 # How what the model that learns is asked begins.
@@ -56,9 +57,9 @@ class StandIns:
         words = (made.text.partition(" ")[0] for made in self.model.invocations)
         return Counter(word for word in words if word.startswith(tag))
 
-    def posted(self, mode: Mode, chats: set[str]) -> tuple[Posted, ...]:
-        """Return what really stands in these chats, oldest first."""
-        return tuple(post for post in self.pigeon(mode).book.posted if post.chat in chats)
+    def place(self, mode: Mode) -> Place:
+        """Return the platform that a story's people write on."""
+        return PLACES[mode.place]() if mode.place else PigeonPlace(self.pigeon(mode), mode)
 
 
 @asynccontextmanager

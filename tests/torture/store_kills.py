@@ -37,6 +37,7 @@ from tests.torture import (
     directory_units,
     operator_units,
     people_units,
+    preview_units,
     pruning_units,
     question_units,
 )
@@ -60,7 +61,7 @@ _TABLES = {
     "holds": "message_id",
     "ledger": "message_id, kind, amount",
     "wallets": "person_id, balance, is_limited, code IS NULL, referred_by, referred",
-    "outbox": "id, state, failure",
+    "outbox": "id, state, failure, more, fresh",
     "events": "message_id, kind",
     "credentials": "kind, label, used_at",
     # Whose "always" it is stands there as a digest by a key of the database's own.
@@ -295,6 +296,7 @@ UNITS: dict[str, Act] = {
     **operator_units.UNITS,
     **pruning_units.UNITS,
     **directory_units.UNITS,
+    **preview_units.UNITS,
 }
 POINTS = tuple(f"{name}.{side}" for name in UNITS for side in ("before", "after"))
 
@@ -339,6 +341,7 @@ async def _fill(path: Path, seed: int) -> None:
     await store.dreams.begin(key.person_id, at=clock.now())
     await cron_units.prepare_jobs(store, clock)
     await operator_units.prepare_orders(store, clock)
+    await preview_units.prepare_preview(store, clock)
     await store.close()
 
 

@@ -16,7 +16,8 @@ import msgspec
 from hermes.testing.power_cut import EXIT_POWER_CUT, PowerCut
 from tests.torture.driver import Driver
 from tests.torture.homes import Home, Mode
-from tests.torture.polling import until
+from tests.torture.places import Place
+from tests.torture.polling import pause, until
 from tests.torture.processes import Forks, GatewayProcess
 from tests.torture.stand_ins import StandIns
 from tests.torture.wallet_checks import audit
@@ -46,6 +47,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     tag: str
     home: Home
     driver: Driver
+    place: Place
     fired: tuple[Kill, ...]
     missed: tuple[Kill, ...]
     starts: int
@@ -82,17 +84,25 @@ class Story:
 
     async def tell(self) -> Told:
         """Run it to its end."""
-        pigeon = self._stand_ins.pigeon(self._home.mode)
-        for chat in self._script.chats():
-            pigeon.book.open_chat(chat)
+        place = self._stand_ins.place(self._home.mode)
+        await place.open(self._script.chats(), closed=self._script.closed_chat)
+        try:
+            return await self._tell(place)
+        finally:
+            await place.close()
+
+    async def _tell(self, place: Place) -> Told:
         self._home.write(
             model_url=self._stand_ins.model.base_url,
-            pigeon_url=pigeon.base_url,
+            pigeon_url=self._stand_ins.pigeon(self._home.mode).base_url,
+            platform=place.platform,
+            settings=place.settings if self._home.mode.place else None,
             synchronous=self._synchronous,
         )
         connector = aiohttp.TCPConnector(limit=0, force_close=True)
         async with aiohttp.ClientSession(connector=connector) as session:
-            driver = Driver(self._home, pigeon, session=session)
+            driver = Driver(self._home, place, session=session)
+            showing = asyncio.create_task(self._show_the_way(place))
             try:
                 async with asyncio.TaskGroup() as group:
                     group.create_task(self._talk(driver))
@@ -108,16 +118,28 @@ class Story:
             self._audits += 1
             last.send(signal.SIGKILL)
             await last.wait()
+            showing.cancel()
         return Told(
             tag=self._script.tag,
             home=self._home,
             driver=driver,
+            place=place,
             fired=tuple(self._fired),
             missed=tuple(self._kills[len(self._fired) :]),
             starts=self._starts,
             rounds=self._rounds,
             audits=self._audits,
         )
+
+    async def _show_the_way(self, place: Place) -> None:
+        """Tell a platform that calls where each next gateway listens."""
+        url = ""
+        while True:
+            address = self._home.address()
+            if address is not None and address.url != url:
+                url = address.url
+                place.point_at(url)
+            await pause(LOOK_EVERY_S)
 
     async def _talk(self, driver: Driver) -> None:
         """Say round after round until every kill has happened, or there is no hope for it."""

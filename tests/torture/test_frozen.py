@@ -37,7 +37,8 @@ async def test_a_gateway_frozen_past_its_lease_repeats_the_step_and_commits_once
         home.write(model_url=made.model.base_url, pigeon_url=made.keyed.base_url, lease_s=0.6)
         process = await start_command(home)
         await until(home.address, f"listening\n{home.log()}")
-        driver = Driver(home, made.keyed, session=session)
+        place = made.place(home.mode)
+        driver = Driver(home, place, session=session)
         await driver.say(SLOW)
         await until(lambda: made.calls("f-").total() == 1 or None, "the model call")
 
@@ -51,7 +52,7 @@ async def test_a_gateway_frozen_past_its_lease_repeats_the_step_and_commits_once
 
         # Then what it did in the first lease was lost, and the second one committed, once
         books = Books(home)
-        check_books(books, driver, calls=made.calls("f-"), posted=())
+        check_books(books, driver, calls=made.calls("f-"), posted=(), place=place)
     first, *calls = books.steps[books.messages[0].id]
     # On a loaded machine a lease may run out without being frozen, too; then more calls are lost.
     *lost, last = [(step.kind, step.state, step.payer) for step in calls]

@@ -50,10 +50,12 @@ async def test_kills_at_random_moments_change_no_book(bench: Bench) -> None:
         Job(
             number=number,
             seed=chance.getrandbits(32),
-            mode=mode_of(PLATFORMS[number % 3], BUSY[number % 2]),
-            kills=tuple(Kill(after_s=chance.random() * 0.6) for _ in range(RANDOM_KILLS // 4)),
+            mode=mode_of(platform, BUSY[number % 2]),
+            kills=tuple(
+                Kill(after_s=chance.random() * 0.6) for _ in range(RANDOM_KILLS // len(PLATFORMS))
+            ),
         )
-        for number in range(4)
+        for number, platform in enumerate(PLATFORMS)
     ]
 
     results = await bench.run_all(jobs, at_once=AT_ONCE)

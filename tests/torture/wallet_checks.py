@@ -3,12 +3,14 @@
 Each check yields a sentence for every line that does not fit; no sentence means balance.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
 
+from hermes.message.referral_code import LETTERS
 from hermes.pipeline.targets import reply_id
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.wallet import audit_books
@@ -16,7 +18,7 @@ from hermes.testing.push.book import Posted
 from tests.torture.books import Books, Message
 
 CUT_OFF = "(My answer was cut off here."
-UPGRADE = "Your referral code is "
+UPGRADE = re.compile(rf"Your referral code is [{LETTERS}]{{5}}-[{LETTERS}]{{5}}\.")
 _HAS_WALLETS = "SELECT count(*) FROM sqlite_master WHERE name IN ('wallets', 'ledger', 'holds')"
 
 
@@ -94,7 +96,7 @@ def poverty(books: Books) -> Iterator[str]:
     if len(refused) > 1:
         yield f"more people than the poor one were refused: {refused}"
     for message in books.messages:
-        if is_unpaid(message) and UPGRADE not in (message.reply or ""):
+        if is_unpaid(message) and not UPGRADE.search(message.reply or ""):
             yield f"{message.external_id} was refused with {message.reply!r}"
     for person, balance in books.balances.items():
         if balance < 0:

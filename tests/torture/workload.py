@@ -7,6 +7,7 @@ them fewer credits than they ask for.
 """
 
 import random
+import struct
 from typing import Literal
 
 import msgspec
@@ -14,6 +15,7 @@ import msgspec
 from hermes.testing.push.faults import FaultKind
 from tests.torture.homes import START_GRANT, Mode
 
+PICTURE = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 8, 8) + bytes(9)
 Way = Literal["wait", "later", "events", "webhook"]
 # What the model that learns is to learn from.
 LEARN = "[[learn]]"
@@ -26,7 +28,8 @@ CROWD, CROWD_LEFT, CROWDED = 100, 9, 0.1
 class Said(msgspec.Struct, frozen=True, kw_only=True):
     """One message: who says what where, how it is sent, and how often.
 
-    `clashes` sends it under an id that another text has; `faults` are committed on the way out.
+    `clashes` sends it under an id that another text has; `faults` are committed on the way out. A
+    photo is sent where the platform has any, with the text as its caption.
     """
 
     way: Way
@@ -36,11 +39,8 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     copies: int = 1
     clashes: bool = False
     sender: str = ""
+    is_photo: bool = False
     faults: tuple[FaultKind, ...] = ()
-
-    @property
-    def platform(self) -> str:
-        return "pigeon" if self.way == "webhook" else "rest"
 
     @property
     def user(self) -> str:
@@ -159,6 +159,10 @@ class Script:
             said.append(self._command("webhook", chat, "/stop"))
         if self._chance.random() < 0.3:
             said.append(self._said("webhook", "p2", "long " * 500))
+        if self._chance.random() < 0.5:
+            said.append(
+                self._said("webhook", "p2", "what is this?", is_photo=bool(self.mode.place))
+            )
         return tuple(said)
 
     def _approval_talk(self) -> Conversation:

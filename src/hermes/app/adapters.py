@@ -18,7 +18,6 @@ from hermes.net.client import HttpClient, HttpSettings
 from hermes.net.page_fetch import PageFetch
 from hermes.plugins.loader import load_plugin
 from hermes.plugins.registry import Registry
-from hermes.ports.channel import Channel
 from hermes.ports.clock import Clock
 from hermes.ports.provider import Provider
 from hermes.providers.local.provider import LocalProvider
@@ -103,17 +102,6 @@ def make_providers(
             EMBEDDER, EMBEDDER, settings=table, client=client
         )
     return providers
-
-
-def make_push_channels(
-    settings: Settings, registry: Registry, *, client: HttpClient
-) -> Mapping[str, Channel]:
-    """Return the channel of every enabled platform by name."""
-    return {
-        name: registry.make_channel(name, dict(platform.extra), client=client)
-        for name, platform in settings.platforms.items()
-        if platform.enabled
-    }
 
 
 def _local(name: str, table: ProviderSettings, on_status: Tell) -> Provider:

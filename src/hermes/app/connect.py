@@ -4,20 +4,22 @@ import asyncio
 import random
 from collections.abc import Callable, Mapping
 
-import structlog
-
-from hermes.control.status import ChannelState, ChannelStatus
-from hermes.errors import ConfigurationError, HermesError
+from hermes.app.connection import Chance, Connection, Right
+from hermes.control.status import ChannelStatus
+from hermes.ops.metrics import Reader
+from hermes.outbox.alarm import Sleep
+from hermes.outbox.traffic import Traffic
 from hermes.ports.channel import Accept, Channel, PushChannel
-
-_CONNECT_S = 30.0
-_FIRST_WAIT_S = 1.0
-_LONGEST_WAIT_S = 120.0
-_log = structlog.get_logger(__name__)
+from hermes.ports.clock import Clock
 
 
 class Connections:
-    """The push channels of a gateway and how each stands."""
+    """The push channels of a gateway and how each stands.
+
+    `on_connected` lets a platform's replies leave, `on_lost` holds them back; `rights` are the
+    credentials that only one process of this machine may use, by platform; `plugins` are the packages
+    of those that are not built in.
+    """
 
     def __init__(
         self,
@@ -25,70 +27,68 @@ class Connections:
         *,
         accept: Accept,
         on_connected: Callable[[PushChannel], None],
+        on_lost: Callable[[str], None],
         on_change: Callable[[], None],
+        traffic: Traffic,
+        clock: Clock,
+        sleep: Sleep = asyncio.sleep,
+        chance: Chance = random.random,
+        rights: Mapping[str, Right] | None = None,
+        plugins: Mapping[str, str] | None = None,
     ) -> None:
-        self._channels = channels
-        self._accept = accept
-        self._on_connected = on_connected
-        self._on_change = on_change
-        self._states: dict[str, ChannelState] = dict.fromkeys(channels, "starting")
-        self._notes: dict[str, str] = {}
+        self.connected = on_connected
+        self.lost = on_lost
+        self.changed = on_change
         self._tasks: list[asyncio.Task[None]] = []
+        self._all = {
+            name: Connection(
+                channel,
+                accept=accept,
+                listener=self,
+                traffic=traffic,
+                clock=clock,
+                sleep=sleep,
+                chance=chance,
+                right=(rights or {}).get(name),
+                plugin=(plugins or {}).get(name),
+            )
+            for name, channel in channels.items()
+        }
 
     def start(self) -> None:
         """Connect every channel in a task of its own."""
-        for name, channel in self._channels.items():
-            task = asyncio.create_task(self._keep_trying(channel), name=f"connect {name}")
-            self._tasks.append(task)
+        self._tasks = [
+            asyncio.create_task(one.run(), name=f"connect {name}")
+            for name, one in self._all.items()
+        ]
 
     async def stop(self) -> None:
         """Give up connecting and disconnect what is connected."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        connected = [
-            self._channels[name].disconnect()
-            for name, state in self._states.items()
-            if state == "connected"
-        ]
-        await asyncio.gather(*connected, return_exceptions=True)
+        await asyncio.gather(*(one.close() for one in self._all.values()))
 
     def states(self) -> tuple[ChannelStatus, ...]:
         """Return how each channel stands."""
-        return tuple(
-            ChannelStatus(name=name, state=state, note=self._notes.get(name))
-            for name, state in self._states.items()
+        return tuple(one.status() for one in self._all.values())
+
+    def readers(self) -> tuple[Reader, ...]:
+        """Return what metrics show of the channels."""
+        by_platform = ("platform",)
+        return (
+            Reader(
+                "channel_connected",
+                "Whether a platform is connected.",
+                labels=by_platform,
+                read=lambda: [
+                    ((one.name,), float(one.state == "connected")) for one in self.states()
+                ],
+            ),
+            Reader(
+                "channel_deaf",
+                "Whether a platform is connected but does not hear or is not heard.",
+                labels=by_platform,
+                read=lambda: [((one.name,), float(one.deaf)) for one in self.states()],
+            ),
         )
-
-    async def _keep_trying(self, channel: Channel) -> None:
-        wait_s = _FIRST_WAIT_S
-        while not await self._try(channel):
-            if self._states[channel.name] == "fatal":
-                return
-            await asyncio.sleep(wait_s * random.uniform(0.75, 1.25))
-            wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
-
-    async def _try(self, channel: Channel) -> bool:
-        name = channel.name
-        try:
-            async with asyncio.timeout(_CONNECT_S):
-                await channel.connect(self._accept)
-        except ConfigurationError as error:
-            self._failed(name, "fatal", str(error))
-            return False
-        except (HermesError, TimeoutError, OSError) as error:
-            self._failed(name, "disconnected", str(error) or f"no answer in {_CONNECT_S:g} s")
-            return False
-        self._states[name] = "connected"
-        self._notes.pop(name, None)
-        if isinstance(channel, PushChannel):
-            self._on_connected(channel)
-        self._on_change()
-        _log.info("channel_connected", channel=name)
-        return True
-
-    def _failed(self, name: str, state: ChannelState, problem: str) -> None:
-        self._states[name] = state
-        self._notes[name] = problem
-        self._on_change()
-        _log.error("channel_failed", channel=name, state=state, problem=problem)

@@ -14,22 +14,28 @@ from hermes.app.remembering import make_memory_layer
 from hermes.app.scheduling import CronLayer, LateCourier, make_cron_layer
 from hermes.config import Settings, read_or_create_secret_file, system_zone
 from hermes.control.status import MemoryStatus
-from hermes.errors import StoreError
+from hermes.errors import ConfigurationError, StoreError
 from hermes.inbox.accept import Inbox
 from hermes.inbox.pre_dispatch import PreDispatch
+from hermes.memory.whereabouts import platform_block
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.outcome import BusyPolicy, DeliveryState
-from hermes.outbox.preview import OutboxPreviewer
+from hermes.outbox.on_screen import OnScreen
+from hermes.outbox.previewer import OutboxPreviewer, Wanted
+from hermes.outbox.rates import Rates
 from hermes.outbox.sender import OutboxSender
 from hermes.outbox.timing import OutboxTiming, PreviewTiming
+from hermes.outbox.traffic import Traffic
+from hermes.people.groups import Groups
 from hermes.people.reception import Reception
 from hermes.pipeline.lanes import Lanes
 from hermes.pipeline.questions import Questions
 from hermes.pipeline.services import Services
+from hermes.pipeline.session_keep import SessionKeep
 from hermes.pipeline.targets import reply_id
 from hermes.pipeline.turn_hooks import TurnHooks
-from hermes.ports.channel import Accepted, Channel, PushChannel
+from hermes.ports.channel import Accepted, Capabilities, Channel, PushChannel
 from hermes.ports.clock import Clock
 from hermes.ports.command import ChatCommand
 from hermes.ports.hooks import DISPATCH
@@ -53,11 +59,21 @@ KEY_FILE = "keys/store.keys"
 _FLUSH_S = 5.0
 
 
+def _key_file(home: Path) -> bytes:
+    path, database = home / KEY_FILE, home / DATABASE
+    if database.exists() and not path.exists():
+        raise ConfigurationError(
+            f"{path} is missing, and without it nobody can read {database}: put the copy of it there "
+            "that was made with this database, or move the database away to begin anew"
+        )
+    return read_or_create_secret_file(path, make_store_keys)
+
+
 def open_store(home: Path, settings: Settings, *, clock: Clock, make_id: MakeId) -> SqliteStore:
     """Open the database of a home, making it and its key file on the first start."""
     return SqliteStore(
         home / DATABASE,
-        key_file=read_or_create_secret_file(home / KEY_FILE, make_store_keys),
+        key_file=_key_file(home),
         clock=clock,
         make_id=make_id,
         options=StoreOptions(
@@ -94,6 +110,7 @@ class Core:
         self._turn_hooks = None if self.hooks is None else TurnHooks(self.hooks, store.sessions)
         self._search_filling = None if self.search is None else SearchFilling(self.search)
         self.senders: dict[str, OutboxSender] = {}
+        self.traffic, self._rates, self._screens = Traffic(clock), Rates(clock), OnScreen()
         self._connected: dict[str, PushChannel] = {}
         # Those of them that do not rest: previews are shown there.
         self._push: dict[str, PushChannel] = {}
@@ -122,6 +139,7 @@ class Core:
         self._make_keepers()
         self.lanes = Lanes(self._services(roster, reception), settings=settings.lanes)
         self.inbox = self._make_inbox(roster, reception, make_id=make_id)
+        self.lanes.let_first(self.inbox.accepting)
         self.door = GatewayDoor(
             store, inbox=self.inbox, watch=given.watch, access=given.access, roster=roster
         )
@@ -132,12 +150,19 @@ class Core:
         """Make what ends and forgets sessions, and what knows the chats' names."""
         store, settings = self.store, self._settings
         self.resets = Resets(settings.sessions, zone=ZoneInfo(settings.time_zone or system_zone()))
+        self.session_keep = SessionKeep(
+            settings.sessions.cache,
+            clock=self._clock,
+            release=self._release,
+            is_running=lambda lane: self.lanes.is_running(lane),  # noqa: PLW0108  made later
+        )
         self.session_watch = SessionWatch(
             store.sessions,
             self.resets,
             platforms=tuple(self._channels),
             ended=self.session_ended,
             clock=self._clock,
+            sweep=self.session_keep.sweep,
         )
         self._pruning, self.directory = make_chores(
             store,
@@ -155,6 +180,7 @@ class Core:
             roster=roster,
             reception=reception,
             resets=self.resets,
+            session_keep=self.session_keep,
             commands=self.commands,
             plugged=given.plugged,
             planner=self.models.planner,
@@ -178,6 +204,8 @@ class Core:
             follow=self._follow,
             wake_outbox=self.wake_outbox,
             first_state=self._first_state,
+            hints=_hints(self._channels),
+            merging=self._merging(),
             questions=self.questions,
             reload_mcp=given.reload_mcp,
             on_record=given.on_record,
@@ -185,6 +213,7 @@ class Core:
             observer=given.observer,
             hooks=self._turn_hooks,
             search=self.search,
+            media=given.media,
             comeback=given.comeback,
             restart=given.restart,
         )
@@ -206,9 +235,11 @@ class Core:
         return Upkeep(
             self.store,
             wake=self.lanes.wake,
-            served=lambda: (*self.senders, *self.inbox.resting),
+            # What waits for a lost connection grows old, as with one that was never made.
+            served=lambda: (*self._connected, *self.inbox.resting),
             clock=self._clock,
             settings=self._settings,
+            tidy=None if self._given.media is None else self._given.media.tidy,
         )
 
     def _make_inbox(self, roster: Roster, reception: Reception, *, make_id: MakeId) -> Inbox:
@@ -217,7 +248,8 @@ class Core:
             self.store,
             wake=self.lanes,
             roster=roster,
-            admits=lambda event: reception.admit(event).is_in,
+            admission=reception.admit,
+            groups=Groups(settings),
             answers=self.questions.expects,
             commands=self.commands,
             clock=self._clock,
@@ -234,9 +266,14 @@ class Core:
 
     def session_ended(self, lane: str, reason: str) -> None:
         """A session was ended outside a turn: what was cached of it goes, and hooks hear of it."""
-        self.store.transcripts.drop(lane)
+        self.session_keep.drop(lane)
         if self._turn_hooks is not None:
             self._turn_hooks.session_ended(lane, reason)
+
+    def _release(self, lane: str) -> None:
+        """Let go of what was read and decoded of a session; its next turn reads it again."""
+        self.store.transcripts.drop(lane)
+        self.store.souls.drop(lane)
 
     def _previewer(self) -> OutboxPreviewer:
         return OutboxPreviewer(
@@ -245,7 +282,15 @@ class Core:
             delivery_id=reply_id,
             timing=_preview_timing(self._settings),
             clock=self._clock,
+            wanted=self._transport,
+            rates=self._rates,
+            screens=self._screens,
+            traffic=self.traffic,
         )
+
+    def _transport(self, platform: str) -> Wanted:
+        chosen = self._settings.platforms.get(platform)
+        return (chosen.streaming if chosen else None) or self._settings.streaming.transport
 
     def start(self) -> None:
         """Take up what earlier processes left, and look after the store."""
@@ -273,26 +318,42 @@ class Core:
         )
 
     def start_sending(self, channel: PushChannel) -> None:
-        """Send a platform's replies, now that its transport has proven itself."""
+        """Send a platform's replies, now that its transport has proven itself (again)."""
         self._connected[channel.name] = channel
-        sender = OutboxSender(
-            channel, self.store.outbox, timing=_outbox_timing(self._settings), clock=self._clock
-        )
-        self.senders[channel.name] = sender
+        if channel.name not in self.senders:
+            self.senders[channel.name] = OutboxSender(
+                channel,
+                self.store.outbox,
+                timing=_outbox_timing(self._settings),
+                clock=self._clock,
+                traffic=self.traffic,
+                rates=self._rates.of(channel),
+                screens=self._screens,
+            )
         self.rest(self.inbox.resting)
-        sender.start()
+        self.senders[channel.name].start()
+
+    def pause_sending(self, platform: str) -> None:
+        """Send nothing to a platform until its transport has proven itself again."""
+        self._connected.pop(platform, None)
+        self.rest(self.inbox.resting)
 
     @property
     def platforms(self) -> tuple[str, ...]:
         """Every platform that brings messages."""
         return tuple(self._channels)
 
+    @property
+    def abilities(self) -> dict[str, Capabilities]:
+        """What every platform can do."""
+        return {name: channel.capabilities for name, channel in self._channels.items()}
+
     def rest(self, platforms: Collection[str]) -> None:
         """Accept and send nothing on these platforms, and on all others again."""
         self.inbox.resting = platforms
         self._push.clear()
         for name, sender in self.senders.items():
-            is_resting = name in platforms
+            is_resting = name in platforms or name not in self._connected
             sender.rest(is_resting)
             if not is_resting:
                 self._push[name] = self._connected[name]
@@ -350,6 +411,20 @@ class Core:
         channel = self._channels.get(platform)
         return channel is not None and channel.capabilities.answers
 
+    def _merging(self) -> frozenset[str]:
+        """Return the platforms whose messages are answered as one if they wait behind one another.
+
+        Unless the operator says otherwise, programs and people who wait for their own reply get it.
+        """
+        busy = self._settings.busy
+        return frozenset(
+            name
+            for name, item in self._channels.items()
+            if busy.merge_platforms.get(
+                name, busy.merge_follow_ups and _is_push(item) and item.capabilities.answers
+            )
+        )
+
     def _first_state(self, platform: str) -> DeliveryState:
         channel = self._channels.get(platform)
         if channel is not None and not _is_push(channel):
@@ -390,6 +465,7 @@ def _outbox_timing(settings: Settings) -> OutboxTiming:
         breaker_failures=outbox.breaker_failures,
         breaker_window_s=outbox.breaker_window_s,
         breaker_open_s=outbox.breaker_open_s,
+        fresh_after_s=settings.streaming.fresh_after_s,
     )
 
 
@@ -400,3 +476,13 @@ def _preview_timing(settings: Settings) -> PreviewTiming:
         cursor=settings.streaming.cursor,
         send_timeout_s=settings.outbox.send_timeout_s,
     )
+
+
+def _hints(channels: Mapping[str, Channel]) -> Mapping[str, str]:
+    """Return what models are told of the platforms that they write on."""
+    all_of_them = {name: item.capabilities for name, item in channels.items()}
+    told = {
+        name: platform_block(one.hint, takes_files=bool(one.media))
+        for name, one in all_of_them.items()
+    }
+    return {name: hint for name, hint in told.items() if hint}

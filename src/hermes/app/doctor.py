@@ -12,6 +12,7 @@ import msgspec
 from hermes.app.adapters import make_registry
 from hermes.app.core import DATABASE, KEY_FILE
 from hermes.app.key_test import Tried
+from hermes.app.platforms import built_in
 from hermes.app.searching import SEARCH
 from hermes.config import Loaded, Settings
 from hermes.control.doctor import (
@@ -22,12 +23,16 @@ from hermes.control.doctor import (
     configuration_checks,
     mcp_checks,
     model_checks,
+    plugin_checks,
+    risk_checks,
     trust_checks,
 )
 from hermes.control.models import ModelLine
 from hermes.errors import ConfigurationError, HermesError
 from hermes.ops.doctor_home import clock_check, disk_check, home_checks, port_check, remains_checks
 from hermes.ops.instance import Running
+from hermes.plugins.loader import installed_plugins
+from hermes.plugins.manifest import load_manifest
 from hermes.providers.minilm.settings import is_installed
 from hermes.server.listen import bind
 from hermes.store.search.file import Unusable, check_header
@@ -200,7 +205,12 @@ def _recall_checks(settings: Settings) -> Iterator[Check]:
 
 def _channel_checks(loaded: Loaded) -> Iterator[Check]:
     registry = make_registry(loaded.settings, home=loaded.home, on_status=lambda _: None)
-    yield from channel_checks(loaded.settings, registry.channels)
+    yield from channel_checks(loaded.settings, (*built_in(), *registry.platforms))
+    on = [name for name, one in loaded.settings.platforms.items() if one.enabled]
+    own = {name: load_manifest(f"hermes.channels.{name}") for name in on if name in built_in()}
+    others = {name: registry.platforms[name].manifest for name in on if name in registry.platforms}
+    yield from risk_checks(loaded.settings, {**own, **others})
+    yield from plugin_checks(loaded.settings.plugins, installed_plugins())
 
 
 def _call_checks(tried: tuple[Tried, ...]) -> Iterator[Check]:

@@ -17,19 +17,21 @@ from hermes.app.adapters import (
     make_client,
     make_mcp,
     make_providers,
-    make_push_channels,
     make_registry,
 )
 from hermes.app.connect import Connections
 from hermes.app.core import Core, open_store
+from hermes.app.credential_locks import make_rights
 from hermes.app.given import Given
 from hermes.app.hooking import GatewayHooks, make_hooks
 from hermes.app.key_rotation import make_rotation
 from hermes.app.life import Ending, Life, at_end
+from hermes.app.media import make_shelf
 from hermes.app.models import ask_all
 from hermes.app.observing import Observing, make_observing, watch_core
 from hermes.app.operating import as_swapped, make_levers, make_office, operating_desks
 from hermes.app.own_tools import can_use_tools, make_courier, make_own_tools
+from hermes.app.platforms import make_push_channels, plugged_platforms
 from hermes.app.scheduling import make_cron_desk
 from hermes.app.searching import open_search
 from hermes.app.sending import make_send_desk
@@ -45,8 +47,8 @@ from hermes.control.search import SearchDesk
 from hermes.control.sending import SendDesk
 from hermes.control.status import Live, ProviderStatus, StatusReport, live_status
 from hermes.control.why import WhyReport, explain
-from hermes.errors import ProviderError
 from hermes.message.ids import make_id
+from hermes.net.media_desk import MediaDesk
 from hermes.net.same_origin import Origins, is_loopback
 from hermes.ops.instance import Address, Wanted, acquire
 from hermes.ops.logs import Level, Logs, secrets_in
@@ -62,9 +64,7 @@ from hermes.ports.provider import Provider
 from hermes.ports.store import Store
 from hermes.ports.tool import Tool, ToolContext
 from hermes.ports.upward import Progress
-from hermes.routing.decide import make_plan
 from hermes.routing.plan import Ask, Offer
-from hermes.routing.policy import policy_of
 from hermes.server.app import build_app
 from hermes.server.auth import StoredAccess
 from hermes.server.control_routes import Control
@@ -108,6 +108,7 @@ class Gateway:
         self._watch = WatchHub()
         self._local_token = secrets.token_urlsafe(32)
         self._first_token: str | None = None
+        self._listener: socket.socket | None = None
         self._server: HttpServer | None = None
         self._serving: asyncio.Task[None] | None = None
         self._address = ""
@@ -131,6 +132,8 @@ class Gateway:
         # Boundary of the start: whatever failed, the home is given back.
         except BaseException as error:
             self._life.failed(f"{type(error).__name__}: {error}")
+            if self._listener is not None:
+                self._listener.close()
             self._instance.release()
             raise
         self._tell_connections()
@@ -162,13 +165,14 @@ class Gateway:
         settings = self._settings
         failpoints.arm_from(settings.debug.failpoints)
         self._started_at = self._clock.now()
-        listener = bind(settings.server.host, settings.server.port) if self._listen else None
+        if self._listen:
+            self._listener = bind(settings.server.host, settings.server.port)
         self._client = make_client(settings)
         registry = make_registry(settings, home=self._home, on_status=self._tell_status)
         self._make_adapters(registry)
         store = open_store(self._home, settings, clock=self._clock, make_id=make_id)
-        self._life.found(await store.recover())
         self._observing = self._make_observing(store)
+        self._life.found(await store.recover())
         self._office = make_office(store, settings, clock=self._clock, make_id=make_id)
         self._access = StoredAccess(store.access, clock=self._clock, local_token=self._local_token)
         public_url = settings.server.public_url
@@ -177,18 +181,23 @@ class Gateway:
             public_url=None if public_url is None else str(public_url),
         )
         own = self._own_channels(origins)
-        pushed = make_push_channels(settings, registry, client=self._client)
+        self._shelf = make_shelf(
+            self._home, settings, client=self._client, store=store, clock=self._clock
+        )
+        pushed = make_push_channels(
+            settings,
+            registry,
+            client=self._client,
+            home=self._home,
+            clock=self._clock,
+            shelf=self._shelf,
+        )
         self._make_core(store, registry, channels={**own, **pushed})
         self._watch_core()
         self._answers = await self._who_answers()
-        self._connections = Connections(
-            pushed,
-            accept=self._core.directory.noticing(self._core.inbox.accept),
-            on_connected=self._core.start_sending,
-            on_change=self._tell_connections,
-        )
-        if listener is not None:
-            await self._serve(listener, own=own, pushed=pushed, origins=origins)
+        self._make_connections(pushed, registry)
+        if self._listener is not None:
+            await self._serve(self._listener, own=own, pushed=pushed, origins=origins)
         # Before turns that were cut off go on: they may need these tools.
         await self._mcp.start()
         self._core.start()
@@ -196,11 +205,29 @@ class Gateway:
         self._connections.start()
         self._hooks.started(self._address)
 
+    def _make_connections(self, pushed: Mapping[str, Channel], registry: Registry) -> None:
+        """Make what connects the platforms and keeps them connected."""
+        self._connections = Connections(
+            pushed,
+            accept=self._core.directory.noticing(self._core.inbox.accept),
+            on_connected=self._core.start_sending,
+            on_lost=self._core.pause_sending,
+            on_change=self._tell_connections,
+            traffic=self._core.traffic,
+            clock=self._clock,
+            rights=make_rights(self._settings, registry, home=self._home, clock=self._clock),
+            plugins=plugged_platforms(self._settings, registry),
+        )
+        self._observing.metrics.include(*self._connections.readers())
+
     def _make_adapters(self, registry: Registry) -> None:
         """Make what plugins and the configuration bring: tools, hooks, providers, MCP servers."""
         settings = self._settings
         add_built_in_tools(settings, registry, client=self._client)
-        self._hooks = GatewayHooks(make_hooks(settings, registry, home=self._home))
+        self._hooks = GatewayHooks(
+            make_hooks(settings, registry, home=self._home),
+            mask=str if self._logs is None else self._logs.mask,
+        )
         self._providers = make_providers(settings, registry, client=self._client)
         self._mcp = make_mcp(settings, clock=self._clock, tell=self._tell_progress)
         self._mcp_desk = McpDesk(self._mcp, self._read_again)
@@ -229,6 +256,7 @@ class Gateway:
             visions=registry.visions,
             plugged=registry.commands,
             search=search,
+            media=MediaDesk(self._shelf, channels),
             comeback=self._life.comeback,
             restart=self._restart,
             observer=self._observing.observer,
@@ -430,19 +458,17 @@ class Gateway:
         reasons = ("draining",) if self._draining else ()
         return reasons if problem is None else (*reasons, problem)
 
-    def _info(self) -> Mapping[str, Any]:
-        model, is_demonstration = self._answers
+    async def _info(self) -> Mapping[str, Any]:
+        model, is_demonstration = await self._who_answers()
         return {"model": model, "demo": is_demonstration, "version": __version__}
 
     async def _who_answers(self) -> tuple[str, bool]:
         """Return the model that would answer now, and whether it is the demonstration model."""
-        ask = Ask(default_model=self._settings.models.default)
-        try:
-            plan = make_plan(ask, await self._offers(), policy=policy_of(self._settings))
-        except ProviderError as error:
-            _log.error("no_model", problem=str(error))
+        report = await self.route(Ask())
+        if not report.candidates:
+            _log.error("no_model", problem=report.problem)
             return "none", False
-        first = plan.candidates[0]
+        first = report.candidates[0]
         return f"{first.provider}:{first.model}", self._providers[first.provider].info.demonstration
 
     async def _offers(self) -> list[Offer]:
@@ -494,6 +520,7 @@ class Gateway:
             tiers=tier_names(self._settings),
             credit_settings=self._settings.credits,
             search=SearchDesk(self._core.store, self._core.search),
+            forget_files=self._shelf.erase,
             cron=make_cron_desk(self._core.store, self._settings, self._core.cron.schedules),
             levers=make_levers(
                 self._core,

@@ -13,6 +13,7 @@ from hermes.plugins.hook_book import HookBook
 from hermes.ports.channel import Channel
 from hermes.ports.clock import Clock
 from hermes.ports.command import ChatCommand
+from hermes.ports.media import Attachments
 from hermes.ports.observing import CallMeter
 from hermes.ports.operating import OnRecord, off_record
 from hermes.ports.provider import Provider
@@ -46,6 +47,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     visions: Mapping[str, VisionPipeline] = {}
     plugged: Mapping[str, ChatCommand] = {}
     search: Search | None = None
+    media: Attachments | None = None
     comeback: Comeback = ALL_TAKEN_UP
     restart: Restart = cannot_restart
     observer: Observer = NOBODY

@@ -1,7 +1,9 @@
 """The hooks of a gateway: found in the home, in plugins and packages, and wired to what they hear."""
 
+from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import structlog
 
 from hermes import __version__
@@ -37,10 +39,14 @@ def make_hooks(settings: Settings, registry: Registry, *, home: Path) -> HookBoo
 
 
 class GatewayHooks:
-    """The hooks of a gateway over its life; without a book it does nothing."""
+    """The hooks of a gateway over its life; without a book it does nothing.
 
-    def __init__(self, book: HookBook | None) -> None:
+    What is told of their errors goes through `mask`: it is the words of somebody else's code.
+    """
+
+    def __init__(self, book: HookBook | None, *, mask: Callable[[str], str] = str) -> None:
         self.book = book
+        self._mask = mask
 
     def started(self, address: str) -> None:
         """Tell hooks that the gateway runs."""
@@ -77,7 +83,13 @@ class GatewayHooks:
             )
 
     def _report(self) -> tuple[HookReport, ...]:
-        return () if self.book is None else self.book.report()
+        reports = () if self.book is None else self.book.report()
+        return tuple(
+            one
+            if one.last_error is None
+            else msgspec.structs.replace(one, last_error=self._mask(one.last_error))
+            for one in reports
+        )
 
     def _read(self) -> Reading:
         return [

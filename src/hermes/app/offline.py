@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hermes.app.core import DATABASE, open_shelf, open_store
+from hermes.app.media import forgetting_files
 from hermes.app.operating import make_office
+from hermes.app.platforms import built_in
 from hermes.app.scheduling import make_cron_desk, make_schedules
 from hermes.app.searching import open_search
 from hermes.app.sending import make_send_desk
@@ -18,6 +20,7 @@ from hermes.control.running import Levers
 from hermes.control.search import SearchDesk
 from hermes.message.ids import make_id
 from hermes.ops.instance import Address, acquire
+from hermes.plugins.manifest import load_capabilities
 from hermes.ports.clock import SystemClock
 from hermes.ports.graphs import GraphShelf
 from hermes.ports.store import Store
@@ -89,8 +92,16 @@ def _desk(store: Store, loaded: Loaded, *, search: SearchDesk) -> Desk:
         tiers=tier_names(settings),
         credit_settings=settings.credits,
         search=search,
+        forget_files=forgetting_files(loaded.home),
         cron=make_cron_desk(store, settings, make_schedules(store, settings)),
-        levers=Levers(platforms=("rest", "web", *settings.platforms)),
+        levers=Levers(
+            platforms=("rest", "web", *settings.platforms),
+            abilities={
+                name: load_capabilities(f"hermes.channels.{name}")
+                for name in ("rest", "web", *built_in())
+                if name in {"rest", "web", *settings.platforms}
+            },
+        ),
         sends=make_send_desk(
             store, settings, home=loaded.home, clock=SystemClock(), make_id=make_id
         ),

@@ -53,6 +53,7 @@ def make_levers(
     return Levers(
         platforms=core.platforms,
         channels=channels,
+        abilities=core.abilities,
         rest=core.rest,
         session_ended=core.session_ended,
         default_model=lambda: planner.default_model or settings.models.default,
@@ -81,4 +82,5 @@ def operating_desks(desk: Desk) -> OperatingDesks:
         models=desk.models,
         gateway=desk.gateway,
         sends=desk.sends,
+        graphs=desk.graphs,
     )

@@ -33,10 +33,14 @@ class LateCourier:
         """Let everything be sent by this one from now on."""
         self._courier = courier
 
-    def find(self, target: str, *, message_id: str, person_id: str) -> Place:
+    def find(
+        self, target: str, *, message_id: str, person_id: str, is_operators: bool = False
+    ) -> Place:
         """Find a target as it is written."""
         courier = self._known()
-        return courier.find(target, message_id=message_id, person_id=person_id)
+        return courier.find(
+            target, message_id=message_id, person_id=person_id, is_operators=is_operators
+        )
 
     async def send(self, parcel: Parcel, place: Place) -> Sent:
         """Send once, however often it is asked for."""
@@ -127,7 +131,9 @@ def _parsed(to: str) -> str:
 def _checked(courier: Courier, to: str, *, origin: CronOrigin, is_operators: bool) -> str:
     target = _parsed(to)
     if target:
-        place = courier.find(target, message_id="", person_id=origin.person_id)
+        place = courier.find(
+            target, message_id="", person_id=origin.person_id, is_operators=is_operators
+        )
         if place.reach == "admins" and not is_operators:
             raise Forbidden(
                 f"{target} is not a chat of yours: whoever runs this gateway can schedule for it, "

@@ -9,8 +9,7 @@ import asyncio
 import structlog
 
 from hermes.errors import HermesError
-from hermes.ports.spend import CallLine, Spent
-from hermes.ports.store import SpendStore
+from hermes.ports.spend import CallLine, SpendStore, Spent
 
 _log = structlog.get_logger(__name__)
 _MOST_WAITING = 100_000

@@ -21,7 +21,7 @@ Platform = Annotated[str, typer.Argument(metavar="PLATFORM", help="Such as teleg
 
 
 def list_all(home: Home = None, as_json: AsJson = False) -> None:
-    """List the platforms: how each stands, what waits there, and which of them rest."""
+    """List the platforms: how each stands, what it can do, and when traffic really flowed."""
     report = at_desk(
         home,
         lambda gateway: gateway.get("/control/channels", ChannelsReport),
@@ -65,10 +65,15 @@ def _tell(report: ChannelReport, did: str, *, as_json: bool) -> None:
 
 
 def _print(report: ChannelsReport, out: Console) -> None:
-    names = ("platform", "state", "replies waiting", "rests since")
+    names = ("platform", "state", "last in", "last out", "replies waiting", "rests since", "can")
     table = Table(*names, box=None, pad_edge=False, header_style="dim")
     for one in report.channels:
+        times = (one.last_in, one.last_out)
+        seen = ("-" if at is None else clock_time(at) for at in times)
         since = "" if one.paused_at is None else clock_time(one.paused_at)
-        cells = (one.platform, one.state, str(one.waiting), since)
+        cells = (one.platform, one.state, *seen, str(one.waiting), since, ", ".join(one.can))
         table.add_row(*(Text(clean(cell)) for cell in cells))
     out.print(table)
+    for one in report.channels:
+        if one.note is not None:
+            out.print(Text(clean(f"{one.platform}: {one.note}"), style="yellow"))

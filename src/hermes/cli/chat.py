@@ -37,7 +37,7 @@ HELP = """\
 /new             start a fresh conversation
 /stop            stop the answer (Ctrl-C while it is being written does the same)
 /approve, /deny  decide about a tool that asked
-/help            this text; every other /command goes to the gateway
+/help            this text and what the gateway knows; every other /command goes there
 \\ at the end     continue on the next line;  \"\"\" on a line of its own opens and ends a block
 Ctrl-D           leave (Ctrl-C twice does the same)"""
 
@@ -130,9 +130,9 @@ def _talk_through_pipe(conversation: Conversation, memory: ChatMemory) -> int:
             return worst
         if text == "/new":
             memory.keep(conversation.renew())
-        elif text == "/help":
-            print(HELP)
         elif text:
+            if text == "/help":
+                print(HELP)
             answer = _decide_or_ask(conversation, text, screen=screen)
             screen.finish(answer)
             worst = worst if answer.is_good else FAILED
@@ -178,13 +178,13 @@ class _Chat:
                 self._handle(text)
 
     def _handle(self, text: str) -> None:
-        if text == "/help":
-            self._out.print(Text(HELP, style="dim"))
-        elif text == "/new":
+        if text == "/new":
             self._memory.keep(self._conversation.renew())
             self._out.print(Text("A fresh conversation.", style="dim"))
-        else:
-            self._ask(text)
+            return
+        if text == "/help":
+            self._out.print(Text(HELP, style="dim"))
+        self._ask(text)
 
     def _ask(self, text: str) -> None:
         try:

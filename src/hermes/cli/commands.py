@@ -10,6 +10,8 @@ from hermes.cli import (
     alerts,
     audit,
     channels,
+    channels_add,
+    channels_try,
     chat,
     completion,
     config,
@@ -243,6 +245,8 @@ sessions_app.command("list", epilog=sessions.LIST_EPILOG)(sessions.list_all)
 sessions_app.command("end", epilog=sessions.END_EPILOG)(sessions.end)
 app.add_typer(sessions_app, name="sessions")
 channels_app.command("list", epilog=channels.LIST_EPILOG)(channels.list_all)
+channels_app.command("add", epilog=channels_add.EPILOG)(channels_add.command)
+channels_app.command("try", epilog=channels_try.EPILOG)(channels_try.command)
 channels_app.command("pause", epilog=channels.PAUSE_EPILOG)(channels.pause)
 channels_app.command("resume", epilog=channels.RESUME_EPILOG)(channels.resume)
 channels_app.command("directory", epilog=directory.EPILOG)(directory.command)

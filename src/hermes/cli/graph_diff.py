@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.graph_shelf import the_shelf
+from hermes.cli.graph_shelf import note_shown, the_shelf
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.graph_diff import CallDiff, CallSide, Setting, ToolsDiff, diff_calls
 from hermes.control.why_answer import clock_time
@@ -40,6 +40,8 @@ def command(
     """
     with the_shelf(home) as shelf:
         found = diff_calls(shelf, before, after)
+        names = {found.before.graph, found.after.graph}
+        note_shown(home, (entry for entry in shelf.graphs() if entry.name in names))
     if as_json:
         print_json(found)
     else:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hermes.cli.failure import FAILED, TERMINATED
-from hermes.cli.graph_shelf import the_shelf
+from hermes.cli.graph_shelf import note_exported, the_shelf
 from hermes.cli.loading import load_named
 from hermes.cli.progress import progress_bar
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
@@ -91,6 +91,7 @@ def command(
     )
     with the_shelf(home) as shelf:
         entries = list(shelf.graphs()) if every else find_all(shelf, wanted)
+        note_exported(home, entries, every=every)
         report = _export(shelf, entries, plan)
     if as_json:
         print_json(report)

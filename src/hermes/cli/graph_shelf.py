@@ -1,14 +1,19 @@
-"""How the commands about graphs reach them: through the shelf, beside a gateway that may run."""
+"""How the commands about graphs reach them: through the shelf, beside a gateway that may run.
 
-from collections.abc import Callable, Iterator
+What they show of what people said goes on record before it is shown.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
+from hermes.cli.at_desk import at_desk, operator_name
 from hermes.cli.loading import load_named
 from hermes.cli.surroundings import home_for, settings_for
 from hermes.cli.terminal import Home
 from hermes.config import Loaded
+from hermes.control.graph_reading import EVERYBODY, GraphsOrder, GraphsReport, people_of
 from hermes.errors import NotFound
-from hermes.ports.graphs import GraphShelf
+from hermes.ports.graphs import GraphEntry, GraphShelf
 
 OpenShelf = Callable[[Loaded], AbstractContextManager[GraphShelf | None]]
 
@@ -35,3 +40,24 @@ def the_shelf(home: Home) -> Iterator[GraphShelf]:
                 "and --home names another home."
             )
         yield shelf
+
+
+def note_shown(home: Home, entries: Iterable[GraphEntry]) -> None:
+    """Put on record that conversations are shown."""
+    order = GraphsOrder(people=people_of(entries), by=operator_name())
+    at_desk(
+        home,
+        lambda gateway: gateway.post("/control/graphs/show", GraphsReport, body=order),
+        here=lambda desk: desk.graphs.show(order),
+    )
+
+
+def note_exported(home: Home, entries: Iterable[GraphEntry], *, every: bool) -> None:
+    """Put on record that conversations are written into a file."""
+    people = (EVERYBODY,) if every else people_of(entries)
+    order = GraphsOrder(people=people, by=operator_name())
+    at_desk(
+        home,
+        lambda gateway: gateway.post("/control/graphs/export", GraphsReport, body=order),
+        here=lambda desk: desk.graphs.export(order),
+    )

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.graph_shelf import any_shelf, the_shelf
+from hermes.cli.graph_shelf import any_shelf, note_shown, the_shelf
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.graphs import GraphList, branches_of, current, find_graphs, list_graphs
 from hermes.control.why_answer import clock_time
@@ -85,6 +85,7 @@ def show(
     out = console()
     with the_shelf(home) as shelf:
         entry = current(find_graphs(shelf.graphs(), session))
+        note_shown(home, (entry,))
         width = min(max(out.width - _BESIDE_TEXT, _NARROWEST), _WIDEST)
         drawing = draw(branches_of(shelf, entry), width=width, last=last)
     if as_json:

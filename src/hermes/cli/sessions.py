@@ -80,14 +80,14 @@ def _print(report: SessionsReport, out: Console) -> None:
     if not report.sessions:
         out.print("No session is open.")
         return
-    names = ("id", "platform", "person", "entries", "last used", "state", "key")
+    names = ("id", "platform", "person", "messages", "last used", "state", "key")
     table = Table(*names, box=None, pad_edge=False, header_style="dim")
     for one in report.sessions:
         cells = (
             one.id,
             one.platform,
             one.person_id,
-            f"{one.entries:,}",
+            f"{one.messages:,}",
             clock_time(one.used_at),
             "busy" if one.is_busy else "idle",
             one.key,

@@ -18,6 +18,7 @@ from hermes.config.findings import Finding
 from hermes.config.home import config_folder, ensure_home, home_folder, read_or_create_secret_file
 from hermes.config.load import Loaded, load
 from hermes.config.mcp import NO_MCP, McpServerSettings, McpSettings
+from hermes.config.media import MediaSettings
 from hermes.config.memory import MemorySettings
 from hermes.config.net import NetSettings
 from hermes.config.sections import (
@@ -35,7 +36,7 @@ from hermes.config.sections import (
     StreamingSettings,
     TurnSettings,
 )
-from hermes.config.sessions import ResetSettings, SessionSettings
+from hermes.config.sessions import ResetSettings, SessionCacheSettings, SessionSettings
 from hermes.config.settings import Settings
 from hermes.config.show import Row, show
 from hermes.config.spending import BudgetSettings, CacheSettings, CallSettings
@@ -66,6 +67,7 @@ __all__ = [
     "LogSettings",
     "McpServerSettings",
     "McpSettings",
+    "MediaSettings",
     "MemorySettings",
     "ModelSettings",
     "NetSettings",
@@ -76,6 +78,7 @@ __all__ = [
     "ResetSettings",
     "Row",
     "ServerSettings",
+    "SessionCacheSettings",
     "SessionSettings",
     "Settings",
     "StoreSettings",

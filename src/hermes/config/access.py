@@ -91,6 +91,22 @@ class PlatformAccess(Section):
         default=True,
         description="Whether a message in a group counts only if it names the bot or replies to it.",
     )
+    free_chats: Ids = Field(
+        default=(),
+        description="The groups in which every message counts, whether it names the bot or not, by "
+        "chat id.",
+    )
+    bots: Literal["ignore", "addressed", "all"] = Field(
+        default="ignore",
+        description="Whether other bots are listened to: never, when they name this one, or as "
+        "people are.",
+    )
+    bot_turns: int = Field(
+        default=3,
+        ge=0,
+        description="How many turns in a row bots get in a chat until a person writes there, so "
+        "that no two bots talk for ever; 0 is without a limit.",
+    )
     signup_text: str = Field(
         default="", description="What strangers are told under `signup`, such as where to sign up."
     )

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, Se
 
 from hermes.config.section import (
     Count,
+    Delay,
     Headers,
     ModelName,
     Name,
@@ -21,6 +22,7 @@ from hermes.config.section import (
     Seconds,
     Secret,
     Section,
+    StreamTransport,
     Url,
     Whole,
     Word,
@@ -69,6 +71,20 @@ def _as_text(value: object) -> object:
 ChatName = Annotated[Word, BeforeValidator(_as_text)]
 
 
+class RateSettings(Section):
+    """How fast a platform may be written to; unset, it is what the channel's manifest says."""
+
+    per_second: Delay | None = Field(
+        default=None, description="At most this many messages a second in all; 0 is no limit."
+    )
+    chat_gap_s: Delay | None = Field(
+        default=None, description="At least this long between two messages to one chat."
+    )
+    group_gap_s: Delay | None = Field(
+        default=None, description="At least this long between two messages to one group."
+    )
+
+
 class PlatformSettings(Section):
     """One chat platform."""
 
@@ -78,6 +94,11 @@ class PlatformSettings(Section):
     home_channel: ChatName | None = Field(
         default=None,
         description="The chat, or chat:thread, that messages to the platform as such go to.",
+    )
+    rates: RateSettings = Field(default_factory=RateSettings)
+    streaming: StreamTransport | None = Field(
+        default=None,
+        description="How previews are shown on this platform; without it streaming.transport holds.",
     )
     extra: Extra = Field(
         default_factory=lambda: MappingProxyType({}),

@@ -127,7 +127,7 @@ def _parse_yaml(path: Path) -> Mapping[Any, object]:
     except yaml.MarkedYAMLError as fault:
         mark = fault.problem_mark
         place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        reason = (fault.problem or "it is malformed").split(",")[0]
+        reason = (fault.problem or "it is malformed").split(", but ")[0]
         raise _Unreadable(f"is not YAML{place} ({reason}); correct that line") from None
     except (yaml.YAMLError, ValueError):
         raise _Unreadable("is not YAML; remove control characters and impossible dates") from None

@@ -58,14 +58,14 @@ def write_files(home: Path, choices: FirstChoices, *, api_key: str | None) -> li
     written, kept = [], []
     if api_key is not None:
         path = home / DOTENV
-        text = _with_variable(_text(path), secret_variable(choices.provider), api_key)
-        kept += _replace(path, text)
+        text = with_variable(file_text(path), secret_variable(choices.provider), api_key)
+        kept += replace_file(path, text)
         written.append(path)
-    kept += _replace(home / YAML, config_text(choices))
+    kept += replace_file(home / YAML, config_text(choices))
     return [*written, home / YAML, *kept]
 
 
-def _replace(path: Path, text: str) -> list[Path]:
+def replace_file(path: Path, text: str) -> list[Path]:
     """Replace a file as a whole; returns where the old one is now, if it said something else."""
     try:
         draft = path.with_name(f".{path.name}.{os.getpid()}")
@@ -76,7 +76,7 @@ def _replace(path: Path, text: str) -> list[Path]:
             file.flush()
             os.fsync(file.fileno())
         kept = []
-        if path.exists() and _text(path) != text:
+        if path.exists() and file_text(path) != text:
             kept = [_free_name(path)]
             os.link(path, kept[0])
             kept[0].chmod(0o600)
@@ -96,7 +96,8 @@ def _free_name(path: Path) -> Path:
     return found
 
 
-def _text(path: Path) -> str:
+def file_text(path: Path) -> str:
+    """Return what a file says; nothing if it is not there."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -109,10 +110,10 @@ def _text(path: Path) -> str:
 
 
 def _values(home: Path) -> dict[str, str]:
-    return dict(parse(_text(home / DOTENV)).values)
+    return dict(parse(file_text(home / DOTENV)).values)
 
 
-def _with_variable(text: str, name: str, value: str) -> str:
+def with_variable(text: str, name: str, value: str) -> str:
     """Set one variable and leave every other line as it is."""
     line = f"{name}={_quoted(value)}"
     own = re.compile(rf"^\s*(?:export\s+)?{name}\s*=.*$", re.MULTILINE)

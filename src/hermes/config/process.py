@@ -5,6 +5,7 @@ Part of config, like what a supervisor such as systemd hands over in the environ
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from pydantic import Field
 
@@ -34,6 +35,11 @@ class ProcessSettings(Section):
     tell_stop_after_s: Delay = Field(
         default=3,
         description="Chats whose turn still runs this long after a stop has begun are told of it.",
+    )
+    lock_dir: Path | None = Field(
+        default=None,
+        description="Where the locks lie that keep two processes from using one credential; without "
+        "it in the cache folder of the user. Every gateway of the machine must say the same.",
     )
     tell_stop: bool = Field(
         default=True, description="Whether chats with a running turn are told of a stop at all."

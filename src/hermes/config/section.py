@@ -6,9 +6,17 @@ Part of config; knows pydantic and nothing about files, variables or the section
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, SecretStr
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    SecretStr,
+)
 
 V = TypeVar("V")
 
@@ -39,6 +47,15 @@ def _has_no_blanks(secret: SecretStr) -> SecretStr:
 def _freeze(table: Mapping[str, V]) -> Mapping[str, V]:
     return MappingProxyType(dict(table))
 
+
+def _off_is_a_word(value: object) -> object:
+    """YAML reads a bare `off` as false; here it is a word."""
+    return "off" if value is False else value
+
+
+StreamTransport = Annotated[
+    Literal["auto", "edit", "draft", "off"], BeforeValidator(_off_is_a_word)
+]
 
 NAME_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 NAME_MEANING = "a name of small letters, digits, '_' and '-'"

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from hermes.config.section import (
     AdminId,
@@ -21,6 +21,7 @@ from hermes.config.section import (
     Rounds,
     Seconds,
     Section,
+    StreamTransport,
     Url,
     Whole,
     Word,
@@ -28,11 +29,6 @@ from hermes.config.section import (
 
 BusyPolicy = Literal["interrupt", "queue", "steer"]
 BUSY_PLATFORMS: Mapping[str, BusyPolicy] = MappingProxyType({"rest": "queue"})
-
-
-def _off_is_a_word(value: object) -> object:
-    """YAML reads a bare `off` as false; here it is a word."""
-    return "off" if value is False else value
 
 
 class ServerSettings(Section):
@@ -153,6 +149,32 @@ class BusySettings(Section):
         default=False,
         description="Whether /stop ends the conversation too: the next message starts afresh.",
     )
+    photo_burst_s: Delay = Field(
+        default=1.0,
+        description="Photos that one person sends at most so far apart are one message; the first of "
+        "them waits so long for another. 0 waits for none.",
+    )
+    merge_follow_ups: bool = Field(
+        default=True,
+        description="Whether messages that one person sends while another of theirs is worked on or "
+        "waits are answered as one, on chat platforms. /queue puts one behind by itself.",
+    )
+    merge_platforms: Named[bool] = Field(
+        default_factory=dict,
+        description="The same for one platform, by its name; also for one whose callers wait for "
+        "their own reply, such as rest, which are answered one by one otherwise.",
+    )
+    follow_up_s: Delay = Field(
+        default=0.3,
+        description="A message that has stopped the reply to another waits so long for the next, "
+        "where follow-ups are answered as one.",
+    )
+    max_merged: int = Field(
+        default=20, ge=1, le=100, description="At most so many messages are answered as one."
+    )
+    max_merged_chars: int = Field(
+        default=32_000, ge=1, description="At most so many characters are answered as one message."
+    )
     max_background: int = Field(
         default=5, ge=0, description="How many /background tasks of one session may be under way."
     )
@@ -190,14 +212,17 @@ class OutboxSettings(Section):
 class StreamingSettings(Section):
     """Showing a reply while it is being written."""
 
-    transport: Annotated[
-        Literal["auto", "edit", "draft", "off"], BeforeValidator(_off_is_a_word)
-    ] = Field(
+    transport: StreamTransport = Field(
         default="auto", description="How previews are shown; auto takes what the platform can do."
     )
     interval_s: Seconds = Field(default=0.8, description="At least this long between two edits.")
     min_chars: Count = Field(default=24, description="At least this many new characters per edit.")
     cursor: str = Field(default=" ▉", description="What stands at the end of an unfinished text.")
+    fresh_after_s: Delay = Field(
+        default=60,
+        description="A reply that was shown for this long is sent anew and its preview deleted, so "
+        "that it is noticed; 0 never does.",
+    )
 
 
 class ApprovalSettings(Section):

@@ -32,6 +32,19 @@ class ResetSettings(Section):
     )
 
 
+class SessionCacheSettings(Section):
+    """What is kept ready of conversations, so that their next message is answered without reading."""
+
+    max: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        default=128,
+        description="Of so many conversations, the last ones used; those that are being answered "
+        "are kept beside.",
+    )
+    idle_s: Annotated[float, Field(gt=0)] = Field(
+        default=3_600.0, description="What is ready is let go after so many seconds of silence."
+    )
+
+
 class SessionSettings(Section):
     """Conversations: when they end, and how long those that ended are kept."""
 
@@ -52,6 +65,7 @@ class SessionSettings(Section):
         description="Whether a model is told where a conversation takes place, with whom, and what "
         "is connected; programs that call the API are left out.",
     )
+    cache: SessionCacheSettings = Field(default_factory=SessionCacheSettings)
     prune_days: Annotated[int, Field(ge=0, le=36_500)] = Field(
         default=0,
         description="What was said in conversations that ended this many days ago is deleted; "

@@ -22,6 +22,7 @@ from hermes.config.entries import (
 )
 from hermes.config.hooks import HookSettings
 from hermes.config.mcp import McpSettings
+from hermes.config.media import MediaSettings
 from hermes.config.memory import MemorySettings
 from hermes.config.net import NetSettings
 from hermes.config.observing import AlertSettings, MetricsSettings, OtelSettings
@@ -88,6 +89,7 @@ class Settings(Section):
     hooks: HookSettings = Field(default_factory=HookSettings)
     mcp: McpSettings = Field(default_factory=McpSettings)
     vision: VisionSettings = Field(default_factory=VisionSettings)
+    media: MediaSettings = Field(default_factory=MediaSettings)
     providers: Named[ProviderSettings] = Field(
         default_factory=_providers, description="Where models run, by name."
     )

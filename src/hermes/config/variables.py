@@ -51,6 +51,23 @@ WELL_KNOWN: Mapping[str, WellKnown] = {
             "TELEGRAM_BOT_TOKEN", ("platforms", "telegram", "extra", "bot_token"), "telegram"
         ),
         WellKnown("TELEGRAM_ALLOWED_USERS", ("platforms", "telegram", "extra", "allowed_users")),
+        WellKnown("TELEGRAM_WEBHOOK_SECRET", ("platforms", "telegram", "extra", "webhook_secret")),
+        WellKnown(
+            "MATRIX_ACCESS_TOKEN", ("platforms", "matrix", "extra", "access_token"), "matrix"
+        ),
+        WellKnown("MATRIX_HOMESERVER", ("platforms", "matrix", "extra", "homeserver")),
+        WellKnown("MATRIX_USER_ID", ("platforms", "matrix", "extra", "user_id")),
+        WellKnown("MATRIX_PASSWORD", ("platforms", "matrix", "extra", "password")),
+        WellKnown("MATRIX_ALLOWED_USERS", ("platforms", "matrix", "extra", "allowed_users")),
+        WellKnown("SLACK_BOT_TOKEN", ("platforms", "slack", "extra", "bot_token"), "slack"),
+        WellKnown("SLACK_APP_TOKEN", ("platforms", "slack", "extra", "app_token")),
+        WellKnown("SLACK_SIGNING_SECRET", ("platforms", "slack", "extra", "signing_secret")),
+        WellKnown("EMAIL_PASSWORD", ("platforms", "email", "extra", "password"), "email"),
+        WellKnown("EMAIL_ADDRESS", ("platforms", "email", "extra", "address")),
+        WellKnown("EMAIL_IMAP_HOST", ("platforms", "email", "extra", "imap_host")),
+        WellKnown("EMAIL_SMTP_HOST", ("platforms", "email", "extra", "smtp_host")),
+        WellKnown("EMAIL_AUTHSERV_ID", ("platforms", "email", "extra", "authserv_id")),
+        WellKnown("EMAIL_ALLOWED_USERS", ("platforms", "email", "extra", "allowed_users")),
         WellKnown("HERMES_FAILPOINTS", ("debug", "failpoints")),
     )
 }

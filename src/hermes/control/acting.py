@@ -146,10 +146,11 @@ class Office:
             role=actor.role,
             action=action.name,
             targets=tuple(
-                self._target(field, value)
+                self._target(field, one)
                 for field in action.tells
                 if (value := order if isinstance(order, str) else _at(order, field)) is not None
-                and value != ""
+                for one in (value if isinstance(value, tuple) else (value,))
+                if one != ""
             ),
         )
 

@@ -120,6 +120,8 @@ _ALL: Final = (
     _changes("cron.run", "id"),
     _changes("cron.remove", "id"),
     _shows("search.find", "user"),
+    _shows("graphs.show", "people"),
+    _shows("graphs.export", "people"),
     _looks("search.state"),
     _changes("search.rebuild"),
     _looks("sessions.list", "operator"),

@@ -8,7 +8,9 @@ import msgspec
 import structlog
 
 from hermes.control.running import Levers
+from hermes.control.status import ChannelStatus
 from hermes.errors import NotFound
+from hermes.ports.channel import Capabilities
 from hermes.ports.clock import Clock
 from hermes.ports.store import Store
 
@@ -23,12 +25,21 @@ class ChannelOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class ChannelLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A platform, how its connection stands, how many replies wait, and since when it rests."""
+    """A platform, how its connection stands, how many replies wait, and since when it rests.
+
+    `can` is what its manifest says it can do; `last_in` and `last_out` are when something really
+    came from it and was really taken by it since the gateway started.
+    """
 
     platform: str
     state: str
     waiting: int
     paused_at: float | None = None
+    note: str | None = None
+    deaf: bool = False
+    can: tuple[str, ...] = ()
+    last_in: float | None = None
+    last_out: float | None = None
 
 
 class ChannelsReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,15 +95,52 @@ class ChannelDesk:
 
     def _lines(self) -> tuple[ChannelLine, ...]:
         levers = self._levers
-        states = {one.name: one.state for one in levers.channels()}
+        states = {one.name: one for one in levers.channels()}
         since = {one.platform: one.at for one in self._store.paused.all()}
         usual = "connected" if levers.is_running else "not running"
         return tuple(
-            ChannelLine(
-                platform=name,
-                state=states.get(name, usual),
+            _line(
+                name,
+                states.get(name),
+                usual=usual,
                 waiting=self._store.outbox.waiting(name),
                 paused_at=since.get(name),
+                can=able(levers.abilities.get(name)),
             )
             for name in sorted({*levers.platforms, *states, *since})
         )
+
+
+def _line(
+    name: str,
+    status: ChannelStatus | None,
+    *,
+    usual: str,
+    waiting: int,
+    paused_at: float | None,
+    can: tuple[str, ...],
+) -> ChannelLine:
+    if status is None:
+        return ChannelLine(
+            platform=name, state=usual, waiting=waiting, paused_at=paused_at, can=can
+        )
+    return ChannelLine(
+        platform=name,
+        state="deaf" if status.deaf else status.state,
+        waiting=waiting,
+        paused_at=paused_at,
+        note=status.note,
+        deaf=status.deaf,
+        can=can,
+        last_in=status.last_in,
+        last_out=status.last_out,
+    )
+
+
+def able(capabilities: Capabilities | None) -> tuple[str, ...]:
+    """Return what a platform can do beside sending text, in the manifest's words."""
+    if capabilities is None:
+        return ()
+    flags = ("edit", "draft", "delete", "typing", "threads", "history")
+    said = [name for name in flags if getattr(capabilities, name)]
+    return (*said, *(["keys"] if capabilities.key_window_s > 0 else []), *capabilities.media)

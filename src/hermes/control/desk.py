@@ -22,6 +22,7 @@ from hermes.control.consent import (
 from hermes.control.credits import CreditDesk
 from hermes.control.cron import CronDesk
 from hermes.control.deadletters import DeadLetterDesk
+from hermes.control.graph_reading import GraphDesk
 from hermes.control.interactions import InteractionAsk, InteractionsReport, interactions
 from hermes.control.keys import (
     EndedKey,
@@ -50,7 +51,7 @@ from hermes.control.spending import (
     set_kill_switch,
 )
 from hermes.control.tokens import TokenDesk
-from hermes.control.users import UserDesk
+from hermes.control.users import Forget, UserDesk
 from hermes.control.why import WhyReport, explain
 from hermes.memory.facts import PeoplesFacts
 from hermes.memory.soul_cache import MemorySouls, SoulCache
@@ -83,6 +84,7 @@ class Desk:
         credit_settings: CreditSettings | None = None,
         random_bytes: RandomBytes = secrets.token_bytes,
         search: SearchDesk | None = None,
+        forget_files: Forget | None = None,
         cron: CronDesk | None = None,
         levers: Levers | None = None,
         sends: SendDesk | None = None,
@@ -102,6 +104,8 @@ class Desk:
         async def forget(person_id: str) -> None:
             await facts.changed(person_id)
             await self.search.erased(person_id)
+            if forget_files is not None:
+                await forget_files(person_id)
 
         self.users = UserDesk(store, clock=clock, forget=forget, tiers=tiers)
         self.pairing = PairingDesk(store, clock=clock, wake=wake)
@@ -117,6 +121,7 @@ class Desk:
         self.deadletters = DeadLetterDesk(store, clock=clock, wake=wake)
         self.models = ModelDesk(levers)
         self.gateway = GatewayDesk(levers)
+        self.graphs = GraphDesk()
 
     @property
     def cron(self) -> CronDesk:

@@ -5,7 +5,7 @@ are said whoever asked.
 """
 
 import ipaddress
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -15,6 +15,7 @@ from hermes.config import Finding, Loaded, Settings
 from hermes.config.findings import masked
 from hermes.config.variables import WELL_KNOWN
 from hermes.control.models import ModelLine
+from hermes.plugins.manifest import Manifest
 from hermes.tools.mcp.report import ServerStatus
 
 Status = Literal["ok", "warn", "fail"]
@@ -175,6 +176,33 @@ def channel_checks(settings: Settings, installed: Iterable[str]) -> Iterator[Che
             yield Check(name="channels", status="ok", what=f"{name} can be connected")
     if not on:
         yield Check(name="channels", status="ok", what="the REST API and the web chat")
+
+
+def risk_checks(settings: Settings, manifests: Mapping[str, Manifest]) -> Iterator[Check]:
+    """Warn of settings that work and are dangerous, as the channels' manifests say."""
+    for name, manifest in manifests.items():
+        extra = settings.platforms[name].extra
+        for key, setting in manifest.settings.items():
+            risk = setting.risky.get(str(extra.get(key) or setting.default))
+            if risk is not None:
+                yield Check(
+                    name="channels",
+                    status="warn",
+                    what=f"platforms.{name}.{key} is {extra.get(key) or setting.default}",
+                    why=risk,
+                    fix=f"read docs/channels/{name}.md, and change it if you can",
+                )
+
+
+def plugin_checks(listed: Iterable[str], installed: Mapping[str, str]) -> Iterator[Check]:
+    """Tell of plugins that are installed and not used: being there alone switches nothing on."""
+    for name in sorted(set(installed) - set(listed)):
+        yield Check(
+            name="plugins",
+            status="ok",
+            what=f"the plugin {name} of {installed[name]} is installed, and not used",
+            fix=f"add {name} to `plugins` to use it",
+        )
 
 
 def model_checks(settings: Settings, lines: Sequence[ModelLine]) -> Iterator[Check]:

@@ -14,9 +14,8 @@ import structlog
 
 from hermes.calls.days import Calendar
 from hermes.errors import BadRequest, NotFound
-from hermes.ports.keys import BudgetPeriod, CallerKey
-from hermes.ports.spend import Meter
-from hermes.ports.store import KeyStore, SpendStore
+from hermes.ports.keys import BudgetPeriod, CallerKey, KeyStore
+from hermes.ports.spend import Meter, SpendStore
 
 _log = structlog.get_logger(__name__)
 

@@ -3,7 +3,7 @@
 What they move is handed in as levers; without a gateway there is little to move.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 import structlog
@@ -12,6 +12,7 @@ from hermes.control.sessions import Ended
 from hermes.control.status import ChannelStatus
 from hermes.control.store_keys import RotationOrder, RotationReport
 from hermes.errors import Conflict
+from hermes.ports.channel import Capabilities
 
 _log = structlog.get_logger(__name__)
 # Makes a model the default from the next turn on; returns its whole name, or raises.
@@ -34,6 +35,7 @@ class Levers(msgspec.Struct, frozen=True, kw_only=True):
 
     platforms: tuple[str, ...] = ()
     channels: Callable[[], tuple[ChannelStatus, ...]] = tuple
+    abilities: Mapping[str, Capabilities] = {}
     rest: Rest = lambda _platforms: None
     session_ended: Ended = unheard
     default_model: Callable[[], str] = str

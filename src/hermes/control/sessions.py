@@ -32,13 +32,13 @@ class SessionOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class SessionLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A session; `entries` is how long the conversation is, `is_busy` that something runs in it."""
+    """A session: `messages` were answered since it began; it `is_busy` while something runs."""
 
     id: str
     key: str
     platform: str
     person_id: str
-    entries: int
+    messages: int
     used_at: float
     is_busy: bool
 
@@ -104,7 +104,7 @@ class SessionDesk:
             key=session.key,
             platform=session.platform,
             person_id=session.person_id,
-            entries=session.entries,
+            messages=session.messages,
             used_at=session.used_at,
             is_busy=session.is_busy,
         )

@@ -13,8 +13,7 @@ import structlog
 
 from hermes.errors import BadRequest
 from hermes.ports.keys import CallerKey
-from hermes.ports.spend import CostBy, CostRow, KillSwitch
-from hermes.ports.store import SpendStore
+from hermes.ports.spend import CostBy, CostRow, KillSwitch, SpendStore
 
 _log = structlog.get_logger(__name__)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)

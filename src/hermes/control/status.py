@@ -25,11 +25,23 @@ class ProviderStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """One platform and how its connection stands."""
+    """One platform and how its connection stands.
+
+    `code` names the failure that `note` tells of, `retryable` says whether it is tried again. A
+    `deaf` channel is connected, but a probe found that it does not hear or is not heard. `last_in`
+    and `last_out` are when something really came from the platform and was really taken by it.
+    `plugin` is the package that brings the platform, where it is no built-in one.
+    """
 
     name: str
     state: ChannelState
+    plugin: str | None = None
     note: str | None = None
+    code: str | None = None
+    retryable: bool | None = None
+    deaf: bool = False
+    last_in: float | None = None
+    last_out: float | None = None
 
 
 class MemoryStatus(msgspec.Struct, frozen=True, kw_only=True):

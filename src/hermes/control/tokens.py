@@ -13,9 +13,8 @@ import msgspec
 import structlog
 
 from hermes.errors import BadRequest, NotFound
-from hermes.ports.access import ROLES, Credential, Role, credential_id
+from hermes.ports.access import ROLES, AccessStore, Credential, Role, credential_id
 from hermes.ports.clock import Clock
-from hermes.ports.store import AccessStore
 
 _log = structlog.get_logger(__name__)
 # A public prefix lets secret scanners find a leaked token.

@@ -17,6 +17,7 @@ _ENDED = {
     Outcome.EXPIRED: "Expired unanswered",
     Outcome.REFUSED: "Refused",
     Outcome.MERGED: "Merged",
+    Outcome.OVERHEARD: "Not addressed",
 }
 _UNSETTLED = frozenset(
     {DeliveryState.PENDING, DeliveryState.SENDING, DeliveryState.RETRY, DeliveryState.PREVIEW}
@@ -33,6 +34,8 @@ def answer_of(timeline: Timeline, *, model: str | None, waiting: str | None, now
         return f"Not finished yet, {age} after it was accepted: waiting for {waiting}."
     if message.outcome is Outcome.MERGED and message.merged_into:
         return f"Merged into {message.merged_into}, whose reply answers both; not charged."
+    if message.outcome is Outcome.OVERHEARD:
+        return "Not addressed; kept as context until I am spoken to there, and not charged."
     pieces = [_ending(message, model), _money(timeline), *_outgoing(timeline, now=now)]
     reason = timeline.result.reason if timeline.result else None
     if reason:

@@ -16,15 +16,18 @@ from hermes.errors import (
     StoreError,
     StoreRejected,
 )
+from hermes.inbox.overhearing import as_context, in_group
 from hermes.message.event import NO_RAW, MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.outcome import BusyPolicy, MessageState
 from hermes.message.parts import TextPart
 from hermes.message.plain_answer import plain_answer
 from hermes.message.session_key import control_lane
+from hermes.people.access import Admission
+from hermes.people.groups import Groups, Heard
 from hermes.ports.channel import Accepted
 from hermes.ports.clock import Clock
-from hermes.ports.records import AcceptResult, Event, NewMessage, Refusal
+from hermes.ports.records import AcceptResult, Event, InGroup, NewMessage, Refusal
 from hermes.ports.store import Store
 from hermes.ports.upward import Wake
 from hermes.sessions.commands import CommandBook, Written
@@ -33,6 +36,9 @@ from hermes.sessions.keys import session_key
 _FULL_RETRY_S = 5.0
 _PAUSED_RETRY_S = 60.0
 _NOTES_IN_FLIGHT = 100
+# Replies are counted this often, and always when less than so much is left of their limit.
+_COUNT_EVERY_S = 0.5
+_MUCH_ROOM = 2_000
 _log = structlog.get_logger(__name__)
 _encode = msgspec.json.Encoder().encode
 
@@ -40,7 +46,6 @@ _encode = msgspec.json.Encoder().encode
 # Commands whose text is a message of its own, and what it does to a running turn.
 _MESSAGES = {"queue": BusyPolicy.QUEUE, "steer": BusyPolicy.STEER}
 
-Admits = Callable[[MessageEvent], bool]
 # Whether an event is the answer to a question that waits on its lane.
 Answers = Callable[[MessageEvent, str], bool]
 # What hooks make of an event before anything else; raises `Skipped`.
@@ -56,7 +61,8 @@ class Inbox:
         *,
         wake: Wake,
         roster: Roster,
-        admits: Admits,
+        admission: Callable[[MessageEvent], Admission],
+        groups: Groups,
         answers: Answers,
         commands: CommandBook,
         clock: Clock,
@@ -71,7 +77,8 @@ class Inbox:
         self._store = store
         self._wake = wake
         self._roster = roster
-        self._admits = admits
+        self._admission = admission
+        self._groups = groups
         self._answers = answers
         self._commands = commands
         self._clock = clock
@@ -80,15 +87,29 @@ class Inbox:
         self._busy = busy
         self._manifests = manifests
         self._pushed = pushed
+        self._counted: dict[str, tuple[float, int]] = {}
         self._outbox_limit = outbox_limit
         self._dispatch = dispatch
         self._notes = 0
+        self._in_flight = 0
         self.draining = False
         # Platforms on which nothing is accepted until an operator says otherwise.
         self.resting: Collection[str] = ()
 
+    def accepting(self) -> int:
+        """Return how many events are on their way to the disk."""
+        return self._in_flight
+
     async def accept(self, event: MessageEvent) -> Accepted:
-        """Keep an event; raises `Refused` or `TryLater`, and then nothing was kept.
+        """Keep an event; raises `Refused` or `TryLater`, and then nothing was kept."""
+        self._in_flight += 1
+        try:
+            return await self._accept(event)
+        finally:
+            self._in_flight -= 1
+
+    async def _accept(self, event: MessageEvent) -> Accepted:
+        """Decide where an event belongs, and put it there.
 
         A stranger's message stands beside the lane: it joins and interrupts nobody's turn. So does
         the answer to a question of a running turn, and a plain yes or no to what waits for one.
@@ -97,21 +118,24 @@ class Inbox:
         sent = event
         if self._dispatch is not None:
             event = await self._dispatched(event, self._dispatch)
+        heard = await self._heard(event)
         agent = self._roster.for_event(event, person_id=self._person_id(event))
         self._check_room(event)
         lane = str(session_key(event, agent.key))
+        if heard.hearing == "context" and not self._is_word(event, lane):
+            return await self._overhear(sent, event, lane=lane)
         written = self._commands.read(event.text)
         busy = None if written is None else _busy_of(written)
         is_beside = written is not None and written.is_beside and busy is None
         control = (
             is_beside
-            or not self._admits(event)
+            or not self._admission(event).is_in
             or self._answers(event, lane)
             or self._decides(event, lane)
         )
         said = event
         if written is not None and busy is not None and not control:
-            said = _without_command(event, written)
+            said = _without_command(event, written, is_queued=busy is BusyPolicy.QUEUE)
         return await self._put(
             sent,
             said,
@@ -119,16 +143,51 @@ class Inbox:
             control=control,
             agent=None if agent.key == self._roster.default.key else agent.key,
             busy=busy or (BusyPolicy.QUEUE if written is not None else None),
+            group=self._in_group(said, takes=not control and (written is None or busy is not None)),
         )
+
+    async def _heard(self, event: MessageEvent) -> Heard:
+        """Return what becomes of a message; raises `Skipped` where that is nothing."""
+        heard = self._groups.hear(event)
+        if heard.hearing == "context":
+            admission = self._admission(event)
+            if admission.verdict in ("blocked", "ignore"):
+                heard = Heard("nothing", admission.rule)
+        if heard.hearing == "nothing":
+            raise await self._skipped(event, Skipped(f"passed over: {heard.rule}"))
+        return heard
+
+    def _is_word(self, event: MessageEvent, lane: str) -> bool:
+        """Tell whether a plain yes or no answers what was asked, which nobody names me for."""
+        if plain_answer(event.text) is None:
+            return False
+        return self._answers(event, lane) or self._decides(event, lane)
+
+    async def _overhear(self, sent: MessageEvent, event: MessageEvent, *, lane: str) -> Accepted:
+        """Keep a message that is not meant for the bot as context for when somebody speaks to it."""
+        group = in_group(event, self._groups.of(event.source.platform), is_kept=True, takes=False)
+        return await self._put(
+            sent, as_context(event), lane=control_lane(lane), control=True, agent=None, group=group
+        )
+
+    def _in_group(self, event: MessageEvent, *, takes: bool) -> InGroup | None:
+        if event.source.chat_type == "dm" and not event.source.is_bot:
+            return None
+        rules = self._groups.of(event.source.platform)
+        return in_group(event, rules, is_kept=False, takes=takes)
+
+    async def _skipped(self, event: MessageEvent, error: Skipped) -> Skipped:
+        """Note that a message was skipped; returns the error with the id of that note."""
+        error.refusal = await self.refuse(
+            event.source.platform, error, external_id=event.external_id
+        )
+        return error
 
     async def _dispatched(self, event: MessageEvent, dispatch: Dispatch) -> MessageEvent:
         try:
             return await dispatch(event)
         except Skipped as error:
-            error.refusal = await self.refuse(
-                event.source.platform, error, external_id=event.external_id
-            )
-            raise
+            raise await self._skipped(event, error) from None
 
     async def put(
         self, event: MessageEvent, *, lane: str, control: bool = False, agent: str | None = None
@@ -148,6 +207,7 @@ class Inbox:
         control: bool,
         agent: str | None,
         busy: BusyPolicy | None = None,
+        group: InGroup | None = None,
     ) -> Accepted:
         chosen = said if said.agent or not agent else msgspec.structs.replace(said, agent=agent)
         message = NewMessage(
@@ -158,22 +218,26 @@ class Inbox:
             received_at=self._clock.now(),
             control=control,
             busy=busy or self._policy(event),
+            group=group,
         )
 
         def kept(result: AcceptResult) -> None:
-            if result.state is not MessageState.DONE:
+            # Sent again while it is part of a turn that runs: it must not stop that turn.
+            if result.state not in (MessageState.DONE, MessageState.MERGING):
                 self._wake.arrived(lane, message_id=result.message_id, busy=message.busy)
 
-        result = await self._accept(message, kept)
+        result = await self._keep(message, kept)
         if result.duplicate:
             await self._note_duplicate(result.message_id)
         return Accepted(message_id=result.message_id, duplicate=result.duplicate)
 
-    async def _accept(
+    async def _keep(
         self, message: NewMessage, kept: Callable[[AcceptResult], None]
     ) -> AcceptResult:
         try:
             return await self._store.inbox.accept(message, kept=kept)
+        except Skipped as error:
+            raise await self._skipped(message.event, error) from None
         except StoreRejected as error:
             raise BadRequest(f"the message cannot be stored: {error}") from error
 
@@ -225,13 +289,21 @@ class Inbox:
                 "send this again later",
                 _FULL_RETRY_S,
             )
-        if (
-            event.source.platform in self._pushed
-            and self._store.outbox.waiting(event.source.platform) >= self._outbox_limit
-        ):
+        if self._replies_waiting(event.source.platform) >= self._outbox_limit:
             raise Overloaded(
                 "too many replies are waiting to be delivered (outbox.max_waiting)", _FULL_RETRY_S
             )
+
+    def _replies_waiting(self, platform: str) -> int:
+        """Return how many replies wait on a platform; not counted anew while there is much room."""
+        if platform not in self._pushed:
+            return 0
+        at, count = self._counted.get(platform, (-_COUNT_EVERY_S, self._outbox_limit))
+        now = self._clock.monotonic()
+        if now - at >= _COUNT_EVERY_S or self._outbox_limit - count < _MUCH_ROOM:
+            count = self._store.outbox.waiting(platform)
+            self._counted[platform] = (now, count)
+        return count
 
     def _person_id(self, event: MessageEvent) -> str | None:
         """Return who wrote, where a rule asks for it."""
@@ -273,7 +345,8 @@ def _busy_of(written: Written) -> BusyPolicy | None:
     return _MESSAGES.get(written.name) if written.argument else None
 
 
-def _without_command(event: MessageEvent, written: Written) -> MessageEvent:
+def _without_command(event: MessageEvent, written: Written, *, is_queued: bool) -> MessageEvent:
     """Return the message that `/queue TEXT` or `/steer TEXT` stands for."""
     others = tuple(part for part in event.parts if not isinstance(part, TextPart))
-    return msgspec.structs.replace(event, parts=(TextPart(written.argument), *others))
+    parts = (TextPart(written.argument), *others)
+    return msgspec.structs.replace(event, parts=parts, is_queued=is_queued)

@@ -18,7 +18,7 @@ from hermes.ports.memory import FactStore
 TTL_S = 3_600.0
 # Three tries, with these pauses between them.
 _PAUSES_S = (0.5, 1.0)
-_MOST_PEOPLE = 10_000
+_MOST_PEOPLE = 200
 _log = structlog.get_logger(__name__)
 
 Blocks = tuple[str, ...]

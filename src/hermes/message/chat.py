@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from hermes.message.parts import NotePart, Part, TextPart, text_of
+from hermes.message.parts import NotePart, Part, TextPart, ToolResultPart, text_of
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -33,8 +33,22 @@ def has_note(message: ChatMessage) -> bool:
 
 
 def as_read(message: ChatMessage) -> ChatMessage:
-    """Return a message as models are given it: notes are text to them."""
+    """Return a message as models are given it: notes are text to them, in a tool's result its end."""
     if not has_note(message):
         return message
+    if message.role == "tool":
+        return ChatMessage("tool", _with_notes(message.parts))
     parts = tuple(TextPart(p.text) if isinstance(p, NotePart) else p for p in message.parts)
     return ChatMessage(message.role, parts)
+
+
+def _with_notes(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """Return results with the notes that follow them in their texts: no service takes text beside."""
+    read: list[Part] = []
+    for part in parts:
+        last = read[-1] if read else None
+        if isinstance(part, NotePart) and isinstance(last, ToolResultPart):
+            read[-1] = msgspec.structs.replace(last, text=last.text + part.text)
+        else:
+            read.append(part)
+    return tuple(read)

@@ -42,6 +42,9 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     `external_id` is the platform's id of the message, unique within (account, platform, route).
     `history` is what a caller without a session of its own says was said before.
     `key` is the id of the caller's key that pays for it.
+    `addressed` is false for a message in a group that neither names the bot nor replies to it.
+    `album` is the platform's id of several pictures that were sent as one; `is_queued` says that the
+    sender put it behind what runs (`/queue`), to be answered by itself.
     `scheduled` says that no person wrote it just now: a job of theirs was due.
     `raw` is the untouched wire event, kept for debugging.
     """
@@ -55,12 +58,15 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     type: EventType = "text"
     agent: str | None = None
     reply_to: ReplyContext | None = None
+    addressed: bool = True
     skill: str | None = None
     channel_prompt: str | None = None
     channel_context: str | None = None
     history: tuple[ChatMessage, ...] = ()
     key: str | None = None
     internal: bool = False
+    album: str | None = None
+    is_queued: bool = False
     scheduled: Scheduled | None = None
     raw: msgspec.Raw = NO_RAW
 

@@ -12,6 +12,7 @@ class Outcome(StrEnum):
     MERGED = "merged"
     EXPIRED = "expired"
     REFUSED = "refused"
+    OVERHEARD = "overheard"
 
 
 class MessageState(StrEnum):

@@ -19,13 +19,17 @@ class NotePart(msgspec.Struct, frozen=True, tag="note", omit_defaults=True):
 
 
 class Media(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where the bytes of an attachment are: a cached file, or an address, and their type."""
+    """Where the bytes of an attachment are: a cached file, or an address, and their type.
+
+    `ref` is the platform's own name of it, by which its channel can fetch the bytes.
+    """
 
     mime: str
     path: str | None = None
     url: str | None = None
     name: str | None = None
     size: int | None = None
+    ref: str | None = None
 
 
 class ImagePart(msgspec.Struct, frozen=True, tag="image", omit_defaults=True):

@@ -8,6 +8,7 @@ from hermes.message.choices import SessionChoices
 from hermes.message.outcome import Outcome
 from hermes.message.parts import Part, text_of
 from hermes.message.rewind import Rewind
+from hermes.message.thoughts import without_thoughts
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -67,4 +68,4 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """The plain text of the reply."""
-        return text_of(self.parts)
+        return without_thoughts(text_of(self.parts))

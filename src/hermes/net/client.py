@@ -278,6 +278,9 @@ class HttpClient:
             skip_auto_headers=_NO_AUTO_HEADERS,
             headers={"User-Agent": self.settings.user_agent},
         )
+        # Left to itself it repeats a PUT or DELETE whose connection was lost, and tells only what
+        # became of the second: nobody would know that the first may have arrived.
+        made._retry_connection = False
         if trusted:
             self._trusted = made
         else:

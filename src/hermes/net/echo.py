@@ -2,26 +2,68 @@
 
 Services like to quote a request that they refuse, and some show its headers. What they say is
 logged, kept and told; neither people's words nor credentials are to be read there. It knows no
-dialect: it compares texts, and only after a failure.
+dialect but for the fields that hold settings: it compares texts, and only after a failure.
 """
 
-from collections.abc import Mapping
+import html
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from importlib import resources
+
+import msgspec
 
 MASK = "****"
-# Shorter runs are alike by chance; a run without a space is a name, such as a model's.
+# Shorter runs are alike by chance; a run without a space is a name, or a word to be looked up.
 _RUN = 16
 # So much of the beginning of a credential gives it away: what a service says is cut somewhere.
 _BEGINNING = 8
 _NO_SECRETS = frozenset({"accept", "content-type", "user-agent"})
+# What an operator or a program has written. Everything else may be somebody's words.
+_SETTINGS = frozenset(
+    {
+        *("model", "tools", "functions", "tool_choice", "toolConfig", "format", "response_format"),
+        *("text", "output_config", "generationConfig", "options", "reasoning", "thinking"),
+    }
+)
+_LONGEST_NAME = 200
+# Files travel as one long word in which every short one stands somewhere.
+_FILES = re.compile(r"[A-Za-z0-9+/_-]{4000,}")
+_FILE = re.compile(r"(?:data:[^,\s]{0,200},)?[A-Za-z0-9+/_-]{4000}")
+_CHUNK = re.compile(r"""[^\s"'`‘’“”«»=:,;<>()\[\]{}|&]+""")
+_EDGES = ".!?*-_/\\#$%^~"
+_WORD = re.compile(r"\w+")
+# Whatever is shorter, or a number of so few digits, stands everywhere and says little.
+_WHOLE_WORDS, _DIGITS = 4, 3
+_ESCAPED = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
+_BROKEN = re.compile(r"\\[nrt]")
+# With its semicolon: "&parameter" is none.
+_ENTITY = re.compile(r"&(?:#\w+|\w+);")
+_MASKS = re.compile(r"\*{4}(?:[^\w\s]{0,2}\s?[^\w\s]{0,2}\*{4})+")
+_ENDINGS = ("s", "es", "d", "ed", "ing", "ly")
+# Scripts that put no spaces between their words: a word is any two characters.
+_SPACELESS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+_SPACELESS_RUN = 2
 
 
-def without_echo(words: str, sent: bytes, *, headers: Mapping[str, str]) -> str:
-    """Return a failure's words without what they quote of the request that caused it."""
+def without_echo(
+    words: str, sent: bytes, *, headers: Mapping[str, str], names: Iterable[str] = ()
+) -> str:
+    """Return a failure's words without what they quote of the request that caused it.
+
+    Kept are the words in which services fail, the names of models, tools and fields, those given
+    as `names`, and whatever the request does not have.
+    """
     for name, value in headers.items():
         if name.lower() not in _NO_SECRETS:
             for part in value.split():
                 words = _without(words, part)
-    return _unquoted(words, sent.decode(errors="replace"))
+    words = _plain(_unquoted(words, _FILES.sub("", sent.decode(errors="replace"))))
+    said, named = _read(sent)
+    words = _Quotes(said, (*named, *names)).masked(_unquoted(words, said))
+    return _MASKS.sub(MASK, words)
 
 
 def _without(words: str, secret: str) -> str:
@@ -42,9 +84,12 @@ def _unquoted(words: str, sent: str) -> str:
     kept: list[str] = []
     at = 0
     while at < len(words):
-        end = _end_of_run(words, at, sent=sent)
-        if " " in words[at:end].strip():
-            kept.append(MASK)
+        # In the middle of a word none begins: most of the time goes into looking.
+        is_inside = at > 0 and words[at - 1].isalnum()
+        end = at if is_inside else _end_of_run(words, at, sent=sent, least=_RUN)
+        run = words[at:end]
+        if " " in run.strip():
+            kept.append(run.replace(run.strip(), MASK))
             at = end
         else:
             kept.append(words[at])
@@ -52,11 +97,143 @@ def _unquoted(words: str, sent: str) -> str:
     return "".join(kept)
 
 
-def _end_of_run(words: str, at: int, *, sent: str) -> int:
+def _end_of_run(words: str, at: int, *, sent: str, least: int) -> int:
     """Return where that ends which stands in both, or `at` where too little does."""
-    end = at + _RUN
+    end = at + least
     if end > len(words) or words[at:end] not in sent:
         return at
     while end < len(words) and words[at : end + 1] in sent:
         end += 1
     return end
+
+
+class _Quotes:
+    """Finds single words of a request: `said` is what may be private, `names` what is not."""
+
+    def __init__(self, said: str, names: Iterable[str]) -> None:
+        self._said = said.casefold()
+        self._names = set[str]()
+        for name in names:
+            low = name.casefold()
+            self._names.update((low, *_WORD.findall(low)))
+
+    def masked(self, words: str) -> str:
+        """Return the words with a mask for each that the request has."""
+        return _CHUNK.sub(lambda found: self._chunk(found[0]), words)
+
+    def _chunk(self, chunk: str) -> str:
+        """Look at what stands between spaces and quotes, as a whole and then word by word."""
+        core = chunk.strip(_EDGES)
+        parts = _WORD.findall(core)
+        if len(parts) > 1 and self._is_private(core, parts):
+            return chunk.replace(core, MASK)
+        return _WORD.sub(lambda found: self._word(found[0]), chunk)
+
+    def _is_private(self, core: str, parts: list[str]) -> bool:
+        low = core.casefold()
+        if low in self._names or not self._stands(low, whole=False):
+            return False
+        digits = sum(char.isdigit() for char in low)
+        return digits > _DIGITS or not all(self._may_be_told(part.casefold()) for part in parts)
+
+    def _word(self, word: str) -> str:
+        low = word.casefold()
+        if self._may_be_told(low):
+            return word
+        if _SPACELESS.search(word):
+            return self._spaceless(word)
+        is_short = len(low) < _WHOLE_WORDS or low.isdigit()
+        return MASK if self._stands(low, whole=is_short) else word
+
+    def _spaceless(self, word: str) -> str:
+        kept = ""
+        at = 0
+        while at < len(word):
+            end = _end_of_run(word, at, sent=self._said, least=_SPACELESS_RUN)
+            kept += MASK if end > at else word[at]
+            at = max(end, at + 1)
+        return kept
+
+    def _stands(self, low: str, *, whole: bool) -> bool:
+        """Tell whether a word of what was said begins so, or is just that."""
+        said, at = self._said, -1
+        while (at := said.find(low, at + 1)) >= 0:
+            end = at + len(low)
+            begins = at == 0 or not said[at - 1].isalnum()
+            if begins and not (whole and end < len(said) and said[end].isalnum()):
+                return True
+        return False
+
+    def _may_be_told(self, low: str) -> bool:
+        if low in self._names or len(low) == 1 or (low.isdigit() and len(low) <= _DIGITS):
+            return True
+        return all(map(_is_known, filter(None, low.split("_"))))
+
+
+def _read(sent: bytes) -> tuple[str, set[str]]:
+    """Return the texts of a request that may be private, and the names in it that are not."""
+    try:
+        body = msgspec.json.decode(sent)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        return _plain(sent.decode(errors="replace")), set()
+    said: list[str] = []
+    names = set[str](body)
+    for field, value in body.items():
+        if field in _SETTINGS:
+            names.update(text for text in _texts(value) if _is_name(text))
+        else:
+            said.extend(text for text in _texts(value) if not _FILE.match(text))
+    return _plain("\n".join(said)), names
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield every text and number in a value, and what it is called there."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            left.extend(one.values())
+            left.extend(one)
+        elif isinstance(one, list):
+            left.extend(one)
+        elif one is not None and not isinstance(one, bool):
+            yield str(one)
+
+
+def _is_name(text: str) -> bool:
+    return len(text) <= _LONGEST_NAME and not any(map(str.isspace, text))
+
+
+def _plain(text: str) -> str:
+    """Return a text as it was before a service escaped it for a message of its own."""
+    if "\\" in text:
+        text = _BROKEN.sub(" ", _ESCAPED.sub(_unescaped, text))
+    if "&" in text:
+        text = _ENTITY.sub(lambda found: html.unescape(found[0]), text)
+    return unicodedata.normalize("NFKC", text)
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    units = b"".join(bytes.fromhex(unit) for unit in found[0].split("\\u")[1:])
+    return units.decode("utf-16-be", errors="replace")
+
+
+def _is_known(word: str) -> bool:
+    known = _known_words()
+    if word in known:
+        return True
+    for ending in _ENDINGS:
+        stem = word.removesuffix(ending)
+        if stem != word and (stem in known or f"{stem}e" in known):
+            return True
+    return False
+
+
+@lru_cache(maxsize=1)
+def _known_words() -> frozenset[str]:
+    """Return the words in which services fail."""
+    file = resources.files("hermes.net") / "error_words.toml"
+    groups: Mapping[str, str] = tomllib.loads(file.read_text(encoding="utf-8"))
+    return frozenset(word for group in groups.values() for word in group.split())

@@ -161,7 +161,8 @@ async def open_call(
         raise ProviderUnavailable(wire_words(endpoint.provider, error)) from error
     except ProviderError as error:
         # Also what was raised inside, about an error in the middle of an answer.
-        error.args = (without_echo(str(error), body, headers=endpoint.headers),)
+        ours = (endpoint.provider, endpoint.url)
+        error.args = (without_echo(str(error), body, headers=endpoint.headers, names=ours),)
         raise
 
 

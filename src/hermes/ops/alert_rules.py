@@ -52,7 +52,7 @@ _RULES: Mapping[str, _Rule] = {
         "failure",
     ),
     "kill_switch": _Rule(
-        "kill_switch", "warning", "The kill switch was set: on={is_on}, by {by}: {reason}", "is_on"
+        "kill_switch", "warning", "The kill switch is {is_on}, by {by}: {reason}", "is_on"
     ),
     "platform_budget_spent": _Rule(
         "budget_spent",
@@ -63,6 +63,22 @@ _RULES: Mapping[str, _Rule] = {
     ),
     "channel_failed": _Rule(
         "channel_failed", "critical", "{channel} cannot connect ({state}): {problem}", "channel"
+    ),
+    "channel_deaf": _Rule(
+        "channel_deaf",
+        "critical",
+        "{channel} is connected, but it does not hear or is not heard: {problem}",
+        "channel",
+    ),
+    "boot_loop": _Rule("boot_loop", "critical", "The start was no usual one: {problem}"),
+    "loop_stalled": _Rule(
+        "loop_stalled", "critical", "The event loop stands still for {still_s} s: {stack}"
+    ),
+    "hook_switched_off": _Rule(
+        "hook_off",
+        "warning",
+        "The hook {hook} is called no more until a restart: {problem}",
+        "hook",
     ),
     "no_model": _Rule("no_model", "critical", "No model can answer: {problem}"),
     "request_failed": _Rule(
@@ -109,8 +125,11 @@ _MOST_CHARACTERS = 600
 class _Fields(dict[str, Any]):
     """The fields of a line; what a line does not say is shown as a dash."""
 
-    def __missing__(self, _key: str) -> str:
-        return "-"
+    def __getitem__(self, key: str) -> Any:
+        value = self.get(key, "")
+        if isinstance(value, bool):
+            return "on" if value else "off"
+        return "-" if value == "" else value
 
 
 # Any: log fields hold whatever the caller wanted to say.

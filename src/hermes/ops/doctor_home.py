@@ -10,6 +10,7 @@ import stat
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from hermes.config import ServerSettings, StoreSettings, ensure_home
 from hermes.config.home import FOLDERS
@@ -173,10 +174,11 @@ def port_check(server: ServerSettings, running: Running | None, *, listen: Liste
 def clock_check(home: Path, now: float, *, zone: str | None) -> Check:
     """Look whether the clock can be right, and say which time zone daily times are in."""
     written = max((path.stat().st_mtime for path in home.glob("hermes.db*")), default=0.0)
-    here = datetime.fromtimestamp(now).astimezone()
+    its_zone = None if zone is None else ZoneInfo(zone)
+    here = datetime.fromtimestamp(now).astimezone(its_zone)
     named = zone or f"the system's, {here.tzname()}"
     if now < _FIRST_SENSIBLE_DAY or written > now + _CLOCK_SLACK_S:
-        later = datetime.fromtimestamp(written).astimezone()
+        later = datetime.fromtimestamp(written).astimezone(its_zone)
         return Check(
             name="clock",
             status="fail" if now < _FIRST_SENSIBLE_DAY else "warn",

@@ -16,13 +16,17 @@ from hermes.errors import (
     StoreError,
     TryLater,
 )
-from hermes.message.parts import text_of
+from hermes.message.parts import TextPart, text_of
 from hermes.outbox.alarm import Sleep
-from hermes.outbox.backoff import Action, Again, Dead, Tried, decide, is_too_old
+from hermes.outbox.backoff import Action, Again, Dead, Lost, Tried, decide, is_too_old
 from hermes.outbox.breaker import BreakerGate, Pass
-from hermes.outbox.outgoing import Chunk, chunks_of, compose, is_edit
+from hermes.outbox.on_screen import OnScreen
+from hermes.outbox.outgoing import Chunk, compose, preview_key
+from hermes.outbox.rates import RateGate
+from hermes.outbox.standing import is_edit, is_in_doubt, leftovers, standing_of
 from hermes.outbox.timing import OutboxTiming
-from hermes.outbox.wire import Wire
+from hermes.outbox.wire import NOTHING, Wire
+from hermes.ports.channel import Delivery
 from hermes.ports.clock import Clock
 from hermes.ports.records import DeliveryRecord
 from hermes.ports.store import OutboxStore
@@ -41,6 +45,8 @@ class Attempts:
         store: OutboxStore,
         *,
         gate: BreakerGate,
+        rates: RateGate,
+        screens: OnScreen,
         timing: OutboxTiming,
         clock: Clock,
         sleep: Sleep,
@@ -49,6 +55,8 @@ class Attempts:
         self.wire = wire
         self.store = store
         self.gate = gate
+        self.rates = rates
+        self._screens = screens
         self.timing = timing
         self.clock = clock
         self._sleep = sleep
@@ -56,12 +64,26 @@ class Attempts:
         self._tries: dict[str, int] = {}
 
     async def deliver(self, record: DeliveryRecord) -> Action | None:
-        """Send the remaining chunks of a due row; returns what stopped it, if anything did."""
+        """Send the remaining chunks of a due row; returns what stopped it, if anything did.
+
+        A row that has to wait for the platform's rate or the breaker stays as it is.
+        """
         chunks = self.chunks(record)
         reason = self.unsendable(record, chunks)
         if reason is not None:
             return await self.end(record, Dead(reason))
+        if self._is_stale(record):
+            await self.store.fresh(record.id)
+            record = msgspec.structs.replace(record, fresh=True)
         while record.chunk < len(chunks):
+            if is_in_doubt(record):
+                await self.store.sending(record.id, chunk=record.chunk, at=self.clock.now())
+                return await self.end(record, Lost())
+            if self._is_shown(record, chunks):
+                record = await self._skip(record, chunks)
+                continue
+            if not await self.has_slot(record):
+                return None
             entry = self.gate.enter(self.clock.now())
             if entry is None:
                 return None
@@ -69,18 +91,84 @@ class Attempts:
             if action is not None:
                 return await self.end(record, action)
             record = next_chunk(record)
+        await self._take_back(record, chunks)
         self._tries.pop(record.id, None)
+        self._screens.close(record.id)
         return None
+
+    def _is_stale(self, record: DeliveryRecord) -> bool:
+        """Tell whether the reply was shown for so long that nobody would notice its last edit."""
+        screen = self._screens.of(record.id)
+        if screen is None or screen.since is None or record.chunk > 0 or record.fresh:
+            return False
+        shown_s = self.clock.now() - screen.since
+        after_s = self.timing.fresh_after_s
+        return self.wire.can_delete and 0 < after_s <= shown_s and record.failure is None
+
+    def _is_shown(self, record: DeliveryRecord, chunks: tuple[Chunk, ...]) -> bool:
+        """Tell whether the message of the current chunk shows its final text already."""
+        chunk = chunks[record.chunk]
+        screen = self._screens.of(record.id)
+        is_standing = is_edit(record, chunk, capabilities=self.wire.capabilities)
+        return is_standing and screen is not None and screen.text(record.chunk) == text_of(chunk)
+
+    async def _skip(self, record: DeliveryRecord, chunks: tuple[Chunk, ...]) -> DeliveryRecord:
+        """Write that the current chunk stands as it is to stay; nothing has to be sent."""
+        await self.store.sending(record.id, chunk=record.chunk, at=self.clock.now())
+        await self.arrived(record, standing_of(record) or "", last=self.is_last(record, chunks))
+        return next_chunk(record)
+
+    async def _take_back(self, record: DeliveryRecord, chunks: tuple[Chunk, ...]) -> None:
+        """Take back the messages that no chunk needs, and end the row; what fails is left there."""
+        left = leftovers(record, chunks)
+        if not left:
+            return
+        for number, message_id in left:
+            await self._sleep(self.rates.take(record.target))
+            try:
+                found = message_id or await self._find(record, number)
+                if found is not None:
+                    await self.wire.take_back(record.target, found)
+            except DeliveryError as error:
+                log.warning("outbox.not_taken_back", delivery=record.id, failure=error.failure)
+        last = len(chunks) - 1
+        at = self.clock.now()
+        await self.keep(record, lambda: self.store.sending(record.id, chunk=last, at=at))
+        await self.arrived(msgspec.structs.replace(record, chunk=last), "", last=True)
+
+    async def has_slot(self, record: DeliveryRecord) -> bool:
+        """Take a slot of the platform's rate, and wait a moment for it; false if it is far away."""
+        target = record.target
+        if self.rates.wait_s(target) > 0:
+            return False
+        wait = self.rates.take(target)
+        if wait > 0:
+            await self._sleep(wait)
+        # Meanwhile another call may have been told to slow down.
+        return not self.rates.is_held(target)
+
+    async def _find(self, record: DeliveryRecord, number: int) -> str | None:
+        """Return the id of a message that may stand, by the key it was sent under."""
+        key = preview_key(record.id, number)
+        if self.wire.capabilities.key_window_s > 0:
+            parts = (TextPart(NOTHING),)
+            again = Delivery(id=record.id, target=record.target, parts=parts, key=key)
+            return (await self.wire.send(again)).platform_message_id
+        if not self.wire.capabilities.history:
+            return None
+        found = await self.wire.find(record.target, key)
+        return None if found is None else found.platform_message_id
 
     def chunks(self, record: DeliveryRecord) -> tuple[Chunk, ...]:
         """Return the messages that make up the row."""
-        return chunks_of(record.parts or (), max_chars=self.wire.capabilities.max_chars)
+        return self.wire.chunks(record.parts or ())
 
     def unsendable(self, record: DeliveryRecord, chunks: tuple[Chunk, ...]) -> FailureClass | None:
         """Return why the row must not be sent at all: its age, or nothing (left) to say."""
         if is_too_old(record, self.clock.now(), timing=self.timing):
             return FailureClass.TOO_OLD
-        return None if record.chunk < len(chunks) else FailureClass.REJECTED
+        has_more = record.chunk < len(chunks) or (chunks and leftovers(record, chunks))
+        return None if has_more else FailureClass.REJECTED
 
     async def _send(
         self, record: DeliveryRecord, chunks: tuple[Chunk, ...], *, entry: Pass
@@ -93,8 +181,12 @@ class Attempts:
             )
         except DeliveryError as error:
             return self._judge(record, error, entry=entry, editing=editing)
-        await self.arrived(record, sent_as, last=record.chunk + 1 == len(chunks))
+        await self.arrived(record, sent_as, last=self.is_last(record, chunks))
         return None
+
+    def is_last(self, record: DeliveryRecord, chunks: tuple[Chunk, ...]) -> bool:
+        """Tell whether nothing is left to be done for the row after its current chunk."""
+        return record.chunk + 1 == len(chunks) and not leftovers(record, chunks)
 
     async def on_wire(
         self, record: DeliveryRecord, entry: Pass, *, call: Callable[[], Awaitable[str]]
@@ -109,6 +201,7 @@ class Attempts:
             except DeliveryError as error:
                 # A platform that says no is a platform that answers.
                 failed = not isinstance(error, DeliveryRejected)
+                self.rates.failed(record.target, error)
                 raise
         finally:
             self.leave(entry, failed=failed)
@@ -127,7 +220,7 @@ class Attempts:
             )
 
     async def _call(self, record: DeliveryRecord, chunk: Chunk, *, editing: bool) -> str:
-        standing = record.platform_message_id
+        standing = standing_of(record)
         if editing and standing is not None:
             await self.wire.edit(record.target, standing, text=text_of(chunk))
             return standing

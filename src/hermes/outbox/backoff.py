@@ -3,7 +3,7 @@
 import msgspec
 
 from hermes.errors import DeliveryError, DeliveryRejected, DeliveryUnknown, FailureClass
-from hermes.outbox.marks import EDIT_REJECTED, POSSIBLE_REPEAT
+from hermes.outbox.marks import EDIT_REJECTED, NOT_THERE, POSSIBLE_REPEAT
 from hermes.outbox.timing import OutboxTiming
 from hermes.ports.records import DeliveryRecord
 
@@ -99,6 +99,6 @@ def _next_try(
 
 def kept_mark(delivery: DeliveryRecord, failure: FailureClass) -> str:
     """Return what the row's `failure` becomes: a mark that changes how it is sent stays."""
-    if delivery.failure in {EDIT_REJECTED, POSSIBLE_REPEAT}:
+    if delivery.failure in {EDIT_REJECTED, POSSIBLE_REPEAT, NOT_THERE}:
         return delivery.failure
     return failure

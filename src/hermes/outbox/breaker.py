@@ -12,6 +12,7 @@ class Breaker(msgspec.Struct, frozen=True, kw_only=True):
     """Closed while `open_until` is None; after that time one trial call may pass."""
 
     failures: tuple[float, ...] = ()
+    opened_at: float = 0.0
     open_until: float | None = None
     on_trial: bool = False
 
@@ -24,19 +25,26 @@ class Pass(msgspec.Struct, frozen=True):
 
 def is_blocked(breaker: Breaker, now: float) -> bool:
     """Tell whether no call may be made now."""
-    return breaker.open_until is not None and (now < breaker.open_until or breaker.on_trial)
+    if breaker.open_until is None:
+        return False
+    # Before it was opened: the clock was set back, and would keep it open for as long.
+    return breaker.on_trial or breaker.opened_at <= now < breaker.open_until
 
 
 def after_failure(breaker: Breaker, now: float, *, trial: bool, timing: OutboxTiming) -> Breaker:
     """Return the state after a failed call."""
     if breaker.open_until is not None:
         # A call that had started before the breaker opened says nothing new.
-        return Breaker(open_until=now + timing.breaker_open_s) if trial else breaker
+        return _opened(now, timing) if trial else breaker
     failures = (*breaker.failures, now)[-timing.breaker_failures :]
     is_full = len(failures) == timing.breaker_failures
     if is_full and now - failures[0] <= timing.breaker_window_s:
-        return Breaker(open_until=now + timing.breaker_open_s)
+        return _opened(now, timing)
     return Breaker(failures=failures)
+
+
+def _opened(now: float, timing: OutboxTiming) -> Breaker:
+    return Breaker(opened_at=now, open_until=now + timing.breaker_open_s)
 
 
 class BreakerGate:

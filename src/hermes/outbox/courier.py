@@ -60,12 +60,19 @@ class OutboxCourier:
         self._wake_outbox = wake_outbox
         self._clock = clock
 
-    def find(self, target: str, *, message_id: str, person_id: str) -> Place:
+    def find(
+        self, target: str, *, message_id: str, person_id: str, is_operators: bool = False
+    ) -> Place:
         """Find a target as it is written; raises `Refused` with what is possible instead."""
         wanted = parse_target(target)
         if wanted.kind == "local":
             return Place(name="local", reach="asks", target=None)
-        search = _Search(self._store.sends.sessions, agents=self._agents, person_id=person_id)
+        search = _Search(
+            self._store.sends.sessions,
+            agents=self._agents,
+            person_id=person_id,
+            is_operators=is_operators or self._is_operators,
+        )
         origin = self._origin(message_id)
         if wanted.kind == "origin":
             if origin is None:
@@ -87,6 +94,7 @@ class OutboxCourier:
             account=event.account,
             chat_id=event.source.chat_id,
             thread_id=event.source.thread_id,
+            group=event.source.chat_type != "dm",
         )
 
     def _home(self, wanted: Destination, search: "_Search", *, origin: Target | None) -> Place:
@@ -127,13 +135,14 @@ class OutboxCourier:
             told = f"nobody has written in {wanted} yet, so there is no such chat"
             raise self._unknown(wanted, search.person_id, told)
         reach = search.reach(sessions, is_origin=_is_same(target, origin)) or at_least
-        if reach == "admins" and not self._has_admins and not self._is_operators:
+        if reach == "admins" and not self._has_admins and not search.is_operators:
             raise Forbidden(
                 f"{wanted} is not a chat of this person, and nobody is named who could allow it "
                 f"(approvals.admins); possible targets are {self._possible(search.person_id)}"
             )
         account = sessions[0].account if sessions else _ACCOUNT
-        target = msgspec.structs.replace(target, account=account)
+        is_group = any(not is_direct(one.lane) for one in sessions)
+        target = msgspec.structs.replace(target, account=account, group=is_group)
         return _place(str(wanted), target, reach=reach, sessions=sessions)
 
     def _named(self, wanted: Destination, search: "_Search") -> Destination | None:
@@ -142,7 +151,7 @@ class OutboxCourier:
         Nobody learns of chats that they are not in: of them operators alone find names.
         """
         entries = self._store.directory.chats(wanted.platform)
-        if not self._is_operators:
+        if not search.is_operators:
             entries = tuple(one for one in entries if search.has_been_in(one))
         entry = find_chat(entries, wanted.chat_id)
         if entry is None or entry.chat_id == wanted.chat_id:
@@ -232,10 +241,12 @@ class _Search:
         *,
         agents: Sequence[str],
         person_id: str,
+        is_operators: bool,
     ) -> None:
         self._find = find
         self._agents = agents
         self.person_id = person_id
+        self.is_operators = is_operators
 
     def sessions(self, target: Target) -> tuple[KnownSession, ...]:
         return self._find(

@@ -6,5 +6,7 @@ from typing import Final
 EDIT_REJECTED: Final = "edit_rejected"
 # An earlier send may have arrived: this one says so, and it is the last.
 POSSIBLE_REPEAT: Final = "possible_repeat"
+# A preview of this chunk may have stood, and was looked for: it is not there.
+NOT_THERE: Final = "not_there"
 # What stands before the text of such a send.
 REPEAT_PREFIX: Final = "(possibly a repeat) "

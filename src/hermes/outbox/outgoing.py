@@ -4,21 +4,29 @@ Pure. The preview and the first chunk share one key, so that on a platform that 
 preview whose id was lost and the reply that follows it are one message.
 """
 
+import re
+
 from hermes.message.parts import Part, TextPart, ToolCallPart, ToolResultPart, text_of
-from hermes.outbox.chunking import split
+from hermes.outbox.chunking import Measure, split
 from hermes.outbox.marks import EDIT_REJECTED, POSSIBLE_REPEAT, REPEAT_PREFIX
 from hermes.ports.channel import Capabilities, Delivery
 from hermes.ports.records import DeliveryRecord
 
 Chunk = tuple[Part, ...]
 
+# A list, a quote, code, a title or a table, which begin only where a line begins.
+_BLOCK_START = re.compile(r"[-+*]\s|\d{1,9}[.)]\s|#{1,6}\s|>|```|~~~|\|")
 
-def chunks_of(parts: tuple[Part, ...], *, max_chars: int) -> tuple[Chunk, ...]:
+
+def chunks_of(
+    parts: tuple[Part, ...], *, max_chars: int, measure: Measure = len
+) -> tuple[Chunk, ...]:
     """Return the messages that make up a reply: its text in pieces, then each attachment.
 
     Room for the repeat prefix is always left, so that a chunk keeps its number when it needs one.
     """
-    texts = split(text_of(parts), limit=max(1, max_chars - len(REPEAT_PREFIX)))
+    limit = max(1, max_chars - max(len(REPEAT_PREFIX), measure(REPEAT_PREFIX)))
+    texts = split(text_of(parts), limit=limit, measure=measure)
     attached = [
         part for part in parts if not isinstance(part, TextPart | ToolCallPart | ToolResultPart)
     ]
@@ -28,7 +36,7 @@ def chunks_of(parts: tuple[Part, ...], *, max_chars: int) -> tuple[Chunk, ...]:
 def key_of(record: DeliveryRecord) -> str:
     """Return the idempotency key of the row's current chunk, stable over retries."""
     # Under the preview's key the platform would answer with the message that cannot be edited.
-    fresh = ".fresh" if record.chunk == 0 and record.failure == EDIT_REJECTED else ""
+    fresh = ".fresh" if record.fresh or record.failure == EDIT_REJECTED else ""
     return f"{preview_key(record.id, record.chunk)}{fresh}"
 
 
@@ -53,6 +61,12 @@ def compose(record: DeliveryRecord, chunk: Chunk) -> Delivery:
     parts = chunk
     if record.failure == POSSIBLE_REPEAT:
         first = chunk[0]
-        marked = TextPart(REPEAT_PREFIX + first.text) if isinstance(first, TextPart) else None
+        marked = TextPart(_repeated(first.text)) if isinstance(first, TextPart) else None
         parts = (marked, *chunk[1:]) if marked else (TextPart(REPEAT_PREFIX), *chunk)
     return Delivery(id=record.id, target=record.target, parts=parts, key=key_of(record))
+
+
+def _repeated(text: str) -> str:
+    """Return a text that says it may be a repeat; on a line of its own where a block begins."""
+    is_block = _BLOCK_START.match(text) is not None
+    return f"{REPEAT_PREFIX.rstrip()}\n{text}" if is_block else f"{REPEAT_PREFIX}{text}"

@@ -16,8 +16,11 @@ from hermes.outbox.alarm import Alarm, Sleep
 from hermes.outbox.attempt import Attempts, Chance
 from hermes.outbox.backoff import Lost, is_too_old
 from hermes.outbox.breaker import Breaker, BreakerGate, is_blocked
+from hermes.outbox.on_screen import OnScreen
+from hermes.outbox.rates import RateGate, Rates
 from hermes.outbox.settling import Settling
 from hermes.outbox.timing import OutboxTiming
+from hermes.outbox.traffic import Traffic
 from hermes.outbox.wire import Wire
 from hermes.ports.channel import PushChannel
 from hermes.ports.clock import Clock
@@ -39,15 +42,27 @@ class OutboxSender:
         clock: Clock,
         sleep: Sleep = asyncio.sleep,
         chance: Chance = random.random,
+        traffic: Traffic | None = None,
+        rates: RateGate | None = None,
+        screens: OnScreen | None = None,
     ) -> None:
         self._platform = channel.name
         self._store = store
         self._timing = timing
         self._clock = clock
         self._gate = BreakerGate(timing)
-        wire = Wire(channel, timeout_s=timing.send_timeout_s)
+        wire = Wire(channel, timeout_s=timing.send_timeout_s, traffic=traffic)
+        self._rates = rates or Rates(clock).of(channel)
         self._attempts = Attempts(
-            wire, store, gate=self._gate, timing=timing, clock=clock, sleep=sleep, chance=chance
+            wire,
+            store,
+            gate=self._gate,
+            rates=self._rates,
+            screens=screens or OnScreen(),
+            timing=timing,
+            clock=clock,
+            sleep=sleep,
+            chance=chance,
         )
         self._settling = Settling(self._attempts)
         self._alarm = Alarm(sleep)
@@ -126,7 +141,7 @@ class OutboxSender:
         if self._resting:
             return self._timing.idle_poll_s
         now = self._clock.now()
-        if now < self._paused_until:
+        if 0 < self._paused_until - now <= self._timing.store_pause_s:
             return self._paused_until - now
         self._start_settles(now)
         coming = self._start_chats(now)
@@ -137,21 +152,39 @@ class OutboxSender:
         """Serve every chat that can be; returns the times at which others can."""
         if len(self._chats) >= self._timing.parallel_chats:
             return []
-        limit = self._timing.parallel_chats + len(self._chats)
-        soon = self._store.due(self._platform, now + self._timing.idle_poll_s, limit=limit)
+        limit = self._timing.parallel_chats + len(self._chats) + self._rates.blocked()
+        soon = self._store.due(
+            self._platform,
+            now + self._timing.idle_poll_s,
+            limit=limit,
+            at_most_s=self._timing.max_age_s,
+        )
+        slots: list[float] = []
         for record in soon:
             chat = record.target.chat_id
             is_free = chat not in self._chats and len(self._chats) < self._timing.parallel_chats
             if is_free and self._may_start(record, now):
-                self._own(self._chats, chat, work=self._serve(record))
+                wait = self._rates.wait_s(record.target)
+                # What is too old is not sent any more, so it waits for no slot.
+                if wait > 0 and not is_too_old(record, now, timing=self._timing):
+                    slots.append(now + wait)
+                else:
+                    self._own(self._chats, chat, work=self._serve(record))
         open_until = self._gate.state.open_until
         reopens = [open_until] if soon and open_until is not None else []
-        return [at for at in (*(record.next_at for record in soon), *reopens) if at > now]
+        times = (*(record.next_at for record in soon), *reopens, *slots)
+        return [at for at in times if at > now]
 
     def _may_start(self, record: DeliveryRecord, now: float) -> bool:
         # An open breaker stops the sending, not the ageing.
         is_late = is_too_old(record, now, timing=self._timing)
-        return record.next_at <= now and (is_late or not is_blocked(self._gate.state, now))
+        return self._has_come(record.next_at, now) and (
+            is_late or not is_blocked(self._gate.state, now)
+        )
+
+    def _has_come(self, at: float, now: float) -> bool:
+        """Tell whether a time has come; one that no wait leads to is from before a set-back clock."""
+        return not 0 < at - now <= self._timing.max_age_s
 
     def _start_settles(self, now: float) -> None:
         records = self._store.unsettled(self._platform)
@@ -161,7 +194,7 @@ class OutboxSender:
         for record in records:
             at = self._settle_at.setdefault(record.id, now)
             room = len(self._settles) < self._timing.parallel_chats
-            if at <= now and record.id not in self._settles and room:
+            if self._has_come(at, now) and record.id not in self._settles and room:
                 self._own(self._settles, record.id, work=self._settle(record))
 
     def _own(

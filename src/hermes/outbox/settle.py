@@ -7,6 +7,7 @@ from enum import Enum
 
 from hermes.outbox.backoff import is_too_old
 from hermes.outbox.marks import EDIT_REJECTED, POSSIBLE_REPEAT
+from hermes.outbox.standing import is_in_doubt, standing_of
 from hermes.outbox.timing import OutboxTiming
 from hermes.ports.channel import Capabilities
 from hermes.ports.records import DeliveryRecord
@@ -41,7 +42,7 @@ def settle(
         return Settlement.SAME_KEY
     if capabilities.history:
         return Settlement.LOOK
-    if is_late or delivery.purpose == "tool":
+    if is_late or delivery.purpose == "tool" or capabilities.in_doubt == "hold":
         return Settlement.HOLD
     return Settlement.MARKED
 
@@ -55,8 +56,7 @@ def resend_delay(tries: int, *, timing: OutboxTiming) -> float | None:
 def _was_edit(delivery: DeliveryRecord, capabilities: Capabilities) -> bool:
     return (
         capabilities.edit
-        and delivery.chunk == 0
-        and delivery.platform_message_id is not None
+        and standing_of(delivery) is not None
         and delivery.failure != EDIT_REJECTED
     )
 
@@ -64,6 +64,6 @@ def _was_edit(delivery: DeliveryRecord, capabilities: Capabilities) -> bool:
 def _usable_window(delivery: DeliveryRecord, capabilities: Capabilities) -> float:
     # The window opened with the first send, of which only this is certain: it came after the
     # commit, or, when the row was never on the wire, it was the preview, somewhat before it.
-    if delivery.sending_at is None:
+    if delivery.sending_at is None or is_in_doubt(delivery):
         return capabilities.key_window_s / 2
     return capabilities.key_window_s

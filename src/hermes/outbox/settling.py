@@ -3,6 +3,7 @@
 Beside `attempt.py`, which made the wire call whose answer was lost; the sender says when.
 """
 
+import msgspec
 import structlog
 
 from hermes.errors import DeliveryError, DeliveryRejected, FailureClass
@@ -10,9 +11,10 @@ from hermes.message.parts import text_of
 from hermes.outbox.attempt import Attempts
 from hermes.outbox.backoff import Again, Dead
 from hermes.outbox.breaker import Pass
-from hermes.outbox.marks import EDIT_REJECTED, POSSIBLE_REPEAT
+from hermes.outbox.marks import EDIT_REJECTED, NOT_THERE, POSSIBLE_REPEAT
 from hermes.outbox.outgoing import Chunk, compose, key_of
 from hermes.outbox.settle import Settlement, resend_delay, settle
+from hermes.outbox.standing import is_in_doubt, standing_of
 from hermes.ports.channel import Receipt
 from hermes.ports.records import DeliveryRecord
 
@@ -77,12 +79,15 @@ class Settling:
     async def _ask_platform(self, record: DeliveryRecord, choice: Settlement) -> float | None:
         attempts = self._attempts
         now = attempts.clock.now()
+        if not await attempts.has_slot(record):
+            wait = max(attempts.rates.wait_s(record.target), attempts.timing.settle_after_s)
+            return now + wait
         entry = attempts.gate.enter(now)
         if entry is None:
             return max(now, attempts.gate.state.open_until or now) + attempts.timing.settle_after_s
         if choice is Settlement.LOOK:
             return await self._look(record, entry)
-        standing = record.platform_message_id if choice is Settlement.EDIT_AGAIN else None
+        standing = standing_of(record) if choice is Settlement.EDIT_AGAIN else None
         return await self._repeat(record, entry, standing=standing)
 
     async def _look(self, record: DeliveryRecord, entry: Pass) -> float | None:
@@ -109,12 +114,31 @@ class Settling:
         if found is not None:
             standing = found.platform_message_id
             return await self._repeat(record, Pass(trial=False), standing=standing)
+        if not attempts.wire.capabilities.history_whole:
+            await self._unproven(record)
+            return None
         reason = attempts.unsendable(record, attempts.chunks(record))
         if reason is not None:
             await attempts.end(record, Dead(reason))
             return None
-        await self._back(record, record.failure or FailureClass.NETWORK_TIMEOUT)
+        not_there = NOT_THERE if is_in_doubt(record) else None
+        await self._back(record, not_there or record.failure or FailureClass.NETWORK_TIMEOUT)
         return None
+
+    async def _unproven(self, record: DeliveryRecord) -> None:
+        """Settle a row that was looked for in vain where that proves nothing: as without history."""
+        attempts = self._attempts
+        choice = settle(
+            record,
+            msgspec.structs.replace(attempts.wire.capabilities, history=False),
+            now=attempts.clock.now(),
+            tries=self._tries.get(record.id, 0),
+            timing=attempts.timing,
+        )
+        if choice is Settlement.MARKED:
+            await self._back(record, POSSIBLE_REPEAT)
+        else:
+            await self._hold(record)
 
     async def _repeat(
         self, record: DeliveryRecord, entry: Pass, *, standing: str | None
@@ -137,7 +161,7 @@ class Settling:
             return None
         except DeliveryError:
             return await self._later(record)
-        await attempts.arrived(record, sent_as, last=record.chunk + 1 == len(chunks))
+        await attempts.arrived(record, sent_as, last=attempts.is_last(record, chunks))
         return None
 
     async def _call(self, record: DeliveryRecord, chunk: Chunk, *, standing: str | None) -> str:
@@ -146,7 +170,8 @@ class Settling:
             receipt = await wire.send(compose(record, chunk))
             standing = receipt.platform_message_id
         # Behind the key there may be a preview, which shows only the beginning of the reply.
-        if wire.capabilities.edit and record.chunk == 0 and text_of(chunk):
+        was_shown = record.chunk == 0 or is_in_doubt(record) or standing_of(record) is not None
+        if wire.capabilities.edit and was_shown and text_of(chunk):
             try:
                 await wire.edit(record.target, standing, text=text_of(chunk))
             except DeliveryRejected as error:

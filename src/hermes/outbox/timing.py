@@ -25,6 +25,7 @@ class OutboxTiming(msgspec.Struct, frozen=True, kw_only=True):
     look_again_s: float = 60.0
     store_pause_s: float = 2.0
     drain_s: float = 15.0
+    fresh_after_s: float = 60.0
 
 
 class PreviewTiming(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,3 +39,4 @@ class PreviewTiming(msgspec.Struct, frozen=True, kw_only=True):
     close_wait_s: float = 10.0
     idle_poll_s: float = 5.0
     store_pause_s: float = 2.0
+    rate_poll_s: float = 0.25

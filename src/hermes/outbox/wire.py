@@ -12,12 +12,30 @@ import structlog
 
 from hermes import failpoints
 from hermes.errors import DeliveryError, DeliveryUnknown, FailureClass
-from hermes.ports.channel import Capabilities, Delivery, PushChannel, Receipt, Target
+from hermes.message.parts import Part, TextPart, text_of
+from hermes.message.thoughts import spoken
+from hermes.outbox.chunking import MEASURES
+from hermes.outbox.outgoing import Chunk, chunks_of
+from hermes.outbox.traffic import Traffic
+from hermes.ports.channel import (
+    Capabilities,
+    DeletingChannel,
+    Delivery,
+    DraftChannel,
+    MeasuringChannel,
+    PushChannel,
+    Receipt,
+    Target,
+    TypingChannel,
+)
 
 log = structlog.get_logger(__name__)
 
 # A channel's own time-out, which knows more, should come first.
 _GRACE_S = 5.0
+
+# What stands in a message that is of no use any more and cannot be deleted.
+NOTHING = "…"
 
 Answer = TypeVar("Answer")
 
@@ -25,9 +43,13 @@ Answer = TypeVar("Answer")
 class Wire:
     """The calls of one push channel."""
 
-    def __init__(self, channel: PushChannel, *, timeout_s: float) -> None:
+    def __init__(
+        self, channel: PushChannel, *, timeout_s: float, traffic: Traffic | None = None
+    ) -> None:
         self._channel = channel
-        self._limit_s = timeout_s + _GRACE_S
+        self._limit_s = max(timeout_s, channel.capabilities.send_s) + _GRACE_S
+        self._traffic = traffic
+        self._measuring = channel if isinstance(channel, MeasuringChannel) else None
 
     @property
     def platform(self) -> str:
@@ -42,17 +64,69 @@ class Wire:
     async def send(self, delivery: Delivery) -> Receipt:
         """Send one message."""
         async with failpoints.outside("channel.send"):
-            return await self._bounded(self._channel.send(delivery), "send")
+            receipt = await self._bounded(self._channel.send(delivery), "send")
+        self._went()
+        return receipt
 
     async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
         """Replace the text of a message."""
         async with failpoints.outside("channel.edit"):
             await self._bounded(self._channel.edit(target, platform_message_id, text=text), "edit")
+        self._went()
 
     async def find(self, target: Target, key: str) -> Receipt | None:
         """Look a message up in the platform's history."""
         async with failpoints.outside("channel.find"):
             return await self._bounded(self._channel.find(target, key), "find")
+
+    def measure(self, text: str) -> int:
+        """Return how long a Markdown text is on the wire, in the unit of `max_chars`."""
+        by_unit = MEASURES[self.capabilities.unit]
+        if self._measuring is None:
+            return by_unit(text)
+        try:
+            return self._measuring.measure(text)
+        # Boundary: a fault inside a channel must not stop all that it has to deliver.
+        except Exception:
+            log.exception("outbox.channel_fault", platform=self.platform, verb="measure")
+            return by_unit(text)
+
+    def chunks(self, parts: tuple[Part, ...]) -> tuple[Chunk, ...]:
+        """Return the messages that make up a reply here, without what was thought aloud in it."""
+        most = self.capabilities.max_chars
+        return chunks_of(spoken(parts), max_chars=most, measure=self.measure)
+
+    def texts(self, text: str) -> tuple[str, ...]:
+        """Return the messages that a text on its own makes up here."""
+        most = self.capabilities.max_chars
+        chunks = chunks_of((TextPart(text),), max_chars=most, measure=self.measure)
+        return tuple(text_of(chunk) for chunk in chunks)
+
+    @property
+    def can_delete(self) -> bool:
+        """Whether a message can be taken back."""
+        return self.capabilities.delete and isinstance(self._channel, DeletingChannel)
+
+    async def take_back(self, target: Target, platform_message_id: str) -> None:
+        """Delete a message, or leave it with nothing to read where none can be deleted."""
+        if not self.can_delete:
+            await self.edit(target, platform_message_id, text=NOTHING)
+        elif isinstance(self._channel, DeletingChannel):
+            await self._bounded(self._channel.delete(target, platform_message_id), "delete")
+
+    async def typing(self, target: Target) -> None:
+        """Show that an answer is being worked on, where the platform can."""
+        if isinstance(self._channel, TypingChannel):
+            await self._bounded(self._channel.typing(target), "typing")
+
+    async def draft(self, target: Target, draft_id: int, *, text: str) -> None:
+        """Show a reply that is being written, where the platform can."""
+        if isinstance(self._channel, DraftChannel):
+            await self._bounded(self._channel.draft(target, draft_id, text=text), "draft")
+
+    def _went(self) -> None:
+        if self._traffic is not None:
+            self._traffic.went(self.platform)
 
     async def _bounded(self, call: Awaitable[Answer], verb: str) -> Answer:
         try:

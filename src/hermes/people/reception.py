@@ -20,7 +20,7 @@ from hermes.people.access import (
 )
 from hermes.people.linking import LINKING, code_text, link_text, malformed, minutes, only_directly
 from hermes.people.pairing import PAIRING, make_code, read_code, spoken
-from hermes.people.slash_access import is_admin, is_named_admin, may_use, where_of
+from hermes.people.slash_access import is_named_admin, may_use, where_of
 from hermes.ports.clock import Clock
 from hermes.ports.people import PairingAsk, PairingStore, Standing, Unknown, UserStore
 
@@ -137,7 +137,7 @@ class Reception:
             lines.append(f"Your tier is {known.tier}.")
             lines += [f"Linked to you: {', '.join(linked)}."] if linked else []
         where = where_of(source)
-        admin = is_admin(source.user_id, where=where, settings=self._settings.access)
+        admin = is_named_admin(source.user_id, where=where, settings=self._settings.access)
         lines.append("You may use every command." if admin else "`/help` lists your commands.")
         return " ".join(lines)
 

@@ -1,6 +1,6 @@
 """Who may use which chat command, by platform and by direct chat or group.
 
-Pure. Where commands are not restricted everybody is an admin; where they are, `help` and `whoami`
+Pure. Where commands are not restricted everybody may use them; where they are, `help` and `whoami`
 still are everybody's, so that people can find out what they may do.
 """
 
@@ -26,12 +26,6 @@ class Where(msgspec.Struct, frozen=True):
 def where_of(source: Source) -> Where:
     """Return where a message was written; whatever is no direct chat is a group."""
     return Where(source.platform, "dm" if source.chat_type == "dm" else "group")
-
-
-def is_admin(who: str, *, where: Where, settings: AccessSettings) -> bool:
-    """Tell whether a user id is an admin there; where nothing is restricted, everybody is."""
-    rules = _rules(where, settings)
-    return not _is_gated(rules) or who in rules.admins
 
 
 def is_named_admin(who: str, *, where: Where, settings: AccessSettings) -> bool:

@@ -66,4 +66,5 @@ def freeze(turn: Turn, ctx: TurnContext) -> Prepared | None:
         tools_digest=ctx.services.store.digest(ctx.services.tool_sets.encoded(turn.tools)),
         sight=turn.sight,
         retry=turn.retry,
+        missed=turn.missed,
     )

@@ -6,12 +6,45 @@ from types import TracebackType
 from hermes.errors import TurnInterrupted
 
 
+class Arrivals:
+    """What arrives while a turn still takes others in: it wakes the turn instead of stopping it.
+
+    `stopping` are those that would have stopped it; the turn `is_after_stop` if its own message has
+    stopped another, and people who do that have often more to say.
+    """
+
+    __slots__ = ("_news", "ids", "is_after_stop", "stopping")
+
+    def __init__(self, *, is_after_stop: bool = False) -> None:
+        self.ids: list[str] = []
+        self.stopping: list[str] = []
+        self.is_after_stop = is_after_stop
+        self._news = asyncio.Event()
+
+    def add(self, message_id: str, *, stops: bool) -> None:
+        """Note one; `stops` says that it stops the turn unless it joins it."""
+        self.ids.append(message_id)
+        if stops:
+            self.stopping.append(message_id)
+        self._news.set()
+
+    def clear(self) -> None:
+        """Wait only for what arrives from now on."""
+        self._news.clear()
+
+    async def wait(self) -> None:
+        """Return when another message has arrived."""
+        await self._news.wait()
+
+
 class Interrupt:
     """The stop switch of one turn; pressing it takes effect inside `scope` and at `check`."""
 
     def __init__(self) -> None:
         self.by: str | None = None
         self._scopes: list[_Scope] = []
+        # There while other messages may join the turn.
+        self.gathering: Arrivals | None = None
 
     def press(self, by: str) -> None:
         """Ask the turn to end; `by` is the id of the message that asked."""

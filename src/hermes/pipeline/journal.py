@@ -51,6 +51,7 @@ class Journal:
         self._ended: list[Step] = []
         self._events: list[Event] = []
         self._spent: list[Spent] = []
+        self._joining: tuple[Step, ...] = ()
         self.lease: Lease | None = None
         # Steps as they began and as they ended; kept only where somebody traces turns.
         self.trace: list[tuple[Step, Step]] | None = None
@@ -64,6 +65,11 @@ class Journal:
     def steps(self) -> tuple[Step, ...]:
         """The steps that earlier leases of this turn wrote."""
         return self._view.steps
+
+    @property
+    def is_followed(self) -> bool:
+        """Tell whether other messages waited behind the turn's own when it was taken up."""
+        return self._view.is_followed
 
     @property
     def open_ordinals(self) -> frozenset[int]:
@@ -84,13 +90,28 @@ class Journal:
         """Add a line to the timeline, written with the next step or the commit."""
         self._events.append(Event(kind, self._clock.now(), data))
 
+    @property
+    def noted(self) -> int:
+        """How many lines wait to be written."""
+        return len(self._events)
+
+    def unnote(self, noted: int) -> None:
+        """Forget the lines behind the first `noted`: what they tell of is done once more."""
+        del self._events[noted:]
+
     def spend(self, spent: tuple[Spent, ...]) -> None:
         """Keep what model calls took for the next write after the lease, or the commit."""
         self._spent.extend(spent)
 
-    async def begin(self, turn: Turn, *, prepared: Prepared | None = None) -> None:
+    async def begin(
+        self, turn: Turn, *, prepared: Prepared | None = None, first: tuple[Step, ...] = ()
+    ) -> None:
         """Lease the lane for a turn that runs no model, or that goes on after a crash."""
-        await self._begin(turn, prepared=prepared, first=())
+        await self._begin(turn, prepared=prepared, first=first)
+
+    def note_step(self, name: str, body: bytes) -> Step:
+        """Return the step that will hold what a turn is told as it goes on."""
+        return msgspec.structs.replace(self._step("note", name), state="done", body=body)
 
     async def start(
         self,
@@ -103,7 +124,7 @@ class Journal:
     ) -> int:
         """Record that an effect starts; the first one leases the lane and freezes `prepared`."""
         if not self.begun and prepared is not None:
-            self._next = 1
+            self._next = max(self._next, 1)
         step = self._step(kind, name, arguments=arguments)
         if self.begun:
             await self._write(turn, started=(step,))
@@ -156,6 +177,15 @@ class Journal:
         step = msgspec.structs.replace(step, state="done", body=body, person_id=person_id)
         await self._write(turn, started=(step,), claims=(message_id,))
         return step.ordinal
+
+    def join(self, message_ids: tuple[str, ...]) -> None:
+        """Let waiting messages be part of the turn; written with its lease."""
+        # Called again, if more came while the turn was prepared: nothing is written before its lease.
+        self._next = 1
+        self._joining = tuple(
+            msgspec.structs.replace(self._step("burst", message_id), state="done")
+            for message_id in message_ids
+        )
 
     def end(
         self, ordinal: int, body: bytes | None, *, step: Step | None = None, payer: Payer = "person"
@@ -250,10 +280,11 @@ class Journal:
         self, turn: Turn, *, prepared: Prepared | None, first: tuple[Step, ...]
     ) -> None:
         now = self._clock.now()
-        steps = first
+        joining = self._joining
+        steps = (*joining, *first) if joining else first
         if prepared is not None:
             frozen = Step(ordinal=0, kind="prepared", state="done", body=_encode(prepared), at=now)
-            steps = (frozen, *first)
+            steps = (frozen, *steps)
         events = tuple(self._events)
         self.lease = await self._store.turns.begin(
             Begin(
@@ -265,12 +296,14 @@ class Journal:
                 person_id=turn.person_id,
                 at=now,
                 steps=steps,
+                claims=tuple(step.name for step in joining),
                 hold=turn.hold,
                 events=events,
             )
         )
         # Kept until here: a begin that was refused has written none of them.
         del self._events[: len(events)]
+        self._joining = ()
 
     def _held(self) -> Lease:
         if self.lease is None:

@@ -1,7 +1,7 @@
 """Lanes: one task per busy session, one message at a time, woken by arrivals and at start."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 import structlog
@@ -36,6 +36,10 @@ from hermes.ports.observing import current_turn
 from hermes.ports.records import LaneView, Lease
 
 _RETRY_S = 1.0
+# With more messages than this being accepted at once, a turn starts up to 1.5 s later.
+_RUSH = 64
+_GIVE_WAY_S = 0.1
+_GIVE_WAY_LOOKS = 15
 _log = structlog.get_logger(__name__)
 
 
@@ -66,6 +70,11 @@ class Lanes:
         self._stopping = False
         self._renewer: asyncio.Task[None] | None = None
         self._stuck = StuckTurns()
+        self._accepting: Callable[[], int] = _nobody
+
+    def let_first(self, accepting: Callable[[], int]) -> None:
+        """Let turns start a little later while many messages are being accepted, as it counts them."""
+        self._accepting = accepting
 
     def start(self) -> None:
         """Take up every lane that has unfinished messages, and keep leases alive."""
@@ -77,12 +86,12 @@ class Lanes:
     def arrived(self, lane: str, *, message_id: str, busy: BusyPolicy) -> None:
         """A new message stands on a lane: start it, or let it interrupt what runs there."""
         running = self._running.get(lane)
-        if (
-            busy is BusyPolicy.INTERRUPT
-            and running is not None
-            and running.message_id not in (None, message_id)
-        ):
-            self.interrupt(lane, message_id, message_id=running.message_id)
+        if running is not None and running.message_id not in (None, message_id):
+            gathering = None if running.ctx is None else running.ctx.interrupt.gathering
+            if gathering is not None:
+                gathering.add(message_id, stops=busy is BusyPolicy.INTERRUPT)
+            elif busy is BusyPolicy.INTERRUPT:
+                self.interrupt(lane, message_id, message_id=running.message_id)
         self.wake(lane)
 
     def wake(self, lane: str) -> None:
@@ -107,6 +116,10 @@ class Lanes:
         for name, below in self._running.items():
             if below.ctx is not None and is_below(name, ancestor=lane):
                 below.ctx.interrupt.press(by)
+
+    def is_running(self, lane: str) -> bool:
+        """Tell whether somebody works on a lane now."""
+        return lane in self._tasks
 
     def running(self) -> int:
         """Return how many turns run now."""
@@ -147,7 +160,7 @@ class Lanes:
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 while self._tasks and not hurried.done():
-                    ended = asyncio.create_task(_ended(self._tasks.values()))
+                    ended = asyncio.create_task(_ended(tuple(self._tasks.values())))
                     await asyncio.wait({ended, hurried}, return_when=asyncio.FIRST_COMPLETED)
                     ended.cancel()
 
@@ -185,7 +198,7 @@ class Lanes:
         return first
 
     async def _work(self, lane: str) -> None:
-        tell_expired = True
+        tell_expired, after_stop = True, False
         while not self._stopping or is_subagent(lane):
             self._again.discard(lane)
             view = self._services.store.turns.view(lane)
@@ -193,10 +206,20 @@ class Lanes:
                 return
             if await end_if_over(view, self._services):
                 continue
-            outcome = await self._turn(view, tell_expired=tell_expired)
+            if self._accepting() > _RUSH and not _goes_first(lane):
+                await self._give_way()
+            outcome = await self._turn(view, tell_expired=tell_expired, after_stop=after_stop)
             if is_background(lane):
                 self.wake(root_lane(lane))
             tell_expired = outcome is not Outcome.EXPIRED
+            after_stop = outcome is Outcome.INTERRUPTED
+
+    async def _give_way(self) -> None:
+        """Wait while platforms wait to hear that they were heard, but never long."""
+        for _ in range(_GIVE_WAY_LOOKS):
+            await self._services.sleep(_GIVE_WAY_S)
+            if self._accepting() <= _RUSH:
+                return
 
     async def _is_waiting(self, view: LaneView) -> bool:
         """Tell whether the lane waits for a person; a message that interrupts denies instead."""
@@ -212,13 +235,15 @@ class Lanes:
             _log.info("approval_settled_meanwhile", approval=view.waiting_on)
         return False
 
-    async def _turn(self, view: LaneView, *, tell_expired: bool) -> Outcome | None:
+    async def _turn(
+        self, view: LaneView, *, tell_expired: bool, after_stop: bool
+    ) -> Outcome | None:
         assert view.message is not None
         running = self._running[view.lane]
         running.message_id = view.message.id
         running.view = view
         current_turn.set(view.message.id)
-        running.ctx = ctx = self._runner.context(view)
+        running.ctx = ctx = self._runner.context(view, after_stop=after_stop)
         self._inherit_stop(view.lane, ctx)
         try:
             return await self._runner.run(view, ctx, tell_expired=tell_expired)
@@ -338,3 +363,7 @@ def _let_go(running: _Running) -> TimeoutError:
 def _goes_first(lane: str) -> bool:
     """Tell whether a lane needs no place: commands, and subagents whose parents hold one."""
     return base_lane(lane) != lane or is_subagent(lane)
+
+
+def _nobody() -> int:
+    return 0

@@ -13,7 +13,9 @@ from hermes.pipeline.services import TurnContext
 from hermes.pipeline.stages.build_messages import build_messages
 from hermes.pipeline.stages.call_model import call_model
 from hermes.pipeline.stages.check_credits import check_credits
+from hermes.pipeline.stages.fetch_media import fetch_media
 from hermes.pipeline.stages.gate_tools import gate_tools
+from hermes.pipeline.stages.join_follow_ups import join_follow_ups
 from hermes.pipeline.stages.load_history import load_history
 from hermes.pipeline.stages.load_soul import load_soul
 from hermes.pipeline.stages.resolve_user import resolve_user
@@ -25,8 +27,10 @@ from hermes.pipeline.turn import Turn
 Stage = Callable[[Turn, TurnContext], Awaitable[Turn | Reply]]
 
 PREPARE: tuple[Stage, ...] = (
+    join_follow_ups,
     resolve_user,
     check_credits,
+    fetch_media,
     load_history,
     load_soul,
     route_images,

@@ -6,6 +6,7 @@ from hermes.errors import ModelsStopped, OverBudget, TryLater
 from hermes.message.outcome import Outcome
 from hermes.message.parts import Part, TextPart, ToolResultPart
 from hermes.message.reply import Reply
+from hermes.message.reply_tags import is_no_reply
 from hermes.pipeline.turn import Turn
 
 _TOOL_CHARS = 3_000
@@ -69,13 +70,15 @@ def interrupted(partial: str, by: str) -> Reply:
     )
 
 
-def expired(*, tell: bool) -> Reply:
-    """Return the end of a message that waited too long to be wanted."""
+def expired(*, tell: bool, is_begun: bool) -> Reply:
+    """Return the end of a message that waited, or was cut off, too long ago to be wanted."""
     text = "That message waited too long while I was away. Please send it again."
     return Reply(
         parts=(TextPart(text),),
         outcome=Outcome.EXPIRED,
-        reason="older than inbox.expire_after_s when its turn would have started",
+        reason="cut off longer ago than lanes.resume_within_s"
+        if is_begun
+        else "older than inbox.expire_after_s when its turn would have started",
         silent=not tell,
     )
 
@@ -118,6 +121,8 @@ def answered(turn: Turn) -> Reply:
             parts=(TextPart("My model gave an empty answer. Please ask again."),),
             reason="empty answer",
         )
-    if turn.unseen:
-        parts = (*parts, TextPart(f"\n\n({turn.unseen})"))
+    if len(parts) == 1 and is_no_reply(parts[0].text):
+        return Reply(parts=(), silent=True, reason="the model chose to say nothing (NO_REPLY)")
+    for word in (turn.missed, turn.unseen):
+        parts = (*parts, TextPart(f"\n\n({word})")) if word else parts
     return Reply(parts=parts, earned=True)

@@ -3,15 +3,17 @@
 import msgspec
 
 from hermes.message.chat import ChatMessage
-from hermes.message.parts import ToolCallPart
+from hermes.message.parts import NotePart, ToolCallPart, ToolResultPart
 from hermes.pipeline.accounts import account_of
 from hermes.pipeline.children import children_of
 from hermes.pipeline.exchange import call_number, pending_calls, with_result
+from hermes.pipeline.follow_ups import rejoined
 from hermes.pipeline.graph_notes import note_call, note_tool
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.sights import sighted
+from hermes.pipeline.stages.load_history import use_session
 from hermes.pipeline.turn import Prepared, Turn, estimate
-from hermes.ports.records import Step, StepFacts, ToolUse
+from hermes.ports.records import Entry, Step, StepFacts, ToolUse
 from hermes.ports.spend import Spent
 from hermes.tools.executor import outcome_unknown
 from hermes.tools.gate import allowed_tools
@@ -19,6 +21,10 @@ from hermes.tools.gate import allowed_tools
 _decode_prepared = msgspec.json.Decoder(Prepared).decode
 _decode_chat = msgspec.json.Decoder(ChatMessage).decode
 _encode = msgspec.json.Encoder().encode
+_CUT_OFF = (
+    "\n\n[This turn was cut off by a restart after this result, and goes on now. "
+    "What was done before is not to be done again.]"
+)
 
 
 def restore(turn: Turn, steps: tuple[Step, ...], ctx: TurnContext) -> Turn | None:
@@ -27,7 +33,7 @@ def restore(turn: Turn, steps: tuple[Step, ...], ctx: TurnContext) -> Turn | Non
     if first is None or first.body is None:
         return None
     frozen = _decode_prepared(first.body)
-    turn = _thaw(turn, frozen, ctx)
+    turn = _thaw(rejoined(turn, steps, ctx), frozen, ctx)
     is_erased = any(step.kind == "steer" and step.body is None for step in steps)
     is_same = not is_erased and _is_as_it_was(turn, frozen, ctx)
     for step in steps:
@@ -36,8 +42,34 @@ def restore(turn: Turn, steps: tuple[Step, ...], ctx: TurnContext) -> Turn | Non
     return turn
 
 
+def tell_of_cut(turn: Turn, ctx: TurnContext) -> tuple[Turn, tuple[Step, ...]]:
+    """Tell the model, if a tool's result is the last that it will see, that the turn was cut off there.
+
+    The note is a step, written before the model is called: whoever resumes once more finds it and
+    says nothing new. Returns the turn and the step.
+    """
+    if not turn.exchanged or pending_calls(turn):
+        return turn, ()
+    last = turn.exchanged[-1].message
+    result = last.parts[0]
+    if not isinstance(result, ToolResultPart) or isinstance(last.parts[-1], NotePart):
+        return turn, ()
+    if result == outcome_unknown(ToolCallPart(result.call_id, result.name, "")):
+        # It says itself that it was cut off.
+        return turn, ()
+    told = ChatMessage("tool", (*last.parts, NotePart(_CUT_OFF)))
+    step = ctx.journal.note_step(result.name, _encode(told))
+    return _told(turn, told, ordinal=step.ordinal), (step,)
+
+
+def _told(turn: Turn, told: ChatMessage, *, ordinal: int) -> Turn:
+    """Return the turn with a note behind its last result."""
+    return msgspec.structs.replace(turn, exchanged=(*turn.exchanged[:-1], Entry(told, ordinal)))
+
+
 def _thaw(turn: Turn, frozen: Prepared, ctx: TurnContext) -> Turn:
     services = ctx.services
+    use_session(turn, ctx)
     said = services.store.transcripts.history(
         turn.lane,
         epoch=frozen.epoch,
@@ -61,6 +93,7 @@ def _thaw(turn: Turn, frozen: Prepared, ctx: TurnContext) -> Turn:
         has_recalled=frozen.has_recalled,
         sight=frozen.sight,
         retry=frozen.retry,
+        missed=frozen.missed,
     )
 
 
@@ -85,6 +118,8 @@ def _replay(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
         return _replay_look(turn, step, ctx)
     if step.kind == "sight":
         return _replay_sight(turn, step, ctx)
+    if step.kind == "note":
+        return _replay_note(turn, step)
     if step.kind == "steer" and step.body is not None:
         turn = msgspec.structs.replace(turn, claimed=(*turn.claimed, step.name))
         return turn.plus(_decode_chat(step.body), ordinal=step.ordinal)
@@ -116,6 +151,15 @@ def _replay_sight(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
     if step.state == "started":
         ctx.journal.lose(step.ordinal, msgspec.structs.replace(step, state="lost"))
     return turn
+
+
+def _replay_note(turn: Turn, step: Step) -> Turn:
+    """Put a note where it was; it is void if the result that it stands behind is awaited again."""
+    if step.body is None or not turn.exchanged:
+        return turn
+    told = _decode_chat(step.body)
+    is_behind = told.parts[0] == turn.exchanged[-1].message.parts[0]
+    return _told(turn, told, ordinal=step.ordinal) if is_behind else turn
 
 
 def _in_vain(turn: Turn, step: Step, ctx: TurnContext) -> Turn:

@@ -1,31 +1,38 @@
 """One message of a lane, from the view of it to its commit."""
 
+from contextlib import AbstractAsyncContextManager, nullcontext
+
 import msgspec
 import structlog
 
 from hermes.message.outcome import MessageState, Outcome
 from hermes.message.reply import Reply
 from hermes.pipeline import replies
+from hermes.pipeline.attaching import with_attachments
 from hermes.pipeline.background import choices_of
 from hermes.pipeline.children import parent_of
 from hermes.pipeline.comebacks import given_up
 from hermes.pipeline.commands.beside import ControlPlane, run_command
 from hermes.pipeline.commands.reloading import with_note
-from hermes.pipeline.interrupts import Interrupt
+from hermes.pipeline.follow_ups import takes_more
+from hermes.pipeline.interrupts import Arrivals, Interrupt
 from hermes.pipeline.journal import Journal
 from hermes.pipeline.mirror import is_mirror, write_mirror
 from hermes.pipeline.plan import PREPARE, next_stage
-from hermes.pipeline.resume import restore
+from hermes.pipeline.resume import restore, tell_of_cut
 from hermes.pipeline.scheduled import end_scheduled
 from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.session_ends import notices_of, tell_notices
+from hermes.pipeline.shown import is_awaited
+from hermes.pipeline.stages.join_follow_ups import has_company
 from hermes.pipeline.stages.save import save
-from hermes.pipeline.targets import reply_id
+from hermes.pipeline.targets import reply_id, target_of
 from hermes.pipeline.turn import Turn
 from hermes.ports.records import LaneView, MessageRecord, Result
 from hermes.ports.upward import Progress
 
 _log = structlog.get_logger(__name__)
+_NOBODY: AbstractAsyncContextManager[object] = nullcontext()
 
 
 class TurnRunner:
@@ -35,7 +42,7 @@ class TurnRunner:
         self._services = services
         self._plane = plane
 
-    def context(self, view: LaneView) -> TurnContext:
+    def context(self, view: LaneView, *, after_stop: bool = False) -> TurnContext:
         """Return the journal and the stop switch of a new attempt at a turn."""
         services = self._services
         journal = Journal(
@@ -49,7 +56,10 @@ class TurnRunner:
             journal.trace = []
         if services.hooks is not None:
             journal.heard = services.hooks.steps_of(view)
-        return TurnContext(services, journal, Interrupt())
+        interrupt = Interrupt()
+        if view.message is not None and takes_more(view.message, services):
+            interrupt.gathering = Arrivals(is_after_stop=after_stop)
+        return TurnContext(services, journal, interrupt)
 
     async def run(self, view: LaneView, ctx: TurnContext, *, tell_expired: bool) -> Outcome:
         """Bring the view's message to its outcome."""
@@ -67,19 +77,26 @@ class TurnRunner:
             await tell_notices(turn, self._services)
         restored = restore(turn, view.steps, ctx) if view.steps else None
         if restored is not None:
-            turn = restored
-            await ctx.journal.begin(turn)
+            turn, told = tell_of_cut(restored, ctx)
+            await ctx.journal.begin(turn, first=told)
         reply: Reply | None = ending
         if reply is None and restored is None:
             turn, reply = await self._prepare(turn, ctx)
             if reply is not None and reply.note:
                 turn = with_note(turn, reply)
         if reply is None:
-            turn, reply = await self._act(turn, ctx)
+            async with self._working(turn):
+                turn, reply = await self._act(turn, ctx)
         if turn.event.scheduled is not None:
             reply = await end_scheduled(turn, reply, ctx)
         await save(turn, self._with_what_was_shown(reply, view), ctx)
         return reply.outcome
+
+    def _working(self, turn: Turn) -> AbstractAsyncContextManager[object]:
+        """Show whoever waits for the turn that it is worked on."""
+        return (
+            self._services.previewer.working(target_of(turn.event)) if is_awaited(turn) else _NOBODY
+        )
 
     def _with_what_was_shown(self, reply: Reply, view: LaneView) -> Reply:
         """Return the reply as earned if an attempt before this one had shown words of the model."""
@@ -108,7 +125,7 @@ class TurnRunner:
         """Return the reply of a message that must not be worked on (any more)."""
         settings = self._services.settings
         if self._is_too_old(view, message):
-            return replies.expired(tell=tell)
+            return replies.expired(tell=tell, is_begun=message.attempts > 0)
         stopped_by = view.interrupted_by or message.interrupted_by or self._stopped_parent(message)
         if stopped_by is not None:
             return replies.interrupted("", stopped_by)
@@ -150,12 +167,17 @@ class TurnRunner:
         return parent.interrupted_by
 
     async def _prepare(self, turn: Turn, ctx: TurnContext) -> tuple[Turn, Reply | None]:
-        for stage in PREPARE:
-            after = await stage(turn, ctx)
-            if isinstance(after, Reply):
-                return turn, after
-            turn = after
-        return turn, None
+        own, noted = turn, ctx.journal.noted
+        while True:
+            for stage in PREPARE:
+                after = await stage(turn, ctx)
+                if isinstance(after, Reply):
+                    return turn, after
+                turn = after
+            if not has_company(own, turn, ctx):
+                return turn, None
+            ctx.journal.unnote(noted)
+            turn = own
 
     async def _act(self, turn: Turn, ctx: TurnContext) -> tuple[Turn, Reply]:
         if self._services.hooks is not None:
@@ -163,7 +185,7 @@ class TurnRunner:
         while True:
             stage = next_stage(turn)
             if stage is None:
-                return turn, replies.answered(turn)
+                return turn, await with_attachments(replies.answered(turn), turn, ctx)
             after = await stage(turn, ctx)
             if isinstance(after, Reply):
                 return turn, after

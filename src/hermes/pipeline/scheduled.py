@@ -57,16 +57,24 @@ def cut(text: str, job: str) -> str:
     """Return what is sent of a text; too long a one ends with the place of the rest."""
     if len(text) <= MOST_CHARS:
         return text
+    rest = f"/schedule output {job} shows them in the chat that the job is from"
+    if ":" in job:
+        rest = f"in the conversation of {job}, which `hermes search` finds"
     return (
         f"{text[:SHOWN_CHARS]}\n\n… [cut here: {len(text):,} characters in all. They are kept whole: "
-        f"/schedule output {job} shows them in the chat that the job is from]"
+        f"{rest}]"
     )
 
 
 async def _send(turn: Turn, reply: Reply, ctx: TurnContext) -> Place:
     services, scheduled = ctx.services, turn.event.scheduled
     assert scheduled is not None
-    place = services.courier.find(scheduled.target, message_id=turn.id, person_id=turn.person_id)
+    place = services.courier.find(
+        scheduled.target,
+        message_id=turn.id,
+        person_id=turn.person_id,
+        is_operators=scheduled.is_operators,
+    )
     if place.reach == "admins" and not scheduled.is_operators:
         raise Forbidden("it is not a chat of the person any more")
     text = reply.text if place.target is None else cut(reply.text, scheduled.job)

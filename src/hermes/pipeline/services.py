@@ -20,11 +20,13 @@ from hermes.pipeline.interrupts import Interrupt
 from hermes.pipeline.journal import Journal
 from hermes.pipeline.observing import NOBODY, Observer
 from hermes.pipeline.questions import Questions
+from hermes.pipeline.session_keep import SessionKeep
 from hermes.pipeline.turn_hooks import TurnHooks
 from hermes.ports.channel import Accepted
 from hermes.ports.clock import Clock
 from hermes.ports.command import ChatCommand
 from hermes.ports.cron import Scheduler
+from hermes.ports.media import Attachments
 from hermes.ports.operating import OnRecord, off_record
 from hermes.ports.search import Search
 from hermes.ports.sending import Courier
@@ -62,6 +64,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     roster: Roster
     reception: Reception
     resets: Resets
+    session_keep: SessionKeep
     commands: CommandBook
     plugged: Mapping[str, ChatCommand]
     planner: Planner
@@ -85,11 +88,15 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     follow: Follow
     wake_outbox: Callable[[str], None]
     first_state: Callable[[str], DeliveryState]
+    hints: Mapping[str, str]
+    # Platforms on which messages that wait behind one another are answered as one.
+    merging: frozenset[str]
     questions: Questions
     reload_mcp: ReloadMcp
     owner: str
     on_record: OnRecord = off_record
     search: Search | None = None
+    media: Attachments | None = None
     observer: Observer = NOBODY
     hooks: TurnHooks | None = None
     comeback: Comeback = ALL_TAKEN_UP

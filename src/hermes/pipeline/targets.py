@@ -13,6 +13,7 @@ def target_of(event: MessageEvent) -> Target:
         chat_id=source.chat_id,
         thread_id=source.thread_id,
         reply_to=event.external_id,
+        group=source.chat_type != "dm",
     )
 
 

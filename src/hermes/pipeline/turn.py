@@ -35,10 +35,12 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     `history` begins in the session's graph; None if it is no run of messages there. What is known
     of the person may be used only where the turn `is_personal`; `soul` is what its commit keeps. A
     session that others joined is shown from message `shared_from` on. `sight` is there while pictures
-    wait to be dealt with, `unseen` is what the person is told of those that nobody could look at. `notices` are what they are told
+    wait to be dealt with, `unseen` is what the person is told of those that nobody could look at, `missed` of attachments
+    that could not be had. `notices` are what they are told
     beside the reply, `choices` what the session's people chose for it. A turn that answers an earlier
     message again has no `user`: its history ends with that message, and `retry` messages behind it
-    are left out of it, which its commit replaces.
+    are left out of it, which its commit replaces. Messages that were sent one after the other are one event: those
+    that `joined` are in it, and `own` is the event as it came without them.
     """
 
     id: str
@@ -73,8 +75,11 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     is_from_memory: bool = False
     claimed: tuple[str, ...] = ()
     merged: tuple[str, ...] = ()
+    joined: tuple[str, ...] = ()
+    own: MessageEvent | None = None
     sight: Sight | None = None
     unseen: str = ""
+    missed: str = ""
     notices: tuple[str, ...] = ()
     choices: SessionChoices = NO_CHOICES
     retry: int | None = None
@@ -144,5 +149,6 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     # What the calls of this turn were shown; None in the steps of an older Hermes.
     shown: int | None = None
     tools_digest: bytes | None = None
+    missed: str = ""
     sight: Sight | None = None
     retry: int | None = None

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 import structlog
 
+from hermes.ports.clock import Clock, SystemClock
 from hermes.ports.hooks import WORDS, Context, Hook
 
 _LONGEST_PROBLEM = 300
@@ -66,8 +67,11 @@ class _Call:
 class HookWorker:
     """One hook, its thread and its counts."""
 
-    def __init__(self, hook: Hook, *, limits: HookLimits) -> None:
+    def __init__(self, hook: Hook, *, limits: HookLimits, clock: Clock | None = None) -> None:
         self.hook = hook
+        self._now = (clock or SystemClock()).monotonic
+        # What the thread is at, and until when it may be.
+        self._current: tuple[_Call, float] | None = None
         self.limit_s = hook.timeout_s or limits.timeout_s
         self._limits = limits
         self._lock = threading.Lock()
@@ -120,6 +124,7 @@ class HookWorker:
 
     def report(self) -> HookReport:
         """Return how the hook fares."""
+        self._notice_block()
         hook = self.hook
         with self._lock:
             return HookReport(
@@ -146,6 +151,7 @@ class HookWorker:
     def _put(self, call: _Call) -> bool:
         if self.is_off or self._is_stopped:
             return False
+        self._notice_block()
         if len(self._calls) >= self._limits.queue:
             self._drop(call)
             return False
@@ -190,8 +196,8 @@ class HookWorker:
         if not call.answer.set_running_or_notify_cancel():
             return
         answer, problem = None, None
-        now = asyncio.get_running_loop().time
-        until = now() + self.limit_s
+        until = self._now() + self.limit_s
+        self._current = (call, until)
         timer = asyncio.timeout(self.limit_s)
         try:
             async with timer:
@@ -200,10 +206,17 @@ class HookWorker:
         # Boundary of a hook: whatever its code raises is counted, and ends nothing else.
         except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001
             problem = self._too_slow() if timer.expired() else f"{type(error).__name__}: {error}"
-        if problem is None and now() > until:
+        self._current = None
+        if problem is None and self._now() > until:
             problem = self._too_slow()
         is_first = self._settle(call, problem)
         call.answer.set_result(answer if is_first and problem is None else None)
+
+    def _notice_block(self) -> None:
+        """Count a call that holds its thread past the limit, where no timer can end it."""
+        current = self._current
+        if current is not None and self._now() > current[1]:
+            self._settle(current[0], self._too_slow())
 
     def _too_slow(self) -> str:
         return f"it took longer than {self.limit_s:g} s"

@@ -1,26 +1,72 @@
-"""Loading plugins: a module by name, or a folder that holds one; each has `register(registry)`."""
+"""Loading plugins: a folder, a module by name, or what an installed package names as its entry point.
+
+Only those that the setting `plugins` lists are loaded; a package that is merely installed does nothing.
+Each has `register(registry)`.
+"""
 
 import importlib
 import importlib.util
 import sys
+from collections.abc import Callable, Mapping
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 
 from hermes.errors import ConfigurationError
 from hermes.plugins.registry import Registry
 
+GROUP = "hermes.plugins"
+
 
 def load_plugin(name: str, registry: Registry, *, home: Path) -> None:
     """Import one plugin and let it register what it brings; a folder is looked up from `home`."""
-    is_folder = "/" in name
-    module = _from_folder(home / Path(name).expanduser()) if is_folder else _from_name(name)
-    register = getattr(module, "register", None)
-    if register is None:
+    if "/" in name:
+        found: object = _from_folder(home / Path(name).expanduser())
+    else:
+        point = _entry_point(name)
+        found = _from_name(name) if point is None else _from_entry_point(point)
+    _register_of(name, found)(registry)
+
+
+def installed_plugins() -> Mapping[str, str]:
+    """Return the plugins that installed packages name, each with its package; none is imported."""
+    return {point.name: _package(point) for point in entry_points(group=GROUP)}
+
+
+def _register_of(name: str, found: object) -> Callable[[Registry], None]:
+    """Return the function that registers: a module's `register`, or what an entry point names."""
+    register = getattr(found, "register", found)
+    if isinstance(register, ModuleType) or not callable(register):
         raise ConfigurationError(
             f"plugins: {name!r} has no function register(registry); "
             "a plugin registers its channels, providers, tools and vision pipelines there"
         )
-    register(registry)
+    return register
+
+
+def _entry_point(name: str) -> EntryPoint | None:
+    found = tuple(entry_points(group=GROUP, name=name))
+    if len(found) > 1:
+        packages = " and ".join(sorted(map(_package, found)))
+        raise ConfigurationError(
+            f"plugins: {name!r} is the name of plugins of {packages}; uninstall one of them, or "
+            "list the module of the one that is meant"
+        )
+    return found[0] if found else None
+
+
+def _from_entry_point(point: EntryPoint) -> object:
+    try:
+        return point.load()
+    except (ImportError, AttributeError, SyntaxError) as error:
+        raise ConfigurationError(
+            f"plugins: {point.name!r} of {_package(point)} does not load ({error}); reinstall it, "
+            "or remove it from `plugins`"
+        ) from error
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else point.value
 
 
 def _from_name(name: str) -> ModuleType:

@@ -1,25 +1,195 @@
-"""Reads a channel's `manifest.toml`: what a platform can do is data."""
+"""Reads a channel's `manifest.toml`: what a platform can do, and what it must be told, is data."""
 
 import tomllib
+from collections.abc import Mapping
 from importlib import resources
+from typing import Any, Literal
 
 import msgspec
 
 from hermes.errors import ConfigurationError
 from hermes.ports.channel import Capabilities
 
+_FLAGS = {"true": True, "yes": True, "on": True, "1": True}
+_FLAGS |= {"false": False, "no": False, "off": False, "0": False, "": False}
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One entry of a manifest's [settings] table.
+
+    `env` is the environment variable by which the field knows it; `enables` says that having it
+    there switches the platform on. `choices` are all values that a text may have; `risky` are those
+    that work and are dangerous, each with what it risks, of which `hermes doctor` warns.
+    """
+
+    help: str
+    type: Literal["text", "secret", "flag", "number", "list", "table"] = "text"
+    required: bool = False
+    default: Any = None
+    env: str = ""
+    enables: bool = False
+    example: str = ""
+    choices: tuple[str, ...] = ()
+    risky: Mapping[str, str] = {}
+
+
+class Auth(msgspec.Struct, frozen=True, kw_only=True):
+    """How both sides prove themselves; `lock` names the setting that one process may use at a time."""
+
+    scheme: str
+    webhook: str = ""
+    also: str = ""
+    lock: str = ""
+
+
+class Quality(msgspec.Struct, frozen=True, kw_only=True):
+    """What was verified about the channel, in words that `tools/quality_gate.py` knows."""
+
+    verified: tuple[str, ...]
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole manifest of a channel."""
+
+    name: str
+    label: str
+    capabilities: Capabilities
+    settings: Mapping[str, Setting] = {}
+    limits: Mapping[str, float] = {}
+    auth: Auth
+    quality: Quality
+    emoji: str = ""
+    hint: str = ""
+    needs: str = ""
+    setup: tuple[str, ...] = ()
+
 
 def load_capabilities(package: str) -> Capabilities:
     """Return the capabilities that the manifest of a channel's package declares."""
+    try:
+        return msgspec.convert(_tables(package)["capabilities"], Capabilities)
+    except KeyError:
+        raise ConfigurationError(f"{package}/manifest.toml has no [capabilities] table.") from None
+    except msgspec.ValidationError as problem:
+        raise ConfigurationError(f"{package}/manifest.toml does not fit: {problem}.") from None
+
+
+def load_manifest(package: str) -> Manifest:
+    """Return the whole manifest of a channel's package."""
+    try:
+        return msgspec.convert(_tables(package), Manifest)
+    except msgspec.ValidationError as problem:
+        raise ConfigurationError(f"{package}/manifest.toml does not fit: {problem}.") from None
+
+
+def _tables(package: str) -> dict[str, Any]:
     file = resources.files(package) / "manifest.toml"
     try:
-        manifest = tomllib.loads(file.read_text(encoding="utf-8"))
-        return msgspec.convert(manifest["capabilities"], Capabilities)
+        return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigurationError(
             f"{package} has no manifest.toml: every channel ships one."
         ) from None
-    except KeyError:
-        raise ConfigurationError(f"{package}/manifest.toml has no [capabilities] table.") from None
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as problem:
+    except tomllib.TOMLDecodeError as problem:
         raise ConfigurationError(f"{package}/manifest.toml does not fit: {problem}.") from None
+
+
+def read_settings(manifest: Manifest, table: Mapping[str, object]) -> dict[str, Any]:
+    """Return a value for every setting of the manifest; raises naming the one that is wrong.
+
+    A setting that the manifest does not know is refused, because it is a typing error.
+    """
+    known = manifest.settings
+    for name in table:
+        if name not in known:
+            raise ConfigurationError(
+                f"platforms.{manifest.name}.{name}: there is no such setting; known: "
+                f"{', '.join(sorted(known))}"
+            )
+    return {
+        name: _value(f"platforms.{manifest.name}.{name}", table.get(name), setting=setting)
+        for name, setting in known.items()
+    }
+
+
+def _value(key: str, given: object, *, setting: Setting) -> Any:
+    reveal = getattr(given, "get_secret_value", None)
+    value = reveal() if callable(reveal) else given
+    if isinstance(value, str):
+        value = value.strip()
+    if value is None or value == "":
+        if setting.required:
+            where = f" (or {setting.env} in the environment)" if setting.env else ""
+            raise ConfigurationError(
+                f"{key}: expected a value, found none: {setting.help} Set it{where}, or disable "
+                "the platform: without it the channel does not start"
+            )
+        return () if setting.type == "list" and setting.default is None else setting.default
+    return _READERS[setting.type](key, value, setting)
+
+
+def _text(key: str, value: object, setting: Setting) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ConfigurationError(f"{key}: expected a text, found {type(value).__name__}; quote it")
+    text = str(value)
+    if setting.choices and text not in setting.choices:
+        raise ConfigurationError(
+            f"{key}: expected {' or '.join(setting.choices)}, found {text[:40]!r}"
+        )
+    return text
+
+
+def _flag(key: str, value: object, _setting: Setting) -> bool:
+    word = str(value).strip().lower()
+    if word not in _FLAGS:
+        raise ConfigurationError(f"{key}: expected true or false, found {word[:40]!r}")
+    return _FLAGS[word]
+
+
+def _number(key: str, value: object, setting: Setting) -> float | int:
+    try:
+        number = float(str(value))
+    except ValueError:
+        raise ConfigurationError(f"{key}: expected a number, found {str(value)[:40]!r}") from None
+    return int(number) if isinstance(setting.default, int) and number.is_integer() else number
+
+
+def _list(key: str, value: object, _setting: Setting) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return tuple(word.strip() for word in value.split(",") if word.strip())
+    if isinstance(value, list | tuple):
+        return tuple(str(item) for item in value)
+    raise ConfigurationError(f"{key}: expected a list, found {type(value).__name__}")
+
+
+def _secret(key: str, value: object, setting: Setting) -> str:
+    """A secret's value never stands in an error."""
+    if not isinstance(value, str):
+        raise ConfigurationError(f"{key}: expected a text, found {type(value).__name__}; quote it")
+    return _text(key, value, msgspec.structs.replace(setting, choices=()))
+
+
+def _table(key: str, value: object, _setting: Setting) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(f"{key}: expected a table, found {type(value).__name__}")
+    return {str(name): _revealed(item) for name, item in value.items()}
+
+
+def _revealed(value: object) -> Any:
+    """Return a value with every secret in it as plain text."""
+    if isinstance(value, Mapping):
+        return {str(name): _revealed(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_revealed(item) for item in value]
+    reveal = getattr(value, "get_secret_value", None)
+    return reveal() if callable(reveal) else value
+
+
+_READERS = {
+    "text": _text,
+    "secret": _secret,
+    "flag": _flag,
+    "number": _number,
+    "list": _list,
+    "table": _table,
+}

@@ -1,13 +1,16 @@
 """What plugins and built-in adapters register, by name: channels, providers, tools, vision, commands, hooks."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
+
+import msgspec
 
 from hermes.config.section import NAME_MEANING, NAME_PATTERN
 from hermes.errors import ConfigurationError
 from hermes.plugins.hook_loader import checked
-from hermes.ports.channel import Channel
+from hermes.plugins.manifest import Manifest, load_manifest
+from hermes.ports.channel_setup import MakeChannel
 from hermes.ports.command import ChatCommand
 from hermes.ports.hooks import Hook
 from hermes.ports.provider import Provider
@@ -16,8 +19,15 @@ from hermes.ports.vision import VisionPipeline
 
 # Any: what an adapter's factory gets (its settings and the outbound client) is the adapter's own
 # business; the registry only keeps it by name.
-ChannelFactory = Callable[[Mapping[str, object], Any], Channel]
 ProviderFactory = Callable[[str, Any, Any], Provider]
+
+
+class Platform(msgspec.Struct, frozen=True):
+    """A platform that can be switched on: its manifest, what makes its channel, and who brings it."""
+
+    manifest: Manifest
+    make: MakeChannel
+    package: str = ""
 
 
 # As the model services allow them.
@@ -30,16 +40,17 @@ class Registry:
     """Adapters by name; a later one of the same name replaces the earlier, but for tools."""
 
     def __init__(self) -> None:
-        self.channels: dict[str, ChannelFactory] = {}
+        self.platforms: dict[str, Platform] = {}
         self.providers: dict[str, ProviderFactory] = {}
         self.tools: dict[str, Tool] = {}
         self.visions: dict[str, VisionPipeline] = {}
         self.commands: dict[str, ChatCommand] = {}
         self.hooks: dict[str, Hook] = {}
 
-    def channel(self, name: str, factory: ChannelFactory) -> None:
-        """Register a platform: `factory(settings, client)` makes its channel."""
-        self.channels[name] = factory
+    def platform(self, package: str, make: MakeChannel) -> None:
+        """Register the platform whose manifest lies in `package`; a built-in one is replaced."""
+        manifest = load_manifest(package)
+        self.platforms[manifest.name] = Platform(manifest, make, package)
 
     def provider(self, kind: str, factory: ProviderFactory) -> None:
         """Register a wire dialect: `factory(name, settings, client)` makes a provider of it."""
@@ -90,17 +101,6 @@ class Registry:
             raise ConfigurationError(
                 f"two plugins bring a hook named {hook.name!r}; remove one of them from `plugins`"
             )
-
-    def make_channel(self, name: str, settings: Mapping[str, object], *, client: Any) -> Channel:
-        """Make the channel of an enabled platform."""
-        factory = self.channels.get(name)
-        if factory is None:
-            known = ", ".join(sorted(self.channels)) or "none"
-            raise ConfigurationError(
-                f"platforms.{name}: no channel of that name is installed; known: {known}. "
-                "Add its plugin to `plugins`, or remove the platform"
-            )
-        return factory(settings, client)
 
     def make_provider(self, name: str, kind: str, *, settings: Any, client: Any) -> Provider:
         """Make a configured provider."""

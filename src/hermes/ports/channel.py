@@ -10,41 +10,67 @@ from typing import Literal, Protocol, runtime_checkable
 import msgspec
 
 from hermes.message.event import MessageEvent
-from hermes.message.parts import Part
+from hermes.message.parts import Media, Part
 from hermes.ports.directory import ChatEntry
 from hermes.ports.people import Unknown
 
 DeliveryMode = Literal["pull", "push"]
+MediaKind = Literal["image", "audio", "video", "file"]
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     """What the platform can do, as data from the channel's manifest.
 
     `key_window_s` is how long the platform remembers an idempotency key (0: it takes none).
+    `send_s` is how long a call may last where `outbox.send_timeout_s` is too short for it.
+    `history_whole` says that what is not found there was certainly not sent; otherwise only finding
+    it proves something.
     `unknown` is what strangers get unless the operator says otherwise: `allow` where a caller has
     proven themselves to the gateway already, `pair` where anybody can write. `answers` says whether
-    whoever wrote can be asked something while their message is worked on.
+    whoever wrote can be asked something while their message is worked on. `unit` is what `max_chars`
+    counts, `media` what can be attached, `media_bytes` how large. `per_second` is how many messages
+    the platform takes in all, `chat_gap_s` and `group_gap_s` how far apart those to one chat must be
+    (0: no limit). `in_doubt` is what becomes of a reply of which nobody knows whether it arrived, where
+    it can neither be found nor repeated under its key: sent once more and marked, or held for the
+    operator. `hint` is what a model is told of how the platform shows what it writes. `probe_s` is how often a channel that can is asked whether it still hears. `keeps` says
+    whether the platform keeps messages for a bot that is away.
     """
 
     delivery: DeliveryMode
     edit: bool = False
     draft: bool = False
     history: bool = False
+    history_whole: bool = True
     key_window_s: float = 0.0
     max_chars: int = 4000
+    unit: Literal["chars", "utf16", "bytes"] = "chars"
+    delete: bool = False
+    typing: bool = False
+    threads: bool = False
+    media: tuple[MediaKind, ...] = ()
+    media_bytes: int = 0
+    per_second: float = 0.0
+    chat_gap_s: float = 0.0
+    group_gap_s: float = 0.0
+    probe_s: float = 0.0
+    send_s: float = 0.0
+    in_doubt: Literal["mark", "hold"] = "mark"
+    hint: str = ""
     busy: Literal["interrupt", "queue", "steer"] = "interrupt"
     unknown: Unknown = "allow"
     answers: bool = True
+    keeps: bool = True
 
 
 class Target(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Where a reply goes, in the platform's own ids."""
+    """Where a reply goes, in the platform's own ids; `group` where more than one person reads it."""
 
     platform: str
     account: str
     chat_id: str
     thread_id: str | None = None
     reply_to: str | None = None
+    group: bool = False
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,4 +171,90 @@ class WebhookChannel(Channel, Protocol):
 
     async def webhook(self, request: HttpRequest) -> HttpResponse:
         """Handle one webhook call."""
+        ...
+
+
+@runtime_checkable
+class LiveChannel(Channel, Protocol):
+    """A channel that holds a connection or polls, and can lose it."""
+
+    async def lost(self) -> None:
+        """Wait until the transport is gone; raises a `HermesError` that says why.
+
+        A `ConfigurationError` is final (a token that was revoked); after any other end the
+        channel is disconnected and connected again, with growing waits.
+        """
+        ...
+
+
+@runtime_checkable
+class ProbingChannel(Channel, Protocol):
+    """A channel whose platform can be asked whether this account still hears and is heard."""
+
+    async def probe(self) -> None:
+        """Return if it does; raises a `HermesError` that says what is deaf."""
+        ...
+
+
+@runtime_checkable
+class MeasuringChannel(Channel, Protocol):
+    """A channel that knows how long a text is once it is rendered, in the platform's own unit."""
+
+    def measure(self, text: str) -> int:
+        """Return the size of a Markdown text on the wire, to hold against `max_chars`."""
+        ...
+
+
+@runtime_checkable
+class DraftChannel(Channel, Protocol):
+    """A channel that shows a reply being written natively, without a message standing."""
+
+    async def draft(self, target: Target, draft_id: int, *, text: str) -> None:
+        """Show the Markdown so far; the same `draft_id` replaces what it showed before."""
+        ...
+
+
+@runtime_checkable
+class DeletingChannel(Channel, Protocol):
+    """A channel that can take a message back."""
+
+    async def delete(self, target: Target, platform_message_id: str) -> None:
+        """Delete a message that was sent before; one that is gone already is no error."""
+        ...
+
+
+@runtime_checkable
+class TypingChannel(Channel, Protocol):
+    """A channel that can show that an answer is being worked on."""
+
+    async def typing(self, target: Target) -> None:
+        """Show it, for as long as the platform does; whatever fails is a `DeliveryError`."""
+        ...
+
+
+@runtime_checkable
+class MediaChannel(Channel, Protocol):
+    """A channel whose attachments are fetched from the platform by a reference."""
+
+    async def fetch(self, media: Media, *, limit: int) -> bytes:
+        """Return the bytes behind `media.ref`; raises a `HermesError` past `limit` or on failure."""
+        ...
+
+
+class ChatInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a platform tells of a chat."""
+
+    chat_id: str
+    chat_type: str
+    name: str | None = None
+    topic: str | None = None
+    members: int | None = None
+
+
+@runtime_checkable
+class InformedChannel(Channel, Protocol):
+    """A channel whose platform tells what a chat is."""
+
+    async def chat_info(self, target: Target) -> ChatInfo:
+        """Return what is known of the chat; raises a `DeliveryError` if it cannot be told."""
         ...

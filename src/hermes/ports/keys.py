@@ -1,6 +1,6 @@
 """Keys of the callers of `/v1`, and answers that are remembered for them, as values."""
 
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -49,3 +49,27 @@ class KeptAnswer(msgspec.Struct, frozen=True, kw_only=True):
     stop_reason: str
     at: float
     expires_at: float
+
+
+class KeyStore(Protocol):
+    """Keys of callers, kept only as hashes."""
+
+    async def add(self, key: CallerKey, *, digest: bytes, user: str) -> CallerKey:
+        """Keep a new key for the person behind `user` (made if unknown); returns it with them."""
+        ...
+
+    def find(self, digest: bytes) -> CallerKey | None:
+        """Return the key with this hash, revoked or expired ones too; answered from memory."""
+        ...
+
+    def get(self, key_id: str) -> CallerKey | None:
+        """Return the key of this id; answered from memory."""
+        ...
+
+    def list(self) -> tuple[CallerKey, ...]:
+        """Return every key, the newest first."""
+        ...
+
+    async def revoke(self, key_id: str, *, at: float) -> bool:
+        """End a key; false when there is none of this id that is not revoked already."""
+        ...

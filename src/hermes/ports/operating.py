@@ -72,13 +72,13 @@ class DeadLetterStore(Protocol):
 
 
 class OpenSession(msgspec.Struct, frozen=True, kw_only=True):
-    """A session that has not ended; busy while something is under way in it."""
+    """A session that has not ended; `messages` were answered since it began, busy is what runs."""
 
     key: str
     epoch: int
     platform: str
     person_id: str
-    entries: int
+    messages: int
     used_at: float
     is_busy: bool
 

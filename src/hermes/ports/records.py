@@ -21,7 +21,9 @@ from hermes.ports.provider import ToolSpec
 from hermes.ports.sessions import EndReason
 from hermes.ports.spend import Spent
 
-StepKind = Literal["prepared", "model", "tool", "steer", "approval", "output", "sight", "look"]
+StepKind = Literal[
+    "prepared", "model", "tool", "steer", "burst", "approval", "output", "sight", "look", "note"
+]
 StepState = Literal["started", "done", "failed", "lost", "unknown"]
 Payer = Literal["person", "platform"]
 ApprovalState = Literal["waiting", "approved", "denied", "expired"]
@@ -46,6 +48,23 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
     received_at: float
     control: bool = False
     busy: BusyPolicy = BusyPolicy.QUEUE
+    group: "InGroup | None" = None
+
+
+class InGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """What a message does in its group beside its turn.
+
+    One that `is_kept` is no turn: its words are at hand until somebody speaks to the bot in its
+    `chat`. A message that `takes` two threads of the chat brings along what was missed there.
+    `bot_turns` is how many turns in a row bots get there (0: nobody counts).
+    """
+
+    chat: str
+    thread: str = ""
+    is_kept: bool = False
+    takes: tuple[str, str] | None = None
+    is_bot: bool = False
+    bot_turns: int = 0
 
 
 class AcceptResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,7 +164,8 @@ class LaneView(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker sees before it takes a lane: the next message and where it had got to.
 
     `end_reason` says why the session ended before this message, if it did not end by `/new`. `restarts`
-    is how often the session of a message that had begun was cut off by the end of a process.
+    is how often the session of a message that had begun was cut off by the end of a process. The
+    message `is_followed` if others wait behind it.
     """
 
     lane: str
@@ -160,10 +180,14 @@ class LaneView(msgspec.Struct, frozen=True, kw_only=True):
     end_reason: EndReason | None = None
     restarts: int = 0
     choices: SessionChoices = NO_CHOICES
+    is_followed: bool = False
 
 
 class Begin(msgspec.Struct, frozen=True, kw_only=True):
-    """Take the lane if nothing has changed since `fence` was read, and write the first steps."""
+    """Take the lane if nothing has changed since `fence` was read, and write the first steps.
+
+    `claims` are waiting messages that are part of the turn from its first moment.
+    """
 
     lane: str
     owner: str
@@ -173,6 +197,7 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True):
     person_id: str
     at: float
     steps: tuple[Step, ...] = ()
+    claims: tuple[str, ...] = ()
     hold: Hold | None = None
     events: tuple[Event, ...] = ()
 
@@ -233,7 +258,12 @@ class NewDelivery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeliveryRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of the outbox, decrypted; `parts` is None once the person was erased."""
+    """A row of the outbox, decrypted; `parts` is None once the person was erased.
+
+    `platform_message_id` and `more` are the messages that show the reply while it is written, one
+    for each of its chunks; None where one may stand whose id is not known. `fresh` is set once the
+    whole reply is sent anew in their place.
+    """
 
     id: str
     seq: int
@@ -250,6 +280,8 @@ class DeliveryRecord(msgspec.Struct, frozen=True, kw_only=True):
     created_at: float
     sending_at: float | None = None
     failure: str | None = None
+    more: tuple[str | None, ...] = ()
+    fresh: bool = False
 
 
 class ToolUse(msgspec.Struct, frozen=True):

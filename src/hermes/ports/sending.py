@@ -53,10 +53,13 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
 class Courier(Protocol):
     """Finds targets and sends to them."""
 
-    def find(self, target: str, *, message_id: str, person_id: str) -> Place:
+    def find(
+        self, target: str, *, message_id: str, person_id: str, is_operators: bool = False
+    ) -> Place:
         """Find a target as it is written; raises `Refused` with what is possible instead.
 
         `message_id` is the message because of which something is sent: its chat is the origin.
+        What an operator ordered, `is_operators`, may go to chats in which the person never was.
         """
         ...
 

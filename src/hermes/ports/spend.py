@@ -109,3 +109,27 @@ class CostRow(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float
     unpriced_tokens: int
     assumed_usd: float
+
+
+class SpendStore(Protocol):
+    """The ledger of model calls, summed by day, person, agent, channel, key and model."""
+
+    async def add(self, spent: Sequence[Spent], *, lines: Sequence[CallLine] = ()) -> None:
+        """Write calls that belong to no turn, and what `why` can tell of them, in one unit."""
+        ...
+
+    def total(self, meter: Meter) -> float:
+        """Return where the ledger says that a meter stands."""
+        ...
+
+    def report(self, by: CostBy, *, first_day: str, last_day: str) -> tuple[CostRow, ...]:
+        """Return what was spent on those days, the most expensive first."""
+        ...
+
+    def kill_switch(self) -> KillSwitch:
+        """Return how the kill switch stands."""
+        ...
+
+    async def set_kill_switch(self, switch: KillSwitch) -> None:
+        """Turn the kill switch on or off."""
+        ...

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from hermes.message.outcome import MessageState, Outcome
-from hermes.ports.access import Credential, Role
+from hermes.ports.access import AccessStore
 from hermes.ports.audit import AuditStore
 from hermes.ports.cron import CronStore
 from hermes.ports.directory import DirectoryStore
 from hermes.ports.dreams import DreamStore
 from hermes.ports.interactions import InteractionStore
-from hermes.ports.keys import CallerKey, KeptAnswer
+from hermes.ports.keys import KeptAnswer, KeyStore
 from hermes.ports.memory import FactStore, JobStore, SoulStore, VectorStore
 from hermes.ports.operating import DeadLetterStore, OpenSessionStore, PausedStore
 from hermes.ports.pasts import PastStore
@@ -43,7 +43,7 @@ from hermes.ports.records import (
 )
 from hermes.ports.sending import SendStore
 from hermes.ports.sessions import PruningStore, SessionStore
-from hermes.ports.spend import CallLine, CostBy, CostRow, KillSwitch, Meter, Spent
+from hermes.ports.spend import SpendStore
 from hermes.ports.wallet import WalletStore
 
 
@@ -186,6 +186,10 @@ class ApprovalStore(Protocol):
         """Return the approval that a lane waits on."""
         ...
 
+    def waiting_around(self, lane: str) -> tuple[Approval, ...]:
+        """Return what waits on a lane or below it, in background tasks and subagents."""
+        ...
+
     def overdue(self, now: float) -> tuple[str, ...]:
         """Return waiting approvals whose time is up."""
         ...
@@ -201,17 +205,29 @@ class OutboxStore(Protocol):
         ...
 
     async def preview_sent(
-        self, lease: Lease, delivery_id: str, *, platform_message_id: str
+        self, lease: Lease, delivery_id: str, *, platform_message_id: str, number: int = 0
     ) -> None:
-        """Keep the platform's id of a preview before any edit."""
+        """Keep the platform's id of a preview's message before any edit."""
+        ...
+
+    async def preview_opens(
+        self, lease: Lease, delivery_id: str, *, number: int, is_sent: bool = True
+    ) -> None:
+        """Write that a preview's message `number` (from 1) may stand, or certainly does not."""
+        ...
+
+    async def fresh(self, delivery_id: str) -> None:
+        """Send the whole reply anew; the messages that showed it are taken back afterwards."""
         ...
 
     def is_shown(self, delivery_id: str) -> bool:
         """Tell whether a preview is known to stand on its platform."""
         ...
 
-    def due(self, platform: str, now: float, *, limit: int) -> tuple[DeliveryRecord, ...]:
-        """Return what may be sent now, in order, never past a chat's retrying reply."""
+    def due(
+        self, platform: str, now: float, *, limit: int, at_most_s: float = 1e9
+    ) -> tuple[DeliveryRecord, ...]:
+        """Return in order what may be sent; more than `at_most_s` away the clock was set back."""
         ...
 
     def next_due_at(self, platform: str) -> float | None:
@@ -303,95 +319,6 @@ class PeopleStore(Protocol):
 
     async def erase(self, person_id: str, *, at: float) -> None:
         """Destroy the person's data key: every body of theirs is unreadable from then on."""
-        ...
-
-
-class AccessStore(Protocol):
-    """Credentials, kept only as hashes."""
-
-    async def add(
-        self,
-        kind: str,
-        digest: bytes,
-        *,
-        label: str,
-        expires_at: float | None,
-        role: Role = "owner",
-        parent: bytes | None = None,
-    ) -> None:
-        """Keep a credential's hash; `parent` is the token's that signs a browser in."""
-        ...
-
-    def check(self, kind: str, digest: bytes, *, now: float) -> bool:
-        """Tell whether a credential is known and not expired."""
-        ...
-
-    def find(self, kind: str, digest: bytes, *, now: float) -> Credential | None:
-        """Return a credential that is known and not expired."""
-        ...
-
-    def list(self, kind: str) -> tuple[Credential, ...]:
-        """Return every credential of a kind, the newest first."""
-        ...
-
-    async def revoke(self, token_id: str) -> bool:
-        """End a token and the sessions that it signed in; false when there is none of this id."""
-        ...
-
-    async def use_once(self, kind: str, digest: bytes, *, now: float) -> bool:
-        """Use up a one-time credential; true for exactly one caller."""
-        ...
-
-    def any(self, kind: str) -> bool:
-        """Tell whether a credential of this kind exists."""
-        ...
-
-
-class SpendStore(Protocol):
-    """The ledger of model calls, summed by day, person, agent, channel, key and model."""
-
-    async def add(self, spent: Sequence[Spent], *, lines: Sequence[CallLine] = ()) -> None:
-        """Write calls that belong to no turn, and what `why` can tell of them, in one unit."""
-        ...
-
-    def total(self, meter: Meter) -> float:
-        """Return where the ledger says that a meter stands."""
-        ...
-
-    def report(self, by: CostBy, *, first_day: str, last_day: str) -> tuple[CostRow, ...]:
-        """Return what was spent on those days, the most expensive first."""
-        ...
-
-    def kill_switch(self) -> KillSwitch:
-        """Return how the kill switch stands."""
-        ...
-
-    async def set_kill_switch(self, switch: KillSwitch) -> None:
-        """Turn the kill switch on or off."""
-        ...
-
-
-class KeyStore(Protocol):
-    """Keys of callers, kept only as hashes."""
-
-    async def add(self, key: CallerKey, *, digest: bytes, user: str) -> CallerKey:
-        """Keep a new key for the person behind `user` (made if unknown); returns it with them."""
-        ...
-
-    def find(self, digest: bytes) -> CallerKey | None:
-        """Return the key with this hash, revoked or expired ones too; answered from memory."""
-        ...
-
-    def get(self, key_id: str) -> CallerKey | None:
-        """Return the key of this id; answered from memory."""
-        ...
-
-    def list(self) -> tuple[CallerKey, ...]:
-        """Return every key, the newest first."""
-        ...
-
-    async def revoke(self, key_id: str, *, at: float) -> bool:
-        """End a key; false when there is none of this id that is not revoked already."""
         ...
 
 

@@ -1,6 +1,7 @@
 """Needs that point upward: what the core asks of parts it must not import; `app.py` hands them in."""
 
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 import msgspec
@@ -53,10 +54,14 @@ class Preview(Protocol):
 
 
 class Previewer(Protocol):
-    """Opens previews on platforms that can edit."""
+    """Opens previews on platforms that can show them."""
 
     def can_preview(self, target: Target) -> bool:
         """Tell whether the target's platform shows previews."""
+        ...
+
+    def working(self, target: Target) -> AbstractAsyncContextManager[object]:
+        """Return a block that shows, where the platform can, that an answer is worked on."""
         ...
 
     async def open(

@@ -38,7 +38,9 @@ class WordFinder:
                 self._anywhere.append((lower, word))
         # A match is the longest word at its place; the words that it begins with are there too.
         self._includes = {
-            b" " + found: frozenset(word for key, word in plain.items() if found.startswith(key))
+            b" " + found: frozenset(
+                plain[found[:length]] for length in range(len(found) + 1) if found[:length] in plain
+            )
             for found in plain
         }
         self._singles = {hit: words for hit, words in self._includes.items() if b" " not in hit[1:]}

@@ -1,5 +1,7 @@
 """The watcher: ends each session once that is over by its rule, though nobody writes in it.
 
+What is kept ready of sessions that are quiet is let go in the same rounds.
+
 A session is looked at once after its last use. It reads who was last used before the rule's cutoff
 and after the cutoff of the round before; the first round after a start reads from the beginning.
 """
@@ -31,12 +33,14 @@ class SessionWatch:
         platforms: Sequence[str],
         ended: Ended,
         clock: Clock,
+        sweep: Callable[[], None] = lambda: None,
     ) -> None:
         self._sessions = sessions
         self._resets = resets
         self._platforms = platforms
         self._ended = ended
         self._clock = clock
+        self._sweep = sweep
         self._seen: dict[tuple[str, int], float] = {}
         self._rounds = Rounds("session_watch", self.round, every_s=_EVERY_S)
 
@@ -50,6 +54,7 @@ class SessionWatch:
 
     async def round(self) -> int:
         """End what is over; returns how many sessions that were."""
+        self._sweep()
         count = 0
         for number, rule in enumerate(self._resets.rules()):
             for platform in self._platforms:

@@ -1,6 +1,6 @@
 """Upkeep: what nobody decided or served in time expires, and finished messages are forgotten."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import structlog
 
@@ -18,7 +18,8 @@ _log = structlog.get_logger(__name__)
 class Upkeep:
     """One task that looks after the store at the start and every `every_s` seconds.
 
-    `served` names the platforms whose replies a sender looks after itself.
+    `served` names the platforms whose replies a sender looks after itself; `tidy` looks after kept
+    attachments.
     """
 
     def __init__(
@@ -30,12 +31,14 @@ class Upkeep:
         clock: Clock,
         settings: Settings,
         every_s: float = 30.0,
+        tidy: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._store = store
         self._wake = wake
         self._served = served
         self._clock = clock
         self._settings = settings
+        self._tidy = tidy
         self._rounds = Rounds("upkeep", self.round, every_s=every_s)
 
     def start(self) -> None:
@@ -54,6 +57,8 @@ class Upkeep:
         while await self._store.purge(before, limit=_PURGE_AT_ONCE) == _PURGE_AT_ONCE:
             _log.info("purged", rows=_PURGE_AT_ONCE)
         await self._store.answers.forget(before=self._clock.now())
+        if self._tidy is not None:
+            await self._tidy()
 
     async def _expire_approvals(self) -> None:
         now = self._clock.now()

@@ -21,7 +21,7 @@ from hermes.ports.door import Door, RouteChannel
 from hermes.server.control_routes import Control, control_routes
 from hermes.server.health import Ready, health_routes
 from hermes.server.metrics_route import RequestMeter, RouteMeter
-from hermes.server.webhooks import WebhookLimits, webhook_route
+from hermes.server.webhooks import WebhookLimits, webhook_routes
 
 _log = structlog.get_logger("hermes.server")
 
@@ -41,7 +41,7 @@ def build_app(
 ) -> ASGIApp:
     """Return the whole HTTP side of the gateway as one ASGI app."""
     routes: list[BaseRoute] = [route for channel in channels for route in channel.routes(door)]
-    routes.append(webhook_route(webhooks, limits or WebhookLimits()))
+    routes.extend(webhook_routes(webhooks, limits or WebhookLimits()))
     routes.extend(health_routes(ready))
     routes.extend(control_routes(door, control, origins=origins))
     routes.extend(more_routes)

@@ -14,10 +14,9 @@ import msgspec
 
 from hermes.control.tokens import TOKEN_PREFIX, token_digest
 from hermes.errors import Forbidden, Unauthenticated
-from hermes.ports.access import Credential, Role
+from hermes.ports.access import AccessStore, Credential, Role
 from hermes.ports.clock import Clock
 from hermes.ports.door import Caller
-from hermes.ports.store import AccessStore
 
 COOKIE = "hermes_session"
 RandomBytes = Callable[[int], bytes]

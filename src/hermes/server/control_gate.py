@@ -3,7 +3,7 @@
 Makes handlers of functions; each belongs to an order of the table, and passes the office.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from ipaddress import ip_address
 from typing import TypeVar
 from urllib.parse import unquote
@@ -56,7 +56,8 @@ class ControlGate:
             try:
                 order = msgspec.json.decode(body or b"{}", type=kind)
             except msgspec.DecodeError as error:
-                raise BadRequest(f"The body is no {kind.__name__}: {error}.") from None
+                raise BadRequest(f"The body cannot be taken: {error}. {_takes(kind)}") from None
+            _refuse_unknown(msgspec.json.decode(body or b"{}"), kind)
             return await self._done(actor, action, order=_signed(order, actor), answer=answer)
 
         return handle
@@ -72,7 +73,8 @@ class ControlGate:
             try:
                 ask = msgspec.convert(exchange.query(), kind, strict=False)
             except msgspec.ValidationError as error:
-                raise BadRequest(f"The query is no {kind.__name__}: {error}.") from None
+                raise BadRequest(f"The query cannot be taken: {error}. {_takes(kind)}") from None
+            _refuse_unknown(exchange.query(), kind)
             return await self._done(actor, action, order=ask, answer=answer)
 
         return handle
@@ -145,6 +147,19 @@ class ControlGate:
         if action not in ACTIONS:
             raise KeyError(f"{action} is no order of control/actions.py")
         self.orders.add(action)
+
+
+def _takes(kind: type) -> str:
+    names = [field.encode_name for field in msgspec.structs.fields(kind)]
+    return f"The fields are: {', '.join(name for name in names if name != 'by') or 'none'}."
+
+
+def _refuse_unknown(said: Iterable[str], kind: type) -> None:
+    """Raise `BadRequest` for a field that nobody reads: a limit that was misspelt is no limit."""
+    known = {field.encode_name for field in msgspec.structs.fields(kind)}
+    unknown = next((name for name in said if name not in known), None)
+    if unknown is not None:
+        raise BadRequest(f"There is no field {unknown[:80]!r} here. {_takes(kind)}")
 
 
 def _is_here(address: str) -> bool:

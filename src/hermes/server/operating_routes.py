@@ -6,6 +6,7 @@ from starlette.routing import Route
 from hermes.control.audit import AuditAsk, AuditDesk
 from hermes.control.channels import ChannelDesk, ChannelOrder
 from hermes.control.deadletters import DeadLetterDesk, LetterAsk, LetterOrder, LettersAsk
+from hermes.control.graph_reading import GraphDesk, GraphsOrder
 from hermes.control.running import GatewayDesk, ModelDesk, RestartOrder, SwapOrder
 from hermes.control.sending import DirectoryAsk, SendDesk, SendOrder
 from hermes.control.sessions import SessionDesk, SessionOrder, SessionsAsk
@@ -26,6 +27,7 @@ class OperatingDesks(msgspec.Struct, frozen=True, kw_only=True):
     models: ModelDesk
     gateway: GatewayDesk
     sends: SendDesk
+    graphs: GraphDesk
 
 
 def operating_routes(gate: ControlGate, desks: OperatingDesks | None) -> tuple[Route, ...]:
@@ -39,6 +41,7 @@ def operating_routes(gate: ControlGate, desks: OperatingDesks | None) -> tuple[R
         *_channel_routes(gate, desks.channels),
         *_letter_routes(gate, desks.deadletters),
         *_send_routes(gate, desks.sends),
+        *_graph_routes(gate, desks.graphs),
         _route("models/swap", POST=gate.ordered("models.swap", SwapOrder, desks.models.swap)),
         _route(
             "keys/rotate-store",
@@ -81,6 +84,13 @@ def _send_routes(gate: ControlGate, desk: SendDesk) -> tuple[Route, ...]:
     return (
         _route("send", POST=gate.ordered("sends.send", SendOrder, desk.send)),
         _route("channels/directory", GET=listed),
+    )
+
+
+def _graph_routes(gate: ControlGate, desk: GraphDesk) -> tuple[Route, ...]:
+    return (
+        _route("graphs/show", POST=gate.ordered("graphs.show", GraphsOrder, desk.show)),
+        _route("graphs/export", POST=gate.ordered("graphs.export", GraphsOrder, desk.export)),
     )
 
 

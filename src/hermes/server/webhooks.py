@@ -20,8 +20,10 @@ class WebhookLimits(msgspec.Struct, frozen=True, kw_only=True):
     body_timeout_s: float = 30.0
 
 
-def webhook_route(channels: Mapping[str, WebhookChannel], limits: WebhookLimits) -> Route:
-    """Return the one route of all webhooks."""
+def webhook_routes(
+    channels: Mapping[str, WebhookChannel], limits: WebhookLimits
+) -> tuple[Route, ...]:
+    """Return the routes of all webhooks; what follows a platform's name is the channel's own."""
 
     async def hand_over(exchange: Exchange) -> Answer:
         platform = exchange.parameter("platform")
@@ -40,4 +42,6 @@ def webhook_route(channels: Mapping[str, WebhookChannel], limits: WebhookLimits)
         )
 
     handlers = {"GET": hand_over, "POST": hand_over}
-    return Route("/webhooks/{platform}", Endpoint(handlers))
+    endpoint = Endpoint(handlers)
+    paths = ("/webhooks/{platform}", "/webhooks/{platform}/{rest:path}")
+    return tuple(Route(path, endpoint) for path in paths)

@@ -89,7 +89,7 @@ class Resets:
 
     def __init__(self, settings: SessionSettings, *, zone: ZoneInfo) -> None:
         self.settings = settings
-        self._zone = zone
+        self.zone = zone
         self._boundaries: dict[str, float] = {}
 
     def reason(self, lane: str, *, used_at: float, now: float) -> Literal["daily", "idle"] | None:
@@ -99,7 +99,7 @@ class Resets:
             return None
         if now - used_at <= _LEAST_S and used_at >= self._boundary(rule.at, now):
             return None
-        return end_reason(used_at, now, rule=rule, zone=self._zone)
+        return end_reason(used_at, now, rule=rule, zone=self.zone)
 
     def cutoff(self, rule: ResetSettings, now: float) -> float:
         """Return the instant before which a session under a rule must have been used to be over."""
@@ -126,5 +126,5 @@ class Resets:
     def _boundary(self, at: str, now: float) -> float:
         known = self._boundaries.get(at)
         if known is None or not known <= now < known + _SHORTEST_DAY_S:
-            known = self._boundaries[at] = last_boundary(now, at=at, zone=self._zone)
+            known = self._boundaries[at] = last_boundary(now, at=at, zone=self.zone)
         return known

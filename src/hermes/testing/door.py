@@ -198,7 +198,7 @@ class MemoryDoor:
             event=event,
             state=MessageState.NEW,
             busy=BusyPolicy.QUEUE,
-            control=event.text in {"/stop", "/approve"},
+            control=event.text.partition(" ")[0] in {"/stop", "/approve"},
             received_at=self._clock.now(),
             attempts=0,
             external_id=event.external_id,
@@ -235,7 +235,8 @@ class MemoryDoor:
 
     async def _park(self, turn: _Turn, question: str) -> None:
         turn.record = msgspec.structs.replace(turn.record, state=MessageState.PARKED)
-        turn.tell(Progress(kind="parked", text=question))
+        asked = Result(text=question, approval=f"a_{turn.record.seq}")
+        turn.tell(Progress(kind="parked", text=question, result=asked))
         await turn.approved.wait()
         turn.record = msgspec.structs.replace(turn.record, state=MessageState.RUNNING)
         turn.status = None
@@ -264,7 +265,7 @@ class MemoryDoor:
         for other in self._turns.values():
             if other.record.lane != command.record.lane or other.task is None:
                 continue
-            if command.event.text == "/approve":
+            if command.event.text.startswith("/approve"):
                 other.approved.set()
             elif other.record.state is MessageState.RUNNING:
                 other.task.cancel()

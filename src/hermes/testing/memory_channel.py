@@ -15,7 +15,7 @@ from hermes.message.parts import text_of
 from hermes.ports.channel import Accept, Capabilities, Delivery, Receipt, Target
 from hermes.ports.directory import ChatEntry
 
-Verb = Literal["send", "edit", "find"]
+Verb = Literal["send", "edit", "find", "delete", "typing", "draft"]
 
 
 class Post(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +34,8 @@ class MemoryChannel:
         self.name = name
         self.capabilities = capabilities
         self.posts: dict[str, Post] = {}
+        self.drafts: dict[tuple[str, int], list[str]] = {}
+        self._numbers = 0
         self.chats: tuple[ChatEntry, ...] = ()
         self.calls: list[tuple[Verb, str]] = []
         self._failures: dict[Verb, deque[DeliveryError | None]] = {}
@@ -80,8 +82,8 @@ class MemoryChannel:
         post = self._known(delivery.key)
         if post is None:
             text = text_of(delivery.parts)
-            number = len(self.posts) + 1
-            post = Post(id=f"x{number}", chat=chat, text=text, key=delivery.key)
+            self._numbers += 1
+            post = Post(id=f"x{self._numbers}", chat=chat, text=text, key=delivery.key)
             self.posts[post.id] = post
         self._end("send")
         return Receipt(post.id)
@@ -101,6 +103,21 @@ class MemoryChannel:
         found = [post for post in self.posts.values() if post.key == key]
         self._end("find")
         return Receipt(found[0].id) if found else None
+
+    async def delete(self, target: Target, platform_message_id: str) -> None:
+        """Take a message back; one that is gone already is no error."""
+        await self._begin("delete", target.chat_id)
+        self.posts.pop(platform_message_id, None)
+        self._end("delete")
+
+    async def typing(self, target: Target) -> None:
+        """Show that an answer is being worked on."""
+        await self._begin("typing", target.chat_id)
+
+    async def draft(self, target: Target, draft_id: int, *, text: str) -> None:
+        """Show a reply that is being written."""
+        await self._begin("draft", target.chat_id)
+        self.drafts.setdefault((target.chat_id, draft_id), []).append(text)
 
     def _known(self, key: str) -> Post | None:
         if self.capabilities.key_window_s <= 0:

@@ -47,7 +47,8 @@ class MemoryOutboxStore:
     def recover(self) -> None:
         """Do what a start does: whatever was on the wire is unknown."""
         for row in list(self._rows.values()):
-            is_lost_preview = row.state is State.PREVIEW and row.platform_message_id is None
+            has_no_id = row.platform_message_id is None or row.more[-1:] == (None,)
+            is_lost_preview = row.state is State.PREVIEW and has_no_id
             if row.state is State.SENDING or is_lost_preview:
                 self._put(row, state=State.UNKNOWN, failure=row.failure or "network_timeout")
 
@@ -70,25 +71,49 @@ class MemoryOutboxStore:
         return self._add(delivery, message_id=message_id, person_id=person_id)
 
     async def preview_sent(
-        self, lease: Lease, delivery_id: str, *, platform_message_id: str
+        self, lease: Lease, delivery_id: str, *, platform_message_id: str, number: int = 0
     ) -> None:
-        """Keep the platform's id of a preview before any edit."""
+        """Keep the platform's id of a preview's message before any edit."""
         self._guard(lease)
         row = self._expect(delivery_id, {State.PREVIEW, State.UNKNOWN})
-        self._put(row, platform_message_id=platform_message_id, state=State.PREVIEW)
+        if number == 0:
+            self._put(
+                row, platform_message_id=platform_message_id, state=State.PREVIEW, failure=None
+            )
+            return
+        self._expect_more(row, number, opened=True)
+        more = (*row.more[:-1], platform_message_id)
+        self._put(row, more=more, state=State.PREVIEW, failure=None)
+
+    async def preview_opens(
+        self, lease: Lease, delivery_id: str, *, number: int, is_sent: bool = True
+    ) -> None:
+        """Write that a preview's message `number` (from 1) may stand, or certainly does not."""
+        self._guard(lease)
+        row = self._expect(delivery_id, {State.PREVIEW, State.UNKNOWN})
+        self._expect_more(row, number, opened=not is_sent)
+        self._put(row, more=(*row.more, None) if is_sent else row.more[:-1])
+
+    async def fresh(self, delivery_id: str) -> None:
+        """Send the whole reply anew; the messages that showed it are taken back afterwards."""
+        row = self._expect(delivery_id, {State.PENDING, State.RETRY})
+        self._put(row, fresh=True)
 
     def is_shown(self, delivery_id: str) -> bool:
         """Tell whether a preview is known to stand on its platform."""
         row = self._rows.get(delivery_id)
         return row is not None and row.platform_message_id is not None
 
-    def due(self, platform: str, now: float, *, limit: int) -> tuple[DeliveryRecord, ...]:
+    def due(
+        self, platform: str, now: float, *, limit: int, at_most_s: float = 1e9
+    ) -> tuple[DeliveryRecord, ...]:
         """Return what may be sent now, in order, never past a chat's retrying reply."""
         heads: dict[str, DeliveryRecord] = {}
         for row in self._of(platform):
             if row.state in _HOLDS_BACK:
                 heads.setdefault(row.target.chat_id, row)
-        due = [row for row in heads.values() if row.state in _WAITING and row.next_at <= now]
+        waiting = [row for row in heads.values() if row.state in _WAITING]
+        due = [row for row in waiting if not 0 < row.next_at - now <= at_most_s]
         return tuple(due[:limit])
 
     def next_due_at(self, platform: str) -> float | None:
@@ -198,6 +223,12 @@ class MemoryOutboxStore:
                 "read it again"
             )
         return row
+
+    def _expect_more(self, row: DeliveryRecord, number: int, *, opened: bool) -> None:
+        stands = len(row.more) == number and row.more[-1] is None
+        if stands if opened else len(row.more) == number - 1:
+            return
+        raise GuardFailed(f"delivery {row.id} shows {row.more}, expected message {number} next")
 
     def _guard(self, lease: Lease) -> None:
         if self._fences.get(lease.lane) != lease.fence:

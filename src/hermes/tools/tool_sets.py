@@ -36,10 +36,14 @@ class ToolSets:
         self._version: object = None
         self._encoded: dict[int, tuple[Sequence[ToolSpec], bytes]] = {}
 
+    @property
+    def version(self) -> object:
+        """What is another once a tool came or went."""
+        return self._tools.version if isinstance(self._tools, ToolsTogether) else None
+
     def of(self, allowed: tuple[str, ...], platform: str) -> ToolSet:
         """Return what an agent with this list of tools may use on a platform."""
-        tools = self._tools
-        version = tools.version if isinstance(tools, ToolsTogether) else None
+        tools, version = self._tools, self.version
         if version != self._version or len(self._kept) > _MOST_KEPT:
             self._kept.clear()
             self._version = version

@@ -11,7 +11,7 @@ from hermes.app.core import Core
 from hermes.app.given import Given, no_servers
 from hermes.app.own_tools import make_courier, make_own_tools
 from hermes.config import Settings, load
-from hermes.message.event import MessageEvent
+from hermes.message.event import MessageEvent, ReplyContext
 from hermes.message.ids import make_id
 from hermes.message.parts import Part, TextPart
 from hermes.message.source import ChatType, Source
@@ -23,6 +23,7 @@ from hermes.plugins.hook_book import HookBook
 from hermes.ports.channel import Capabilities
 from hermes.ports.clock import ManualClock
 from hermes.ports.command import ChatCommand
+from hermes.ports.media import Attachments
 from hermes.ports.observing import CallMeter
 from hermes.ports.provider import Provider, ToolSpec
 from hermes.ports.records import Timeline
@@ -37,6 +38,7 @@ from hermes.testing.model_script import Script, answer_by_text
 from hermes.testing.scripted_model import SCRIPTED_INFO, ScriptedProvider
 
 KEYS = make_store_keys()
+MakeMedia = Callable[[SqliteStore, Settings, Mapping[str, MemoryChannel]], Attachments]
 PULL = Capabilities(delivery="pull", busy="queue")
 PUSH = Capabilities(delivery="push", edit=True, busy="interrupt")
 STEP_S = 30.0
@@ -97,6 +99,10 @@ class Rig:
         agent: str | None = None,
         user_name: str | None = None,
         attached: tuple[Part, ...] = (),
+        album: str | None = None,
+        addressed: bool = True,
+        is_bot: bool = False,
+        reply_to: ReplyContext | None = None,
     ) -> str:
         """Accept one message and return its id."""
         event = MessageEvent(
@@ -110,10 +116,14 @@ class Rig:
                 chat_type=chat_type,
                 thread_id=thread,
                 user_name=user_name,
+                is_bot=is_bot,
             ),
             parts=(*((TextPart(text),) if text else ()), *attached),
             at=self.clock.now(),
             agent=agent,
+            album=album,
+            addressed=addressed,
+            reply_to=reply_to,
         )
         return (await self.core.inbox.accept(event)).message_id
 
@@ -213,6 +223,7 @@ async def open_rig(
     hooks: HookBook | None = None,
     observer: Observer = NOBODY,
     meter: CallMeter | None = None,
+    media: MakeMedia | None = None,
 ) -> AsyncIterator[Rig]:
     """Open a core on the database in `home`; settings are given as {"LANES__LEASE_S": "1"}.
 
@@ -254,6 +265,7 @@ async def open_rig(
         hooks=hooks,
         observer=observer,
         meter=meter,
+        media=None if media is None else media(store, read, channels),
     )
     core = Core(store, read, given=given)
     if own_tools:

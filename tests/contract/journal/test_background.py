@@ -3,13 +3,16 @@
 import asyncio
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from hermes.ports.tool import ToolTraits
 from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 
+ASKING = ToolTraits(needs_approval=True)
 HEAD = "In the background: look around\n\n"
 
 
@@ -182,3 +185,49 @@ def test_whenever_it_is_killed_the_result_comes_once(tmp_path: Path) -> None:
 
     assert ended.returncode == 0, ended.stderr
     assert int(ended.stdout.splitlines()[-1].removesuffix(" kills")) > 8
+
+
+@pytest.mark.req("J9", "W18")
+async def test_a_word_without_an_id_is_for_the_task_if_nothing_else_waits(tmp_path: Path) -> None:
+    look = RunTool("look", traits=ASKING)
+    async with open_rig(tmp_path, script=script, tools=(look,)) as rig:
+        assert await rig.answer("/approve", platform="push") == "Nothing waits for your word here."
+        task = task_of(rig, await done(rig, "/background look around"))
+        await rig.until(lambda: rig.store.inbox.state(task) == "parked")
+        # somebody else's chat, whose name begins alike, is another
+        assert "Nothing waits" in await rig.answer("/approve", platform="push", chat="an")
+        assert "Nothing waits" in await rig.answer("/deny", platform="push", chat="ann/2")
+
+        assert await rig.answer("/approve", platform="push") == "Approved."
+        assert await rig.outcome(task) == "answered"
+        assert look.runs == 1
+
+
+@pytest.mark.req("J9", "W18")
+async def test_where_several_things_wait_they_are_told_with_their_ids(tmp_path: Path) -> None:
+    look = RunTool("look", traits=ASKING)
+    async with open_rig(tmp_path, script=script, tools=(look,)) as rig:
+        tasks = [task_of(rig, await done(rig, f"/background look {n}")) for n in ("one", "two")]
+        for task in tasks:
+            await rig.until(partial(is_parked, rig, task))
+        talk = await rig.say("look here", platform="push")
+        await rig.until(partial(is_parked, rig, talk))
+        first, second, own = rig.store.approvals.waiting_around(rig.lane(platform="push"))
+
+        assert (await rig.answer("/deny", platform="push")).splitlines() == [
+            "Several things wait: say /approve ID or /deny ID.",
+            f"- {first.id}: look (in the background)",
+            f"- {second.id}: look (in the background)",
+            f"- {own.id}: look",
+        ]
+        assert look.runs == 0
+        assert await rig.answer(f"/approve {second.id}", platform="push") == "Approved."
+        assert await rig.answer(f"/deny {own.id}", platform="push") == "Denied."
+        assert await rig.answer("/deny", platform="push") == "Denied."
+        for message_id in (*tasks, talk):
+            assert await rig.outcome(message_id) == "answered"
+        assert look.runs == 1
+
+
+def is_parked(rig: Rig, message_id: str) -> bool:
+    return rig.store.inbox.state(message_id) == "parked"

@@ -559,3 +559,35 @@ async def test_a_target_that_is_gone_is_told_in_the_jobs_own_chat(tmp_path: Path
         await look(rig)
 
         assert texts(rig)[0].startswith("(This could not be sent to gone:1: nothing can be sent")
+
+
+@pytest.mark.req("W27", "W29")
+async def test_an_operator_sends_the_answer_to_a_chat_in_which_the_person_never_was(
+    tmp_path: Path,
+) -> None:
+    push = MemoryChannel(PUSH_ONLY, name="push")
+    async with open_cron(tmp_path, clock=at("2026-11-16 07:00"), push=push) as rig:
+        courier = make_courier(
+            rig.core,
+            settings_of(tmp_path, {}),
+            channels={"rest": MemoryChannel(PULL, name="rest"), "push": push},
+            home=tmp_path,
+            clock=rig.clock,
+        )
+        rig.core.courier.use(courier)
+        message_id = await rig.say("hello")
+        await rig.outcome(message_id)
+        await rig.answer("hi", chat="bob", platform="push")
+        await rig.as_time_passes(lambda: push.texts("bob") == ["#1 hi"])
+        origin = rig.core.cron.schedules.origin(message_id)
+
+        # Given that nobody may allow it (approvals.admins), the person alone may not
+        job: dict[str, Any] = {"when": "every day at 9", "text": "the news", "to": "push:bob"}
+        with pytest.raises(Forbidden):
+            await rig.core.cron.schedules.add(origin, **job)
+        await rig.core.cron.schedules.add(origin, **job, is_operators=True)
+        set_clock(rig, "2026-11-16 09:00")
+        await look(rig)
+        await rig.as_time_passes(lambda: len(push.texts("bob")) == 2)
+
+        assert push.texts("bob")[-1] == texts(rig)[-1]

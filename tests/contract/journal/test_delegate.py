@@ -128,6 +128,22 @@ async def test_j9_a_task_goes_on_once_a_person_has_decided_what_its_subagent_wan
         assert (results(rig), danger.runs) == (["dared"], runs)
 
 
+@pytest.mark.req("J9", "J14")
+@pytest.mark.parametrize(("word", "runs"), [("/approve", 1), ("/deny", 0)])
+async def test_j9_a_word_without_an_id_is_for_the_subagent_if_nothing_else_waits(
+    tmp_path: Path, word: str, runs: int
+) -> None:
+    danger = RunTool("danger", traits=ToolTraits(needs_approval=True))
+    asks = subagent(ScriptedTurn(tools=(ToolUse("danger"),)), ScriptedTurn(text="dared"))
+    async with open_rig(tmp_path, own_tools=True, tools=(danger,), script=asks) as rig:
+        message_id = await rig.say("please look into it")
+        await rig.until(lambda: rig.store.approvals.waiting_around(rig.lane()) != ())
+        await rig.answer(word)
+
+        assert await rig.outcome(message_id) == "answered"
+        assert (results(rig), danger.runs) == (["dared"], runs)
+
+
 @pytest.mark.req("J9", "J14", "J8")
 async def test_j9_a_subagent_that_waits_for_a_person_is_waited_for_over_a_restart(
     tmp_path: Path,

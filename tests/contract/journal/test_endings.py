@@ -348,3 +348,24 @@ def _person(rig: Rig, message_id: str) -> str:
     record = rig.store.inbox.get(message_id)
     assert record is not None
     return record.person_id
+
+
+@pytest.mark.req("W20", "J11")
+async def test_a_model_that_says_no_reply_is_kept_and_not_sent(tmp_path: Path) -> None:
+    def script(_seen: Seen, _number: int) -> ScriptedTurn:
+        return ScriptedTurn(text="NO_REPLY")
+
+    async with open_rig(tmp_path, script=script) as rig:
+        message_id = await rig.say("thanks")
+
+        assert await rig.outcome(message_id) == "answered"
+        story = rig.timeline(message_id)
+        assert story.deliveries == ()
+        assert ledger(rig, message_id) == []
+        result = rig.store.inbox.result(message_id)
+        assert result is not None
+        assert (result.text, result.reason) == (
+            "",
+            "the model chose to say nothing (NO_REPLY)",
+        )
+        assert spoken(rig) == [("user", "thanks", False), ("assistant", "NO_REPLY", True)]

@@ -179,3 +179,29 @@ async def test_j6_status_answers_while_a_turn_runs(tmp_path: Path) -> None:
         assert running in await rig.answer("/status")
         assert await rig.answer("/stop") == "Stopped."
         assert "idle" in await rig.answer("/status")
+
+
+@pytest.mark.req("W18")
+async def test_w18_status_counts_the_messages_of_this_conversation_alone(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        await rig.answer("one")
+        await rig.answer("two")
+        before = await rig.answer("/status")
+        await rig.answer("/new")
+
+        assert before == "This session is idle; 2 messages answered since it began."
+        assert "0 messages" in await rig.answer("/status")
+
+
+@pytest.mark.req("J2", "A8")
+async def test_turns_start_later_while_many_messages_are_accepted_but_they_start(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path) as rig:
+        counts = [500, 500, 500, 3]
+        rig.core.lanes.let_first(lambda: counts.pop(0) if len(counts) > 1 else counts[0])
+        assert await rig.outcome(await rig.say("after the rush")) == "answered"
+        assert counts == [3]
+
+        rig.core.lanes.let_first(lambda: 500)
+        assert await rig.outcome(await rig.say("in an endless rush")) == "answered"

@@ -110,6 +110,9 @@ async def test_a_turn_is_resumed_within_an_hour_and_0_means_always(
     limit = {"LANES__RESUME_WITHIN_S": within, "SESSIONS__RESET__MODE": "none"}
     async with open_rig(tmp_path, clock=clock, script=back, settings=limit) as rig:
         assert await rig.outcome(stuck) == outcome
+        told = rig.store.inbox.result(stuck)
+        assert told is not None
+        assert ("lanes.resume_within_s" in (told.reason or "")) == (outcome == "expired")
 
 
 @pytest.mark.req("W5", "J13")

@@ -29,6 +29,7 @@ TOPICS = (
     "inbox",
     "keys",
     "outbox",
+    "overheard",
     "pairing",
     "people",
     "sends",

@@ -30,6 +30,7 @@ TOPICS = (
     "memory",
     "operating",
     "outbox",
+    "overheard",
     "pairing",
     "people",
     "pruning",

@@ -5,15 +5,18 @@ bob is lost, and one of ann's old ones is erased. If it is `ended`, somebody end
 it reads the second graph.
 """
 
+import asyncio
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 from hermes.cli.commands import run
 from hermes.cli.failure import run_guarded
+from hermes.control.graph_reading import GraphDesk
 from hermes.errors import PersonErased
 from hermes.graph import MemoryStorage, MessageGraph
 from tests.unit.control.memory_shelf import MemoryShelf, a_shelf
@@ -51,6 +54,11 @@ class Ended(MemoryShelf):
         return super().open(name, branch=branch)
 
 
+def at_desk(_loaded: object, work: Callable[..., Any], *, empty: object) -> object:
+    """Let conversations be read; what is on record of it is tested over real files."""
+    return asyncio.run(work(SimpleNamespace(graphs=GraphDesk())))
+
+
 def main(arguments: list[str]) -> int:
     is_damaged, is_ended = arguments[:1] == ["damaged"], arguments[:1] == ["ended"]
 
@@ -62,6 +70,7 @@ def main(arguments: list[str]) -> int:
     # The command line loads this module by its name, when it needs the files.
     offline = ModuleType("hermes.cli.offline")
     offline.open_shelf = open_shelf  # type: ignore[attr-defined]
+    offline.at_desk = at_desk  # type: ignore[attr-defined]
     sys.modules["hermes.cli.offline"] = offline
     return run_guarded(lambda: run(arguments[is_damaged or is_ended :]), {})
 

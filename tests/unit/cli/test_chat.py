@@ -86,13 +86,14 @@ def test_ctrl_c_twice_at_the_prompt_leaves_and_once_does_not(chat):
 
 
 @pytest.mark.req("W18")
-def test_help_and_new_are_answered_here(chat, home):
+def test_help_tells_of_the_prompt_and_of_the_gateway_and_new_is_answered_here(chat, home):
     terminal = chat()
     conversation = home / "chat" / "conversation"
     before = conversation.read_text()
 
     terminal.type("/help\n")
     terminal.wait_for("start a fresh conversation")
+    terminal.wait_for("You said: /help")
     terminal.wait_for("› ")
     terminal.type("/new\n")
     terminal.wait_for("A fresh conversation.")

@@ -142,6 +142,27 @@ def test_a_key_file_that_is_missing_or_belongs_elsewhere_fails(doctor, home, use
     assert made_by_looking is False
 
 
+@pytest.mark.req("W1", "J24")
+def test_no_new_key_file_is_made_beside_a_database_that_has_lost_its_own(hermes, home, used):
+    keys = home / "keys" / "store.keys"
+    keys.unlink()
+
+    done = hermes(*SAY, **used)
+
+    assert done.returncode == 1
+    assert f"{keys} is missing" in done.stderr
+    assert not keys.exists()
+
+
+@pytest.mark.req("W7", "W23")
+def test_the_clock_is_shown_in_the_zone_that_is_named(doctor):
+    _, checks = doctor(HERMES_TIME_ZONE="Etc/GMT-14", HERMES_SERVER__PORT="0")
+    _, others = doctor(HERMES_TIME_ZONE="Etc/GMT+12", HERMES_SERVER__PORT="0")
+
+    east, west = (found(one, "clock", "ok")[0]["what"][:10] for one in (checks, others))
+    assert east > west
+
+
 @pytest.mark.req("W7")
 def test_a_damaged_database_and_one_of_a_newer_hermes_fail(doctor, home, used):
     path = home / "hermes.db"
@@ -191,6 +212,15 @@ def test_a_platform_without_its_credential_or_its_channel_fails(doctor):
     assert code == 1
     assert "platforms.telegram is enabled, but has no bot_token" in said
     assert found(checks, "channels", "fail")[-1]["fix"].startswith("set TELEGRAM_BOT_TOKEN")
+
+
+@pytest.mark.req("W7", "A8")
+def test_a_setting_that_lets_anybody_in_is_warned_of(doctor):
+    _, checks = doctor(EMAIL_PASSWORD="x", HERMES_EMAIL__TRUST="none")
+
+    (warning,) = found(checks, "channels", "warn")
+    assert warning["what"] == "platforms.email.trust is none"
+    assert warning["why"].startswith("anybody can write as anybody")
 
 
 @pytest.mark.req("W7")

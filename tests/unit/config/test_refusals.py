@@ -94,6 +94,11 @@ agents: {poet: {model: "opnai:gpt"}}
             "(did not find expected node content); correct that line",
         ),
         (
+            "server: {port: [1\n",
+            "config.yaml: is not YAML at line 2, column 1 "
+            "(did not find expected ',' or ']'); correct that line",
+        ),
+        (
             "irc: &a {x: *a}",
             "config.yaml: the value at line 1 contains itself; write it out",
         ),

@@ -138,6 +138,28 @@ async def test_a_connection_that_closes_before_the_answer_is_a_lost_answer(clien
                 pass
 
 
+@pytest.mark.req("J17")
+async def test_a_call_whose_kept_connection_closes_is_not_made_again(client):
+    heads = []
+
+    async def handle(head, writer):
+        heads.append(head.partition(b" ")[0])
+        if len(heads) > 1:
+            writer.transport.abort()
+        else:
+            writer.write(answer("200 OK"))
+
+    async with serving(handle) as port:
+        url = f"http://127.0.0.1:{port}/"
+        async with client.request("test", "PUT", url, trusted=True) as response:
+            await response.read(100)
+        with pytest.raises(AnswerLost):
+            async with client.request("test", "PUT", url, trusted=True):
+                pass
+
+    assert heads == [b"PUT", b"PUT"]
+
+
 @pytest.mark.req("J17", "A26")
 async def test_an_answer_that_stops_in_the_middle_is_a_lost_answer(client):
     async def handle(_head, writer):

@@ -97,6 +97,30 @@ def test_cases_are_told_apart_and_a_storm_of_them_is_folded():
             ["disk I/O error"],
         ),
         ({"event": "lane_failed", "error": "KeyError: 1"}, "task_failed", "critical", ["KeyError"]),
+        (
+            {"event": "kill_switch", "is_on": False, "by": "ann", "reason": ""},
+            "kill_switch",
+            "warning",
+            ["The kill switch is off, by ann: -"],
+        ),
+        (
+            {"event": "boot_loop", "problem": "it crashed 5 times"},
+            "boot_loop",
+            "critical",
+            ["it crashed 5 times"],
+        ),
+        (
+            {"event": "loop_stalled", "still_s": 12.0, "stack": ["a.py:1 f"]},
+            "loop_stalled",
+            "critical",
+            ["12.0 s", "a.py:1 f"],
+        ),
+        (
+            {"event": "hook_switched_off", "hook": "audit", "problem": "KeyError: 1"},
+            "hook_off",
+            "warning",
+            ["audit", "KeyError: 1"],
+        ),
     ],
 )
 def test_a_line_of_the_log_that_needs_an_operator_is_an_alert(fields, kind, severity, words):

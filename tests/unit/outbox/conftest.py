@@ -6,6 +6,8 @@ import pytest
 
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
+from hermes.outbox.on_screen import OnScreen
+from hermes.outbox.rates import Rates
 from hermes.outbox.sender import OutboxSender
 from hermes.outbox.timing import OutboxTiming
 from hermes.ports.channel import Capabilities, Target
@@ -24,6 +26,12 @@ class Bench:
         self.timing = OutboxTiming()
         self.channel = MemoryChannel(Capabilities(delivery="push"))
         self.sender: OutboxSender | None = None
+        self.begin_process()
+
+    def begin_process(self) -> None:
+        """Forget what only a process knows."""
+        self.rates = Rates(self.time)
+        self.screens = OnScreen()
 
     def platform(self, **capabilities: object) -> MemoryChannel:
         """Replace the platform by one that can do this."""
@@ -54,6 +62,8 @@ class Bench:
             clock=self.time,
             sleep=self.time.sleep,
             chance=lambda: 0.5,
+            rates=self.rates.of(self.channel),
+            screens=self.screens,
         )
         self.sender.start()
         await settle()
@@ -63,6 +73,7 @@ class Bench:
         """End the process as it stands and start the next one."""
         await self.stop()
         self.store.recover()
+        self.begin_process()
         await self.start()
 
     async def stop(self) -> None:

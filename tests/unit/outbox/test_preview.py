@@ -8,7 +8,7 @@ import pytest
 from hermes.errors import DeliveryRejected, FailureClass, NotDelivered
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
-from hermes.outbox.preview import OutboxPreviewer
+from hermes.outbox.previewer import OutboxPreviewer
 from hermes.outbox.timing import PreviewTiming
 from hermes.ports.channel import Target
 from hermes.ports.records import NewDelivery
@@ -36,6 +36,8 @@ class Stage:
             timing=PreviewTiming(),
             clock=self.bench.time,
             sleep=self.bench.time.sleep,
+            rates=self.bench.rates,
+            screens=self.bench.screens,
         )
         preview = await previewer.open(self.lease, target=TARGET, message_id="m1", person_id="p1")
         self.opened.append(preview)
@@ -378,15 +380,3 @@ async def test_a_platform_without_edits_shows_no_preview(bench) -> None:
     await stage.show(preview, "Hel")
 
     assert (stage.texts, bench.store.waiting()) == ([], 0)
-
-
-@pytest.mark.req("W19")
-async def test_a_preview_shows_only_what_fits_into_one_message(bench) -> None:
-    bench.platform(edit=True, max_chars=20)
-    stage = Stage(bench)
-    preview = await stage.open()
-
-    await stage.show(preview, "word " * 20)
-    await preview.close()
-
-    assert [len(text) <= 20 for text in stage.texts] == [True]

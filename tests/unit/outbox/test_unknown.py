@@ -76,6 +76,22 @@ async def test_with_history_what_did_not_arrive_is_sent(bench) -> None:
 
 
 @pytest.mark.req("J17")
+async def test_a_history_with_holes_proves_only_what_is_in_it(bench) -> None:
+    channel = bench.platform(history=True, history_whole=False)
+    channel.lose_answers("send", 1)
+    bench.reply("found")
+    bench.reply("missing", chat="c2")
+    await bench.store.sending("missing", chunk=0, at=bench.time.now())
+    bench.store.recover()
+
+    await bench.start()
+    await bench.time.pass_by(10.0)
+
+    assert (channel.texts("c1"), bench.states("found")) == (["found"], ["sent"])
+    assert channel.texts("c2") == ["(possibly a repeat) missing"]
+
+
+@pytest.mark.req("J17")
 async def test_a_history_that_cannot_be_read_is_read_later(bench) -> None:
     channel = bench.platform(history=True)
     channel.lose_answers("send", 1)

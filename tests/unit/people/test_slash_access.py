@@ -4,7 +4,7 @@ import pytest
 
 from hermes.config import AccessSettings
 from hermes.message.source import ChatType, Source
-from hermes.people.slash_access import Where, is_admin, may_use, where_of
+from hermes.people.slash_access import Where, is_named_admin, may_use, where_of
 
 DM, GROUP = Where("telegram", "dm"), Where("telegram", "group")
 COMMANDS = ("help", "whoami", "stop", "new", "status")
@@ -20,10 +20,10 @@ def usable(who: str, where: Where, settings: AccessSettings) -> list[str]:
 
 
 @pytest.mark.req("W32")
-def test_without_restrictions_everybody_is_an_admin() -> None:
+def test_without_restrictions_everybody_may_use_them_and_nobody_is_a_named_admin() -> None:
     for settings in (AccessSettings(), access(dm={"gated": False, "admins": ["1"]})):
         assert usable("7", DM, settings) == list(COMMANDS)
-        assert is_admin("7", where=DM, settings=settings)
+        assert not is_named_admin("7", where=DM, settings=settings)
 
 
 @pytest.mark.req("W32")
@@ -33,7 +33,8 @@ def test_admins_may_all_others_what_is_listed_and_help_always() -> None:
     assert usable("1", DM, settings) == list(COMMANDS)
     assert usable("7", DM, settings) == ["help", "whoami", "stop"]
     assert usable("8", DM, settings) == ["help", "whoami", "stop", "new"]
-    assert not is_admin("7", where=DM, settings=settings)
+    assert is_named_admin("1", where=DM, settings=settings)
+    assert not is_named_admin("7", where=DM, settings=settings)
 
 
 @pytest.mark.req("W32")

@@ -10,7 +10,8 @@ import pytest
 
 from hermes.errors import ConfigurationError
 from hermes.plugins.hook_book import HookBook
-from hermes.plugins.hook_worker import HookLimits
+from hermes.plugins.hook_worker import HookLimits, HookWorker
+from hermes.ports.clock import ManualClock
 from hermes.ports.hooks import Context, Handle, Hook
 
 LIMITS = HookLimits(timeout_s=20, queue=10, failures=3)
@@ -251,3 +252,26 @@ async def test_a_hook_that_blocks_past_its_limit_has_failed_though_it_returns() 
     (report,) = book.report()
     assert (report.runs, report.failures) == (1, 1)
     assert report.last_error == "it took longer than 0.01 s"
+
+
+@pytest.mark.req("W36")
+async def test_a_hook_that_never_returns_is_told_while_it_blocks_its_thread() -> None:
+    is_in, free, clock = threading.Event(), threading.Event(), ManualClock()
+
+    async def blocks(_event: str, _context: Context) -> None:
+        is_in.set()
+        free.wait(FOREVER_S)
+
+    worker = HookWorker(hook("blocks", blocks, "agent:end"), limits=LIMITS, clock=clock)
+    worker.tell("agent:end", {})
+    await asyncio.to_thread(is_in.wait, FOREVER_S)
+    before = worker.report()
+    clock.advance(LIMITS.timeout_s + 1)
+    blocked = worker.report()
+    free.set()
+    await worker.stop()
+
+    assert (before.runs, before.failures) == (0, 0)
+    assert (blocked.runs, blocked.failures) == (1, 1)
+    assert blocked.last_error == "it took longer than 20 s"
+    assert worker.report().runs == 1

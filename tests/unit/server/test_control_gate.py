@@ -1,12 +1,13 @@
 """The gate of /control: over which ways a token may come, and who signs an order."""
 
 from hashlib import sha256
+from typing import Any
 
 import msgspec
 import pytest
 
 from hermes.control.acting import Office
-from hermes.errors import Forbidden
+from hermes.errors import BadRequest, Forbidden
 from hermes.net.http_route import Exchange
 from hermes.net.same_origin import Origins
 from hermes.ports.channel import HttpResponse
@@ -42,14 +43,21 @@ class Gate:
         origins = Origins(bound_host="0.0.0.0", public_url=public_url)
         self.gate = ControlGate(door, office, origins=origins)
 
-    async def order(self, token: str, *, host: str, client: str, **headers: str) -> Order:
+    async def order(
+        self,
+        token: str,
+        *,
+        host: str,
+        client: str,
+        body: bytes = b'{"user": "telegram:1", "by": "mallory"}',
+        **headers: str,
+    ) -> Order:
         """Give an order over a way."""
 
         async def repeat(order: Order) -> object:
             return order
 
         async def receive() -> dict[str, object]:
-            body = b'{"user": "telegram:1", "by": "mallory"}'
             return {"type": "http.request", "body": body, "more_body": False}
 
         sent = {"authorization": f"Bearer {token}", "host": host, **headers}
@@ -108,9 +116,8 @@ async def test_a_token_is_taken_over_https_and_on_the_machine_and_signs_its_orde
 async def test_only_the_command_line_says_itself_for_whom_it_orders() -> None:
     gate = Gate()
 
-    order = await gate.order(
-        "local", host="127.0.0.1", client="127.0.0.1", **{"x-hermes-operator": "olga%20k"}
-    )
+    named: dict[str, Any] = {"x-hermes-operator": "olga%20k"}
+    order = await gate.order("local", host="127.0.0.1", client="127.0.0.1", **named)
 
     assert (order.by, gate.audit.rows[0].actor) == ("mallory", "local:olga k")
 
@@ -123,3 +130,27 @@ def test_there_is_no_handler_without_an_order() -> None:
 
     with pytest.raises(KeyError):
         gate.gate.told("users.invent", nothing)
+
+
+@pytest.mark.req("W35")
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (
+            b'{"user": "telegram:1", "usr": "x"}',
+            "There is no field 'usr' here. The fields are: user.",
+        ),
+        (b"{}", "missing required field `user`. The fields are: user."),
+    ],
+)
+async def test_a_field_that_is_not_known_or_missing_is_told_with_those_that_are(
+    body: bytes, told: str
+) -> None:
+    gate = Gate()
+    token = await gate.access.make_token("ci")
+
+    with pytest.raises(BadRequest) as refused:
+        await gate.order(token, host="127.0.0.1:8080", client="127.0.0.1", body=body)
+
+    assert told in str(refused.value)
+    assert gate.audit.rows == []

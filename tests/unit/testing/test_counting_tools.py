@@ -10,6 +10,7 @@ from hermes.plugins.registry import Registry
 from hermes.ports.tool import ToolContext
 from hermes.testing.push.plugin import register
 from hermes.testing.push.tally import read_tally
+from hermes.testing.setup_channel import channel_setup
 
 
 async def run_child(_agent: str, _task: str) -> str:
@@ -25,7 +26,8 @@ async def test_each_run_leaves_one_line_where_the_channels_settings_say(tmp_path
     register(registry)
     file = tmp_path / "tools.jsonl"
     secrets = {"base_url": "http://127.0.0.1:1", "token": "t", "signing_secret": "s"}
-    registry.make_channel("pigeon", secrets | {"tool_count_file": str(file)}, client=None)
+    setup = channel_setup("hermes.testing.push", secrets | {"tool_count_file": str(file)})
+    registry.platforms["pigeon"].make(setup)
 
     for name in ("count_once", "count_safe", "ask_first"):
         await registry.tools[name].run(msgspec.Raw(b'{"value":"a"}'), CONTEXT)

@@ -12,12 +12,14 @@ from hermes.message.event import MessageEvent
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.plugins.registry import Registry
 from hermes.ports.channel import Accepted, HttpRequest
+from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.clock import ManualClock
 from hermes.testing.push.book import PigeonSettings
 from hermes.testing.push.channel import PigeonChannel
 from hermes.testing.push.platform import Pigeon
 from hermes.testing.push.plugin import register
 from hermes.testing.push.settings import read_settings
+from hermes.testing.setup_channel import channel_setup
 
 SECRETS = {"base_url": "http://127.0.0.1:1", "token": "t", "signing_secret": "shh"}
 EVENT = {
@@ -28,6 +30,10 @@ EVENT = {
     "text": "hi",
     "sent_at": 1_699_999_999.0,
 }
+
+
+def pigeon_setup(table: dict[str, object]) -> ChannelSetup:
+    return channel_setup("hermes.testing.push", SECRETS | table)
 
 
 class Inbox:
@@ -73,7 +79,7 @@ async def desk():
     pigeon = Pigeon(PigeonSettings(token="t", signing_secret="shh"), clock=clock)
     await pigeon.start()
     client = HttpClient(HttpSettings())
-    settings = read_settings(SECRETS | {"base_url": pigeon.base_url})
+    settings = read_settings(pigeon_setup({"base_url": pigeon.base_url}))
     made = Desk(PigeonChannel(settings, client, clock=clock), clock)
     await made.channel.connect(made.inbox.accept)
     yield made
@@ -183,7 +189,7 @@ async def test_connect_refuses_a_wrong_token(desk) -> None:
     pigeon = Pigeon(PigeonSettings(token="right", signing_secret="shh"))
     await pigeon.start()
     client = HttpClient(HttpSettings())
-    settings = read_settings(SECRETS | {"base_url": pigeon.base_url})
+    settings = read_settings(pigeon_setup({"base_url": pigeon.base_url}))
     channel = PigeonChannel(settings, client, clock=desk.clock)
 
     with pytest.raises(ConfigurationError, match=r"platforms\.pigeon\.token"):
@@ -197,17 +203,17 @@ async def test_connect_refuses_a_wrong_token(desk) -> None:
 @pytest.mark.parametrize("name", ["base_url", "token", "signing_secret"])
 @pytest.mark.parametrize("value", [None, "", "  "])
 def test_without_a_secret_the_channel_refuses_to_start(name, value) -> None:
+    with pytest.raises(ConfigurationError, match=name):
+        pigeon_setup({name: value})
+
+
+@pytest.mark.req("A26", "W12")
+def test_settings_that_the_configuration_kept_secret_are_read() -> None:
     registry = Registry()
     register(registry)
+    setup = pigeon_setup({"token": SecretStr("t"), "keys": SecretStr("True"), "edit": False})
 
-    with pytest.raises(ConfigurationError, match=name):
-        registry.make_channel("pigeon", SECRETS | {name: value}, client=None)
+    made = registry.platforms["pigeon"].make(setup)
 
-
-@pytest.mark.req("A26")
-def test_settings_that_the_configuration_kept_secret_are_read() -> None:
-    table = SECRETS | {"token": SecretStr("t"), "keys": SecretStr("True"), "edit": False}
-
-    settings = read_settings(table)
-
-    assert (settings.token, settings.keys, settings.edit) == ("t", True, False)
+    assert read_settings(setup).token == "t"
+    assert (made.capabilities.key_window_s > 0, made.capabilities.edit) == (True, False)

@@ -18,6 +18,7 @@ OFFERED = said(
     "find me an italian restaurant near the river",
     "Trattoria Luna is open tonight and has a terrace. Shall I book a table for two at 19:30?",
 )
+GREETED = said("Hey!", "Hello! Shall I book a table for tonight?")
 CHOICE = said("any vegan places around here?", "1. Green Fork 2. Root 3. Leaf. Which one?")
 SUNNY = said("what's the weather in Porto tomorrow", "Sunny, 24 degrees.")
 LONG_AGO = (
@@ -88,7 +89,7 @@ NEEDING: tuple[tuple[str, Said, tuple[str, ...]], ...] = (
     ("Annule ma réservation de demain", NOTHING, ("list_bookings", "cancel_booking")),
     ("Quel temps fera-t-il à Lyon ?", NOTHING, ("get_weather",)),
     ("yes, do that", OFFERED, ("book_table",)),
-    ("ok", OFFERED, ("book_table",)),
+    ("ok", GREETED, ("book_table",)),
     ("👍", OFFERED, ("book_table",)),
     ("the second one", CHOICE, ("venue_details", "book_table")),
     ("2", CHOICE, ("venue_details", "book_table")),

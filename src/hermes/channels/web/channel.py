@@ -4,7 +4,7 @@ Every request under `/web/` is authenticated first; one that changes something m
 the page itself. It keeps nothing; the door does.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -28,8 +28,8 @@ from hermes.ports.channel import Accept, Accepted, Capabilities
 from hermes.ports.clock import Clock
 from hermes.ports.door import Door
 
-# Any: printed as it is; the page reads `demo` and `model`.
-Info = Callable[[], Mapping[str, Any]]
+# Any: printed as it is; the page reads `demo` and `model`. Asked every time: operators swap models.
+Info = Callable[[], Awaitable[Mapping[str, Any]]]
 ReadEvent = Callable[[bytes], MessageEvent]
 
 
@@ -132,7 +132,7 @@ class _Chat:
     def routes(self, info: Info) -> Sequence[Route]:
         async def tell_info(exchange: Exchange) -> Answer:
             await self._enter(exchange)
-            return json_response(info())
+            return json_response(await info())
 
         return (
             Route("/web/messages", Endpoint({"POST": self._post})),

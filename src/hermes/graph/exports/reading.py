@@ -72,6 +72,11 @@ def read_message(message: Message) -> Spoken:
         spoken.calls.append(_call(call.get("id"), call.get("function") or {}))
     if message["role"] == "tool" and not spoken.results:
         spoken.results.append(ToolResult(_text(message.get("tool_call_id")), spoken.text))
+    elif message["role"] == "tool" and spoken.shown:
+        # A note behind a result: the model read it as the result's end.
+        last = spoken.results.pop()
+        spoken.results.append(ToolResult(last.call_id, last.text + spoken.text))
+        spoken.shown, spoken.has_text = [], False
     return spoken
 
 

@@ -1,12 +1,12 @@
 """`/approve` and `/deny`: a person's word on what waits for it."""
 
 from hermes.errors import Forbidden, GuardFailed, NotFound
-from hermes.message.session_key import base_lane
+from hermes.message.session_key import base_lane, depth_of, is_background
 from hermes.pipeline.asking import Taken, settle_question
 from hermes.pipeline.commands.effect import Effect, refused
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import ApprovalState
+from hermes.ports.records import Approval, ApprovalState
 from hermes.tools.approvers import check_approver
 
 
@@ -25,13 +25,32 @@ def effect_of(taken: Taken) -> Effect:
     return refused(taken.text) if taken.is_refused else Effect(text=taken.text)
 
 
+def _choice(waiting: tuple[Approval, ...]) -> str:
+    """Return what to say where a word could mean nothing, or several things."""
+    if not waiting:
+        return "Nothing waits for your word here."
+    lines = [f"- {one.id}: {one.tool}{_whose(one.lane)}" for one in waiting]
+    return "\n".join(("Several things wait: say /approve ID or /deny ID.", *lines))
+
+
+def _whose(lane: str) -> str:
+    """Return for whom a tool asks, unless it is the conversation itself."""
+    if is_background(lane):
+        return " (in the background)"
+    return " (for a subagent)" if depth_of(lane) else ""
+
+
 async def _settle(turn: Turn, ctx: TurnContext, argument: str, *, is_yes: bool) -> Effect:
     store, lane = ctx.services.store, base_lane(turn.lane)
+    if not argument:
+        waiting = store.approvals.waiting_around(lane)
+        if len(waiting) != 1:
+            return refused(_choice(waiting))
+        argument = waiting[0].id
     opened = ctx.services.questions.at(lane)
-    if opened is not None and argument in ("", opened.id):
+    if opened is not None and argument == opened.id:
         return effect_of(await settle_question(turn, ctx, opened, is_yes=is_yes))
-    waiting = store.approvals.waiting(lane)
-    approval = store.approvals.get(argument or (waiting.id if waiting is not None else ""))
+    approval = store.approvals.get(argument)
     if approval is None:
         return refused("There is nothing to approve under that id.")
     state: ApprovalState = "approved" if is_yes else "denied"

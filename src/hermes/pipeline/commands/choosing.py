@@ -31,7 +31,7 @@ async def choose_model(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
         plan = await ctx.services.planner.plan(Ask(model=argument, tools=False))
     except (BadRequest, NotFound, ProviderError) as error:
         return Reply(
-            parts=(TextPart(f"{error} /model shows those that can be chosen."),),
+            parts=(TextPart(f"{str(error).rstrip('.')}. /model shows those that can be chosen."),),
             outcome=Outcome.REFUSED,
         )
     first = plan.candidates[0]

@@ -20,8 +20,8 @@ async def start_task(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     others = [one for one in tasks_of(ctx.services, base_lane(turn.lane)) if one.lane != own]
     if len(others) >= most:
         return refused(
-            f"I am doing {len(others)} things in the background already, as many as I may "
-            "(busy.max_background). /status shows them, /stop all stops them."
+            f"I am doing as much in the background as I may already: {len(others)} "
+            "(busy.max_background). /status shows it, /stop all stops it."
         )
     accepted = await put_task(turn, ctx, argument)
     ctx.journal.note("background", task=accepted.message_id)

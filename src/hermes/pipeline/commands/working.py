@@ -6,7 +6,8 @@ from hermes.message.outcome import MessageState
 from hermes.message.session_key import base_lane
 from hermes.pipeline.background import tasks_of, title_of
 from hermes.pipeline.commands.effect import Effect
-from hermes.pipeline.services import TurnContext
+from hermes.pipeline.follow_ups import is_gathering
+from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.ports.records import LaneView, MessageRecord
 
@@ -18,7 +19,7 @@ _UNDER_WAY = (MessageState.RUNNING, MessageState.PARKED)
 async def stop(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     """Stop what runs; what waits behind it goes on, and without `all` what is in the background."""
     lane = base_lane(turn.lane)
-    running = _running(ctx.services.store.turns.view(lane))
+    running = _about_to_run(ctx.services.store.turns.view(lane), ctx.services)
     tasks, is_all = tasks_of(ctx.services, lane), argument.lower() == "all"
     stopped = bool(running or (is_all and tasks))
     effect = Effect(
@@ -39,7 +40,7 @@ async def start_afresh(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     """End the conversation, and what runs in it."""
     del argument
     lane = base_lane(turn.lane)
-    running = _running(ctx.services.store.turns.view(lane))
+    running = _about_to_run(ctx.services.store.turns.view(lane), ctx.services)
     return Effect(text="Let us start afresh.", interrupts=running, reset_lane=lane)
 
 
@@ -49,7 +50,8 @@ async def status(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     lane = base_lane(turn.lane)
     view = ctx.services.store.turns.view(lane)
     running = _running(view)
-    lines = [_doing(view, running)]
+    said = ctx.services.store.sessions.usage(lane).turns
+    lines = [_doing(view, running, said)]
     behind = len(ctx.services.store.turns.waiting(lane))
     if behind:
         lines.append(f"{_count(behind, 'message')} waiting; /queue shows them.")
@@ -93,13 +95,21 @@ def _running(view: LaneView) -> str | None:
     return message.id if message is not None and message.state in _UNDER_WAY else None
 
 
-def _doing(view: LaneView, running: str | None) -> str:
-    entries = _count(view.head, "entry", "entries")
+def _about_to_run(view: LaneView, services: Services) -> str | None:
+    """Return what runs, or what may be waiting for others to follow it."""
+    message = view.message
+    if message is not None and is_gathering(message, services):
+        return message.id
+    return _running(view)
+
+
+def _doing(view: LaneView, running: str | None, said: int) -> str:
+    messages = _count(said, "message")
     if running is None:
-        return f"This session is idle; {entries} so far."
+        return f"This session is idle; {messages} answered since it began."
     state = "waiting for your word on" if view.waiting_on is not None else "working on"
-    return f"This session is {state} {running}; {entries} so far."
+    return f"This session is {state} {running}; {messages} answered since it began."
 
 
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"
+def _count(number: int, one: str) -> str:
+    return f"{number} {one if number == 1 else one + 's'}"

@@ -7,44 +7,54 @@ import msgspec
 
 from hermes.memory.recall import RECALLED, Recalled
 from hermes.memory.soul import CHANGED, changed_lines
+from hermes.memory.whereabouts import place_news
 from hermes.message.chat import ChatMessage
-from hermes.message.parts import NotePart, Part, TextPart
+from hermes.message.parts import NotePart, Part
 from hermes.message.reply import Reply
+from hermes.pipeline.beside import said_parts, told_beside
 from hermes.pipeline.services import TurnContext
+from hermes.pipeline.surroundings import around
 from hermes.pipeline.turn import Turn
 
 
 async def build_messages(turn: Turn, ctx: TurnContext) -> Turn | Reply:
     """Give the turn its user message; in groups it carries the sender's name."""
-    event = turn.event
     if turn.retry is not None:
         # The message stands in the conversation already, with what was told beside it.
         return turn
-    parts: tuple[Part, ...] = event.parts
-    if event.source.chat_type != "dm" and event.source.user_name:
-        parts = (TextPart(f"[{event.source.user_name}] "), *parts)
+    parts = said_parts(turn.event)
+    beside = await told_beside(turn.event, turn.history)
     if not turn.is_personal:
-        return msgspec.structs.replace(turn, user=ChatMessage("user", parts))
-    recalled = await ctx.services.recall.of(turn.person_id, event.text)
+        return _with_user(turn, parts, sections=(*beside, *_news(turn, ctx)))
+    recalled = await ctx.services.recall.of(turn.person_id, turn.event.text)
     if recalled.why not in ("no_facts", "off"):
         ctx.journal.note("recall", why=recalled.why, facts=recalled.ids)
-    note = _note(turn, ctx, recalled)
-    if note:
-        parts = (*parts, NotePart(note))
-    return msgspec.structs.replace(
-        turn, user=ChatMessage("user", parts), has_recalled=recalled.why == "recalled"
+    turn = msgspec.structs.replace(turn, has_recalled=recalled.why == "recalled")
+    return _with_user(
+        turn, parts, sections=(*beside, *_news(turn, ctx), *_known(turn, ctx, recalled))
     )
 
 
-def _note(turn: Turn, ctx: TurnContext, recalled: Recalled) -> str:
-    """Return what the model is told beside the message, or nothing."""
+def _with_user(turn: Turn, parts: tuple[Part, ...], *, sections: tuple[str, ...]) -> Turn:
+    """Return the turn with its message, and with what the model is told beside it."""
+    if sections:
+        parts = (*parts, NotePart("\n\n" + "\n\n".join(sections)))
+    return msgspec.structs.replace(turn, user=ChatMessage("user", parts))
+
+
+def _news(turn: Turn, ctx: TurnContext) -> tuple[str, ...]:
+    """Return what has changed around the session since it was last told of it."""
+    found = around(turn, ctx)
+    if found is None:
+        return ()
+    return place_news(turn.event.source, found, blocks=turn.system, notes=_notes(turn))
+
+
+def _known(turn: Turn, ctx: TurnContext, recalled: Recalled) -> tuple[str, ...]:
+    """Return what has changed of what is known of the person, and what was recalled."""
     changed = changed_lines(turn.system, _notes(turn), facts=ctx.services.facts.of(turn.person_id))
-    sections = []
-    if changed:
-        sections.append("\n".join((CHANGED, *changed)))
-    if recalled.lines:
-        sections.append("\n".join((RECALLED, *recalled.lines)))
-    return "\n\n" + "\n\n".join(sections) if sections else ""
+    sections = ("\n".join((CHANGED, *changed)),) if changed else ()
+    return (*sections, "\n".join((RECALLED, *recalled.lines))) if recalled.lines else sections
 
 
 def _notes(turn: Turn) -> tuple[str, ...]:

@@ -181,6 +181,8 @@ def _request(turn: Turn, ctx: TurnContext) -> ModelRequest:
         tools=turn.tools if rounds_used(turn) < rounds else (),
         reasoning=turn.choices.reasoning,
         cut_history=True,
+        # What comes before this message is the same with every call of the session.
+        cache_prefix=True,
         plain_chars=_plain_chars(messages),
     )
 

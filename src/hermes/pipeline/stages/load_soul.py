@@ -7,10 +7,12 @@ known of a person is used only in direct chats in which nobody else has written.
 import msgspec
 
 from hermes.memory.soul import dream_block, earlier_block, soul_blocks
-from hermes.memory.whereabouts import Surroundings, is_place, place_block
-from hermes.message.chat import has_note
+from hermes.memory.whereabouts import group_block, is_only_news, is_place, place_block
+from hermes.message.chat import ChatMessage
+from hermes.message.parts import NotePart
 from hermes.message.reply import Reply
 from hermes.pipeline.services import TurnContext
+from hermes.pipeline.surroundings import around, begins_alike
 from hermes.pipeline.turn import Turn
 from hermes.ports.memory import Soul
 
@@ -28,9 +30,15 @@ async def load_soul(turn: Turn, ctx: TurnContext) -> Turn | Reply:
 
 async def _with_soul(turn: Turn, ctx: TurnContext) -> Turn:
     personality = soul_blocks(turn.agent.settings)
-    turn = msgspec.structs.replace(turn, system=personality)
     if turn.event.internal:
-        return turn
+        return msgspec.structs.replace(turn, system=personality)
+    hint = ctx.services.hints.get(turn.event.source.platform)
+    personality = (
+        *personality,
+        *group_block(turn.event.source),
+        *(() if hint is None else (hint,)),
+    )
+    turn = msgspec.structs.replace(turn, system=personality)
     # A lane on which nothing was ever said needs no look.
     frozen = ctx.services.store.souls.get(turn.lane, turn.epoch) if turn.head else None
     if frozen is not None and frozen.shared_from is not None:
@@ -64,37 +72,30 @@ def _shared_from(turn: Turn, frozen: Soul | None) -> int:
     own = len(turn.history) - len(turn.event.history)
     if frozen is None:
         return 0
-    if all(map(is_place, frozen.blocks)) and not any(map(has_note, turn.history)):
+    if all(map(is_place, frozen.blocks)) and not any(map(_has_facts, turn.history)):
         return 0
     # Where some messages are gone nobody can count them; the lane's head is never too small.
     return turn.head if turn.start is None else turn.start + own
 
 
-def _begins_alike(turn: Turn) -> bool:
-    """Tell whether nothing may stand in a session's beginning that is this session's alone.
-
-    Programs say themselves what was said before, and an answer could never be given again if every
-    session began differently.
-    """
-    event = turn.event
-    return event.key is not None or bool(event.history) or bool(turn.agent.settings.cache)
+def _has_facts(message: ChatMessage) -> bool:
+    """Tell whether a note beside a person's words may tell of what is known of them."""
+    return message.role == "user" and any(
+        isinstance(part, NotePart) and not is_only_news(part.text) for part in message.parts
+    )
 
 
 def _place(turn: Turn, ctx: TurnContext) -> tuple[str, ...]:
     """Return what a session that begins is told of its place."""
-    settings = ctx.services.settings
-    if not settings.sessions.context or _begins_alike(turn):
-        return ()
-    platforms = settings.platforms.items()
-    around = Surroundings({name: one.home_channel for name, one in platforms if one.enabled})
-    return place_block(turn.event.source, around)
+    found = around(turn, ctx)
+    return () if found is None else place_block(turn.event.source, found)
 
 
 async def _begin(turn: Turn, ctx: TurnContext) -> tuple[str, ...]:
     """Return what a session that begins is told of its place and its person."""
     services = ctx.services
     known = (*_place(turn, ctx), *await services.souls.of(turn.person_id))
-    if _begins_alike(turn):
+    if begins_alike(turn):
         return known
     dream = dream_block(services.store.dreams.of(turn.person_id), lane=turn.lane, epoch=turn.epoch)
     limit = services.settings.memory.earlier_messages

@@ -14,12 +14,14 @@ from hermes.message.chat import ChatMessage
 from hermes.message.parts import ToolCallPart, ToolResultPart
 from hermes.message.reply import Reply
 from hermes.pipeline.asking import ask_person
+from hermes.pipeline.beside import joined_parts
 from hermes.pipeline.children import run_child
 from hermes.pipeline.exchange import call_number, pending_call, pending_calls
 from hermes.pipeline.parked import binding, find_decision, park
 from hermes.pipeline.privacy import is_private
 from hermes.pipeline.replies import interrupted
 from hermes.pipeline.services import TurnContext
+from hermes.pipeline.stages.fetch_media import fetched
 from hermes.pipeline.tool_results import Ran, take_result
 from hermes.pipeline.turn import Turn
 from hermes.ports.tool import Approver, AsksByCall, Tool, ToolContext
@@ -214,7 +216,9 @@ async def _steer(turn: Turn, ctx: TurnContext) -> Turn:
     for waiting in ctx.services.store.turns.steering(turn.lane):
         if waiting.event is None:
             continue
-        joined = ChatMessage("user", waiting.event.parts)
+        joined = ChatMessage(
+            "user", await fetched(await joined_parts(waiting.event, turn.context()), turn, ctx)
+        )
         ordinal = await ctx.journal.claim(
             turn, waiting.id, body=_encode(joined), person_id=waiting.person_id
         )

@@ -13,8 +13,10 @@ from hermes.message.rewind import Rewind
 from hermes.message.session_key import is_background
 from hermes.people.credits import charge_for
 from hermes.pipeline.background import mirrors_of, under_task
+from hermes.pipeline.beside import said_parts
 from hermes.pipeline.exchange import is_answered, pending_call, pending_calls
 from hermes.pipeline.extraction_jobs import extraction_of
+from hermes.pipeline.follow_ups import has_used_joined
 from hermes.pipeline.graph_notes import note_tool
 from hermes.pipeline.scheduled import for_schedule
 from hermes.pipeline.services import TurnContext
@@ -118,7 +120,7 @@ def build_commit(turn: Turn, reply: Reply, ctx: TurnContext) -> Commit:
         deliveries=_deliveries(turn, reply, ctx),
         interaction=_interaction(turn),
         spent=ctx.journal.take_spent(),
-        merged=turn.merged,
+        merged=(*turn.joined, *turn.merged) if has_used_joined(turn, reply) else turn.merged,
         events=ctx.journal.take_events(),
         reset_lane=turn.lane if reply.ends else None,
         end_reason=reply.ends,
@@ -161,10 +163,18 @@ def _opening(turn: Turn, reply: Reply) -> tuple[Entry, ...] | None:
     if reply.outcome in (Outcome.EXPIRED, Outcome.REFUSED):
         return None
     if turn.retry is None:
-        return None if turn.user is None else (Entry(turn.user),)
+        return None if turn.user is None else (Entry(_asked(turn, reply)),)
     # Without another answer, the one that is there stands.
     is_better = reply.outcome is Outcome.INTERRUPTED or (reply.earned and is_answered(turn))
     return () if is_better else None
+
+
+def _asked(turn: Turn, reply: Reply) -> ChatMessage:
+    """Return the turn's own message; messages that it did not use are said by their own turns."""
+    assert turn.user is not None
+    if turn.own is None or has_used_joined(turn, reply):
+        return turn.user
+    return ChatMessage("user", said_parts(turn.own))
 
 
 def _used(exchanged: tuple[Entry, ...]) -> tuple[Entry, ...]:

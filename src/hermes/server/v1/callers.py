@@ -14,9 +14,8 @@ from hermes.control.keys import KEY_PREFIX, OPERATOR, key_digest
 from hermes.errors import Forbidden, RateLimited, Unauthenticated
 from hermes.ports.clock import Clock
 from hermes.ports.door import Door
-from hermes.ports.keys import CallerKey
+from hermes.ports.keys import CallerKey, KeyStore
 from hermes.ports.spend import PLATFORM, Account
-from hermes.ports.store import KeyStore
 
 _MINUTE_S = 60.0
 _MOST_BUCKETS = 10_000

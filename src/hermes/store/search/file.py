@@ -21,7 +21,7 @@ _FORMAT = f"1 {FOLDING}"
 _PLAIN = b"SQLite format 3\0"
 _BESIDE = ("", "-wal", "-shm", "-journal")
 _OWNER_ONLY = 0o600
-_CACHE_KIB = 2_000
+_CACHE_KIB = 1_000
 _log = structlog.get_logger(__name__)
 
 

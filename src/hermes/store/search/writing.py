@@ -14,7 +14,7 @@ from hermes.store.search.tags import Tag, mark, quoted
 from hermes.store.sqlite.connection import Database
 
 ROLES = ("user", "assistant")
-_MOST_KNOWN = 20_000
+_MOST_KNOWN = 500
 
 
 class Place:

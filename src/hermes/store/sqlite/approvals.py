@@ -177,6 +177,12 @@ class SqliteApprovals:
         row = self._engine.reader.row(_SQL["waiting"], (lane,))
         return None if row is None else self.get(str(row[0]))
 
+    def waiting_around(self, lane: str) -> tuple[Approval, ...]:
+        """Return what waits on a lane or below it, in background tasks and subagents."""
+        rows = self._engine.reader.rows(_SQL["waiting_around"], (lane,))
+        found = (self.get(str(row[0])) for row in rows)
+        return tuple(approval for approval in found if approval is not None)
+
     def overdue(self, now: float) -> tuple[str, ...]:
         """Return waiting approvals whose time is up."""
         rows = self._engine.reader.rows(_SQL["overdue"], (now,))

@@ -13,7 +13,7 @@ _MIGRATIONS = "hermes.store.sqlite.migrations"
 Synchronous = Literal["FULL", "NORMAL"]
 
 # Per connection; what falls out of it is still in the system's own cache of the file.
-_CACHE_KIB = 4_000
+_CACHE_KIB = 2_000
 _OWNER_ONLY = 0o600
 
 # What may go away by itself; anything else is the unit's own fault.

@@ -14,7 +14,7 @@ from hermes.store.sqlite.vectors import erase_vectors, follow_change, has_any
 _SQL = load("memory")
 # More is not read: the policy above forgets the oldest before.
 _MOST = 10_000
-_PEOPLE_KEPT = 20_000
+_PEOPLE_KEPT = 500
 _FACTS_KEPT = 50_000
 _decode = msgspec.json.Decoder(Fact).decode
 

@@ -7,11 +7,15 @@ import msgspec
 
 from hermes.errors import Conflict
 from hermes.message.chat import ChatMessage
+from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
+from hermes.message.missed import missed_note
 from hermes.message.outcome import MessageState
+from hermes.message.thoughts import without_thoughts
 from hermes.ports.records import (
     AcceptResult,
     Event,
+    InGroup,
     LaneView,
     MessageRecord,
     NewMessage,
@@ -22,9 +26,11 @@ from hermes.ports.sessions import EndReason
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, decode_event, encode, read_choices
 from hermes.store.sqlite.newcomers import find_or_add_person
+from hermes.store.sqlite.overheard import count_bots, keep_overheard, take_missed
 from hermes.store.sqlite.queries import load
 
 _SQL = load("inbox")
+_OVERHEARD = load("overheard")
 _MAX_NOTES = 20
 _TURNS = load("turns")
 _decode_result = msgspec.json.Decoder(Result).decode
@@ -80,6 +86,12 @@ class SqliteInbox:
         known = db.row(_SQL["find_external"], name)
         if known is not None:
             return Kept(_answer_again(known, digest, external_id=event.external_id))
+        group = message.group
+        if group is not None and group.bot_turns:
+            count_bots(db, group)
+        if group is not None and group.is_kept:
+            return self._overhear(db, message, group, person_id=person_id, digest=digest)
+        event = self._with_missed(db, message)
         lane = db.row(_TURNS["lane"], (message.lane,))
         if lane is None:
             lane = _add_lane(db, message, person_id)
@@ -107,9 +119,40 @@ class SqliteInbox:
         seq = db.last_insert_rowid()
         return Kept(result, _view(message, lane, person_id=person_id, seq=seq, content=content))
 
+    def _overhear(
+        self, db: Database, message: NewMessage, group: InGroup, *, person_id: str, digest: bytes
+    ) -> Kept:
+        """Keep a message that is no turn, and its words for when somebody speaks to the bot."""
+        event, at = message.event, message.received_at
+        name = (event.account, event.source.platform, event.route, event.external_id)
+        body = self._engine.sealer.put(db, person_id, encode(event))
+        db.execute(
+            _OVERHEARD["add_message"],
+            (message.id, *name, digest, message.lane, person_id, body, at),
+        )
+        keep_overheard(
+            db,
+            group,
+            message_id=message.id,
+            person_id=person_id,
+            body=body,
+            event=event,
+            at=at,
+        )
+        return Kept(AcceptResult(message_id=message.id, duplicate=False, state=MessageState.DONE))
+
+    def _with_missed(self, db: Database, message: NewMessage) -> MessageEvent:
+        """Return the event with what was said in its group since the bot was last spoken to."""
+        event, group = message.event, message.group
+        if group is None or group.takes is None:
+            return event
+        said = take_missed(db, group, sealer=self._engine.sealer, at=message.received_at)
+        told = "\n\n".join(filter(None, (event.channel_context, missed_note(said))))
+        return msgspec.structs.replace(event, channel_context=told or None)
+
     def count(self, kept: Kept) -> None:
         """Note that what `keep` wrote is on disk."""
-        if not kept.result.duplicate:
+        if not kept.result.duplicate and kept.result.state is MessageState.NEW:
             self._engine.waiting += 1
         if kept.view is not None:
             self._engine.fresh.put(kept.view, commits=self._engine.writer.commits)
@@ -162,7 +205,7 @@ def read_result(engine: Engine, message_id: str) -> Result | None:
     if content is None:
         return None
     reply = None if row[0] is None else sealer.get(reader, row[0])
-    text = "" if reply is None else _decode_chat(reply).text
+    text = "" if reply is None else without_thoughts(_decode_chat(reply).text)
     return msgspec.structs.replace(_decode_result(content), text=text)
 
 

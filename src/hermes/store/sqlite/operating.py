@@ -102,7 +102,7 @@ def _session(row: tuple[Any, ...]) -> OpenSession:
         epoch=row[1],
         platform=row[2],
         person_id=row[3],
-        entries=row[4],
+        messages=row[4],
         used_at=row[5],
         is_busy=bool(row[6]),
     )

@@ -18,6 +18,7 @@ from hermes.store.sqlite.queries import load
 _SQL = load("outbox")
 _log = structlog.get_logger(__name__)
 _decode = msgspec.json.Decoder(ChatMessage).decode
+_decode_ids = msgspec.json.Decoder(tuple[str | None, ...]).decode
 _decode_target = msgspec.json.Decoder(Target).decode
 
 
@@ -56,23 +57,44 @@ class SqliteOutbox:
         return await self._engine.writer.run("open_preview", unit)
 
     async def preview_sent(
-        self, lease: Lease, delivery_id: str, *, platform_message_id: str
+        self, lease: Lease, delivery_id: str, *, platform_message_id: str, number: int = 0
     ) -> None:
-        """Keep the platform's id of a preview before any edit."""
+        """Keep the platform's id of a preview's message before any edit."""
 
         def unit(db: Database) -> None:
             self._guard(db, lease)
-            self._change(db, "preview_sent", delivery_id, platform_message_id)
+            if number == 0:
+                self._change(db, "preview_sent", delivery_id, platform_message_id)
+            else:
+                self._change(db, "preview_went_on", delivery_id, platform_message_id, number)
 
         await self._engine.writer.run("preview_sent", unit)
+
+    async def preview_opens(
+        self, lease: Lease, delivery_id: str, *, number: int, is_sent: bool = True
+    ) -> None:
+        """Write that a preview's message `number` (from 1) may stand, or certainly does not."""
+        query = "preview_opens" if is_sent else "preview_not_sent"
+
+        def unit(db: Database) -> None:
+            self._guard(db, lease)
+            self._change(db, query, delivery_id, number)
+
+        await self._engine.writer.run("preview_opens", unit)
+
+    async def fresh(self, delivery_id: str) -> None:
+        """Send the whole reply anew; the messages that showed it are taken back afterwards."""
+        await self._run("fresh", delivery_id)
 
     def is_shown(self, delivery_id: str) -> bool:
         """Tell whether a preview is known to stand on its platform."""
         return self._engine.reader.row(_SQL["is_shown"], (delivery_id,)) is not None
 
-    def due(self, platform: str, now: float, *, limit: int) -> tuple[DeliveryRecord, ...]:
+    def due(
+        self, platform: str, now: float, *, limit: int, at_most_s: float = 1e9
+    ) -> tuple[DeliveryRecord, ...]:
         """Return what may be sent now, in order, never past a chat's retrying reply."""
-        rows = self._engine.reader.rows(_SQL["due"], (platform, now, limit))
+        rows = self._engine.reader.rows(_SQL["due"], (platform, now, limit, at_most_s))
         return tuple(self.record(row) for row in rows)
 
     def next_due_at(self, platform: str) -> float | None:
@@ -184,4 +206,6 @@ class SqliteOutbox:
             created_at=row[12],
             sending_at=row[13],
             failure=row[14],
+            more=() if row[15] == "[]" else _decode_ids(row[15]),
+            fresh=bool(row[16]),
         )

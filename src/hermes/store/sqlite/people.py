@@ -11,6 +11,7 @@ from hermes.store.sqlite.directory import forget_chats
 from hermes.store.sqlite.engine import Engine
 from hermes.store.sqlite.facts import SqliteFacts, erase_memory
 from hermes.store.sqlite.keys import SqliteKeys
+from hermes.store.sqlite.overheard import forget_overheard
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.souls import SqliteSouls
 from hermes.store.sqlite.transcripts import SqliteTranscripts
@@ -23,7 +24,7 @@ _ANSWERS = load("answers")
 _CHECKED_KEPT = 1_000
 
 
-_MOST_KNOWN = 5_000
+_MOST_KNOWN = 200
 
 
 class SqlitePeople:
@@ -103,6 +104,7 @@ class SqlitePeople:
             erase_memory(db, person_id)
             forget_cron(db, person_id)
             forget_chats(db, person_id)
+            forget_overheard(db, person_id)
             drop_answers(db, db.rows(_ANSWERS["of_person"], (person_id,)))
             db.execute(_SQL["mark_erased"], (person_id, at))
 

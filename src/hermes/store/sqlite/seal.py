@@ -20,7 +20,7 @@ from hermes.store.sqlite.queries import load
 _SQL = load("people")
 _NONCE = 12
 # Each holds an expanded key of 2.5 kB; opening a wrapped one again costs microseconds.
-_CACHED_KEYS = 512
+_CACHED_KEYS = 200
 
 
 def make_store_keys() -> bytes:

@@ -14,7 +14,7 @@ from hermes.store.sqlite.engine import Engine, decode_event, encode
 from hermes.store.sqlite.queries import load
 
 _SQL = load("memory")
-_KEPT = 5_000
+_KEPT = 200
 _decode = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
@@ -51,6 +51,10 @@ class SqliteSouls:
         self._recent.pop(lane, None)
         sealed = self._engine.sealer.seal(db, soul.person_id, encode(soul.blocks))
         db.execute(_SQL["put_soul"], (lane, commit.epoch, soul.person_id, soul.shared_from, sealed))
+
+    def drop(self, lane: str) -> None:
+        """Drop what is decoded of one session."""
+        self._recent.pop(lane, None)
 
     def forget(self) -> None:
         """Drop everything decoded; used when a person is erased."""

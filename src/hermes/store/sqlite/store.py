@@ -37,6 +37,7 @@ from hermes.store.sqlite.jobs import SqliteJobs
 from hermes.store.sqlite.keys import SqliteKeys
 from hermes.store.sqlite.operating import SqliteDeadLetters, SqliteOpenSessions, SqlitePaused
 from hermes.store.sqlite.outbox import SqliteOutbox
+from hermes.store.sqlite.overheard import forget_old, has_old
 from hermes.store.sqlite.pairing import SqlitePairing
 from hermes.store.sqlite.people import SqliteAccess, SqlitePeople
 from hermes.store.sqlite.pruning import SqlitePruning
@@ -287,7 +288,9 @@ class SqliteStore:
             reader.row(_SQL[name], (before, 1)) is not None
             for name in ("old_messages", "old_sends")
         )
-        if not has_messages and reader.row(_SQL["has_old_calls"], (before,)) is None:
+        now = self._engine.clock.now()
+        has_more = has_messages or has_old(reader, now)
+        if not has_more and reader.row(_SQL["has_old_calls"], (before,)) is None:
             return 0
 
         def unit(db: Database) -> int:
@@ -299,6 +302,7 @@ class SqliteStore:
                 db.execute(_SQL["drop_outbox"], (send_id,))
                 db.execute(_SQL["drop_body"], (body,))
             rows += sends
+            forget_old(db, now, limit=limit)
             db.execute(_SQL["drop_calls"], (before, limit - len(rows)))
             return len(rows) + db.changes()
 

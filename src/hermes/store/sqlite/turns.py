@@ -66,7 +66,7 @@ class SqliteTurns:
         row = self._engine.reader.row(_SQL["view"], (lane,))
         if row is None:
             return LaneView(lane=lane, fence=0, epoch=0, head=0, message=None)
-        fence, epoch, head, waiting_on, used_at, end_reason, choices = row[16:]
+        fence, epoch, head, waiting_on, used_at, end_reason, choices, is_followed = row[16:]
         message = None if row[0] is None else self._engine.message(row)
         resumed = message is not None and message.attempts > 0
         return LaneView(
@@ -82,6 +82,7 @@ class SqliteTurns:
             used_at=used_at,
             end_reason=end_reason,
             choices=read_choices(choices),
+            is_followed=bool(is_followed),
         )
 
     def _interrupter(self, message: MessageRecord) -> str | None:
@@ -132,6 +133,7 @@ class SqliteTurns:
             start_steps(
                 self._engine, db, begin.message_id, person_id=begin.person_id, steps=begin.steps
             )
+            _claim(db, begin.claims, host=begin.message_id)
             self._engine.add_events(db, begin.message_id, begin.events)
             return Lease(begin.lane, begin.owner, begin.fence + 1)
 
@@ -163,10 +165,7 @@ class SqliteTurns:
         start_steps(
             self._engine, db, write.message_id, person_id=write.person_id, steps=write.started
         )
-        for claimed in write.claims:
-            db.execute(_SQL["claim"], (claimed, write.message_id))
-            if db.changes() != 1:
-                raise GuardFailed(f"message {claimed} is no longer waiting")
+        _claim(db, write.claims, host=write.message_id)
         add_spent(db, write.spent)
         self._engine.add_events(db, write.message_id, write.events)
 
@@ -231,6 +230,13 @@ class SqliteTurns:
         """Return waiting messages of the lane that want to join the running turn."""
         rows = self._engine.reader.rows(_SQL["steering"], (lane,))
         return tuple(self._engine.message(row) for row in rows)
+
+
+def _claim(db: Database, claims: tuple[str, ...], *, host: str) -> None:
+    for claimed in claims:
+        db.execute(_SQL["claim"], (claimed, host))
+        if db.changes() != 1:
+            raise GuardFailed(f"message {claimed} is no longer waiting")
 
 
 def _delivered(commit: Commit) -> Delivered:

@@ -33,14 +33,21 @@ class PigeonChannel:
 
     name = "pigeon"
 
-    def __init__(self, settings: ChannelSettings, client: HttpClient, *, clock: Clock) -> None:
+    def __init__(
+        self,
+        settings: ChannelSettings,
+        client: HttpClient,
+        *,
+        clock: Clock,
+        capabilities: Capabilities | None = None,
+    ) -> None:
         self._settings = settings
         self._clock = clock
         self._api = PigeonClient(client, base_url=settings.base_url, token=settings.token)
         self._signatures = SignatureCheck(settings.signing_secret)
         self._accept: Accept | None = None
         self._capabilities = msgspec.structs.replace(
-            load_capabilities("hermes.testing.push"),
+            capabilities or load_capabilities("hermes.testing.push"),
             edit=settings.edit,
             history=settings.history,
             key_window_s=KEY_WINDOW_S if settings.keys else 0.0,

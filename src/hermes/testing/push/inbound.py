@@ -11,7 +11,7 @@ import msgspec
 
 from hermes.errors import BadRequest, Unauthenticated
 from hermes.message.event import MessageEvent
-from hermes.message.parts import TextPart
+from hermes.message.parts import ImagePart, Media, Part, TextPart
 from hermes.message.source import ChatType, Source
 
 MAX_AGE_S = 300.0
@@ -36,6 +36,8 @@ class WireEvent(msgspec.Struct, frozen=True, kw_only=True):
     chat: WireChat | None = None
     user: WireUser | None = None
     text: str = ""
+    pictures: tuple[str, ...] = ()
+    album: str | None = None
     sent_at: float = 0.0
 
 
@@ -101,9 +103,9 @@ def to_event(wire: WireEvent, *, platform: str, account: str, raw: bytes) -> Mes
     """Return the message in an event, or None when it holds none."""
     if wire.type != "message":
         return None
-    if wire.chat is None or wire.user is None or not wire.text.strip():
+    if wire.chat is None or wire.user is None or not (wire.text.strip() or wire.pictures):
         raise BadRequest(
-            f"event {wire.event_id[:80]!r} lacks chat, user or text; a message has all three"
+            f"event {wire.event_id[:80]!r} lacks chat, user, or text and pictures; a message has them"
         )
     source = Source(
         platform=platform,
@@ -117,7 +119,15 @@ def to_event(wire: WireEvent, *, platform: str, account: str, raw: bytes) -> Mes
         route="webhook",
         external_id=wire.event_id,
         source=source,
-        parts=(TextPart(wire.text),),
+        parts=_parts(wire),
         at=wire.sent_at,
+        type="image" if wire.pictures else "text",
+        album=wire.album,
         raw=msgspec.Raw(raw),
     )
+
+
+def _parts(wire: WireEvent) -> tuple[Part, ...]:
+    """Return the caption, if there is one, and the pictures, which are given by their addresses."""
+    said: tuple[Part, ...] = (TextPart(wire.text),) if wire.text.strip() else ()
+    return (*said, *(ImagePart(Media("image/png", url=url)) for url in wire.pictures))

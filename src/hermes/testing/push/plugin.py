@@ -1,10 +1,7 @@
 """The plugin `hermes.testing.push.plugin`: the Pigeon channel and the counting tools."""
 
-from collections.abc import Mapping
-
-from hermes.net.client import HttpClient
 from hermes.plugins.registry import Registry
-from hermes.ports.clock import SystemClock
+from hermes.ports.channel_setup import ChannelSetup
 from hermes.testing.push.channel import PigeonChannel
 from hermes.testing.push.counting_tools import counting_tools
 from hermes.testing.push.settings import read_settings
@@ -12,15 +9,17 @@ from hermes.testing.push.tally import Tally
 
 
 def register(registry: Registry) -> None:
-    """Register the channel and the tools; the tools count where the channel's settings say."""
+    """Register the platform and the tools; the tools count where the platform's settings say."""
     tally = Tally()
 
-    def make(table: Mapping[str, object], client: HttpClient) -> PigeonChannel:
-        settings = read_settings(table)
+    def make(setup: ChannelSetup) -> PigeonChannel:
+        settings = read_settings(setup)
         if settings.tool_count_file is not None:
             tally.point_at(settings.tool_count_file)
-        return PigeonChannel(settings, client, clock=SystemClock())
+        return PigeonChannel(
+            settings, setup.client, clock=setup.clock, capabilities=setup.capabilities
+        )
 
-    registry.channel("pigeon", make)
+    registry.platform("hermes.testing.push", make)
     for tool in counting_tools(tally):
         registry.tool(tool)

@@ -22,6 +22,8 @@ class InboundMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     event_id: str
     chat_type: str = "dm"
     user_name: str | None = None
+    pictures: tuple[str, ...] = ()
+    album: str | None = None
 
 
 class InboundBatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,6 +43,7 @@ def sign(secret: str, timestamp: str, *, body: bytes) -> str:
 
 def event_body(message: InboundMessage, *, sent_at: float) -> bytes:
     """Return the webhook's body; the same event always has the same bytes."""
+    shown = {"pictures": message.pictures, "album": message.album} if message.pictures else {}
     return msgspec.json.encode(
         {
             "event_id": message.event_id,
@@ -49,6 +52,7 @@ def event_body(message: InboundMessage, *, sent_at: float) -> bytes:
             "user": {"id": message.user, "name": message.user_name},
             "text": message.text,
             "sent_at": sent_at,
+            **shown,
         }
     )
 

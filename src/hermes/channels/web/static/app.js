@@ -125,6 +125,8 @@ function follow(view, what, said) {
       forget(turn);
       if (event === "parked") showQuestion(view, data, said);
       else endTurn(view, data, said, true);
+      // An operator may have swapped the model meanwhile.
+      showInfo();
       stick();
     },
   });
@@ -188,7 +190,9 @@ function showQuestion(view, turn, said) {
   view.text = turn.reply ?? view.text;
   view.settle();
   const decide = (command) => {
-    const message = { conversation: state.conversation, text: command, id: newId() };
+    // By its id: something else may wait here, too.
+    const word = turn.approval ? `${command} ${turn.approval}` : command;
+    const message = { conversation: state.conversation, text: word, id: newId() };
     const again = () => {
       view.node.remove();
       follow(addReply(), { messageId: turn.id }, said);

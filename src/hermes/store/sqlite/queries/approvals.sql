@@ -23,6 +23,13 @@ FROM approvals WHERE id = ?1;
 -- The approval that a lane waits on.
 SELECT id FROM approvals WHERE lane = ?1 AND state = 'waiting';
 
+-- name: waiting_around
+-- What waits on a lane or below it, in background tasks and subagents, the oldest first.
+SELECT id, asked_at FROM approvals WHERE lane = ?1 AND state = 'waiting'
+UNION ALL
+SELECT id, asked_at FROM approvals WHERE lane > ?1 || '/' AND lane < ?1 || '0' AND state = 'waiting'
+ORDER BY asked_at, id LIMIT 20;
+
 -- name: overdue
 -- Waiting approvals whose time is up.
 SELECT id FROM approvals WHERE state = 'waiting' AND expires_at <= ?1;

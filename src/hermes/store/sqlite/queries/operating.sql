@@ -18,7 +18,7 @@ WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND created_at < ?3;
 -- name: dead_letters
 -- Replies that were given up or are held, the newest first.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
-    attempts, next_at, created_at, sending_at, failure
+    attempts, next_at, created_at, sending_at, failure, more, fresh
 FROM outbox WHERE seq IN (
     SELECT seq FROM outbox INDEXED BY outbox_dead
     WHERE state = 'dead' AND coalesce(failure, '') <> 'dropped' AND (?1 = '' OR platform = ?1)
@@ -32,7 +32,7 @@ ORDER BY seq DESC LIMIT ?2;
 -- name: dead_letter
 -- One of them.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
-    attempts, next_at, created_at, sending_at, failure
+    attempts, next_at, created_at, sending_at, failure, more, fresh
 FROM outbox
 WHERE id = ?1 AND ((state = 'dead' AND coalesce(failure, '') <> 'dropped') OR (state = 'unknown' AND held = 1));
 
@@ -51,7 +51,7 @@ WHERE id = ?1
 
 -- name: sessions
 -- Sessions that have not ended, the most recently used first.
-SELECT key, epoch, platform, person_id, head, used_at, waiting_on IS NOT NULL OR EXISTS (
+SELECT key, epoch, platform, person_id, turns, used_at, waiting_on IS NOT NULL OR EXISTS (
     SELECT 1 FROM inbox INDEXED BY inbox_open WHERE lane = lanes.key AND state <> 'done'
 )
 FROM lanes
@@ -61,7 +61,7 @@ ORDER BY used_at DESC LIMIT ?2;
 
 -- name: session
 -- One of them.
-SELECT key, epoch, platform, person_id, head, used_at, waiting_on IS NOT NULL OR EXISTS (
+SELECT key, epoch, platform, person_id, turns, used_at, waiting_on IS NOT NULL OR EXISTS (
     SELECT 1 FROM inbox INDEXED BY inbox_open WHERE lane = lanes.key AND state <> 'done'
 )
 FROM lanes

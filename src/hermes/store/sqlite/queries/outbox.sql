@@ -19,6 +19,27 @@ ON CONFLICT (id) DO NOTHING;
 UPDATE outbox SET platform_message_id = ?2, state = 'preview', failure = NULL
 WHERE id = ?1 AND state IN ('preview', 'unknown');
 
+-- name: preview_opens
+-- One more message is about to be sent to show a reply: it may stand from now on.
+UPDATE outbox SET more = json_insert(more, '$[#]', NULL)
+WHERE id = ?1 AND state IN ('preview', 'unknown') AND json_array_length(more) = ?2 - 1;
+
+-- name: preview_not_sent
+-- The message that was about to be sent certainly was not.
+UPDATE outbox SET more = json_remove(more, '$[#-1]')
+WHERE id = ?1 AND state IN ('preview', 'unknown') AND json_array_length(more) = ?2
+    AND json_type(more, '$[#-1]') = 'null';
+
+-- name: preview_went_on
+-- The platform's id of one more message; a row that a crash had made unknown is found again by it.
+UPDATE outbox SET more = json_replace(more, '$[#-1]', ?2), state = 'preview', failure = NULL
+WHERE id = ?1 AND state IN ('preview', 'unknown') AND json_array_length(more) = ?3
+    AND json_type(more, '$[#-1]') = 'null';
+
+-- name: fresh
+-- What shows the reply is too old: it is sent anew, and what showed it is taken back afterwards.
+UPDATE outbox SET fresh = 1 WHERE id = ?1 AND state IN ('pending', 'retry');
+
 -- name: is_shown
 -- Whether a delivery has a message on its platform.
 SELECT 1 FROM outbox WHERE id = ?1 AND platform_message_id IS NOT NULL;
@@ -26,22 +47,22 @@ SELECT 1 FROM outbox WHERE id = ?1 AND platform_message_id IS NOT NULL;
 -- name: get
 -- One delivery.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
-    attempts, next_at, created_at, sending_at, failure
+    attempts, next_at, created_at, sending_at, failure, more, fresh
 FROM outbox WHERE id = ?1;
 
 -- name: of_message
 -- The deliveries of a message.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
-    attempts, next_at, created_at, sending_at, failure
+    attempts, next_at, created_at, sending_at, failure, more, fresh
 FROM outbox WHERE message_id = ?1 ORDER BY seq;
 
 -- name: due
--- What may be sent now: the oldest open reply of each chat, once its time has come.
+-- What may be sent now: each chat's oldest open reply whose time has come, or is impossibly far away.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
-    attempts, next_at, created_at, sending_at, failure
+    attempts, next_at, created_at, sending_at, failure, more, fresh
 FROM outbox AS reply
 WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND state IN ('pending', 'retry')
-    AND next_at <= ?2
+    AND (next_at <= ?2 OR next_at > ?2 + ?4)
     AND NOT EXISTS (
         SELECT 1 FROM outbox AS earlier
         WHERE earlier.platform = reply.platform AND earlier.chat_id = reply.chat_id
@@ -58,7 +79,7 @@ WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND state IN ('pending', '
 -- name: unsettled
 -- Replies of which nobody knows whether they arrived and which policy may still settle.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
-    attempts, next_at, created_at, sending_at, failure
+    attempts, next_at, created_at, sending_at, failure, more, fresh
 FROM outbox
 WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND state = 'unknown' AND held = 0
     AND body IS NOT NULL
@@ -122,4 +143,5 @@ WHERE state NOT IN ('sent', 'dead') AND state <> 'unknown' AND (?1 IS NULL OR pl
 -- What a dead process had on the wire is unknown.
 UPDATE outbox SET state = 'unknown', failure = coalesce(failure, 'network_timeout')
 WHERE state NOT IN ('sent', 'dead')
-    AND (state = 'sending' OR (state = 'preview' AND platform_message_id IS NULL));
+    AND (state = 'sending' OR (state = 'preview' AND (platform_message_id IS NULL
+        OR json_type(more, '$[#-1]') = 'null')));

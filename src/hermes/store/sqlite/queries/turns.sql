@@ -7,10 +7,12 @@ SELECT lane FROM inbox WHERE state <> 'done' GROUP BY lane ORDER BY min(seq);
 SELECT fence, epoch, head, waiting_on, used_at, end_reason, choices FROM lanes WHERE key = ?1;
 
 -- name: view
--- A lane's oldest message that has no outcome and is not part of another turn, and the lane itself.
+-- A lane's oldest message without an outcome that is part of no other turn, the lane, and whether more wait.
 SELECT seq, id, lane, inbox.person_id, body, state, busy, control, received_at, attempts,
     external_id, inbox.platform, outcome, done_at, merged_into, interrupted_by,
-    fence, lanes.epoch, head, waiting_on, used_at, end_reason, choices
+    fence, lanes.epoch, head, waiting_on, used_at, end_reason, choices,
+    EXISTS (SELECT 1 FROM inbox AS behind INDEXED BY inbox_open
+        WHERE behind.lane = ?1 AND behind.seq > inbox.seq AND behind.state <> 'done')
 FROM lanes LEFT JOIN inbox INDEXED BY inbox_open
     ON lane = lanes.key AND state <> 'done' AND state <> 'merging'
 WHERE lanes.key = ?1 ORDER BY seq LIMIT 1;

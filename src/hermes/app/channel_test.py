@@ -1,0 +1,102 @@
+"""One real connection of a platform, made by the code that the gateway uses, and ended again.
+
+`hermes channels add` tests with it before anything is kept. What arrives meanwhile is not taken: the
+platform brings it again.
+"""
+
+import asyncio
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from hermes.app.adapters import make_client, make_registry
+from hermes.app.credential_locks import make_rights
+from hermes.app.platforms import find_platform, make_one, unknown_platform
+from hermes.config import Settings
+from hermes.errors import HermesError, Overloaded
+from hermes.message.event import MessageEvent
+from hermes.net.media_shelf import FileShelf
+from hermes.plugins.manifest import Manifest
+from hermes.plugins.registry import Registry
+from hermes.ports.channel import Accepted, Channel
+from hermes.ports.clock import Clock
+
+_LONGEST_S = 30.0
+_RETRY_S = 5.0
+
+
+class Connected(msgspec.Struct, frozen=True, kw_only=True):
+    """How the connection went; a `problem` of None means that it stood."""
+
+    platform: str
+    seconds: float = 0.0
+    problem: str | None = None
+
+
+def manifest_of(platform: str, settings: Settings, *, home: Path) -> Manifest:
+    """Return the manifest of a platform; raises `ConfigurationError` if nobody brings it."""
+    registry = make_registry(settings, home=home, on_status=_ignore)
+    found = find_platform(platform, registry)
+    if found is None:
+        raise unknown_platform(platform, registry)
+    return found.manifest
+
+
+async def try_channel(platform: str, settings: Settings, *, home: Path, clock: Clock) -> Connected:
+    """Connect a platform as the settings say, within 30 seconds, and disconnect it again."""
+    began = clock.monotonic()
+    try:
+        await _connect(platform, settings, home=home, clock=clock)
+    except TimeoutError:
+        problem: str | None = f"no connection within {_LONGEST_S:g} s"
+    except HermesError as error:
+        problem = str(error)
+    else:
+        problem = None
+    return Connected(platform=platform, seconds=clock.monotonic() - began, problem=problem)
+
+
+async def _connect(platform: str, settings: Settings, *, home: Path, clock: Clock) -> None:
+    client = make_client(settings)
+    registry = make_registry(settings, home=home, on_status=_ignore)
+    try:
+        with TemporaryDirectory(prefix="hermes-channel-") as folder:
+            channel = make_one(
+                platform,
+                settings,
+                registry,
+                client=client,
+                home=Path(folder),
+                clock=clock,
+                shelf=FileShelf(Path(folder) / "media", client),
+            )
+            await _with_right(channel, settings, registry, home=home, clock=clock)
+    finally:
+        await client.close()
+
+
+async def _with_right(
+    channel: Channel, settings: Settings, registry: Registry, *, home: Path, clock: Clock
+) -> None:
+    """Connect while no other process of the machine uses the credential."""
+    right = make_rights(settings, registry, home=home, clock=clock).get(channel.name)
+    if right is not None:
+        right.take()
+    try:
+        async with asyncio.timeout(_LONGEST_S):
+            try:
+                await channel.connect(_not_now)
+            finally:
+                await channel.disconnect()
+    finally:
+        if right is not None:
+            right.release()
+
+
+async def _not_now(_event: MessageEvent) -> Accepted:
+    raise Overloaded("the connection is only tested; send this again", retry_after=_RETRY_S)
+
+
+def _ignore(_status: str) -> None:
+    """Nobody watches a short test."""

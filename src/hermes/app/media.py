@@ -1,0 +1,69 @@
+"""The shelf of a home's attachments, wired to the store that knows what is still needed of it."""
+
+import asyncio
+from pathlib import Path
+
+from hermes.config import Settings
+from hermes.control.users import Forget
+from hermes.message.ids import make_id
+from hermes.message.outcome import DeliveryState, MessageState
+from hermes.net.client import HttpClient
+from hermes.net.media_eviction import Tenants
+from hermes.net.media_shelf import FileShelf, ShelfRules, erase_files
+from hermes.ports.clock import Clock
+from hermes.ports.store import Store
+
+FOLDER = "media"
+_MB = 1_000_000
+_DAY_S = 86_400.0
+
+
+def make_shelf(
+    home: Path, settings: Settings, *, client: HttpClient, store: Store, clock: Clock
+) -> FileShelf:
+    """Return the shelf of a home."""
+    media = settings.media
+    rules = ShelfRules(
+        max_bytes=media.max_bytes,
+        max_pixels=media.max_pixels,
+        cache_bytes=media.cache_mb * _MB,
+        keep_s=media.keep_days * _DAY_S,
+        folders=tuple(home / Path(one).expanduser() for one in media.folders),
+    )
+    return FileShelf(
+        home / FOLDER,
+        client,
+        rules=rules,
+        tenants=tenants_of(store),
+        clock=clock,
+        make_id=make_id,
+    )
+
+
+def tenants_of(store: Store) -> Tenants:
+    """Return who says whether a message's attachments are needed, and whether a person was erased."""
+
+    def needs(message_id: str) -> bool:
+        state = store.inbox.state(message_id)
+        if state is None:
+            return False
+        if state is not MessageState.DONE:
+            return True
+        told = store.timeline(message_id)
+        deliveries = () if told is None else told.deliveries
+        return any(one.state is not DeliveryState.SENT for one in deliveries)
+
+    def is_erased(person_id: str) -> bool:
+        person = store.people.get(person_id)
+        return person is not None and person.is_erased
+
+    return Tenants(needs, is_erased)
+
+
+def forgetting_files(home: Path) -> Forget:
+    """Return what removes an erased person's attachments where no gateway runs."""
+
+    async def forget(person_id: str) -> None:
+        await asyncio.to_thread(erase_files, home / FOLDER, person_id)
+
+    return forget

@@ -1,0 +1,132 @@
+"""The channels of the platforms that are switched on: built-in ones by name, others by plugin.
+
+A built-in channel is imported only when its platform is switched on. A plugin of the same name
+replaces it.
+"""
+
+import importlib
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from hermes.config import Settings
+from hermes.config.entries import RateSettings
+from hermes.errors import ConfigurationError
+from hermes.message.ids import make_id
+from hermes.net.client import HttpClient
+from hermes.plugins.manifest import read_settings
+from hermes.plugins.registry import Platform, Registry
+from hermes.ports.channel import Capabilities, Channel
+from hermes.ports.channel_setup import ChannelSetup, MediaShelf
+from hermes.ports.clock import Clock
+
+_CHANNELS: Final = "hermes.channels"
+# These are doors of the gateway's own server, always open; they are not switched on.
+_OWN: Final = frozenset({"rest", "web"})
+
+
+def built_in() -> tuple[str, ...]:
+    """Return the names of the platforms that come with Hermes."""
+    folders = resources.files(_CHANNELS).iterdir()
+    named = (one.name for one in folders if (one / "manifest.toml").is_file())
+    return tuple(sorted(name for name in named if name not in _OWN))
+
+
+def find_platform(name: str, registry: Registry) -> Platform | None:
+    """Return a platform by name, importing a built-in one; None when there is none."""
+    known = registry.platforms.get(name)
+    if known is None and name in built_in():
+        package = f"{_CHANNELS}.{name}"
+        registry.platform(package, importlib.import_module(f"{package}.channel").make)
+        known = registry.platforms.get(name)
+    return known
+
+
+def make_push_channels(
+    settings: Settings,
+    registry: Registry,
+    *,
+    client: HttpClient,
+    home: Path,
+    clock: Clock,
+    shelf: MediaShelf,
+) -> Mapping[str, Channel]:
+    """Return the channel of every enabled platform by name."""
+    return {
+        name: make_one(name, settings, registry, client=client, home=home, clock=clock, shelf=shelf)
+        for name, chosen in settings.platforms.items()
+        if chosen.enabled
+    }
+
+
+def make_one(
+    name: str,
+    settings: Settings,
+    registry: Registry,
+    *,
+    client: HttpClient,
+    home: Path,
+    clock: Clock,
+    shelf: MediaShelf,
+) -> Channel:
+    """Return the channel of one platform that the settings name."""
+    platform = find_platform(name, registry)
+    if platform is None:
+        raise unknown_platform(name, registry)
+    chosen = settings.platforms[name]
+    table = dict(chosen.extra)
+    account = _account(table)
+    return platform.make(
+        ChannelSetup(
+            name=name,
+            account=account,
+            settings=read_settings(platform.manifest, table),
+            capabilities=_capabilities(platform, chosen.rates),
+            client=client,
+            clock=clock,
+            make_id=make_id,
+            media=shelf,
+            state=home / "channels" / name,
+            webhook_url=_webhook_url(settings, name),
+        )
+    )
+
+
+def plugged_platforms(settings: Settings, registry: Registry) -> Mapping[str, str]:
+    """Return the package of every enabled platform that a plugin brings, also in a built-in's place."""
+    return {
+        name: platform.package
+        for name, platform in registry.platforms.items()
+        if not platform.package.startswith(f"{_CHANNELS}.")
+        and name in settings.platforms
+        and settings.platforms[name].enabled
+    }
+
+
+def unknown_platform(name: str, registry: Registry) -> ConfigurationError:
+    """Return the error for a platform that nobody brings."""
+    known = ", ".join(sorted({*built_in(), *registry.platforms}))
+    return ConfigurationError(
+        f"platforms.{name}: no channel of that name is installed; known: {known}. "
+        "Add its plugin to `plugins`, or remove the platform"
+    )
+
+
+def _capabilities(platform: Platform, rates: RateSettings) -> Capabilities:
+    """Return what the manifest says, as fast as the operator says."""
+    chosen = {name: rate for name, rate in rates.model_dump().items() if rate is not None}
+    manifest = platform.manifest
+    return msgspec.structs.replace(manifest.capabilities, hint=manifest.hint, **chosen)
+
+
+def _account(table: dict[str, Any]) -> str:
+    """Every platform may name the account that it is."""
+    return str(table.pop("account", None) or "default")
+
+
+def _webhook_url(settings: Settings, name: str) -> str | None:
+    public = settings.server.public_url
+    return None if public is None else f"{str(public).rstrip('/')}/webhooks/{name}"

@@ -1,0 +1,1 @@
+"""Mail: IMAP in, SMTP out."""

@@ -1,0 +1,282 @@
+"""The mail channel: IMAP in, SMTP out.
+
+Fits `PushChannel`, `LiveChannel` and `ProbingChannel`. It verifies and translates; order, pace and
+retries are the outbox's.
+"""
+
+import asyncio
+from typing import Any, Final
+
+import msgspec
+import structlog
+
+from hermes.channels.email import compose, outbound
+from hermes.channels.email import memory as mailbox_memory
+from hermes.channels.email import settings as email_settings
+from hermes.channels.email.compose import Upload
+from hermes.channels.email.desk import Desk
+from hermes.channels.email.imap import Imap, Refusal
+from hermes.channels.email.inbound import Reading, message_id_of
+from hermes.channels.email.intake import Intake
+from hermes.channels.email.mailbox import Mailbox
+from hermes.channels.email.outbound import Answered
+from hermes.channels.email.pacing import Pacing
+from hermes.channels.email.smtp import Smtp, SmtpFailed
+from hermes.errors import (
+    ConfigurationError,
+    DeliveryRejected,
+    FailureClass,
+    HermesError,
+    NetError,
+    NotDelivered,
+    Refused,
+)
+from hermes.message.parts import Part
+from hermes.ports.channel import Accept, Capabilities, Delivery, Receipt, Target
+from hermes.ports.channel_setup import ChannelSetup
+
+log = structlog.get_logger(__name__)
+
+_TIMEOUT_S: Final = 20.0
+# A copy in the sent folder must not hold up what was sent.
+_FILING_S: Final = 10.0
+# Nor must looking up what is answered hold up the answer.
+_LOOKING_S: Final = 10.0
+_GRACE_S: Final = 60.0
+
+
+class EmailChannel:
+    """One mailbox."""
+
+    def __init__(self, settings: email_settings.EmailSettings, setup: ChannelSetup) -> None:
+        self.name = setup.name
+        self._settings = settings
+        self._setup = setup
+        self._capabilities = msgspec.structs.replace(
+            setup.capabilities,
+            history=bool(settings.sent_folder),
+            # Our own copy is filed after the send: a crash in between leaves none.
+            history_whole=settings.sent_by == "server",
+        )
+        self._pacing = Pacing(settings.replies_per_hour, setup.clock)
+        self._desk = Desk(settings)
+        self._imap: Imap | None = None
+        self._intake: Intake | None = None
+        self._mailbox: Mailbox | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self._ended = asyncio.Event()
+        self._why: HermesError | None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What mail can do, as the manifest says, and what the sent folder adds."""
+        return self._capabilities
+
+    async def connect(self, accept: Accept) -> None:
+        """Start receiving; returns once both servers have let us in and the folder is open."""
+        self._ended, self._why = asyncio.Event(), None
+        settings, setup = self._settings, self._setup
+        await self._prove_smtp()
+        imap = self._imap = await self._open()
+        begun = await asyncio.to_thread(
+            mailbox_memory.begun, setup.state, now=setup.clock.now(), age_s=settings.first_age_s
+        )
+        reading = Reading(own=settings.address, authserv_id=settings.authserv_id)
+        self._intake = Intake(accept, reading=reading, setup=setup, pacing=self._pacing)
+        self._mailbox = Mailbox(
+            imap, self._intake, settings=settings, begun=begun, clock=setup.clock
+        )
+        if settings.authserv_id is None:
+            log.warning(
+                "email.nobody_checks_senders", setting="platforms.email.trust", value="none"
+            )
+        log.info("email.connected", folder=settings.folder, idle="IDLE" in imap.abilities)
+        self._watching = asyncio.create_task(self._watch(self._mailbox), name="email folder")
+
+    async def disconnect(self) -> None:
+        """Stop receiving; mail that is not taken stays unread on the server."""
+        watching, self._watching = self._watching, None
+        if watching is not None:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+        imap, self._imap = self._imap, None
+        if imap is not None:
+            await imap.drop()
+        await self._desk.close()
+        self._mailbox = None
+
+    async def lost(self) -> None:
+        """Wait until nothing more comes in; raises why."""
+        await self._ended.wait()
+        raise self._why or NotDelivered(
+            "email: the folder is not watched any more", FailureClass.SERVICE_UNAVAILABLE
+        )
+
+    async def probe(self) -> None:
+        """Return if the server answers us and the folder was heard of lately."""
+        try:
+            await self._desk.prove()
+        except Refusal as error:
+            raise _judged(error) from None
+        mailbox = self._mailbox
+        if mailbox is None or mailbox.silent_s > mailbox.longest_silence_s + _GRACE_S:
+            silent_s = 0.0 if mailbox is None else mailbox.silent_s
+            raise NotDelivered(
+                f"email: the IMAP server has said nothing for {silent_s:.0f} s; no mail is heard",
+                FailureClass.SERVICE_UNAVAILABLE,
+            )
+
+    async def send(self, delivery: Delivery) -> Receipt:
+        """Send one mail; raises a `DeliveryError` subclass that says what is known."""
+        recipient = outbound.recipient_of(delivery.target)
+        attached = [part for part in delivery.parts if outbound.media_of(part) is not None]
+        uploads = tuple([await self._load(part) for part in attached])
+        draft = outbound.draft_of(
+            delivery,
+            own=self._settings.address,
+            name=self._settings.name,
+            answered=await self._answered(delivery.target),
+            uploads=uploads,
+            at=self._setup.clock.now(),
+        )
+        mail = compose.write(draft)
+        await self._submit(recipient.text, mail)
+        await self._file(mail)
+        return Receipt(draft.message_id)
+
+    async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
+        """A mail cannot be changed; the manifest says so, and nobody asks."""
+        raise DeliveryRejected("email: a sent mail cannot be changed", FailureClass.REJECTED)
+
+    async def find(self, target: Target, key: str) -> Receipt | None:
+        """Look in the sent folder for the mail that a delivery became."""
+        message_id = outbound.id_for(target, key, domain=self._settings.address.domain)
+        try:
+            is_there = await self._desk.is_sent(message_id)
+        except (NetError, Refusal) as error:
+            raise NotDelivered(
+                f"email: the sent folder cannot be looked at: {error}",
+                FailureClass.SERVICE_UNAVAILABLE,
+            ) from None
+        return Receipt(message_id) if is_there else None
+
+    async def _open(self) -> Imap:
+        try:
+            imap = await Imap.open(self._settings.imap, timeout_s=_TIMEOUT_S)
+        except Refusal as error:
+            raise _judged(error) from None
+        try:
+            await imap.select(self._settings.folder)
+        except Refusal as error:
+            await imap.drop()
+            raise ConfigurationError(
+                f"platforms.email.folder: {self._settings.folder!r} cannot be opened: {error}"
+            ) from None
+        if self._settings.done_folder and "MOVE" not in imap.abilities:
+            await imap.drop()
+            raise ConfigurationError(
+                "platforms.email.done_folder: the IMAP server cannot move mail (no MOVE); leave the "
+                "setting empty, and mail is marked as read instead"
+            )
+        return imap
+
+    async def _prove_smtp(self) -> None:
+        try:
+            smtp = await Smtp.open(self._settings.smtp, timeout_s=_TIMEOUT_S)
+        except SmtpFailed as error:
+            if outbound.is_wrong_password(error):
+                raise outbound.wrong_password("SMTP", str(error)) from None
+            raise outbound.delivery_error(error) from None
+        await smtp.close()
+
+    async def _watch(self, mailbox: Mailbox) -> None:
+        try:
+            await mailbox.run()
+        except HermesError as error:
+            self._end(error)
+        except Refusal as error:
+            self._end(NotDelivered(f"email: {error}", FailureClass.SERVICE_UNAVAILABLE))
+        # Boundary: the folder's own task; without this end nobody would know that it is deaf.
+        except Exception as error:
+            log.exception("email.watch_failed")
+            self._end(
+                NotDelivered(
+                    f"email: watching the folder failed ({type(error).__name__})",
+                    FailureClass.SERVICE_UNAVAILABLE,
+                )
+            )
+
+    def _end(self, why: HermesError) -> None:
+        if self._why is None:
+            self._why = why
+        self._ended.set()
+
+    async def _submit(self, recipient: str, mail: bytes) -> None:
+        try:
+            smtp = await Smtp.open(self._settings.smtp, timeout_s=_TIMEOUT_S)
+            try:
+                await smtp.submit(self._settings.address.text, recipient, mail)
+            except (SmtpFailed, asyncio.CancelledError):
+                await smtp.drop()
+                raise
+        except SmtpFailed as error:
+            if outbound.is_wrong_password(error):
+                self._end(outbound.wrong_password("SMTP", str(error)))
+            raise outbound.delivery_error(error) from None
+        await smtp.close()
+
+    async def _answered(self, target: Target) -> Answered:
+        """Return what is known of the mail that is answered, by memory or from its folder."""
+        message_id = message_id_of(target.reply_to)
+        if not message_id:
+            return Answered()
+        known = None if self._intake is None else self._intake.answered(message_id)
+        if known is not None:
+            return known
+        try:
+            async with asyncio.timeout(_LOOKING_S):
+                return await self._desk.answered(message_id) or Answered()
+        except (NetError, Refusal, TimeoutError) as error:
+            # The answer matters more than its subject.
+            log.info("email.original_not_found", problem=str(error))
+            return Answered()
+
+    async def _file(self, mail: bytes) -> None:
+        """Keep a copy of what was sent; without it the mail is sent all the same."""
+        if not self._settings.sent_folder or self._settings.sent_by == "server":
+            return
+        try:
+            async with asyncio.timeout(_FILING_S):
+                await self._desk.file(mail)
+        except (NetError, Refusal, TimeoutError) as error:
+            log.warning(
+                "email.copy_not_filed", folder=self._settings.sent_folder, problem=str(error)
+            )
+
+    async def _load(self, part: Part) -> Upload:
+        media: Any = outbound.media_of(part)  # Any: `send` has picked the parts that have one
+        limit = self._capabilities.media_bytes
+        try:
+            data = await self._setup.media.read(media, limit=limit)
+        except Refused as error:
+            raise DeliveryRejected(
+                f"email: an attachment cannot be sent: {error}", FailureClass.REJECTED
+            ) from error
+        except (HermesError, OSError) as error:
+            raise NotDelivered(
+                f"email: an attachment could not be read: {error}",
+                FailureClass.SERVICE_UNAVAILABLE,
+            ) from error
+        return Upload(name=media.name or "file", mime=media.mime, data=data)
+
+
+def _judged(error: Refusal) -> HermesError:
+    """Return what a refused sign-in means: a server in trouble says so, all else is the password."""
+    if error.status.code in {"UNAVAILABLE", "INUSE", "LIMIT", "SERVERBUG", "CONTACTADMIN"}:
+        return NotDelivered(f"email: {error}", FailureClass.SERVICE_UNAVAILABLE)
+    return outbound.wrong_password("IMAP", error.status.text or error.status.word)
+
+
+def make(setup: ChannelSetup) -> EmailChannel:
+    """Return the channel of one mailbox."""
+    return EmailChannel(email_settings.read(setup.settings), setup)

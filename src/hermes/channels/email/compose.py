@@ -1,0 +1,186 @@
+"""A reply as the bytes of a mail: headers that nobody can add to, text and HTML, attachments. Pure.
+
+Written by hand because Python's own folding encodes long ids, which tears threads apart.
+"""
+
+import base64
+import quopri
+import re
+from collections.abc import Sequence
+from email.utils import formatdate
+from typing import Final
+from urllib.parse import quote
+
+import msgspec
+
+from hermes.channels.email.addresses import Address
+
+_WIDTH: Final = 76
+# Bytes of UTF-8 that fit an encoded word of 75 signs.
+_WORD_BYTES: Final = 45
+_RE: Final = re.compile(r"(?:\s*(?:re|aw|sv|antw|odp|rif|res|vs)\s*(?:\[\d+\])?\s*:)+\s*", re.I)
+_MAX_SUBJECT: Final = 500
+_MIME: Final = re.compile(r"[a-z0-9!#$&^_.+-]{1,60}/[a-z0-9!#$&^_.+-]{1,60}")
+
+
+class Upload(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that goes along."""
+
+    name: str
+    mime: str
+    data: bytes
+
+
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """A mail before it is bytes; ids are without brackets."""
+
+    message_id: str
+    sender: Address
+    sender_name: str
+    recipient: Address
+    subject: str
+    parent: str
+    references: tuple[str, ...]
+    at: float
+    text: str
+    page: str
+    uploads: tuple[Upload, ...] = ()
+    is_reply: bool = True
+
+
+def write(draft: Draft) -> bytes:
+    """Return the mail as it goes over the wire."""
+    lines = [
+        f"From: {_named(draft.sender_name, draft.sender)}",
+        f"To: <{draft.recipient.text}>",
+        f"Subject: {header_text(draft.subject, used=len('Subject: '))}",
+        f"Date: {formatdate(draft.at, localtime=False)}",
+        f"Message-ID: <{draft.message_id}>",
+        *([f"In-Reply-To: <{draft.parent}>"] if draft.parent else []),
+        *([_references(draft.references)] if draft.references else []),
+        f"Auto-Submitted: {'auto-replied' if draft.is_reply else 'auto-generated'}",
+        "X-Auto-Response-Suppress: All",
+        "MIME-Version: 1.0",
+    ]
+    head = "\r\n".join(lines).encode("utf-8") + b"\r\n"
+    return head + _body(draft)
+
+
+def reply_subject(subject: str) -> str:
+    """Return a subject with "Re: " before it, once."""
+    bare = (
+        _RE.sub("", one_line(subject), count=1)
+        if _RE.match(one_line(subject))
+        else one_line(subject)
+    )
+    return f"Re: {bare}"[:_MAX_SUBJECT] if bare else "Re: your message"
+
+
+def one_line(text: str) -> str:
+    """Return a text that ends no header: on one line, without control characters."""
+    whole = text.encode("utf-8", "replace").decode("utf-8")
+    spaced = " ".join(whole.split())
+    return "".join(one for one in spaced if one >= " " and one != "\x7f")[:_MAX_SUBJECT]
+
+
+def header_text(text: str, *, used: int = 0) -> str:
+    """Return words as a header holds them: folded, and encoded unless they are plain ASCII."""
+    line = one_line(text)
+    if line.isascii() and line.isprintable() and "=?" not in line and _folds(line, used):
+        return _folded(line.split(" "), used=used)
+    return "\r\n ".join(_encoded_words(line))
+
+
+def _folds(line: str, used: int) -> bool:
+    return all(len(word) < _WIDTH - used for word in line.split(" "))
+
+
+def _folded(words: Sequence[str], *, used: int) -> str:
+    lines: list[str] = []
+    line = ""
+    for word in words:
+        room = _WIDTH - (used if not lines else 1)
+        if line and len(line) + 1 + len(word) > room:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    return "\r\n ".join((*lines, line))
+
+
+def _encoded_words(text: str) -> list[str]:
+    made: list[str] = []
+    piece = b""
+    for one in text:
+        coded = one.encode("utf-8")
+        if len(piece) + len(coded) > _WORD_BYTES:
+            made.append(_word(piece))
+            piece = b""
+        piece += coded
+    return [*made, _word(piece)] if piece or not made else made
+
+
+def _word(piece: bytes) -> str:
+    return f"=?utf-8?b?{base64.b64encode(piece).decode('ascii')}?="
+
+
+def _named(name: str, address: Address) -> str:
+    shown = one_line(name)
+    if not shown:
+        return f"<{address.text}>"
+    if shown.isascii() and all(one.isalnum() or one in " -_'" for one in shown) and len(shown) < 60:
+        return f"{shown} <{address.text}>"
+    return "\r\n ".join((*_encoded_words(shown[:200]), f"<{address.text}>"))
+
+
+def _references(ids: tuple[str, ...]) -> str:
+    return "References: " + "\r\n ".join(f"<{one}>" for one in ids)
+
+
+def _body(draft: Draft) -> bytes:
+    mark = f"=_{draft.message_id.partition('@')[0].replace('.', '_')[:60]}"
+    both = _multipart(
+        "alternative",
+        f"{mark}_a",
+        [_text_part("plain", draft.text), _text_part("html", draft.page)],
+    )
+    if not draft.uploads:
+        return both
+    files = [_file_part(upload) for upload in draft.uploads]
+    return _multipart("mixed", f"{mark}_m", [both, *files])
+
+
+def _multipart(kind: str, mark: str, parts: Sequence[bytes]) -> bytes:
+    head = f'Content-Type: multipart/{kind};\r\n boundary="{mark}"\r\n\r\n'.encode("ascii")
+    line = f"--{mark}".encode("ascii")
+    inner = b"".join(line + b"\r\n" + part + b"\r\n" for part in parts)
+    return head + inner + line + b"--\r\n"
+
+
+def _text_part(kind: str, text: str) -> bytes:
+    """Return a text; quoted-printable keeps it readable, and its lines short."""
+    data = text.encode("utf-8", "replace").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    coded = quopri.encodestring(data).replace(b"\n", b"\r\n")
+    # A line that is "From " or a dot alone is changed by some servers on the way.
+    coded = re.sub(rb"(?m)^From ", b"=46rom ", coded)
+    coded = re.sub(rb"(?m)^\.", b"=2E", coded)
+    head = (
+        f"Content-Type: text/{kind}; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable"
+    )
+    return head.encode("ascii") + b"\r\n\r\n" + coded
+
+
+def _file_part(upload: Upload) -> bytes:
+    kind = upload.mime.partition(";")[0].strip().lower()
+    # A mail inside a mail, or parts of parts, would be read as such; bytes are bytes.
+    is_plain_kind = _MIME.fullmatch(kind) and not kind.startswith(("message/", "multipart/"))
+    name = one_line(upload.name)[-120:] or "file"
+    is_simple = name.isascii() and all(one.isalnum() or one in "._- " for one in name)
+    named = f'filename="{name}"' if is_simple else f"filename*=UTF-8''{quote(name, safe='')}"
+    lines = [
+        f"Content-Type: {kind if is_plain_kind else 'application/octet-stream'}",
+        "Content-Transfer-Encoding: base64",
+        f"Content-Disposition: attachment;\r\n {named}",
+    ]
+    coded = base64.encodebytes(upload.data).replace(b"\n", b"\r\n")
+    return "\r\n".join(lines).encode("ascii") + b"\r\n\r\n" + coded

@@ -1,0 +1,129 @@
+"""What becomes of one mail: an event for the inbox, a report that is logged, or nothing.
+
+Between the mailbox, which fetches and marks, and the inbox. A mail is done once `take` returns;
+whatever must come again leaves as `TryLater`.
+"""
+
+from typing import Final
+
+import structlog
+
+from hermes.channels.email import threads
+from hermes.channels.email.bounces import Bounce
+from hermes.channels.email.inbound import (
+    MAX_FILES,
+    File,
+    Ignored,
+    Mail,
+    Reading,
+    event_id,
+    read_mail,
+    to_event,
+)
+from hermes.channels.email.outbound import Answered
+from hermes.channels.email.pacing import Pacing
+from hermes.errors import HermesError, RateLimited, Refused
+from hermes.message.parts import Media
+from hermes.ports.channel import Accept
+from hermes.ports.channel_setup import ChannelSetup
+
+log = structlog.get_logger(__name__)
+
+_REMEMBERED: Final = 1000
+
+
+class Intake:
+    """Hands the mails of one mailbox on, and remembers for a while what replies will need."""
+
+    def __init__(
+        self, accept: Accept, *, reading: Reading, setup: ChannelSetup, pacing: Pacing
+    ) -> None:
+        self._accept = accept
+        self._reading = reading
+        self._setup = setup
+        self._pacing = pacing
+        self._answered: dict[str, Answered] = {}
+
+    def answered(self, message_id: str) -> Answered | None:
+        """Return what was seen of a mail that came lately."""
+        return self._answered.get(message_id)
+
+    async def take(self, raw: bytes, *, validity: int, uid: int, at: float, is_whole: bool) -> None:
+        """Return once the mail is on disk, refused for good, or of a kind that is ignored."""
+        fallback_id = threads.made_up(validity, uid)
+        try:
+            mail = read_mail(raw, reading=self._reading, fallback_id=fallback_id)
+        except Refused as error:
+            log.warning("email.refused", uid=uid, code=error.code, problem=str(error))
+            return
+        # Boundary: one mail that cannot be read must not make the whole mailbox deaf.
+        except Exception:
+            log.exception("email.unreadable", uid=uid, bytes=len(raw))
+            return
+        if isinstance(mail, Mail):
+            await self._take_mail(mail, at=at, fallback_id=fallback_id, is_whole=is_whole)
+        elif isinstance(mail, Ignored):
+            log.info("email.ignored", uid=uid, reason=mail.reason)
+        else:
+            _log_bounce(mail)
+
+    async def _take_mail(self, mail: Mail, *, at: float, fallback_id: str, is_whole: bool) -> None:
+        wait_s = self._pacing.wait_s(mail.sender.text)
+        if wait_s > 0:
+            log.warning("email.too_many", wait_s=round(wait_s), per="address and hour")
+            raise RateLimited("this address has had its answers for this hour", wait_s)
+        media, notes = await self._keep(mail.files if is_whole else ())
+        if not is_whole:
+            notes = "\n".join(filter(None, (notes, "[The mail was too large to be read whole.]")))
+        event = to_event(
+            mail,
+            account=self._setup.account,
+            at=at,
+            fallback_id=fallback_id,
+            media=media,
+            notes=notes,
+        )
+        if event is None:
+            log.info("email.ignored", id=event_id(mail, fallback_id=fallback_id), reason="empty")
+            return
+        self._remember(mail)
+        try:
+            accepted = await self._accept(event)
+        except Refused as error:
+            # It would be refused the next time, too: it must not stay unread for ever.
+            log.info("email.not_taken", id=event.external_id, code=error.code)
+            return
+        if not accepted.duplicate:
+            self._pacing.took(mail.sender.text)
+
+    async def _keep(self, files: tuple[File, ...]) -> tuple[tuple[Media, ...], str]:
+        """Keep attachments; returns where they are, and what to say of those that are not kept."""
+        kept: list[Media] = []
+        notes: list[str] = []
+        for file in files[:MAX_FILES]:
+            try:
+                kept.append(await self._setup.media.keep(file.data, mime=file.mime, name=file.name))
+            except HermesError as error:
+                notes.append(f"[The attachment {file.name} was not taken: {error}]")
+        if len(files) > MAX_FILES:
+            notes.append(f"[{len(files) - MAX_FILES} more attachments were not taken.]")
+        return tuple(kept), "\n".join(notes)
+
+    def _remember(self, mail: Mail) -> None:
+        if not mail.message_id:
+            return
+        if len(self._answered) >= _REMEMBERED:
+            self._answered.pop(next(iter(self._answered)))
+        self._answered[mail.message_id] = Answered(subject=mail.subject, references=mail.references)
+
+
+def _log_bounce(bounce: Bounce) -> None:
+    tell = log.warning if bounce.is_final else log.info
+    tell(
+        "email.bounced",
+        message_id=bounce.message_id or None,
+        recipient=bounce.recipient or None,
+        action=bounce.action,
+        status=bounce.status,
+        said=bounce.said,
+    )

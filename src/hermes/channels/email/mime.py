@@ -1,0 +1,196 @@
+"""The parts that a mail is made of, read from its bytes: bounded in depth, number and size. Pure.
+
+Python's own parser descends as deep as a mail says, so the tree is walked here; what a header's
+parameters mean is left to it. Attached mails are not entered.
+"""
+
+import re
+from email.message import Message
+from typing import Any, Final
+
+import msgspec
+
+from hermes.channels.email import words
+from hermes.errors import TooLarge
+
+MAX_HEADER_BYTES: Final = 262_144
+MAX_HEADERS: Final = 1000
+MAX_DEPTH: Final = 20
+MAX_PARTS: Final = 200
+_MAX_VALUE: Final = 2000
+_BLANK: Final = re.compile(rb"\r?\n\r?\n")
+_FIELD: Final = re.compile(rb"([!-9;-~]{1,200})[ \t]*:(.*)", re.S)
+_NAME_UNSAFE: Final = re.compile(r'[/\\\x00-\x1f\x7f"<>|:*?]')
+
+
+class Headers:
+    """The headers of a mail or a part, in their order; names in lower case."""
+
+    def __init__(self, fields: tuple[tuple[str, bytes], ...]) -> None:
+        self.fields = fields
+
+    def all(self, name: str) -> tuple[bytes, ...]:
+        """Return every value under a name."""
+        return tuple(value for known, value in self.fields if known == name)
+
+    def first(self, name: str) -> bytes:
+        """Return the first value under a name, or nothing."""
+        return next((value for known, value in self.fields if known == name), b"")
+
+    def has(self, name: str) -> bool:
+        """Tell whether the name is there."""
+        return any(known == name for known, _ in self.fields)
+
+    def text(self, name: str) -> str:
+        """Return the first value as people read it."""
+        return words.decode_header(self.first(name))
+
+
+class Leaf(msgspec.Struct, frozen=True, kw_only=True):
+    """A part that holds something; `data` is without its transfer encoding."""
+
+    mime: str
+    data: bytes
+    charset: str = ""
+    name: str = ""
+    is_attached: bool = False
+    # Whether it stands as one of several ways to say the same.
+    is_alternative: bool = False
+
+
+def split_head(raw: bytes) -> tuple[Headers, bytes]:
+    """Return the headers and the body; raises `TooLarge` for headers without end."""
+    start = 0
+    if raw.startswith((b"\r\n", b"\n")):
+        return Headers(()), raw[2 if raw.startswith(b"\r\n") else 1 :]
+    blank = _BLANK.search(raw, start, MAX_HEADER_BYTES + 4)
+    if blank is None and len(raw) > MAX_HEADER_BYTES:
+        raise TooLarge(f"the headers have more than {MAX_HEADER_BYTES} bytes")
+    head, body = (raw, b"") if blank is None else (raw[: blank.start()], raw[blank.end() :])
+    return Headers(_fields(head)), body
+
+
+def leaves_of(raw: bytes) -> tuple[Leaf, ...]:
+    """Return the parts of a mail in their order; raises `TooLarge` for more than anybody sends."""
+    found: list[Leaf] = []
+    seen = 0
+    # What is still to be read, last first: the bytes, how deep, and whether it is an alternative.
+    waiting = [(raw, 0, False)]
+    while waiting:
+        part, depth, is_alternative = waiting.pop()
+        seen += 1
+        if seen > MAX_PARTS:
+            raise TooLarge(f"the mail has more than {MAX_PARTS} parts")
+        if depth > MAX_DEPTH:
+            raise TooLarge(f"the mail's parts lie more than {MAX_DEPTH} deep in each other")
+        headers, body = split_head(part)
+        mime, params = _content_type(headers)
+        inner = _split(body, params.get("boundary", "")) if mime.startswith("multipart/") else None
+        if inner is None:
+            found.append(_leaf(headers, body, mime=mime, params=params, alternative=is_alternative))
+        else:
+            is_choice = mime == "multipart/alternative" or is_alternative
+            waiting += [(one, depth + 1, is_choice) for one in reversed(inner)]
+    return tuple(found)
+
+
+def parameters(value: bytes, header: str) -> dict[str, str]:
+    """Return the parameters of a header, by name in lower case."""
+    probe = Message()
+    # Some programs write the name bare in UTF-8, or a line end where none may be.
+    probe[header] = words.decode_header(value[:_MAX_VALUE])
+    try:
+        pairs = probe.get_params(failobj=[], header=header)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return {}
+    read: dict[str, str] = {}
+    given: Any  # with a charset it is a tuple of three, which the annotations do not know
+    for name, given in pairs[1:]:
+        known, text = name.lower(), words.clean(_parameter(given)).strip()
+        # Programs write a name twice, and the one with a charset is the true one.
+        read[known] = text if isinstance(given, tuple) else read.get(known, text)
+    return read
+
+
+def _parameter(given: Any) -> str:
+    if not isinstance(given, tuple):
+        return str(given)
+    charset, _language, text = given
+    return words.decode_text((text or "").encode("latin-1", "replace"), charset or "")
+
+
+def _fields(head: bytes) -> tuple[tuple[str, bytes], ...]:
+    fields: list[tuple[str, bytes]] = []
+    unfolded: list[list[bytes]] = []
+    for line in head.split(b"\n"):
+        bare = line.rstrip(b"\r")
+        if bare[:1] in (b" ", b"\t") and unfolded:
+            unfolded[-1].append(bare)
+        elif bare:
+            unfolded.append([bare])
+    for lines in unfolded:
+        field = _FIELD.fullmatch(b" ".join(lines))
+        if field is not None:
+            fields.append((field[1].decode("ascii").lower(), field[2].strip()))
+        if len(fields) > MAX_HEADERS:
+            raise TooLarge(f"the mail has more than {MAX_HEADERS} headers")
+    return tuple(fields)
+
+
+def _content_type(headers: Headers) -> tuple[str, dict[str, str]]:
+    value = headers.first("content-type")
+    mime = words.decode_header(value[:_MAX_VALUE]).partition(";")[0].strip().lower()
+    if mime.count("/") != 1 or " " in mime or len(mime) > 100 or not mime.isascii():
+        return "text/plain", {}
+    return mime, parameters(value, "content-type")
+
+
+def _split(body: bytes, boundary: str) -> list[bytes] | None:
+    """Return what stands between the boundaries; None if there are none, so that it is one text."""
+    if not boundary or len(boundary) > 200:
+        return None
+    mark = re.escape(boundary.encode("utf-8", "replace"))
+    line = re.compile(rb"(?:\A|\r?\n)--" + mark + rb"(--)?[ \t]*(?=\r?\n|\Z)")
+    parts: list[bytes] = []
+    begin = -1
+    for found in line.finditer(body):
+        if begin >= 0:
+            parts.append(_from_line(body[begin : found.start()]))
+        begin = found.end()
+        if found[1]:
+            return parts
+        if len(parts) > MAX_PARTS:
+            raise TooLarge(f"the mail has more than {MAX_PARTS} parts")
+    if begin < 0:
+        return None
+    return [*parts, _from_line(body[begin:])]
+
+
+def _from_line(part: bytes) -> bytes:
+    """Return a part without the line end that closes its boundary's line."""
+    return part[2:] if part.startswith(b"\r\n") else part.removeprefix(b"\n")
+
+
+def _leaf(
+    headers: Headers, body: bytes, *, mime: str, params: dict[str, str], alternative: bool
+) -> Leaf:
+    shown = headers.first("content-disposition")
+    kind = words.decode_header(shown[:_MAX_VALUE]).partition(";")[0].strip().lower()
+    name = parameters(shown, "content-disposition").get("filename") or params.get("name", "")
+    encoding = words.decode_header(headers.first("content-transfer-encoding")[:100])
+    return Leaf(
+        # A multipart without parts is a text that somebody wrote.
+        mime="text/plain" if mime.startswith("multipart/") else mime,
+        data=words.decode_transfer(body, encoding),
+        charset=params.get("charset", "")[:100],
+        name=safe_name(name),
+        is_attached=kind == "attachment" or bool(name),
+        is_alternative=alternative,
+    )
+
+
+def safe_name(name: str) -> str:
+    """Return a file's name without a path and of bounded length."""
+    last = re.split(r"[/\\]", name)[-1]
+    kept = _NAME_UNSAFE.sub("", words.decode_header(last.encode("utf-8", "replace"))).strip(". ")
+    return kept[-150:]

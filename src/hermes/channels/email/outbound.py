@@ -1,0 +1,143 @@
+"""Deliveries as drafts of mails, and what a server's refusal means for whoever wanted the send. Pure."""
+
+from typing import Final
+
+import msgspec
+
+from hermes.channels.email import format as mail_html
+from hermes.channels.email import threads
+from hermes.channels.email.addresses import Address, read_address
+from hermes.channels.email.compose import Draft, Upload, reply_subject
+from hermes.channels.email.inbound import message_id_of
+from hermes.channels.email.smtp import SmtpFailed, Stage
+from hermes.errors import (
+    BadRequest,
+    ConfigurationError,
+    DeliveryError,
+    DeliveryRejected,
+    DeliveryUnknown,
+    FailureClass,
+    NotDelivered,
+)
+from hermes.message.markup.parse import parse
+from hermes.message.markup.plain import plain
+from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, text_of
+from hermes.ports.channel import Delivery, Target
+
+_NO_RECIPIENT: Final = frozenset({550, 551, 553, 556})
+_WRONG_PASSWORD: Final = frozenset({530, 534, 535, 538})
+_NEW_SUBJECT: Final = "A message for you"
+
+
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of the mail that a reply answers; empty for one that cannot be found any more."""
+
+    subject: str = ""
+    references: tuple[str, ...] = ()
+
+
+def recipient_of(target: Target) -> Address:
+    """Return the address that a target names."""
+    try:
+        return read_address(target.chat_id)
+    except BadRequest:
+        raise DeliveryRejected(
+            f"email: {target.chat_id[:60]!r} is no address: expected one such as ada@example.org; "
+            "correct the target",
+            FailureClass.INVALID_RECIPIENT,
+        ) from None
+
+
+def id_for(target: Target, key: str, *, domain: str) -> str:
+    """Return the id under which a delivery is a mail, on every try the same."""
+    return threads.own_id(key, thread=target.thread_id, domain=domain)
+
+
+def draft_of(
+    delivery: Delivery,
+    *,
+    own: Address,
+    name: str,
+    answered: Answered,
+    uploads: tuple[Upload, ...],
+    at: float,
+) -> Draft:
+    """Return a delivery as a mail."""
+    target = delivery.target
+    document = parse(text_of(delivery.parts))
+    parent = message_id_of(target.reply_to)
+    root = target.thread_id if threads.is_real(target.thread_id) else None
+    chain = (*answered.references, *((parent,) if parent else ())) or ((root,) if root else ())
+    is_reply = bool(chain)
+    subject = answered.subject
+    return Draft(
+        message_id=id_for(target, delivery.key, domain=own.domain),
+        sender=own,
+        sender_name=name,
+        recipient=recipient_of(target),
+        subject=reply_subject(subject) if subject or is_reply else _NEW_SUBJECT,
+        parent=parent or (root or ""),
+        references=threads.trimmed(
+            (*((root,) if root and not answered.references else ()), *chain)
+        ),
+        at=at,
+        text=plain(document),
+        page=mail_html.render(document),
+        uploads=uploads,
+        is_reply=is_reply,
+    )
+
+
+def media_of(part: Part) -> Media | None:
+    """Return the attachment of a part that has one."""
+    return part.media if isinstance(part, ImagePart | AudioPart | FilePart) else None
+
+
+def is_wrong_password(failed: SmtpFailed) -> bool:
+    """Tell whether the server does not know us."""
+    answer = failed.answer
+    return (
+        failed.stage is Stage.SIGNING_IN and answer is not None and answer.code in _WRONG_PASSWORD
+    )
+
+
+def delivery_error(failed: SmtpFailed) -> DeliveryError:
+    """Return what is known of a mail whose submission ended so."""
+    answer = failed.answer
+    if answer is None:
+        if failed.stage >= Stage.ENDED:
+            return DeliveryUnknown(
+                f"email: {failed} after the whole mail had been sent; it may have been taken",
+                FailureClass.NETWORK_TIMEOUT,
+            )
+        return NotDelivered(
+            f"email: {failed}; it is sent again later", FailureClass.SERVICE_UNAVAILABLE
+        )
+    if is_wrong_password(failed):
+        return DeliveryRejected(
+            f"email: {failed}; set platforms.email.password, and replay the dead letter",
+            FailureClass.UNAUTHORIZED,
+        )
+    if answer.code < 500:
+        return NotDelivered(
+            f"email: {failed}; it is sent again later", FailureClass.SERVICE_UNAVAILABLE
+        )
+    if failed.stage < Stage.NAMING:
+        # A server that does not open is in trouble; the mail has done nothing wrong.
+        return NotDelivered(
+            f"email: {failed}; it is sent again later", FailureClass.SERVICE_UNAVAILABLE
+        )
+    is_nobody = failed.stage is Stage.NAMING and answer.code in _NO_RECIPIENT
+    return DeliveryRejected(
+        f"email: {failed}; correct the cause and replay the dead letter",
+        FailureClass.INVALID_RECIPIENT if is_nobody else FailureClass.REJECTED,
+    )
+
+
+def wrong_password(protocol: str, said: str) -> ConfigurationError:
+    """Return what tells an operator that the password is not, or no longer, good."""
+    return ConfigurationError(
+        f"platforms.email.password: the {protocol} server does not let this mailbox in ({said}). "
+        "Set the password (where a provider wants one, an app password), or platforms.email.user if "
+        "the name to sign in with is not the address"
+    )

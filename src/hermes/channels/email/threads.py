@@ -1,0 +1,79 @@
+"""Ids of mails: those of others, our own made of a delivery's key, and the thread they make. Pure.
+
+A thread is the mail that began it. Programs that answer name only our mail, so ours carry the
+thread's root in their own id, and nothing has to be remembered.
+"""
+
+import base64
+import binascii
+import hashlib
+import re
+from typing import Final
+
+_ID: Final = re.compile(rb"<([!-;=?-~]{1,1000})>")
+# What a mail without an id is known by; never written into a header.
+_MADE_UP: Final = "uid:"
+_OWN: Final = re.compile(r"hermes\.[0-9a-f]{32}(?:\.([A-Za-z0-9_-]{1,400}))?@(.+)")
+MAX_ID: Final = 250
+MAX_REFERENCES: Final = 20
+# A longer root is not carried along: lines and filters have their limits.
+_LONGEST_ROOT: Final = 160
+
+
+def ids_in(value: bytes) -> tuple[str, ...]:
+    """Return the ids that a header names, without their brackets; those too long are left out."""
+    found = (one.decode("ascii") for one in _ID.findall(value[:60_000]))
+    return tuple(one for one in found if len(one) <= MAX_ID)
+
+
+def made_up(validity: int, uid: int) -> str:
+    """Return what a mail that has no id is known by."""
+    return f"{_MADE_UP}{validity}.{uid}"
+
+
+def is_real(text: str | None) -> bool:
+    """Tell whether a text is an id that a mail can have."""
+    if not text or text.startswith(_MADE_UP):
+        return False
+    return ids_in(f"<{text}>".encode("utf-8", "replace")) == (text,)
+
+
+def own_id(key: str, *, thread: str | None, domain: str) -> str:
+    """Return the id of the mail that carries a delivery: always the same for the same key."""
+    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    if not thread or len(thread) > _LONGEST_ROOT:
+        return f"hermes.{digest}@{domain}"
+    root = base64.urlsafe_b64encode(thread.encode("utf-8", "replace")).decode("ascii").rstrip("=")
+    return f"hermes.{digest}.{root}@{domain}"
+
+
+def is_own(message_id: str, *, domain: str) -> bool:
+    """Tell whether a mail under this id is one of ours."""
+    found = _OWN.fullmatch(message_id)
+    return found is not None and found[2].lower() == domain
+
+
+def root_of(message_id: str, *, domain: str) -> str:
+    """Return the mail that began the thread of another: itself, or what one of ours carries."""
+    found = _OWN.fullmatch(message_id)
+    if found is None or found[2].lower() != domain or not found[1]:
+        return message_id
+    coded = found[1]
+    try:
+        root = base64.urlsafe_b64decode(coded + "=" * (-len(coded) % 4)).decode("ascii")
+    except (binascii.Error, UnicodeDecodeError):
+        return message_id
+    return root if is_real(root) else message_id
+
+
+def thread_of(references: tuple[str, ...], message_id: str, *, domain: str) -> str:
+    """Return the thread of a mail by what it refers to, oldest first."""
+    return root_of(references[0], domain=domain) if references else message_id
+
+
+def trimmed(references: tuple[str, ...]) -> tuple[str, ...]:
+    """Return references of bounded number: the root stays, then the newest."""
+    unique = tuple(dict.fromkeys(references))
+    if len(unique) <= MAX_REFERENCES:
+        return unique
+    return (unique[0], *unique[1 - MAX_REFERENCES :])

@@ -1,0 +1,84 @@
+"""Bytes of a mail into text, whatever they claim to be: charsets, encoded words, header values. Pure.
+
+Nothing here raises; what cannot be read is shown as well as it can be.
+"""
+
+import binascii
+import codecs
+import quopri
+import re
+from typing import Final
+
+_WORD: Final = re.compile(r"=\?([^?\s]{1,40})\?([bBqQ])\?([^?\s]*)\?=")
+# The space between two encoded words belongs to neither.
+_BETWEEN: Final = re.compile(r"(\?=)[ \t]+(?==\?[^?\s]{1,40}\?[bBqQ]\?)")
+_MAX_HEADER: Final = 4000
+# Python's own inventions, and what costs more than it is worth.
+_NO_CHARSETS: Final = frozenset(
+    {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem"}
+)
+_NOT_BASE64: Final = re.compile(rb"[^A-Za-z0-9+/]")
+
+
+def decode_text(data: bytes, charset: str) -> str:
+    """Return bytes as text in the charset that is claimed, or in one that fits."""
+    claimed = charset.strip().strip('"').lower()
+    if claimed in {"", "us-ascii", "ascii", "utf-8", "utf8", "unknown-8bit", "x-unknown"}:
+        return _guess(data)
+    try:
+        codec = codecs.lookup(claimed.partition("*")[0])
+        if codec.name.replace("-", "_") in _NO_CHARSETS:
+            return _guess(data)
+        return clean(data.decode(codec.name, "replace"))
+    except (LookupError, ValueError, TypeError, AssertionError):
+        return _guess(data)
+
+
+def decode_transfer(data: bytes, encoding: str) -> bytes:
+    """Return a body without its transfer encoding."""
+    kind = encoding.strip().strip('"').lower()
+    if kind == "base64":
+        return decode_base64(data)
+    if kind == "quoted-printable":
+        return quopri.decodestring(data)
+    return data
+
+
+def decode_base64(data: bytes) -> bytes:
+    """Return what base64 holds, also where letters are missing or do not belong there."""
+    letters = _NOT_BASE64.sub(b"", data)
+    # One letter left over holds no whole byte.
+    whole = letters[: len(letters) - 1] if len(letters) % 4 == 1 else letters
+    try:
+        return binascii.a2b_base64(whole + b"=" * (-len(whole) % 4))
+    except binascii.Error:
+        return b""
+
+
+def decode_header(value: bytes) -> str:
+    """Return a header's value as people read it, on one line and of bounded length."""
+    text = _guess(value[:_MAX_HEADER])
+    if "=?" in text:
+        text = _WORD.sub(_word, _BETWEEN.sub(r"\1", text))
+    return " ".join(clean(text).split())
+
+
+def clean(text: str) -> str:
+    """Return a text without what is no text: lone surrogates and control characters."""
+    whole = text.encode("utf-8", "replace").decode("utf-8")
+    return "".join(one for one in whole if one >= " " or one in "\n\t").replace("\x7f", "")
+
+
+def _word(found: re.Match[str]) -> str:
+    charset, kind, coded = found.groups()
+    raw = coded.encode("utf-8", "replace")
+    if kind in "bB":
+        return decode_text(decode_base64(raw), charset)
+    return decode_text(quopri.decodestring(raw, header=True), charset)
+
+
+def _guess(data: bytes) -> str:
+    try:
+        return clean(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        return clean(data.decode("cp1252", "replace"))

@@ -1,0 +1,1 @@
+"""Matrix: rooms on the operator's own homeserver, over the client-server API as plain HTTP."""

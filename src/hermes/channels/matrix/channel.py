@@ -1,0 +1,287 @@
+"""The Matrix channel: the stream of a homeserver in, events out, idempotent by transaction id."""
+
+import asyncio
+from typing import Final
+
+import structlog
+
+from hermes.channels.matrix.client import MatrixClient
+from hermes.channels.matrix.hearing import Hearing
+from hermes.channels.matrix.inbound import Bot, media_place
+from hermes.channels.matrix.keeping import Keeper, Kept
+from hermes.channels.matrix.outbound import (
+    Content,
+    check_size,
+    edit_content,
+    media_content,
+    size_of,
+    text_content,
+    with_relation,
+)
+from hermes.channels.matrix.settings import MatrixSettings, read_settings
+from hermes.errors import (
+    BadRequest,
+    ConfigurationError,
+    DeliveryError,
+    DeliveryRejected,
+    FailureClass,
+    HermesError,
+    NetError,
+    NotDelivered,
+    Overloaded,
+)
+from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, text_of
+from hermes.ports.channel import Accept, ChatInfo, Delivery, Receipt, Target
+from hermes.ports.channel_setup import ChannelSetup
+from hermes.ports.directory import ChatEntry
+
+_TYPING_S: Final = 20.0
+# How long after its poll the stream may be silent before it counts as deaf.
+_SILENCE_S: Final = 45.0
+_Attached = ImagePart | AudioPart | FilePart
+_log = structlog.get_logger(__name__)
+
+
+class MatrixChannel:
+    """One account on one homeserver; fits every ability of `ports.channel` but webhooks."""
+
+    def __init__(self, setup: ChannelSetup, settings: MatrixSettings) -> None:
+        self.name = setup.name
+        self.capabilities = setup.capabilities
+        self._setup = setup
+        self._settings = settings
+        self._client = MatrixClient(
+            setup.client, settings.homeserver, on_revoked=self._credential_gone
+        )
+        # Turns that go on after a restart fetch their pictures before the stream is open.
+        self._client.token = settings.access_token or ""
+        self._keeper = Keeper(setup.state)
+        self._hearing: Hearing | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._gone = asyncio.Event()
+        self._why: HermesError | None = None
+        self._user_id = ""
+        self._typing: set[str] = set()
+
+    async def connect(self, accept: Accept) -> None:
+        """Sign in, learn the rooms, and listen."""
+        await self.disconnect()
+        self._gone.clear()
+        self._why = None
+        kept = await self._sign_in(await self._keeper.load())
+        hearing = Hearing(
+            self._client,
+            accept,
+            bot=Bot(kept.user_id, await self._client.display_name(kept.user_id)),
+            account=self._setup.account,
+            settings=self._settings,
+            keeper=self._keeper,
+            kept=kept,
+            clock=self._setup.clock,
+        )
+        await hearing.look_around()
+        self._hearing = hearing
+        self._task = asyncio.create_task(self._listen(hearing), name="matrix stream")
+
+    async def disconnect(self) -> None:
+        """Stop listening; replies can still be sent."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def lost(self) -> None:
+        """Wait until the stream has ended; raises why."""
+        await self._gone.wait()
+        raise self._why or NetError("matrix: the stream has ended; it is opened again")
+
+    async def probe(self) -> None:
+        """Ask whether the account still stands, and look whether its stream does."""
+        await self._client.whoami()
+        hearing = self._hearing
+        if hearing is None:
+            raise NetError("matrix: the stream was never open")
+        if hearing.held is not None:
+            raise Overloaded(f"matrix: messages are held back: {hearing.held}")
+        silent_s = self._setup.clock.monotonic() - hearing.heard_at
+        if silent_s > self._settings.poll_s + _SILENCE_S:
+            raise NetError(f"matrix: the stream has been silent for {silent_s:.0f} s")
+        if hearing.unreadable.problem is not None:
+            raise BadRequest(hearing.unreadable.problem)
+
+    def measure(self, text: str) -> int:
+        """Return the bytes of both bodies of a text."""
+        return size_of(text)
+
+    async def send(self, delivery: Delivery) -> Receipt:
+        """Send one message; its key is the transaction id."""
+        target = delivery.target
+        self._check_readable(target.chat_id)
+        contents = [with_relation(one, target) for one in await self._contents(delivery)]
+        if not contents:
+            raise DeliveryRejected("matrix: there is nothing to send", FailureClass.REJECTED)
+        for content in contents:
+            check_size(content)
+        sent = [
+            await self._client.put_event(
+                target.chat_id,
+                content,
+                txn=delivery.key if not number else f"{delivery.key}.{number}",
+            )
+            for number, content in enumerate(contents)
+        ]
+        await self._stop_typing(target.chat_id)
+        return Receipt(sent[0])
+
+    async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
+        """Replace the text of a message; an edit that is repeated says the same."""
+        self._check_readable(target.chat_id)
+        content = edit_content(text, platform_message_id)
+        check_size(content)
+        await self._client.put_event(target.chat_id, content, txn=self._setup.make_id("e"))
+
+    async def find(self, target: Target, key: str) -> Receipt | None:
+        """Nothing is looked up: the key of a send finds it again."""
+        return None
+
+    async def delete(self, target: Target, platform_message_id: str) -> None:
+        """Take a message back."""
+        txn = f"redact.{platform_message_id}"
+        await self._client.redact(target.chat_id, platform_message_id, txn=txn)
+
+    async def typing(self, target: Target) -> None:
+        """Show that the bot is writing."""
+        await self._client.typing(target.chat_id, self._user_id, for_s=_TYPING_S)
+        self._typing.add(target.chat_id)
+
+    async def fetch(self, media: Media, *, limit: int) -> bytes:
+        """Return the bytes behind an mxc address."""
+        place = media_place(media.ref)
+        if place is None:
+            raise BadRequest("matrix: the attachment's reference is no mxc address")
+        return await self._client.download(*place, limit=limit)
+
+    async def chat_info(self, target: Target) -> ChatInfo:
+        """Return what is known of a room that the bot is in."""
+        hearing = self._hearing
+        room = None if hearing is None else hearing.book.get(target.chat_id)
+        if hearing is None or room is None:
+            raise DeliveryRejected(
+                "matrix: the bot is not in this room; invite it", FailureClass.INVALID_RECIPIENT
+            )
+        return ChatInfo(
+            chat_id=room.id,
+            chat_type="dm" if hearing.book.is_direct(room.id) else "group",
+            name=hearing.book.name_of(room.id),
+            topic=room.topic or None,
+            members=room.joined,
+        )
+
+    async def directory(self) -> tuple[ChatEntry, ...]:
+        """Return the rooms that the bot is in, by their names."""
+        joined = await self._client.joined_rooms()
+        return tuple(self._entry(room_id) for room_id in joined)
+
+    def _entry(self, room_id: str) -> ChatEntry:
+        book = None if self._hearing is None else self._hearing.book
+        is_direct = book is not None and book.is_direct(room_id)
+        return ChatEntry(
+            platform=self.name,
+            chat_id=room_id,
+            kind="dm" if is_direct else "group",
+            name=(book.name_of(room_id) if book is not None else None) or room_id,
+            user_id=book.other_in(room_id) if book is not None and is_direct else None,
+        )
+
+    async def _sign_in(self, kept: Kept) -> Kept:
+        """Prove who the bot is; returns what was kept, if it was kept for the same account."""
+        settings = self._settings
+        if settings.access_token:
+            self._client.token = settings.access_token
+        else:
+            self._client.token = ""
+            found = await self._client.login(
+                settings.user_id or "", settings.password or "", device_id=kept.device_id
+            )
+            self._client.token = str(found.get("access_token", ""))
+        who = await self._client.whoami()
+        user_id, device_id = str(who.get("user_id", "")), who.get("device_id")
+        if settings.user_id and settings.user_id != user_id:
+            raise ConfigurationError(
+                f"platforms.matrix.user_id: the credential is that of {user_id}, expected "
+                f"{settings.user_id}; correct one of them"
+            )
+        self._user_id = user_id
+        same = kept if kept.user_id == user_id else Kept(user_id=user_id)
+        same.device_id = str(device_id) if device_id else None
+        await self._keeper.save(same)
+        return same
+
+    async def _listen(self, hearing: Hearing) -> None:
+        try:
+            await hearing.run()
+        except HermesError as error:
+            self._why = self._why or error
+        # Boundary: the stream's own task; whatever ends it is told, and the stream opened again.
+        except Exception:  # noqa: BLE001
+            _log.exception("matrix.stream_failed")
+        finally:
+            self._gone.set()
+
+    def _credential_gone(self, is_soft: bool) -> None:
+        """A token that was revoked is final; with a password the bot can sign in again."""
+        if self._settings.access_token and not self._settings.password:
+            self._why = ConfigurationError(
+                "platforms.matrix.access_token: the homeserver no longer takes it"
+                f"{' (it has expired)' if is_soft else ''}; sign in as the bot and set a new one"
+            )
+        else:
+            self._why = NetError("matrix: the bot was signed out; it signs in again")
+        self._gone.set()
+
+    def _check_readable(self, room_id: str) -> None:
+        """Raise rather than say in the clear what people believe to be encrypted."""
+        room = None if self._hearing is None else self._hearing.book.get(room_id)
+        if room is not None and room.is_encrypted:
+            raise DeliveryRejected(
+                "matrix: the room is end-to-end encrypted, and nothing is sent there in the clear; "
+                "use a room without encryption",
+                FailureClass.INVALID_RECIPIENT,
+            )
+
+    async def _contents(self, delivery: Delivery) -> list[Content]:
+        text = text_of(delivery.parts)
+        said = [text_content(text)] if text.strip() else []
+        attached = [part for part in delivery.parts if isinstance(part, _Attached)]
+        return [*said, *[await self._upload(part) for part in attached]]
+
+    async def _upload(self, part: _Attached) -> Content:
+        media = part.media
+        try:
+            data = await self._setup.media.read(media, limit=self.capabilities.media_bytes)
+        except NetError as error:
+            raise NotDelivered(
+                f"matrix: an attachment could not be fetched: {error}",
+                FailureClass.SERVICE_UNAVAILABLE,
+            ) from error
+        except (HermesError, OSError) as error:
+            raise DeliveryRejected(
+                f"matrix: an attachment cannot be read: {error}", FailureClass.REJECTED
+            ) from error
+        uri = await self._client.upload(data, mime=media.mime, name=media.name or "file")
+        return media_content(part, media, uri=uri, size=len(data))
+
+    async def _stop_typing(self, room_id: str) -> None:
+        """A message does not end what `typing` shows; a failure is only a sign that stays longer."""
+        if room_id not in self._typing:
+            return
+        self._typing.discard(room_id)
+        try:
+            await self._client.typing(room_id, self._user_id, for_s=0.0)
+        except DeliveryError as error:
+            _log.info("matrix.typing_failed", problem=str(error))
+
+
+def make(setup: ChannelSetup) -> MatrixChannel:
+    """Return the channel of the operator's account."""
+    return MatrixChannel(setup, read_settings(setup.settings))

@@ -1,0 +1,169 @@
+"""What is known of the rooms: names, members as far as they spoke, who they are for. No sockets.
+
+Beside the stream of events, which fills it; what people call themselves is only ever a name.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from hermes.channels.matrix.wire import Summary, WireEvent
+
+_MEMBERS_KEPT = 500
+_NAME_CHARS = 200
+_TWO = 2
+_STATE = frozenset(
+    {
+        "m.room.name",
+        "m.room.topic",
+        "m.room.canonical_alias",
+        "m.room.encryption",
+        "m.room.member",
+    }
+)
+
+
+class Room(msgspec.Struct):
+    """One room as it was told; it changes as the stream goes on."""
+
+    id: str
+    name: str = ""
+    alias: str = ""
+    topic: str = ""
+    is_encrypted: bool = False
+    joined: int | None = None
+    invited: int = 0
+    heroes: tuple[str, ...] = ()
+    members: dict[str, str] = {}
+
+    @property
+    def people(self) -> int | None:
+        """How many are in it or asked into it, the bot included; None if nobody said."""
+        return None if self.joined is None else self.joined + self.invited
+
+
+class RoomBook:
+    """Every room that the bot is in."""
+
+    def __init__(self, own: str) -> None:
+        self._own = own
+        self._rooms: dict[str, Room] = {}
+        self._direct: dict[str, list[str]] = {}
+
+    @property
+    def rooms(self) -> tuple[Room, ...]:
+        """All rooms, as they came."""
+        return tuple(self._rooms.values())
+
+    @property
+    def direct(self) -> dict[str, list[str]]:
+        """The account's own list of direct chats: whom they are with, and the rooms."""
+        return {user: list(rooms) for user, rooms in self._direct.items()}
+
+    def get(self, room_id: str) -> Room | None:
+        """Return a room that the bot is in."""
+        return self._rooms.get(room_id)
+
+    def enter(self, room_id: str) -> Room:
+        """Return a room, new if it was not known."""
+        return self._rooms.setdefault(room_id, Room(id=room_id))
+
+    def forget(self, room_id: str) -> None:
+        """The bot is no longer in it."""
+        self._rooms.pop(room_id, None)
+
+    def hear_summary(self, room_id: str, summary: Summary) -> None:
+        """Take over who is in a room, as far as it was told."""
+        room = self.enter(room_id)
+        if summary.joined is not None:
+            room.joined = summary.joined
+        if summary.invited is not None:
+            room.invited = summary.invited
+        if summary.heroes is not None:
+            room.heroes = tuple(summary.heroes)
+
+    def hear(self, room_id: str, event: WireEvent) -> None:
+        """Take over what a state event says; others say nothing of the room."""
+        if event.state_key is None or event.type not in _STATE:
+            return
+        room, content = self.enter(room_id), event.content
+        if event.type == "m.room.member":
+            self._hear_member(room, event)
+        elif event.type == "m.room.encryption":
+            # There is no way back: a room that was encrypted once stays so.
+            room.is_encrypted = True
+        elif event.type == "m.room.name":
+            room.name = text_in(content, "name")
+        elif event.type == "m.room.topic":
+            room.topic = text_in(content, "topic")
+        else:
+            room.alias = text_in(content, "alias")
+
+    def hear_direct(self, content: Mapping[str, Any]) -> None:
+        """Take over the account's list of direct chats."""
+        self._direct = {
+            user: [room for room in rooms if isinstance(room, str)]
+            for user, rooms in content.items()
+            if isinstance(rooms, list)
+        }
+
+    def add_direct(self, user_id: str, room_id: str) -> dict[str, list[str]]:
+        """Note a new direct chat; returns the list as it is to be kept on the homeserver."""
+        rooms = self._direct.setdefault(user_id, [])
+        if room_id not in rooms:
+            rooms.append(room_id)
+        return self.direct
+
+    def is_direct(self, room_id: str) -> bool:
+        """Tell whether a room is between the bot and one person; never with three in it."""
+        room = self._rooms.get(room_id)
+        people = None if room is None else room.people
+        if people is not None and people > _TWO:
+            return False
+        return people == _TWO or any(room_id in rooms for rooms in self._direct.values())
+
+    def other_in(self, room_id: str) -> str | None:
+        """Return whose direct chat a room is, as far as anybody said."""
+        for user, rooms in self._direct.items():
+            if room_id in rooms:
+                return user
+        room = self._rooms.get(room_id)
+        others = () if room is None else tuple(one for one in room.heroes if one != self._own)
+        return others[0] if len(others) == 1 else None
+
+    def name_of(self, room_id: str) -> str | None:
+        """Return what a room is called: its name, its address, or who is in it."""
+        room = self._rooms.get(room_id)
+        if room is None:
+            return None
+        heroes = ", ".join(self._names(room, (one for one in room.heroes if one != self._own)))
+        return room.name or room.alias or heroes[:_NAME_CHARS] or None
+
+    def member_name(self, room_id: str, user_id: str) -> str | None:
+        """Return what somebody calls themselves in a room."""
+        room = self._rooms.get(room_id)
+        return None if room is None else room.members.get(user_id)
+
+    def _names(self, room: Room, users: Iterable[str]) -> Iterable[str]:
+        return (room.members.get(user) or localpart(user) for user in users)
+
+    def _hear_member(self, room: Room, event: WireEvent) -> None:
+        user = event.state_key or ""
+        name = text_in(event.content, "displayname")
+        room.members.pop(user, None)
+        if name and event.content.get("membership") in {"join", "invite"}:
+            room.members[user] = name
+            if len(room.members) > _MEMBERS_KEPT:
+                del room.members[next(iter(room.members))]
+
+
+def localpart(user_id: str) -> str:
+    """Return the name inside a user id."""
+    return user_id.removeprefix("@").partition(":")[0]
+
+
+def text_in(content: Mapping[str, Any], name: str) -> str:
+    """Return a short text of an event's content; empty if it is none."""
+    value = content.get(name)
+    return value.strip()[:_NAME_CHARS] if isinstance(value, str) else ""

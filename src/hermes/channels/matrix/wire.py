@@ -1,0 +1,155 @@
+"""The shapes of what a homeserver answers, and reading them; one bad event spoils no other. Pure.
+
+Events stay raw until each is looked at: what a stranger puts into one must not hold up the stream.
+"""
+
+import re
+from typing import Any, TypeVar
+
+import msgspec
+
+from hermes.errors import BadRequest
+
+MAX_DEPTH = 64
+_BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+_PAIR = re.compile(
+    r"(?<!\\)((?:\\\\)*)\\u[dD](?:[89abAB][0-9a-fA-F]{2}(\\u[dD][c-fC-F][0-9a-fA-F]{2})?|[c-fC-F][0-9a-fA-F]{2})"
+)
+
+Shape = TypeVar("Shape")
+
+
+class Timeline(msgspec.Struct):
+    """What was said in a room since; `limited` when older events were left out."""
+
+    events: list[msgspec.Raw] = []
+    limited: bool = False
+    prev_batch: str | None = None
+
+
+class Events(msgspec.Struct):
+    """A list of events."""
+
+    events: list[msgspec.Raw] = []
+
+
+class Summary(
+    msgspec.Struct,
+    rename={
+        "heroes": "m.heroes",
+        "joined": "m.joined_member_count",
+        "invited": "m.invited_member_count",
+    },
+):
+    """Who is in a room, where that has changed."""
+
+    heroes: list[str] | None = None
+    joined: int | None = None
+    invited: int | None = None
+
+
+class JoinedRoom(msgspec.Struct):
+    """A room that the bot is in."""
+
+    timeline: Timeline = msgspec.field(default_factory=Timeline)
+    state: Events = msgspec.field(default_factory=Events)
+    summary: Summary = msgspec.field(default_factory=Summary)
+
+
+class InvitedRoom(msgspec.Struct):
+    """A room that the bot is asked into."""
+
+    invite_state: Events = msgspec.field(default_factory=Events)
+
+
+class RoomsPart(msgspec.Struct):
+    """What happened in rooms."""
+
+    join: dict[str, JoinedRoom] = {}
+    invite: dict[str, InvitedRoom] = {}
+    leave: dict[str, msgspec.Raw] = {}
+
+
+class Sync(msgspec.Struct):
+    """One answer of /sync."""
+
+    next_batch: str
+    rooms: RoomsPart = msgspec.field(default_factory=RoomsPart)
+    account_data: Events = msgspec.field(default_factory=Events)
+
+
+class Page(msgspec.Struct):
+    """One answer of /messages, newest first; without `end` there is no more."""
+
+    chunk: list[msgspec.Raw] = []
+    state: list[msgspec.Raw] = []
+    end: str | None = None
+
+
+class WireEvent(msgspec.Struct, kw_only=True):
+    """An event of a room; its content is whatever its sender put there."""
+
+    type: str
+    sender: str = ""
+    event_id: str = ""
+    state_key: str | None = None
+    origin_server_ts: float = 0.0
+    # Any: JSON of strangers, looked at field by field.
+    content: dict[str, Any] = {}
+    unsigned: dict[str, Any] = {}
+
+
+def read_sync(body: bytes) -> Sync:
+    """Return an answer of /sync; raises `BadRequest`."""
+    return _read(body, Sync, what="/sync")
+
+
+def read_page(body: bytes) -> Page:
+    """Return an answer of /messages; raises `BadRequest`."""
+    return _read(body, Page, what="/messages")
+
+
+def read_event(raw: bytes | msgspec.Raw) -> WireEvent:
+    """Return one event; raises `BadRequest` for what is none."""
+    return _read(bytes(raw), WireEvent, what="an event")
+
+
+def read_answer(body: bytes, shape: type[Shape]) -> Shape:
+    """Return an answer of any other call; raises `BadRequest`."""
+    return _read(body, shape, what="the answer")
+
+
+def _read(body: bytes, shape: type[Shape], *, what: str) -> Shape:
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except _BROKEN:
+        try:
+            return msgspec.json.decode(_mended(body), type=shape)
+        except _BROKEN as error:
+            raise BadRequest(f"matrix: {what} has not the shape of the API: {error}") from error
+
+
+def _mended(body: bytes) -> bytes:
+    """Return JSON that can be read: nothing nested too deep, no half characters."""
+    text = body.decode("utf-8", "replace")
+    whole = _PAIR.sub(lambda found: found[0] if found[2] else f"{found[1]}\\ufffd", text)
+    return _flattened(whole.encode())
+
+
+def _flattened(body: bytes) -> bytes:
+    """Return the JSON with null in place of what is nested too deep."""
+    kept: list[bytes] = []
+    depth = done = 0
+    for token in _TOKENS.finditer(body):
+        mark = token[0]
+        if mark in b"[{":
+            depth += 1
+            if depth == MAX_DEPTH:
+                kept.append(body[done : token.start()] + b"null")
+        elif mark in b"]}":
+            depth -= 1
+            if depth == MAX_DEPTH - 1:
+                done = token.end()
+    kept.append(body[done:] if depth < MAX_DEPTH else b"")
+    return b"".join(kept)

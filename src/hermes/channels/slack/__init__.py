@@ -1,0 +1,1 @@
+"""Slack: Socket Mode or the Events API in, the Web API out, without its SDK."""

@@ -1,0 +1,243 @@
+"""Formatted text as Slack's mrkdwn and as blocks. Pure.
+
+mrkdwn has no escape for its marks, only for `&`, `<` and `>`; a style ends at the end of a line,
+and one that touches a letter is not seen. Headings become bold lines, tables fixed-width ones.
+"""
+
+from typing import Any, Final
+
+from hermes.message.graphemes import cut_before
+from hermes.message.markup.model import (
+    Block,
+    Break,
+    Code,
+    CodeBlock,
+    Document,
+    Emphasis,
+    Heading,
+    Items,
+    Link,
+    Paragraph,
+    Picture,
+    Quote,
+    Rule,
+    Span,
+    Strike,
+    Strong,
+    Table,
+    Text,
+)
+from hermes.message.markup.tables import as_lines
+
+SECTION_CHARS: Final = 3000
+MOST_BLOCKS: Final = 50
+_FENCE: Final = "```"
+# Between two characters that must not be read together, and between a mark and a letter.
+_NOTHING: Final = "\u200b"
+_LINE: Final = "———"
+_MARKS: Final = "*_~`"
+_BULLETS: Final = ("•", "◦", "▪")
+_IN_ADDRESS: Final = (("&", "&amp;"), ("<", "%3C"), (">", "%3E"), ("|", "%7C"), (" ", "%20"))
+# Of a piece of text that is sent: mrkdwn lines, or None for a line across.
+_Piece = str | None
+
+
+def render(document: Document) -> str:
+    """Return the text as mrkdwn."""
+    return "\n\n".join(_LINE if piece is None else piece for piece in _pieces(document))
+
+
+def as_blocks(document: Document) -> list[dict[str, Any]]:  # Any: Block Kit's JSON
+    """Return the text as sections and dividers, none too long and not too many."""
+    pieces = _pieces(document)
+    blocks = _packed(pieces)
+    if len(blocks) > MOST_BLOCKS:
+        blocks = _packed([_LINE if piece is None else piece for piece in pieces])
+    return blocks[:MOST_BLOCKS]
+
+
+def _pieces(document: Document) -> list[_Piece]:
+    found = [None if isinstance(block, Rule) else _block(block, 0) for block in document]
+    return [piece for piece in found if piece is None or piece.strip()]
+
+
+def _packed(pieces: list[_Piece]) -> list[dict[str, Any]]:
+    blocks: list[dict[str, Any]] = []
+    waiting = ""
+    for piece in (*pieces, None):
+        for part in () if piece is None else _cut(piece):
+            if waiting and len(waiting) + 2 + len(part) > SECTION_CHARS:
+                blocks.append(_section(waiting))
+                waiting = ""
+            waiting = f"{waiting}\n\n{part}" if waiting else part
+        if piece is None:
+            blocks += [_section(waiting)] if waiting else []
+            blocks.append({"type": "divider"})
+            waiting = ""
+    # The last one only closed what was waiting.
+    return blocks[:-1]
+
+
+def _section(text: str) -> dict[str, Any]:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": text}, "expand": True}
+
+
+def _cut(piece: str) -> list[str]:
+    """Return a piece in parts that fit a section; code is closed before a cut and opened after."""
+    if len(piece) <= SECTION_CHARS:
+        return [piece]
+    is_code = piece.startswith(_FENCE) and piece.endswith(_FENCE)
+    inner = piece[len(_FENCE) : -len(_FENCE)].strip("\n") if is_code else piece
+    room = SECTION_CHARS - 2 * len(_FENCE) - 2 if is_code else SECTION_CHARS
+    parts: list[str] = []
+    while inner:
+        end = len(inner) if len(inner) <= room else _place(inner, room)
+        parts.append(inner[:end])
+        inner = inner[end:].removeprefix("\n")
+    parts = [part for part in parts if part.strip()]
+    return [f"{_FENCE}\n{part}\n{_FENCE}" for part in parts] if is_code else parts
+
+
+def _place(text: str, room: int) -> int:
+    for separator in ("\n", " "):
+        end = text.rfind(separator, room // 4, room + 1)
+        if end > 0:
+            return end
+    end = max(1, cut_before(text, room))
+    # An escape or a link is not cut in two, unless it is longer than all the room.
+    for opening, closing in (("&", ";"), ("<", ">")):
+        start = text.rfind(opening, 1, end)
+        if start > end - 1000 and start >= 1 and closing not in text[start:end]:
+            end = start
+    return end
+
+
+def _block(block: Block, depth: int) -> str:
+    match block:
+        case Paragraph(spans):
+            return _spans(spans)
+        case Heading(_, spans):
+            return _styled(_spans(spans, frozenset("*")), "*")
+        case CodeBlock(text):
+            return _fenced(text)
+        case Table():
+            return _fenced("\n".join(as_lines(block)))
+        case Quote(blocks):
+            return _quoted(blocks, depth)
+        case Items(items, start):
+            return _list(items, start, depth=depth)
+        case Rule():
+            return _LINE
+
+
+def _fenced(text: str) -> str:
+    while _FENCE in text:
+        text = text.replace("``", f"`{_NOTHING}`")
+    return f"{_FENCE}\n{_escape(text)}\n{_FENCE}" if text.strip() else ""
+
+
+def _quoted(blocks: tuple[Block, ...], depth: int) -> str:
+    inner = "\n\n".join(filter(None, (_block(block, depth) for block in blocks)))
+    # Slack knows one level of quotes, and none inside of a list: there the sign is only shown.
+    mark = ">" if depth == 0 else "&gt;"
+    return "\n".join(
+        line if line.startswith(mark) else f"{mark} {line}".rstrip() for line in inner.split("\n")
+    )
+
+
+def _list(items: tuple[tuple[Block, ...], ...], start: int | None, *, depth: int) -> str:
+    lines: list[str] = []
+    for number, blocks in enumerate(items):
+        mark = _BULLETS[min(depth, 2)] if start is None else f"{start + number}."
+        inner = "\n".join(filter(None, (_block(block, depth + 1) for block in blocks)))
+        first, *rest = inner.split("\n")
+        lines.append(f"{mark} {first}".rstrip())
+        lines += [line if line.startswith(_FENCE) else f"    {line}".rstrip() for line in rest]
+    return "\n".join(lines)
+
+
+def _spans(spans: tuple[Span, ...], within: frozenset[str] = frozenset()) -> str:
+    text = ""
+    was_styled = False
+    for span in spans:
+        piece = _span(span, within)
+        if not piece:
+            continue
+        is_styled = isinstance(span, Strong | Emphasis | Strike | Code) and piece[0] in _MARKS
+        touches = is_styled and text[-1:].isalnum()
+        if touches or (was_styled and text[-1] in _MARKS and piece[0].isalnum()):
+            text += _NOTHING
+        text += piece
+        was_styled = is_styled
+    return text
+
+
+def _span(span: Span, within: frozenset[str]) -> str:
+    match span:
+        case Text(text):
+            return _escape(text)
+        case Break():
+            return "\n"
+        case Code(text):
+            return _code(text)
+        case Strong(spans):
+            return _marked(spans, "*", within=within)
+        case Emphasis(spans):
+            return _marked(spans, "_", within=within)
+        case Strike(spans):
+            return _marked(spans, "~", within=within)
+        case Link(url, spans):
+            return _link(url, _words(spans))
+        case Picture(url, words):
+            return _link(url, words)
+
+
+def _marked(spans: tuple[Span, ...], mark: str, *, within: frozenset[str]) -> str:
+    inner = _spans(spans, within | {mark})
+    return inner if mark in within else _styled(inner, mark)
+
+
+def _styled(text: str, mark: str) -> str:
+    """Return the text with marks around every line of it, which stand at the words themselves."""
+    return "\n".join(_styled_line(line, mark) for line in text.split("\n"))
+
+
+def _styled_line(line: str, mark: str) -> str:
+    bare = line.strip()
+    if not bare:
+        return line
+    before = line[: len(line) - len(line.lstrip())]
+    return f"{before}{mark}{bare}{mark}{line[len(before) + len(bare) :]}"
+
+
+def _code(text: str) -> str:
+    # Slack has no way to write a backtick inside of code; the words matter more than the style.
+    return _escape(text) if "`" in text or not text.strip() else f"`{_escape(text)}`"
+
+
+def _link(url: str, words: str) -> str:
+    for char, code in _IN_ADDRESS:
+        url = url.replace(char, code)
+    words = _escape(words.replace("|", "¦")).strip()
+    return f"<{url}|{words}>" if words and words != url else f"<{url}>"
+
+
+def _words(spans: tuple[Span, ...]) -> str:
+    """Return the words of a link, which cannot be styled inside of it."""
+    return "".join(_plain(span) for span in spans)
+
+
+def _plain(span: Span) -> str:
+    match span:
+        case Text(text) | Code(text):
+            return text
+        case Break():
+            return " "
+        case Picture(_, words):
+            return words
+        case Strong(spans) | Emphasis(spans) | Strike(spans) | Link(_, spans):
+            return _words(spans)
+
+
+def _escape(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

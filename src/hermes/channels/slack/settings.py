@@ -1,0 +1,70 @@
+"""What the operator told about Slack, as a typed value: which way in, and what each way needs."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from hermes.errors import ConfigurationError
+
+Mode = Literal["socket", "http"]
+
+
+class SlackSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of one Slack app; `mode` says which of the two secrets is used."""
+
+    bot_token: str
+    mode: Mode
+    app_token: str = ""
+    signing_secret: str = ""
+    reply_in_thread: bool = True
+    unfurl: bool = False
+    look_up_names: bool = True
+    command: str = "/hermes"
+    base_url: str = "https://slack.com/api"
+    ping_s: float = 15.0
+
+    def __repr__(self) -> str:
+        return f"SlackSettings(mode={self.mode!r}, base_url={self.base_url!r})"
+
+
+def read(settings: Mapping[str, Any]) -> SlackSettings:
+    """Return the settings; raises `ConfigurationError` for a way in whose secret is missing."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    mode = given.get("mode") or ("socket" if given.get("app_token") else "http")
+    try:
+        read_settings = msgspec.convert({**given, "mode": mode}, SlackSettings)
+    except msgspec.ValidationError as problem:
+        raise ConfigurationError(f"platforms.slack does not fit: {problem}") from None
+    _check(read_settings)
+    return read_settings
+
+
+def _check(settings: SlackSettings) -> None:
+    if settings.mode == "socket" and not settings.app_token:
+        raise ConfigurationError(
+            "platforms.slack.app_token: mode 'socket' needs the app-level token (xapp-...); set it "
+            "(or SLACK_APP_TOKEN), or set mode to 'http' and signing_secret"
+        )
+    if settings.mode == "http" and not settings.signing_secret:
+        raise ConfigurationError(
+            "platforms.slack: set app_token (Socket Mode) or signing_secret (Events API over HTTP); "
+            "without one of them no message can be received, or its sender proven"
+        )
+    if settings.bot_token.startswith("xapp-"):
+        raise ConfigurationError(
+            "platforms.slack.bot_token: expected the bot's token (xoxb-...), found an app-level "
+            "token (xapp-...); that one is app_token"
+        )
+    if settings.mode == "socket" and settings.app_token.startswith("xoxb-"):
+        raise ConfigurationError(
+            "platforms.slack.app_token: expected the app-level token (xapp-...), found a bot's "
+            "token (xoxb-...); that one is bot_token"
+        )
+    if not settings.base_url.startswith(("https://", "http://")):
+        raise ConfigurationError(
+            f"platforms.slack.base_url: expected an http or https address, found "
+            f"{settings.base_url[:60]!r}"
+        )
+    if settings.ping_s <= 0:
+        raise ConfigurationError("platforms.slack.ping_s: expected more than 0 seconds")

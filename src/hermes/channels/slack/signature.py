@@ -1,0 +1,60 @@
+"""Whether Slack sent these bytes: its v0 signature, the five-minute window, and no replays.
+
+The first thing that happens to a webhook; it knows no shape.
+"""
+
+import hashlib
+import hmac
+import re
+from collections import OrderedDict
+from collections.abc import Mapping
+
+from hermes.errors import Unauthenticated
+
+WINDOW_S = 300
+_MOST_REMEMBERED = 100_000
+_TIMESTAMP = re.compile(r"[0-9]{1,12}")
+
+
+def sign(secret: str, timestamp: str, *, body: bytes) -> str:
+    """Return the value of `X-Slack-Signature` for a body."""
+    signed = b"v0:" + timestamp.encode() + b":" + body
+    return "v0=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+
+
+class SignatureCheck:
+    """Checks webhooks by one signing secret, and remembers those that were taken."""
+
+    def __init__(self, secret: str) -> None:
+        self._secret = secret
+        self._taken: OrderedDict[str, int] = OrderedDict()
+
+    def check(self, headers: Mapping[str, str], body: bytes, *, now: float) -> str:
+        """Return the signature of an authentic, fresh and new call; raises `Unauthenticated`."""
+        timestamp = headers.get("x-slack-request-timestamp", "")
+        shown = headers.get("x-slack-signature", "")
+        if not _TIMESTAMP.fullmatch(timestamp):
+            raise Unauthenticated("X-Slack-Request-Timestamp is missing or is no time")
+        expected = sign(self._secret, timestamp, body=body)
+        if not hmac.compare_digest(shown.encode(errors="replace"), expected.encode()):
+            raise Unauthenticated(
+                "X-Slack-Signature does not fit the body; check platforms.slack.signing_secret"
+            )
+        if abs(now - int(timestamp)) > WINDOW_S:
+            raise Unauthenticated(
+                f"the call was signed more than {WINDOW_S} s from now; check this machine's clock"
+            )
+        self._forget(now)
+        if shown in self._taken:
+            raise Unauthenticated("the call was taken before; a repetition is signed anew")
+        return shown
+
+    def taken(self, signature: str, *, now: float) -> None:
+        """Remember a call that was taken, so that nobody can play it again."""
+        self._taken[signature] = int(now) + 2 * WINDOW_S
+        while len(self._taken) > _MOST_REMEMBERED:
+            self._taken.popitem(last=False)
+
+    def _forget(self, now: float) -> None:
+        while self._taken and next(iter(self._taken.values())) < now:
+            self._taken.popitem(last=False)

@@ -1,0 +1,204 @@
+"""Socket Mode: the standing connection over which Slack hands out envelopes.
+
+An envelope is acknowledged only after its message is kept. When Slack announces that a connection
+ends, a new one stands before the old one is let go. It knows frames, not what is in them.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final
+
+import aiohttp
+import structlog
+
+from hermes.channels.slack.client import SlackApi
+from hermes.channels.slack.outbound import REVOKED, SlackRejected
+from hermes.channels.slack.wire import Frame, decode
+from hermes.errors import (
+    BadRequest,
+    ConfigurationError,
+    ConnectFailed,
+    HermesError,
+)
+from hermes.net.client import HttpClient
+
+_HELLO_S: Final = 10.0
+_MAX_FRAME: Final = 4 << 20
+# How long Slack leaves a connection open after its warning, and a little more.
+_LINGER_S: Final = 15.0
+_log = structlog.get_logger(__name__)
+
+# Takes an envelope and returns whether it is to be acknowledged.
+Take = Callable[[Frame], Awaitable[bool]]
+
+
+class SocketMode:
+    """The connections of one app: one, or two while they change over."""
+
+    def __init__(
+        self, client: HttpClient, api: SlackApi, *, app_token: str, ping_s: float, take: Take
+    ) -> None:
+        self._client = client
+        self._api = api
+        self._app_token = app_token
+        self._ping_s = ping_s
+        self._take = take
+        self._current: aiohttp.ClientWebSocketResponse | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._lost: asyncio.Future[None] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a connection stands over which envelopes can come."""
+        return self._current is not None and not self._current.closed
+
+    async def open(self) -> None:
+        """Connect; returns once Slack has said hello."""
+        self._lost = asyncio.get_running_loop().create_future()
+        await self._renew()
+
+    async def lost(self) -> None:
+        """Wait until no connection stands any more; raises why."""
+        if self._lost is None:
+            raise ConnectFailed("slack: the socket is not open")
+        await asyncio.shield(self._lost)
+
+    async def close(self) -> None:
+        """End every connection; what is not acknowledged Slack sends again."""
+        current, self._current = self._current, None
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if current is not None:
+            await current.close()
+        if self._lost is not None and not self._lost.done():
+            self._lost.cancel()
+
+    async def _renew(self) -> None:
+        socket = await self._connect()
+        self._current = socket
+        self._own(self._read(socket), "slack socket")
+
+    async def _connect(self) -> aiohttp.ClientWebSocketResponse:
+        url = await self._ticket()
+        session = self._client.session(trusted=True)
+        try:
+            socket = await session.ws_connect(
+                self._api.own_address(url),
+                heartbeat=self._ping_s,
+                max_msg_size=_MAX_FRAME,
+                proxy=self._client.settings.proxy,
+                timeout=aiohttp.ClientWSTimeout(ws_close=2.0),
+            )
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise ConnectFailed(
+                f"slack: the socket was not opened ({type(error).__name__})"
+            ) from error
+        has_begun = False
+        try:
+            await self._hello(socket)
+            has_begun = True
+        finally:
+            if not has_begun:
+                await socket.close()
+        return socket
+
+    async def _ticket(self) -> str:
+        """Return the address of a new connection; each is good for one."""
+        try:
+            found = await self._api.form("apps.connections.open", {}, token=self._app_token)
+        except SlackRejected as error:
+            if error.said in REVOKED | {"missing_scope", "not_allowed_token_type"}:
+                raise ConfigurationError(
+                    f"platforms.slack.app_token: Slack refused it ({error.said}); set the app-level "
+                    "token (xapp-...) with the scope connections:write, and switch Socket Mode on"
+                ) from error
+            raise
+        url = found.get("url")
+        if not isinstance(url, str):
+            raise ConnectFailed("slack: apps.connections.open named no address")
+        return url
+
+    async def _hello(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        try:
+            async with asyncio.timeout(_HELLO_S):
+                frame = await self._next(socket)
+        except TimeoutError as error:
+            raise ConnectFailed(f"slack: no hello on the socket in {_HELLO_S:g} s") from error
+        if frame is None or frame.type != "hello":
+            raise ConnectFailed("slack: the socket did not begin with a hello")
+
+    async def _next(self, socket: aiohttp.ClientWebSocketResponse) -> Frame | None:
+        """Return the next frame that can be read; None at the end of the connection."""
+        while True:
+            message = await socket.receive()
+            if message.type is aiohttp.WSMsgType.TEXT:
+                try:
+                    return decode(message.data.encode(errors="replace"), Frame)
+                except BadRequest as error:
+                    _log.warning("slack.frame_unreadable", problem=str(error))
+            elif message.type is not aiohttp.WSMsgType.BINARY:
+                return None
+
+    async def _read(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        try:
+            async with asyncio.timeout(None) as limit:
+                while (frame := await self._next(socket)) is not None:
+                    if frame.type == "disconnect" and await self._is_replaced(socket, frame):
+                        limit.reschedule(asyncio.get_running_loop().time() + _LINGER_S)
+                    elif frame.envelope_id is not None:
+                        self._own(self._handle(socket, frame), "slack envelope")
+        except TimeoutError:
+            await socket.close()
+        finally:
+            if socket is self._current:
+                self._end(ConnectFailed("slack: the socket was closed"))
+
+    async def _is_replaced(self, socket: aiohttp.ClientWebSocketResponse, frame: Frame) -> bool:
+        """Put a new connection beside one that will end; tells whether it stands."""
+        if socket is not self._current:
+            return False
+        if frame.reason == "link_disabled":
+            self._end(
+                ConfigurationError(
+                    "platforms.slack: Slack ended the socket for good: Socket Mode was switched off, "
+                    "or the app was removed or its tokens revoked; look at the app's page, or set "
+                    "mode to http"
+                )
+            )
+            return False
+        try:
+            await self._renew()
+        except ConfigurationError as error:
+            self._end(error)
+        except HermesError as error:
+            # The old connection may live on for a while; its end is told when it comes.
+            _log.warning("slack.socket_not_renewed", problem=str(error))
+        _log.info("slack.socket_renewed", reason=frame.reason, stands=socket is not self._current)
+        return socket is not self._current
+
+    async def _handle(self, socket: aiohttp.ClientWebSocketResponse, frame: Frame) -> None:
+        """Take one envelope and acknowledge it; on a connection that is gone it comes again."""
+        if not await self._take(frame):
+            return
+        try:
+            await socket.send_json({"envelope_id": frame.envelope_id})
+        except (aiohttp.ClientError, OSError) as error:
+            _log.info("slack.not_acknowledged", problem=type(error).__name__)
+
+    # Any: what a task of asyncio's may be sent, which is nothing.
+    def _own(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("slack.task_failed", task=task.get_name(), problem=type(error).__name__)
+
+    def _end(self, error: HermesError) -> None:
+        if self._lost is not None and not self._lost.done():
+            self._lost.set_exception(error)
+            # Nobody has to ask for it.
+            self._lost.exception()

@@ -1,0 +1,55 @@
+"""Which file each send uploaded, on disk before anybody can see it.
+
+A file carries no metadata, so a send whose answer was lost is found by its file's id.
+"""
+
+import asyncio
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+_MOST: Final = 500
+_FILE: Final = "uploads.json"
+
+
+class Uploads:
+    """The ids of the files of the last sends, by their keys."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / _FILE
+        self._ids: dict[str, str] | None = None
+        self._turn = asyncio.Lock()
+
+    async def note(self, key: str, file_id: str) -> None:
+        """Write down which file a send has uploaded."""
+        async with self._turn:
+            ids = await self._read()
+            ids[key] = file_id
+            for old in list(ids)[:-_MOST]:
+                del ids[old]
+            await asyncio.to_thread(_write, self._path, msgspec.json.encode(ids))
+
+    async def find(self, key: str) -> str | None:
+        """Return the file that a send had uploaded, if it had."""
+        async with self._turn:
+            return (await self._read()).get(key)
+
+    async def _read(self) -> dict[str, str]:
+        if self._ids is None:
+            self._ids = await asyncio.to_thread(_load, self._path)
+        return self._ids
+
+
+def _load(path: Path) -> dict[str, str]:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, str])
+    except (FileNotFoundError, msgspec.DecodeError):
+        return {}
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_suffix(".part")
+    draft.write_bytes(content)
+    draft.replace(path)

@@ -1,0 +1,1 @@
+"""Telegram: the Bot API by long polling or by webhook."""

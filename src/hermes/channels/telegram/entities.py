@@ -1,0 +1,102 @@
+"""What the marks in a Telegram text mean: naming the bot, commands, links and code. Pure.
+
+Telegram counts in UTF-16 units, so every offset is taken in that encoding and nothing else.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from hermes.channels.telegram.wire import Entity, User
+
+_UNIT: Final = 2
+_FENCE: Final = "```"
+
+
+class Marked(msgspec.Struct, frozen=True):
+    """A text as it goes on: without the bot's own name, and whether that stood there."""
+
+    text: str
+    names_bot: bool = False
+    is_command: bool = False
+    is_for_another: bool = False
+
+
+def utf16_length(text: str) -> int:
+    """Return how many UTF-16 units a text has."""
+    return len(text) + sum(1 for char in text if ord(char) > 0xFFFF)
+
+
+def read_text(text: str, entities: Iterable[Entity], *, bot: User) -> Marked:
+    """Return the text with its marks read; entities that do not fit the text are ignored."""
+    units = text.encode("utf-16-le")
+    edits: list[tuple[int, int, str]] = []
+    names_bot = is_command = is_for_another = False
+    for entity in entities:
+        start, end = entity.offset, entity.offset + entity.length
+        words = _cut(units, start, end)
+        if not words:
+            continue
+        if _is_bot(entity, words, bot=bot):
+            names_bot = True
+            edits.append((start, end, ""))
+        elif entity.type == "bot_command":
+            command, _, named = words.partition("@")
+            is_command = is_command or start == 0
+            if named and named.lower() == bot.username.lower():
+                names_bot = True
+                edits.append((start, end, command))
+            elif named:
+                is_for_another = True
+        else:
+            edits.extend(_as_markdown(entity, words))
+    # Whoever writes nothing but the bot's name wants something of it: the name is then the text.
+    read = _apply(units, edits).strip() or text.strip()
+    return Marked(read, names_bot, is_command and not is_for_another, is_for_another)
+
+
+def _is_bot(entity: Entity, words: str, *, bot: User) -> bool:
+    if entity.type == "text_mention":
+        return entity.user is not None and entity.user.id == bot.id
+    return bool(
+        entity.type == "mention" and bot.username and words.lower() == f"@{bot.username.lower()}"
+    )
+
+
+def _as_markdown(entity: Entity, words: str) -> list[tuple[int, int, str]]:
+    """Return the marks that carry a meaning of their own: where a link leads, what is code."""
+    start, end = entity.offset, entity.offset + entity.length
+    if entity.type == "text_link" and entity.url.startswith(("http://", "https://")):
+        return [(start, start, "["), (end, end, f"]({entity.url})")]
+    if entity.type == "code" and "`" not in words:
+        return [(start, start, "`"), (end, end, "`")]
+    if entity.type == "pre" and _FENCE not in words:
+        language = "".join(char for char in entity.language if char.isalnum())
+        return [(start, start, f"{_FENCE}{language}\n"), (end, end, f"\n{_FENCE}")]
+    return []
+
+
+def _cut(units: bytes, start: int, end: int) -> str:
+    """Return what stands between two offsets; nothing where they cut a character in two."""
+    if end * _UNIT > len(units):
+        return ""
+    try:
+        return units[start * _UNIT : end * _UNIT].decode("utf-16-le")
+    except UnicodeDecodeError:
+        return ""
+
+
+def _apply(units: bytes, edits: list[tuple[int, int, str]]) -> str:
+    done = 0
+    pieces: list[str] = []
+    for start, end, words in sorted(edits, key=lambda edit: (edit[0], edit[1])):
+        if start < done:
+            continue
+        pieces.extend((units[done * _UNIT : start * _UNIT].decode("utf-16-le"), words))
+        done = end
+        if end > start and not words:
+            # The space that stood behind the name goes with it.
+            done += units[end * _UNIT : end * _UNIT + _UNIT] == b" \x00"
+    pieces.append(units[done * _UNIT :].decode("utf-16-le"))
+    return "".join(pieces)

@@ -1,0 +1,284 @@
+"""Deliveries as calls of the Bot API: which method, with what, and with which files. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from hermes.channels.telegram import format as telegram_html
+from hermes.channels.telegram.entities import utf16_length
+from hermes.channels.telegram.inbound import BUTTON, message_id_of
+from hermes.channels.telegram.settings import TelegramSettings
+from hermes.errors import DeliveryRejected, FailureClass
+from hermes.message.markup.parse import parse
+from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, text_of
+from hermes.ports.channel import Target
+
+MAX_CAPTION: Final = 1024
+MAX_PHOTO_BYTES: Final = 10_000_000
+MAX_UPLOAD_BYTES: Final = 50_000_000
+MAX_ALBUM: Final = 10
+MAX_BUTTON_BYTES: Final = 64
+_PHOTOS: Final = frozenset({"image/jpeg", "image/png", "image/webp"})
+_VOICES: Final = frozenset({"audio/ogg", "audio/opus"})
+_SONGS: Final = frozenset({"audio/mpeg", "audio/mp3", "audio/mp4", "audio/m4a", "audio/x-m4a"})
+_FAMILIES: Final = {"photo": "seen", "video": "seen", "document": "file", "audio": "heard"}
+# Telegram's name of the topic that every forum has; it is written in by naming no topic.
+_GENERAL_TOPIC: Final = "1"
+
+
+class Upload(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that goes along; `kind` is Telegram's word for what it is shown as."""
+
+    kind: str
+    name: str
+    mime: str
+    data: bytes
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """One call: `text_field` names the parameter that holds markup, `plain` is it without."""
+
+    method: str
+    # Any: parameters are whatever the method takes, as JSON.
+    params: Mapping[str, Any]
+    files: Mapping[str, Upload] = {}
+    text_field: str = ""
+    plain: str = ""
+
+    def without_markup(self) -> "Call":
+        """Return the call with its text as people would read it, and no markup."""
+        params = {key: value for key, value in self.params.items() if key != "parse_mode"}
+        if self.method == "sendMediaGroup":
+            first, *others = params["media"]
+            first = {key: value for key, value in first.items() if key != "parse_mode"}
+            params["media"] = [{**first, "caption": self.plain}, *others]
+        else:
+            params[self.text_field] = self.plain
+        return msgspec.structs.replace(self, params=params)
+
+    def to_chat(self, chat_id: int) -> "Call":
+        """Return the call for the chat that a group has become."""
+        return msgspec.structs.replace(self, params={**self.params, "chat_id": chat_id})
+
+    def as_document(self) -> "Call":
+        """Return a picture's call as that of a file."""
+        params = {key: value for key, value in self.params.items() if key != "photo"}
+        upload = msgspec.structs.replace(self.files["photo"], kind="document")
+        return msgspec.structs.replace(
+            self, method="sendDocument", params=params, files={"document": upload}
+        )
+
+
+def chat_id_of(target: Target) -> int | str:
+    """Return the chat as Telegram takes it: a number, or @name of a public one."""
+    chat = target.chat_id
+    digits = chat.removeprefix("-")
+    if digits.isascii() and digits.isdigit() and len(digits) <= 16:
+        return int(chat)
+    if chat.startswith("@") and 1 < len(chat) <= 64:
+        return chat
+    raise DeliveryRejected(
+        f"telegram: {chat[:40]!r} is no chat: expected a number or @name; correct the target",
+        FailureClass.INVALID_RECIPIENT,
+    )
+
+
+def place(target: Target) -> dict[str, Any]:
+    """Return the parameters that say where: the chat, and the topic in it."""
+    params: dict[str, Any] = {"chat_id": chat_id_of(target)}
+    thread = target.thread_id
+    if thread and thread != _GENERAL_TOPIC:
+        if not (thread.isascii() and thread.isdigit() and len(thread) <= 16):
+            raise DeliveryRejected(
+                f"telegram: {thread[:40]!r} is no topic: expected a number; correct the target",
+                FailureClass.INVALID_RECIPIENT,
+            )
+        params["message_thread_id"] = int(thread)
+    return params
+
+
+def text_call(target: Target, text: str, *, settings: TelegramSettings) -> Call:
+    """Return the call that sends a text."""
+    markup, plain = _markup(text)
+    return Call(
+        method="sendMessage",
+        params={
+            **place(target),
+            "text": markup,
+            "parse_mode": "HTML",
+            **_previews(settings),
+            **_quote(target, settings),
+        },
+        text_field="text",
+        plain=plain,
+    )
+
+
+def edit_call(target: Target, message_id: str, *, text: str, settings: TelegramSettings) -> Call:
+    """Return the call that replaces the text of a message."""
+    markup, plain = _markup(text)
+    return Call(
+        method="editMessageText",
+        params={
+            "chat_id": chat_id_of(target),
+            "message_id": number_of(message_id),
+            "text": markup,
+            "parse_mode": "HTML",
+            **_previews(settings),
+        },
+        text_field="text",
+        plain=plain,
+    )
+
+
+def draft_call(target: Target, draft_id: int, *, text: str) -> Call:
+    """Return the call that shows a text being written; only people in private see drafts."""
+    params = place(target)
+    chat = params["chat_id"]
+    if not isinstance(chat, int) or chat < 0:
+        raise DeliveryRejected(
+            "telegram: drafts are shown in private chats only", FailureClass.REJECTED
+        )
+    markup, plain = _markup(text) if text.strip() else ("", "")
+    return Call(
+        method="sendMessageDraft",
+        # 0 is no id; any other number that fits is.
+        params={**params, "draft_id": draft_id or 1, "text": markup, "parse_mode": "HTML"},
+        text_field="text",
+        plain=plain,
+    )
+
+
+def media_calls(
+    target: Target, parts: Sequence[Part], *, uploads: Sequence[Upload], settings: TelegramSettings
+) -> tuple[Call, ...]:
+    """Return the calls that send attachments: pictures together, each text as near as it fits."""
+    text = text_of(tuple(parts))
+    markup, plain = _markup(text) if text.strip() else ("", "")
+    where = {**place(target), **_quote(target, settings)}
+    groups = _albums(uploads)
+    caption = {"caption": markup, "parse_mode": "HTML"}
+    is_caption = bool(markup) and utf16_length(plain) <= MAX_CAPTION
+    calls = [
+        _group_call(group, {} if number or not is_caption else caption, where=where, plain=plain)
+        for number, group in enumerate(groups)
+    ]
+    if markup and not is_caption:
+        calls.insert(0, text_call(target, text, settings=settings))
+    return tuple(calls)
+
+
+def kind_of(part: Part, *, size: int) -> str:
+    """Return as what Telegram shows an attachment of this type and size."""
+    media = media_of(part)
+    mime = "" if media is None else media.mime.partition(";")[0].strip().lower()
+    if isinstance(part, ImagePart) and mime in _PHOTOS and size <= MAX_PHOTO_BYTES:
+        return "photo"
+    if isinstance(part, AudioPart) and mime in _VOICES:
+        return "voice"
+    if isinstance(part, AudioPart) and mime in _SONGS:
+        return "audio"
+    return "video" if mime == "video/mp4" else "document"
+
+
+def media_of(part: Part) -> Media | None:
+    """Return the attachment of a part that has one."""
+    return part.media if isinstance(part, ImagePart | AudioPart | FilePart) else None
+
+
+def button_data(text: str) -> str | None:
+    """Return the data of a button that stands for a text; None when it is too long for one."""
+    data = BUTTON + text
+    return data if len(data.encode()) <= MAX_BUTTON_BYTES else None
+
+
+def number_of(message_id: str) -> int:
+    """Return the id of a message as Telegram takes it."""
+    number = message_id_of(message_id)
+    if number is None:
+        raise DeliveryRejected(
+            f"telegram: {message_id[:40]!r} is no message: expected a number",
+            FailureClass.REJECTED,
+        )
+    return number
+
+
+def encode_multipart(
+    params: Mapping[str, Any], files: Mapping[str, Upload], *, boundary: str
+) -> bytes:
+    """Return the body of an upload: texts as they are, everything else as JSON."""
+    pieces: list[bytes] = []
+    for name, value in params.items():
+        text = value.encode() if isinstance(value, str) else msgspec.json.encode(value)
+        head = f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n'
+        pieces.extend((head.encode(), text, b"\r\n"))
+    for name, upload in files.items():
+        head = (
+            f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"; '
+            f'filename="{_file_name(upload.name)}"\r\nContent-Type: {_header(upload.mime)}\r\n\r\n'
+        )
+        pieces.extend((head.encode("utf-8", "replace"), upload.data, b"\r\n"))
+    pieces.append(f"--{boundary}--\r\n".encode())
+    return b"".join(pieces)
+
+
+def _markup(text: str) -> tuple[str, str]:
+    """Return a Markdown text as HTML, and as people read it; never blank for a text that is not."""
+    markup = telegram_html.render(parse(text))
+    plain = telegram_html.visible(markup)
+    if plain.strip():
+        return markup, plain
+    return telegram_html.escape(text), text
+
+
+def _previews(settings: TelegramSettings) -> dict[str, Any]:
+    return {} if settings.link_previews else {"link_preview_options": {"is_disabled": True}}
+
+
+def _quote(target: Target, settings: TelegramSettings) -> dict[str, Any]:
+    number = message_id_of(target.reply_to)
+    is_private = not target.chat_id.startswith(("-", "@"))
+    if number is None or settings.quote == "never" or (settings.quote == "groups" and is_private):
+        return {}
+    # The message may be deleted by now; the reply is wanted all the same.
+    return {"reply_parameters": {"message_id": number, "allow_sending_without_reply": True}}
+
+
+def _albums(uploads: Sequence[Upload]) -> list[list[Upload]]:
+    """Return the files in groups that can be one message or one album, in their order."""
+    groups: list[list[Upload]] = []
+    for upload in uploads:
+        family = _FAMILIES.get(upload.kind)
+        last = groups[-1] if groups else None
+        fits = last is not None and len(last) < MAX_ALBUM and family is not None
+        if fits and last is not None and _FAMILIES.get(last[-1].kind) == family:
+            last.append(upload)
+        else:
+            groups.append([upload])
+    return groups
+
+
+def _group_call(
+    group: list[Upload], caption: dict[str, Any], *, where: dict[str, Any], plain: str
+) -> Call:
+    text = {"text_field": "caption", "plain": plain} if caption else {}
+    if len(group) == 1:
+        upload = group[0]
+        method = f"send{upload.kind.capitalize()}"
+        return Call(method=method, params={**where, **caption}, files={upload.kind: upload}, **text)
+    media = [
+        {"type": upload.kind, "media": f"attach://file{number}", **({} if number else caption)}
+        for number, upload in enumerate(group)
+    ]
+    files = {f"file{number}": upload for number, upload in enumerate(group)}
+    return Call(method="sendMediaGroup", params={**where, "media": media}, files=files, **text)
+
+
+def _file_name(name: str) -> str:
+    kept = "".join(char for char in name if char.isprintable() and char not in '"\\/')
+    return kept[-100:] or "file"
+
+
+def _header(value: str) -> str:
+    return value if value.isascii() and value.isprintable() else "application/octet-stream"

@@ -1,0 +1,191 @@
+"""Telegram's objects as far as they are read; whatever else an update holds is left alone.
+
+Shared by `inbound.py`, which makes events of them, and `outbound.py`, which reads answers.
+"""
+
+from typing import Annotated
+
+import msgspec
+
+# Ids have at most 52 significant bits, on Telegram's word.
+Id = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
+Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+
+
+class User(msgspec.Struct, frozen=True):
+    """Somebody, or a bot."""
+
+    id: Id
+    is_bot: bool = False
+    first_name: str = ""
+    last_name: str = ""
+    username: str = ""
+
+    @property
+    def name(self) -> str | None:
+        """The name that people see."""
+        return f"{self.first_name} {self.last_name}".strip() or self.username or None
+
+
+class Chat(msgspec.Struct, frozen=True):
+    """A chat of any kind."""
+
+    id: Id
+    type: str
+    title: str = ""
+    username: str = ""
+    first_name: str = ""
+    last_name: str = ""
+    description: str = ""
+
+    @property
+    def name(self) -> str | None:
+        """The name that people see."""
+        named = f"{self.first_name} {self.last_name}".strip()
+        return self.title or named or self.username or None
+
+
+class Entity(msgspec.Struct, frozen=True):
+    """A stretch of text that means something; offsets and lengths count UTF-16 units."""
+
+    type: str
+    offset: Number
+    length: Number
+    url: str = ""
+    user: User | None = None
+    language: str = ""
+
+
+class Attached(msgspec.Struct, frozen=True):
+    """A file of any kind; pictures have a size, stickers an emoji."""
+
+    file_id: str
+    file_name: str = ""
+    mime_type: str = ""
+    file_size: Number | None = None
+    width: Number = 0
+    height: Number = 0
+    emoji: str = ""
+    is_animated: bool = False
+    is_video: bool = False
+
+
+class Location(msgspec.Struct, frozen=True):
+    """A point on the map."""
+
+    latitude: float
+    longitude: float
+
+
+class Venue(msgspec.Struct, frozen=True):
+    """A place with a name."""
+
+    location: Location
+    title: str = ""
+    address: str = ""
+
+
+class Contact(msgspec.Struct, frozen=True):
+    """Somebody's phone number."""
+
+    phone_number: str
+    first_name: str = ""
+    last_name: str = ""
+
+
+class Quoted(msgspec.Struct, frozen=True):
+    """The part of a message that a reply quotes."""
+
+    text: str
+
+
+class Elsewhere(msgspec.Struct, frozen=True):
+    """A message in another chat that a reply answers."""
+
+    message_id: Number | None = None
+
+
+class Message(msgspec.Struct, frozen=True, rename={"sender": "from"}):
+    """A message, a channel post or a service message."""
+
+    message_id: Number
+    date: Number
+    chat: Chat
+    sender: User | None = None
+    sender_chat: Chat | None = None
+    author_signature: str = ""
+    message_thread_id: Number | None = None
+    is_topic_message: bool = False
+    reply_to_message: "Message | None" = None
+    external_reply: Elsewhere | None = None
+    quote: Quoted | None = None
+    media_group_id: str = ""
+    text: str = ""
+    entities: tuple[Entity, ...] = ()
+    caption: str = ""
+    caption_entities: tuple[Entity, ...] = ()
+    photo: tuple[Attached, ...] = ()
+    document: Attached | None = None
+    voice: Attached | None = None
+    audio: Attached | None = None
+    video: Attached | None = None
+    video_note: Attached | None = None
+    animation: Attached | None = None
+    sticker: Attached | None = None
+    location: Location | None = None
+    venue: Venue | None = None
+    contact: Contact | None = None
+    migrate_to_chat_id: Id | None = None
+    forum_topic_created: msgspec.Raw = msgspec.Raw()
+
+
+class CallbackQuery(msgspec.Struct, frozen=True, rename={"sender": "from"}):
+    """A press on a button; its message may be one that can no longer be read."""
+
+    id: str
+    sender: User
+    message: Message | None = None
+    data: str = ""
+
+
+class Update(msgspec.Struct, frozen=True):
+    """One thing that happened; of the optional fields at most one is there."""
+
+    update_id: Number
+    message: Message | None = None
+    channel_post: Message | None = None
+    callback_query: CallbackQuery | None = None
+
+
+class WebhookInfo(msgspec.Struct, frozen=True):
+    """How the webhook of a bot stands."""
+
+    url: str = ""
+    pending_update_count: int = 0
+    last_error_date: int = 0
+    last_error_message: str = ""
+
+
+class FileInfo(msgspec.Struct, frozen=True):
+    """Where a file can be downloaded."""
+
+    file_id: str
+    file_size: Number | None = None
+    file_path: str = ""
+
+
+class Hints(msgspec.Struct, frozen=True):
+    """What a refusal says that a program can use."""
+
+    retry_after: float | None = None
+    migrate_to_chat_id: Id | None = None
+
+
+class ApiAnswer(msgspec.Struct, frozen=True):
+    """The envelope of every answer of the Bot API."""
+
+    ok: bool = False
+    result: msgspec.Raw = msgspec.Raw()
+    error_code: int = 0
+    description: str = ""
+    parameters: Hints | None = None

@@ -1,0 +1,1 @@
+"""Generic webhooks: machines tell of events, signed, and get their answers posted back."""

@@ -1,0 +1,129 @@
+"""The webhook channel: signed events in, signed replies out.
+
+Fits `ports.channel.PushChannel` and `WebhookChannel`. A route without a `reply_url` is one-way: its
+events are worked on, and what the agent says is kept.
+"""
+
+import msgspec
+
+from hermes.channels.webhook.inbound import to_event
+from hermes.channels.webhook.outbound import PLATFORM, check, nowhere, post_of
+from hermes.channels.webhook.settings import Route, read_routes
+from hermes.channels.webhook.signatures import check as check_signature
+from hermes.errors import (
+    BadRequest,
+    DeliveryRejected,
+    FailureClass,
+    NotFound,
+    Overloaded,
+    Refused,
+    Skipped,
+    TryLater,
+)
+from hermes.net.http_errors import error_response
+from hermes.net.http_json import json_response
+from hermes.net.platform_call import call
+from hermes.ports.channel import (
+    Accept,
+    Capabilities,
+    Delivery,
+    HttpRequest,
+    HttpResponse,
+    Receipt,
+    Target,
+)
+from hermes.ports.channel_setup import ChannelSetup
+
+_KEY_WINDOW_S = 86_400.0
+
+
+class WebhookRoutes:
+    """All routes of generic webhooks."""
+
+    name = PLATFORM
+
+    def __init__(self, setup: ChannelSetup) -> None:
+        self._setup = setup
+        self._routes = read_routes(setup.settings["routes"])
+        self._accept: Accept | None = None
+        window = _KEY_WINDOW_S if setup.settings["deduplicates"] else 0.0
+        self._capabilities = msgspec.structs.replace(setup.capabilities, key_window_s=window)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What can be done with webhooks, as the receivers are."""
+        return self._capabilities
+
+    async def connect(self, accept: Accept) -> None:
+        """Start receiving; there is nobody to connect to."""
+        self._accept = accept
+
+    async def disconnect(self) -> None:
+        """Stop receiving."""
+        self._accept = None
+
+    async def webhook(self, request: HttpRequest) -> HttpResponse:
+        """Handle one call: authenticity first, then the inbox, then the answer."""
+        try:
+            return await self._receive(request)
+        except Skipped:
+            return json_response({"ignored": "skipped"})
+        except (Refused, TryLater) as error:
+            return error_response(error)
+
+    async def _receive(self, request: HttpRequest) -> HttpResponse:
+        name = request.path.rstrip("/").rpartition("/")[2]
+        route = self._routes.get(name)
+        if request.method != "POST":
+            raise BadRequest("webhooks are posted: expected POST")
+        if route is None:
+            raise NotFound(f"no route {name[:64]!r} is configured under platforms.webhook.routes")
+        now = self._setup.clock.now()
+        signed = check_signature(route, request.headers, request.body, now=now)
+        if self._accept is None:
+            raise Overloaded("webhooks are not taken just now; send it again", retry_after=1.0)
+        # Without an id of the sender's, two calls are two events: never told apart by content.
+        external_id = signed.id or self._setup.make_id("w")
+        event = to_event(
+            name, route, signed=signed, body=request.body, external_id=external_id, at=now
+        )
+        if event is None:
+            return json_response({"ignored": "this route does not listen to such events"})
+        accepted = await self._accept(event)
+        told = {"message_id": accepted.message_id, "duplicate": accepted.duplicate}
+        return json_response(told, status=202)
+
+    async def send(self, delivery: Delivery) -> Receipt:
+        """Post one reply to where its route says."""
+        route = self._route_of(delivery.target)
+        post = post_of(delivery, route, at=int(self._setup.clock.now()))
+        check(
+            await call(
+                self._setup.client,
+                "POST",
+                route.reply_url,
+                platform=PLATFORM,
+                headers=post.headers,
+                body=post.body,
+            )
+        )
+        return Receipt(delivery.key)
+
+    async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
+        """What was posted stays; the manifest says so, and nobody asks."""
+        raise DeliveryRejected("webhook: a post cannot be changed", FailureClass.REJECTED)
+
+    async def find(self, target: Target, key: str) -> Receipt | None:
+        """Nobody can be asked what arrived; the manifest says so."""
+        return None
+
+    def _route_of(self, target: Target) -> Route:
+        route = self._routes.get(target.chat_id)
+        if route is None or not route.reply_url:
+            raise nowhere(target.chat_id)
+        return route
+
+
+def make(setup: ChannelSetup) -> WebhookRoutes:
+    """Return the channel; raises `ConfigurationError` for settings that do not fit."""
+    return WebhookRoutes(setup)

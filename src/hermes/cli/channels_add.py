@@ -1,0 +1,59 @@
+"""`hermes channels add PLATFORM`: walks through the set-up of a platform, tests it, and writes it down.
+
+Questions go to standard error, so that standard output is the result alone.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from hermes.cli.loading import load_named
+from hermes.cli.terminal import AsJson, Home, examples
+
+EPILOG = examples(
+    "hermes channels add telegram",
+    "TELEGRAM_BOT_TOKEN=123:abc hermes channels add telegram --set mode=poll --json",
+    "hermes channels add slack --set reply_in_thread=false --no-test",
+)
+
+Platform = Annotated[str, typer.Argument(metavar="PLATFORM", help="Such as telegram.")]
+
+
+def command(
+    platform: Platform,
+    *,
+    home: Home = None,
+    chosen: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="SETTING=VALUE",
+            help="A setting of the platform; it is not asked for then. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    test: Annotated[
+        bool,
+        typer.Option("--test/--no-test", help="Connect for real before anything is written."),
+    ] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Set a platform up: ask what it needs, connect to it once, write .env and config.yaml.
+
+    Without a terminal nothing is asked: options, the environment and what is set already decide.
+    """
+    given = dict(map(_pair, chosen or ()))
+    # Loaded by name: no other command pays for it.
+    add: Callable[..., None] = load_named("hermes.cli.channels_adding:add")
+    asks = sys.stdin.isatty() and not as_json
+    add(platform, home, given=given, test=test, asks=asks, as_json=as_json)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        # What stands behind it may be a secret.
+        raise typer.BadParameter("--set: expected SETTING=VALUE, such as --set mode=poll")
+    return name.strip(), value

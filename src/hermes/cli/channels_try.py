@@ -1,0 +1,62 @@
+"""`hermes channels try PLATFORM`: a stand-in of the platform with a page to type in, without an account.
+
+What it runs is for tests and trials, and is no part of a gateway: it is started as a program.
+"""
+
+import subprocess
+import sys
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from hermes.cli.surroundings import home_for
+from hermes.cli.terminal import Home, examples
+
+EPILOG = examples(
+    "hermes channels try telegram",
+    "hermes channels try slack --model configured",
+    "hermes channels try matrix --model echo --port 9000",
+)
+_PROGRAM = "hermes.testing.try_page"
+
+
+class TryModel(StrEnum):
+    """Who answers there."""
+
+    DEMO = "demo"
+    CONFIGURED = "configured"
+    ECHO = "echo"
+
+
+def command(
+    platform: Annotated[str, typer.Argument(metavar="PLATFORM", help="Such as telegram.")],
+    *,
+    home: Home = None,
+    model: Annotated[
+        TryModel,
+        typer.Option(
+            help="Who answers: the built-in demonstration model, those that are configured in the "
+            "home, or an echo."
+        ),
+    ] = TryModel.DEMO,
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="The port of the page; 0 takes any free one.")
+    ] = 0,
+) -> None:
+    """Try a platform without an account: a stand-in of it, a gateway of its own, a page to type in.
+
+    Everything runs on this machine and ends with Ctrl-C; nothing of it is kept.
+    """
+    program = [sys.executable, "-m", _PROGRAM, platform]
+    program += ["--model", model.value, "--port", str(port)]
+    if model is TryModel.CONFIGURED:
+        program += ["--models-of", str(home_for(home))]
+    # Its input ends with this process, however that ends, and so it does, too.
+    process = subprocess.Popen([*program, "--with-stdin"], stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    while True:
+        try:
+            raise typer.Exit(process.wait())
+        except KeyboardInterrupt:
+            process.stdin.close()

@@ -1,0 +1,41 @@
+"""Writes what `hermes channels add` learnt: secrets into `.env`, the rest into `config.yaml`.
+
+Part of config. Each file is replaced as a whole, readable by its owner alone, with the old one kept
+beside it; comments and every other line stay.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hermes.config.files import YAML
+from hermes.config.first_files import file_text, replace_file, with_variable
+from hermes.config.layers import DOTENV
+from hermes.config.variables import variable_for, variable_of
+from hermes.config.yaml_edit import set_value
+
+
+def platform_variable(platform: str, setting: str) -> str:
+    """Return the variable that holds a platform's secret."""
+    key = ("platforms", platform, "extra", setting)
+    return variable_for(key) or variable_of(key)
+
+
+# Any: what a setting holds is its manifest's business.
+def write_platform(
+    home: Path, platform: str, *, secrets: Mapping[str, str], settings: Mapping[str, Any]
+) -> list[Path]:
+    """Switch a platform on with these settings; returns the files, those kept from before last."""
+    config = set_value(file_text(home / YAML), ("platforms", platform, "enabled"), True)
+    for name, value in settings.items():
+        config = set_value(config, ("platforms", platform, "extra", name), value)
+    kept: list[Path] = []
+    written: list[Path] = []
+    if secrets:
+        text = file_text(home / DOTENV)
+        for name, value in secrets.items():
+            text = with_variable(text, platform_variable(platform, name), value)
+        kept += replace_file(home / DOTENV, text)
+        written.append(home / DOTENV)
+    kept += replace_file(home / YAML, config)
+    return [*written, home / YAML, *kept]

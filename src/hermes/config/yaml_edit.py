@@ -1,0 +1,113 @@
+"""Sets one value in a YAML text and leaves everything else as it was written, comments included.
+
+Part of config. What comes out is read again: if it does not say exactly what was meant, the text is
+refused, so that no odd spelling can lose anybody's settings.
+"""
+
+import json
+from typing import Any
+
+import yaml
+
+from hermes.errors import ConfigurationError
+
+_STEP = "  "
+
+
+# Any: what a YAML file holds is any value.
+def set_value(text: str, path: tuple[str, ...], value: Any) -> str:
+    """Return the text with a value at a path; raises `ConfigurationError` if it cannot be edited."""
+    try:
+        before = yaml.safe_load(text) or {}
+        after = _edited(text, path, value)
+        if yaml.safe_load(after) == _with(before, path, value):
+            return after
+    except (yaml.YAMLError, _CannotEdit):
+        pass
+    raise ConfigurationError(
+        f"config.yaml is written in a way that is not edited for you; set {'.'.join(path)} to "
+        f"{_word(value)} by hand"
+    )
+
+
+class _CannotEdit(Exception):
+    """The text has a shape that nobody edits here."""
+
+
+def _with(table: Any, path: tuple[str, ...], value: Any) -> Any:
+    if not path:
+        return value
+    known = table if isinstance(table, dict) else {}
+    return {**known, path[0]: _with(known.get(path[0]), path[1:], value)}
+
+
+def _edited(text: str, path: tuple[str, ...], value: Any) -> str:
+    if text and not text.endswith("\n"):
+        text += "\n"
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    if node is None:
+        return text + _block(path, value, indent="")
+    for depth, name in enumerate(path):
+        if not isinstance(node, yaml.MappingNode):
+            raise _CannotEdit
+        pair = next((pair for pair in node.value if pair[0].value == name), None)
+        if pair is None:
+            return _inserted(text, node, path[depth:], value=value)
+        key, node = pair
+        if _is_empty(node):
+            indent = " " * key.start_mark.column + _STEP
+            rest = path[depth + 1 :]
+            below = f"\n{_block(rest, value, indent=indent)}" if rest else f" {_word(value)}\n"
+            return _after_colon(text, key, below)
+    return text[: node.start_mark.index] + _word(value) + text[node.end_mark.index :]
+
+
+def _is_empty(node: yaml.Node) -> bool:
+    """Tell whether a key has nothing behind it."""
+    return isinstance(node, yaml.ScalarNode) and node.start_mark.index == node.end_mark.index
+
+
+def _after_colon(text: str, key: yaml.Node, below: str) -> str:
+    colon = text.index(":", key.end_mark.index) + 1
+    end = text.index("\n", colon)
+    return text[:colon] + text[colon:end].rstrip() + below.rstrip("\n") + text[end:]
+
+
+def _inserted(text: str, node: yaml.MappingNode, path: tuple[str, ...], *, value: Any) -> str:
+    if node.flow_style:
+        place = node.start_mark.index + 1
+        rest = ", " if node.value else ""
+        return text[:place] + _flow(path, value) + rest + text[place:]
+    indent = " " * node.value[0][0].start_mark.column
+    if not indent:
+        return text + _block(path, value, indent="")
+    lines = text.splitlines(keepends=True)
+    place = _last_line(node) + 1
+    return "".join((*lines[:place], _block(path, value, indent=indent), *lines[place:]))
+
+
+def _last_line(node: yaml.Node) -> int:
+    """Return the line on which the last thing of a node ends; comments behind it are not its own."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        return max(map(_last_line, last)) if isinstance(last, tuple) else _last_line(last)
+    mark = node.end_mark
+    is_behind = mark.column == 0 and mark.line > node.start_mark.line
+    return int(mark.line) - 1 if is_behind else int(mark.line)
+
+
+def _block(path: tuple[str, ...], value: Any, *, indent: str) -> str:
+    head = "".join(f"{indent}{_STEP * depth}{name}:\n" for depth, name in enumerate(path[:-1]))
+    return f"{head}{indent}{_STEP * (len(path) - 1)}{path[-1]}: {_word(value)}\n"
+
+
+def _flow(path: tuple[str, ...], value: Any) -> str:
+    inner = _word(value)
+    for name in reversed(path[1:]):
+        inner = f"{{{name}: {inner}}}"
+    return f"{path[0]}: {inner}"
+
+
+def _word(value: Any) -> str:
+    """Return a value as YAML reads it back: JSON is YAML."""
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,97 @@
+"""Long lines as several that IRC takes: cut by bytes, between words, never inside a character. Pure.
+
+How a reply is parted must not depend on the connection, or a chunk's number would name another
+text after a restart: `PAYLOAD_BYTES` is what every line has room for, and what `measure` counts in.
+"""
+
+from itertools import groupby
+from typing import Final
+
+from hermes.contrib.irc.format import CODES, Runs, Style, as_runs, clean, encode
+from hermes.contrib.irc.wire import LINE_BYTES
+from hermes.message.graphemes import cut_before
+from hermes.message.markup.model import Document
+from hermes.message.markup.parse import parse
+
+PAYLOAD_BYTES: Final = 350
+# A user's name and host, as long as servers let them be, for as long as nobody has told ours.
+_LONGEST_USER: Final = 12
+_LONGEST_HOST: Final = 64
+_SHORTEST: Final = 64
+
+
+def room_for(target: str, *, nick: str, prefix: str = "", command: str = "PRIVMSG") -> int:
+    """Return how many bytes of text fit into a line to `target`, as the server passes it on."""
+    unknown = len(nick.encode()) + 2 + _LONGEST_USER + _LONGEST_HOST
+    around = len(prefix.encode()) if "@" in prefix else unknown
+    rest = len(f":  {command} {target} :".encode()) - 1 + len("\r\n")
+    return max(_SHORTEST, min(PAYLOAD_BYTES, LINE_BYTES - around - rest))
+
+
+def read_markup(text: str, *, styled: bool = True) -> list[Runs]:
+    """Return a reply's Markdown as lines; one of nothing but definitions as the words it has."""
+    document: Document = parse(text)
+    lines = as_runs(document) or [[(Style.PLAIN, clean(line))] for line in text.split("\n")]
+    lines = [line for line in lines if any(said.strip() for _, said in line)]
+    return lines if styled else [[(Style.PLAIN, said) for _, said in line] for line in lines]
+
+
+def payloads_of(lines: list[Runs], room: int = PAYLOAD_BYTES) -> tuple[str, ...]:
+    """Return the texts of the lines that go over the wire."""
+    return tuple(piece for line in lines for piece in _folded(line, room))
+
+
+def measure(text: str, *, styled: bool = True) -> int:
+    """Return what a Markdown text costs: as many times a line's bytes as it has lines."""
+    return PAYLOAD_BYTES * len(payloads_of(read_markup(text, styled=styled)))
+
+
+def _folded(line: Runs, room: int) -> list[str]:
+    text = "".join(said for _, said in line)
+    styles = [style for style, said in line for _ in said]
+    pieces: list[str] = []
+    start = 0
+    while start < len(text):
+        end = start + _cut(text[start:], styles[start:], room=room)
+        piece = text[start:end].rstrip(" ")
+        if piece:
+            pieces.append(encode(_grouped(piece, styles[start:end])))
+        start = end
+        while pieces and start < len(text) and text[start] == " ":
+            start += 1
+    return pieces
+
+
+def _grouped(text: str, styles: list[Style]) -> Runs:
+    pairs = zip(styles, text, strict=False)
+    return [
+        (style, "".join(char for _, char in same))
+        for style, same in groupby(pairs, key=lambda pair: pair[0])
+    ]
+
+
+def _cut(text: str, styles: list[Style], *, room: int) -> int:
+    """Return how many characters of a text go into a line."""
+    most = _most(text, styles, room)
+    if most == len(text):
+        return most
+    if text[most] == " ":
+        return most
+    space = text.rfind(" ", 0, most)
+    # Not in front of a word that is longer than half a line: that would leave the line half empty.
+    if space > most // 2 and text[:space].strip():
+        return space
+    return max(1, cut_before(text, most))
+
+
+def _most(text: str, styles: list[Style], room: int) -> int:
+    size, worn = 0, Style.PLAIN
+    for number, char in enumerate(text):
+        style = styles[number]
+        size += len(char.encode("utf-8", "replace"))
+        if style != worn:
+            size += sum(1 for one in CODES if (style ^ worn) & one)
+            worn = style
+        if size > room:
+            return max(1, number)
+    return len(text)

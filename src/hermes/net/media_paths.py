@@ -1,0 +1,105 @@
+"""Which files may be sent: those inside of given folders, by whatever way they are named.
+
+A path is resolved first, links and all, and then opened piece by piece without following any link, so
+that nothing put in its way in between leads elsewhere. Hidden files and Hermes' own home never are.
+"""
+
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from hermes.errors import Forbidden, NotFound, TooLarge
+
+_NEVER: Final = tuple(map(Path, ("/proc", "/sys", "/dev")))
+_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_REFUSED: Final = "it is not in a folder whose files may be sent"
+
+
+class OpenFolders:
+    """The folders whose files may be read, and the home inside of which only one of them may lie."""
+
+    def __init__(self, folders: Iterable[Path], *, home: Path, shelf: Path) -> None:
+        self._folders = tuple(folders)
+        self._home = home
+        self._shelf = shelf
+
+    def read(self, place: str, *, limit: int) -> bytes:
+        """Return the bytes of a file; raises `Forbidden`, `NotFound` or `TooLarge`."""
+        root, inside = self._split(self._resolved(place))
+        return _read(root, inside, limit=limit)
+
+    def _resolved(self, place: str) -> Path:
+        """Return the real path of a place; one without a beginning is looked for in the folders."""
+        if not place or "\x00" in place:
+            raise Forbidden(_REFUSED)
+        path = Path(place)
+        tried = (path,) if path.is_absolute() else tuple(one / path for one in self._folders)
+        for one in tried:
+            try:
+                return one.resolve(strict=True)
+            except (OSError, RuntimeError):
+                continue
+        # Whether a file is there is nobody's business where none may be sent.
+        if not any(_is_in(self._lexical(one), folder) for one in tried for folder in self._roots()):
+            raise Forbidden(_REFUSED)
+        raise NotFound("there is no such file")
+
+    def _lexical(self, path: Path) -> Path:
+        return Path(os.path.normpath(path))
+
+    def _roots(self) -> tuple[Path, ...]:
+        """Return the folders as they are really named; the shelf comes first."""
+        named = (self._shelf, *self._folders)
+        return tuple(one.resolve() for one in named)
+
+    def _split(self, path: Path) -> tuple[Path, tuple[str, ...]]:
+        """Return the folder that a real path lies in and the way from there."""
+        for root in self._roots():
+            if not _is_in(path, root) or path == root:
+                continue
+            inside = path.relative_to(root).parts
+            if any(piece.startswith(".") for piece in inside):
+                break
+            if self._is_own(path) or any(_is_in(path, never) for never in _NEVER):
+                break
+            return root, inside
+        raise Forbidden(_REFUSED)
+
+    def _is_own(self, path: Path) -> bool:
+        """Tell whether a path lies in the home and not on its shelf."""
+        return _is_in(path, self._home.resolve()) and not _is_in(path, self._shelf.resolve())
+
+
+def _is_in(path: Path, folder: Path) -> bool:
+    return path.is_relative_to(folder)
+
+
+def _read(root: Path, inside: tuple[str, ...], *, limit: int) -> bytes:
+    folder = _opened(str(root), os.O_DIRECTORY, None)
+    try:
+        for piece in inside[:-1]:
+            deeper = _opened(piece, os.O_DIRECTORY, folder)
+            os.close(folder)
+            folder = deeper
+        file = _opened(inside[-1], 0, folder)
+    finally:
+        os.close(folder)
+    with os.fdopen(file, "rb") as opened:
+        found = os.fstat(file)
+        if not stat.S_ISREG(found.st_mode):
+            raise Forbidden("it is no file")
+        data = b"" if found.st_size > limit else opened.read(limit + 1)
+    if found.st_size > limit or len(data) > limit:
+        raise TooLarge(f"it has {found.st_size} bytes, and at most {limit} can be sent")
+    return data
+
+
+def _opened(name: str, flags: int, folder: int | None) -> int:
+    try:
+        return os.open(name, _FLAGS | flags, dir_fd=folder)
+    except FileNotFoundError as error:
+        raise NotFound("there is no such file") from error
+    except OSError as error:
+        raise Forbidden(f"it cannot be read ({error.strerror})") from error

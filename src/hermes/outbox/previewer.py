@@ -1,0 +1,140 @@
+"""Opens previews on connected platforms, by what each can do and the operator wants.
+
+Fits `ports.upward.Previewer`. It also shows that a turn is being worked on.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Literal
+
+from hermes.message.outcome import DeliveryState
+from hermes.outbox.alarm import Sleep
+from hermes.outbox.draft import DraftDisplay, DraftPreview, draft_id
+from hermes.outbox.on_screen import OnScreen
+from hermes.outbox.paced import PacedShow
+from hermes.outbox.preview import EditPreview, can_continue
+from hermes.outbox.rates import Rates
+from hermes.outbox.timing import PreviewTiming
+from hermes.outbox.traffic import Traffic
+from hermes.outbox.typing import NOT_TYPING, Typing
+from hermes.outbox.wire import Wire
+from hermes.ports.channel import DraftChannel, PushChannel, Target, TypingChannel
+from hermes.ports.clock import Clock
+from hermes.ports.records import Lease, NewDelivery
+from hermes.ports.store import OutboxStore
+from hermes.ports.upward import Preview
+
+Wanted = Literal["auto", "edit", "draft", "off"]
+Transport = Literal["edit", "draft", "off"]
+
+
+class NoPreview:
+    """A preview that shows nothing."""
+
+    async def update(self, text: str) -> None:
+        """Show nothing."""
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+class OutboxPreviewer:
+    """Opens previews; `channels` holds the platforms whose connect has returned, and may change.
+
+    `delivery_id` names the reply of a message, as the turn's commit will name it too. `wanted` is
+    what the operator wants on a platform. Rates and screens are shared with what sends replies.
+    """
+
+    def __init__(
+        self,
+        channels: Mapping[str, PushChannel],
+        store: OutboxStore,
+        *,
+        delivery_id: Callable[[str], str],
+        timing: PreviewTiming,
+        clock: Clock,
+        sleep: Sleep = asyncio.sleep,
+        wanted: Callable[[str], Wanted] = lambda _platform: "auto",
+        rates: Rates | None = None,
+        screens: OnScreen | None = None,
+        traffic: Traffic | None = None,
+    ) -> None:
+        self._channels = channels
+        self._store = store
+        self._delivery_id = delivery_id
+        self._timing = timing
+        self._clock = clock
+        self._sleep = sleep
+        self._wanted = wanted
+        self._rates = rates or Rates(clock)
+        self._screens = screens or OnScreen()
+        self._traffic = traffic
+
+    def can_preview(self, target: Target) -> bool:
+        """Tell whether the target's platform shows previews."""
+        channel = self._channels.get(target.platform)
+        return channel is not None and self._transport(channel, target) != "off"
+
+    def working(self, target: Target) -> AbstractAsyncContextManager[object]:
+        """Return a block that shows, where the platform can, that an answer is worked on."""
+        channel = self._channels.get(target.platform)
+        if channel is None or not channel.capabilities.typing:
+            return NOT_TYPING
+        if not isinstance(channel, TypingChannel):
+            return NOT_TYPING
+        return Typing(self._wire(channel), target, rates=self._rates.of(channel), sleep=self._sleep)
+
+    async def open(
+        self, lease: Lease, *, target: Target, message_id: str, person_id: str
+    ) -> Preview:
+        """Open (or, on resume, continue) the preview of a message's reply."""
+        channel = self._channels.get(target.platform)
+        transport = "off" if channel is None else self._transport(channel, target)
+        if channel is None or transport == "off":
+            return NoPreview()
+        name = self._delivery_id(message_id)
+        if transport == "draft":
+            return self._draft(channel, target, name=name)
+        new = NewDelivery(id=name, target=target, parts=None, state=DeliveryState.PREVIEW)
+        record = await self._store.open_preview(
+            lease, new, message_id=message_id, person_id=person_id
+        )
+        wire = self._wire(channel)
+        if not can_continue(record, wire):
+            return NoPreview()
+        return EditPreview(
+            lease,
+            record,
+            wire=wire,
+            store=self._store,
+            screen=self._screens.open(record.id),
+            rates=self._rates.of(channel),
+            timing=self._timing,
+            clock=self._clock,
+            sleep=self._sleep,
+        )
+
+    def _transport(self, channel: PushChannel, target: Target) -> Transport:
+        wanted = self._wanted(target.platform)
+        can = channel.capabilities
+        # Drafts are shown to one person; a group sees the message grow.
+        can_draft = can.draft and isinstance(channel, DraftChannel) and not target.group
+        if can_draft and wanted in ("auto", "draft"):
+            return "draft"
+        return "edit" if can.edit and wanted != "off" else "off"
+
+    def _draft(self, channel: PushChannel, target: Target, *, name: str) -> Preview:
+        show = PacedShow(
+            DraftDisplay(self._wire(channel), target, draft_id=draft_id(name)),
+            target,
+            name=name,
+            rates=self._rates.of(channel),
+            timing=self._timing,
+            clock=self._clock,
+            sleep=self._sleep,
+        )
+        return DraftPreview(show)
+
+    def _wire(self, channel: PushChannel) -> Wire:
+        return Wire(channel, timeout_s=self._timing.send_timeout_s, traffic=self._traffic)

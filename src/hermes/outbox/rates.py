@@ -1,0 +1,165 @@
+"""How fast a platform may be written to: so many a second in all, so far apart in one chat.
+
+`Spacing` and its changes are pure: every call takes the next free slot, and there are no bursts, so
+that a restart cannot add one burst to another. `RateGate` keeps the current state of a platform;
+replies reserve slots ahead, previews take one only when nobody has.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from hermes.errors import DeliveryError, FailureClass
+from hermes.ports.channel import Capabilities, PushChannel, Target
+from hermes.ports.clock import Clock
+
+# Replies reserve slots up to this far ahead; what is further away waits in the store.
+LOOK_AHEAD_S = 1.0
+# However long a platform wants to be left alone, it is asked again after this.
+_LONGEST_HOLD_S = 3600.0
+# With this many chats remembered, those whose time has come are forgotten.
+_FEW_CHATS = 64
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """The manifest's limits as gaps in seconds; 0 is none."""
+
+    gap_s: float = 0.0
+    chat_gap_s: float = 0.0
+    group_gap_s: float = 0.0
+
+    def chat_gap(self, target: Target) -> float:
+        """Return how far apart messages to this chat must be."""
+        return self.group_gap_s if target.group and self.group_gap_s > 0 else self.chat_gap_s
+
+
+def limits_of(capabilities: Capabilities) -> Limits:
+    """Return the limits that a manifest declares."""
+    rate = capabilities.per_second
+    return Limits(
+        gap_s=1.0 / rate if rate > 0 else 0.0,
+        chat_gap_s=capabilities.chat_gap_s,
+        group_gap_s=capabilities.group_gap_s,
+    )
+
+
+class Spacing(msgspec.Struct, frozen=True, kw_only=True):
+    """When the next message may leave, on the platform and in one chat."""
+
+    platform_at: float
+    chat_at: float
+
+    @property
+    def slot(self) -> float:
+        """The earliest moment that suits both."""
+        return max(self.platform_at, self.chat_at)
+
+
+def after_slot(spacing: Spacing, now: float, *, gap_s: float, chat_gap_s: float) -> Spacing:
+    """Return the spacing once the next slot is taken."""
+    slot = max(now, spacing.slot)
+    # The platform's slots go on from where they were: a chat that must wait holds up no other.
+    platform_at = max(now, spacing.platform_at) + gap_s
+    return Spacing(platform_at=platform_at, chat_at=slot + chat_gap_s)
+
+
+class RateGate:
+    """The rate of one platform as senders and previews pass through it.
+
+    Time is monotonic. Before its first message a chat counts as written to at the start, because
+    the process before this one may have done so.
+    """
+
+    def __init__(self, limits: Limits, clock: Clock) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._since = clock.monotonic()
+        self._platform_at = self._since + limits.gap_s
+        self._held_until = 0.0
+        self._chats: dict[str, float] = {}
+        self._held_chats: dict[str, float] = {}
+        self._forget_at = _FEW_CHATS
+
+    def wait_s(self, target: Target) -> float:
+        """Return for how long no reply to this chat may be begun; 0 when one may."""
+        now = self._clock.monotonic()
+        ahead = self._platform_at - LOOK_AHEAD_S
+        return max(0.0, max(ahead, self._chat_at(target), self._hold(target)) - now)
+
+    def preview_wait_s(self, target: Target) -> float:
+        """Return for how long no preview may be shown in this chat: replies come first."""
+        now = self._clock.monotonic()
+        slot = self._spacing(target).slot
+        return max(0.0, max(slot, self._hold(target)) - now)
+
+    def take(self, target: Target) -> float:
+        """Take the next slot; returns how long to wait for it."""
+        now = self._clock.monotonic()
+        spacing = self._spacing(target)
+        gap = self._limits.chat_gap(target)
+        after = after_slot(spacing, now, gap_s=self._limits.gap_s, chat_gap_s=gap)
+        self._platform_at = after.platform_at
+        if gap > 0:
+            self._forget(now)
+            self._chats[target.chat_id] = after.chat_at
+        return max(0.0, spacing.slot - now)
+
+    def is_held(self, target: Target) -> bool:
+        """Tell whether the platform has said that nothing may be sent there now."""
+        return self._hold(target) > self._clock.monotonic()
+
+    def blocked(self) -> int:
+        """Return how many chats must wait for a slot of their own, at most."""
+        return len(self._chats) + len(self._held_chats)
+
+    def failed(self, target: Target, error: DeliveryError) -> None:
+        """Slow down if the platform said so: the chat, or all of it."""
+        wait = error.retry_after
+        if error.failure is not FailureClass.RATE_LIMITED or wait is None or not wait > 0:
+            return
+        until = self._clock.monotonic() + min(wait, _LONGEST_HOLD_S)
+        if error.platform_wide:
+            self._held_until = max(self._held_until, until)
+        else:
+            self._forget(self._clock.monotonic())
+            held = self._held_chats.get(target.chat_id, 0.0)
+            self._held_chats[target.chat_id] = max(held, until)
+
+    def _chat_at(self, target: Target) -> float:
+        gap = self._limits.chat_gap(target)
+        return self._chats.get(target.chat_id, self._since + gap) if gap > 0 else 0.0
+
+    def _hold(self, target: Target) -> float:
+        return max(self._held_until, self._held_chats.get(target.chat_id, 0.0))
+
+    def _spacing(self, target: Target) -> Spacing:
+        platform_at = self._platform_at if self._limits.gap_s > 0 else 0.0
+        return Spacing(platform_at=platform_at, chat_at=self._chat_at(target))
+
+    def _forget(self, now: float) -> None:
+        if self.blocked() < self._forget_at:
+            return
+        # Whatever is older than the start counts as the start itself, which lies behind by now.
+        self._chats = _future(self._chats, now)
+        self._held_chats = _future(self._held_chats, now)
+        self._forget_at = max(_FEW_CHATS, 2 * self.blocked())
+
+
+def _future(chats: Mapping[str, float], now: float) -> dict[str, float]:
+    return {chat: at for chat, at in chats.items() if at > now}
+
+
+class Rates:
+    """The gate of every platform, shared by what is sent to it and what is shown there."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._gates: dict[str, RateGate] = {}
+
+    def of(self, channel: PushChannel) -> RateGate:
+        """Return the gate of a channel's platform."""
+        gate = self._gates.get(channel.name)
+        if gate is None:
+            gate = RateGate(limits_of(channel.capabilities), self._clock)
+            self._gates[channel.name] = gate
+        return gate

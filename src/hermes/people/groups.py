@@ -1,0 +1,84 @@
+"""What is meant for the bot in a group: who has to name it, where it listens to all, and other bots.
+
+Pure. Whether a message names the bot its channel says; who is answered at all is `people.access`.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from hermes.config import PlatformAccess, Settings
+from hermes.message.event import MessageEvent
+
+Hearing = Literal["turn", "context", "nothing"]
+Bots = Literal["ignore", "addressed", "all"]
+
+
+class Heard(msgspec.Struct, frozen=True):
+    """What becomes of a message, and the rule that says so."""
+
+    hearing: Hearing
+    rule: str = ""
+
+
+class GroupRules(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules of one platform; `bot_turns` is how many in a row bots get in a chat (0: no limit)."""
+
+    platform: str
+    require_mention: bool = True
+    free_chats: frozenset[str] = frozenset()
+    bots: Bots = "ignore"
+    bot_turns: int = 3
+
+
+TURN = Heard("turn")
+
+
+def group_rules(platform: str, access: Mapping[str, PlatformAccess]) -> GroupRules:
+    """Return the rules of a platform."""
+    chosen = access.get(platform) or PlatformAccess()
+    return GroupRules(
+        platform=platform,
+        require_mention=chosen.require_mention,
+        free_chats=frozenset(chosen.free_chats),
+        bots=chosen.bots,
+        bot_turns=chosen.bot_turns,
+    )
+
+
+def hear(event: MessageEvent, rules: GroupRules) -> Heard:
+    """Decide whether a message is answered, kept as context, or passed over."""
+    source = event.source
+    key = f"access.platforms.{rules.platform}"
+    if source.is_bot and rules.bots == "ignore":
+        return Heard("nothing", f"bots are not listened to ({key}.bots)")
+    if event.addressed or source.chat_type == "dm":
+        return TURN
+    if source.is_bot and rules.bots == "addressed":
+        return Heard("context", f"a bot has to name me ({key}.bots)")
+    if not rules.require_mention or rules.free_chats & {source.chat_id, source.parent_chat_id}:
+        return TURN
+    return Heard("context", f"it is in a group and does not name me ({key}.require_mention)")
+
+
+class Groups:
+    """The rules of every platform of a gateway."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._rules: dict[str, GroupRules] = {}
+
+    def hear(self, event: MessageEvent) -> Heard:
+        """Decide about a message; one that is meant for the bot, by a person, costs nothing."""
+        if (event.addressed and not event.source.is_bot) or event.internal:
+            return TURN
+        return hear(event, self.of(event.source.platform))
+
+    def of(self, platform: str) -> GroupRules:
+        """Return the rules of a platform."""
+        rules = self._rules.get(platform)
+        if rules is None:
+            rules = group_rules(platform, self._settings.access.platforms)
+            self._rules[platform] = rules
+        return rules

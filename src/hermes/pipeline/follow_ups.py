@@ -1,0 +1,178 @@
+"""Messages that somebody sends one after the other and means as one: which they are, and their event.
+
+The first message is the host of the turn and the others are steps of it; their rows stay where they
+are until its commit. Waiting for more of them is the work of the stage `join_follow_ups`.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from hermes.message.event import MessageEvent
+from hermes.message.outcome import BusyPolicy, DeliveryState, Outcome
+from hermes.message.parts import ImagePart, Part, TextPart
+from hermes.message.reply import Reply
+from hermes.pipeline.services import Services, TurnContext
+from hermes.pipeline.turn import Turn
+from hermes.ports.records import MessageRecord, Step
+
+
+def takes_more(message: MessageRecord, services: Services) -> bool:
+    """Tell whether others might join a message that nobody has worked on yet; asked every turn."""
+    event = message.event
+    if event is None or message.attempts or message.control:
+        return False
+    return event.source.platform in services.merging or starts_burst(event, services)
+
+
+def is_gathering(message: MessageRecord, services: Services) -> bool:
+    """Tell whether the turn of a message that nobody has worked on yet may be waiting for others."""
+    event = message.event
+    return event is not None and takes_more(message, services) and may_join(event, services)
+
+
+def starts_burst(event: MessageEvent, services: Services) -> bool:
+    """Tell whether more photos may follow: in an album, or by their time where replies are sent.
+
+    Who asks for the reply over HTTP sends pictures together if they are meant so.
+    """
+    if not is_photo(event) or not services.settings.busy.photo_burst_s:
+        return False
+    return may_join(event, services) and (event.album is not None or _is_pushed(event, services))
+
+
+def may_join(event: MessageEvent, services: Services) -> bool:
+    """Tell whether an event is what somebody says, and needs no turn of its own."""
+    if event.is_queued or event.internal or event.scheduled is not None:
+        return False
+    # What a program sends with a key or with a history of its own is a request by itself.
+    if event.key is not None or event.history:
+        return False
+    return services.commands.read(event.text) is None
+
+
+def is_photo(event: MessageEvent) -> bool:
+    """Tell whether an event is photos, with or without a caption, and nothing else."""
+    has_picture = False
+    for part in event.parts:
+        if type(part) is ImagePart:
+            has_picture = True
+        elif type(part) is not TextPart:
+            return False
+    return has_picture
+
+
+def belong_together(
+    turn: Turn, waiting: Iterable[MessageRecord], services: Services
+) -> tuple[tuple[MessageRecord, ...], MessageRecord | None]:
+    """Return those that follow a turn's own message as one, and the first behind that does not.
+
+    Nothing is passed over: whoever stands behind something that needs a turn of its own waits for it.
+    """
+    busy = services.settings.busy
+    joined: list[MessageRecord] = []
+    chars, last = len(turn.event.text), turn.received_at
+    for record in waiting:
+        if record.id == turn.id:
+            continue
+        event = record.event
+        if event is None or not _belongs(record, event, turn, last=last, services=services):
+            return tuple(joined), record
+        chars += len(event.text)
+        if len(joined) + 1 >= busy.max_merged or chars > busy.max_merged_chars:
+            return tuple(joined), record
+        joined.append(record)
+        last = record.received_at
+    return tuple(joined), None
+
+
+def with_joined(turn: Turn, joined: Iterable[MessageRecord]) -> Turn:
+    """Return the turn with what other messages say in its event."""
+    records = [record for record in joined if record.event is not None]
+    if not records:
+        return turn
+    parts, contexts = list(turn.event.parts), [turn.event.channel_context]
+    for record in records:
+        assert record.event is not None
+        parts += _behind(parts, record.event.parts)
+        contexts.append(record.event.channel_context)
+    event = msgspec.structs.replace(
+        turn.event,
+        parts=tuple(parts),
+        channel_context="\n\n".join(filter(None, contexts)) or None,
+    )
+    names = tuple(record.id for record in records)
+    return msgspec.structs.replace(turn, event=event, own=turn.event, joined=names)
+
+
+def rejoined(turn: Turn, steps: Iterable[Step], ctx: TurnContext) -> Turn:
+    """Return the turn with the messages that had joined it before a crash."""
+    names = [step.name for step in steps if step.kind == "burst"]
+    if not names:
+        return turn
+    found = [ctx.services.store.inbox.get(name) for name in names]
+    return with_joined(turn, [record for record in found if record is not None])
+
+
+def has_used_joined(turn: Turn, reply: Reply) -> bool:
+    """Tell whether the messages that joined a turn end with it; otherwise they become new again.
+
+    They do if the model has answered them, or the person has stopped what they were sent for.
+    """
+    if turn.user is None or reply.outcome in (Outcome.EXPIRED, Outcome.REFUSED):
+        return False
+    if reply.outcome in (Outcome.ANSWERED, Outcome.INTERRUPTED) or reply.earned:
+        return True
+    return any(entry.message.role == "assistant" for entry in turn.exchanged)
+
+
+def _belongs(
+    record: MessageRecord, event: MessageEvent, turn: Turn, *, last: float, services: Services
+) -> bool:
+    host = turn.event
+    if record.person_id != turn.person_id or record.control or not may_join(event, services):
+        return False
+    if (event.account, event.agent) != (host.account, host.agent):
+        return False
+    return _is_follow_up(record, event, host, services=services) or _is_of_burst(
+        record, event, host, last=last, services=services
+    )
+
+
+def _is_follow_up(
+    record: MessageRecord, event: MessageEvent, host: MessageEvent, *, services: Services
+) -> bool:
+    """Tell whether a message only waits for its turn; one that is to steer joins where tools run."""
+    if record.busy is BusyPolicy.STEER or event.source.platform not in services.merging:
+        return False
+    return (event.channel_prompt, event.skill) == (host.channel_prompt, host.skill)
+
+
+def _is_of_burst(
+    record: MessageRecord,
+    event: MessageEvent,
+    host: MessageEvent,
+    *,
+    last: float,
+    services: Services,
+) -> bool:
+    """Tell whether a photo was sent along with other photos."""
+    if not is_photo(event) or not is_photo(host):
+        return False
+    window_s = services.settings.busy.photo_burst_s
+    if _is_pushed(host, services) and abs(record.received_at - last) <= window_s:
+        return True
+    return host.album is not None and event.album == host.album
+
+
+def _is_pushed(event: MessageEvent, services: Services) -> bool:
+    return services.first_state(event.source.platform) is DeliveryState.PENDING
+
+
+def _behind(parts: list[Part], more: tuple[Part, ...]) -> list[Part]:
+    """Return parts to stand behind others: what somebody says begins a line of its own."""
+    has_text = any(isinstance(part, TextPart) for part in parts)
+    return [
+        TextPart(f"\n{part.text}") if has_text and isinstance(part, TextPart) else part
+        for part in more
+    ]

@@ -1,0 +1,104 @@
+"""Stage: messages that follow each other closely become one event, which is answered once.
+
+A photo waits here until no other has come for a while, and so does a message that has stopped a
+turn; all others take along what waits behind them and pass at once. Nothing is written yet: those
+that joined are claimed in the write that leases the lane, so a crash before it leaves every message
+as it was.
+"""
+
+import asyncio
+
+from hermes.errors import TurnInterrupted
+from hermes.message.reply import Reply
+from hermes.pipeline.follow_ups import (
+    belong_together,
+    is_photo,
+    may_join,
+    rejoined,
+    starts_burst,
+    with_joined,
+)
+from hermes.pipeline.interrupts import Arrivals
+from hermes.pipeline.services import TurnContext
+from hermes.pipeline.turn import Turn
+from hermes.ports.records import MessageRecord
+
+
+async def join_follow_ups(turn: Turn, ctx: TurnContext) -> Turn | Reply:
+    """Return the turn with the messages that were sent along with its own."""
+    arrivals = ctx.interrupt.gathering
+    if arrivals is None:
+        return rejoined(turn, ctx.journal.steps, ctx) if ctx.journal.steps else turn
+    is_alone = not (ctx.journal.is_followed or arrivals.ids)
+    if is_alone and not arrivals.is_after_stop and not is_photo(turn.event):
+        return turn
+    if not may_join(turn.event, ctx.services):
+        return turn
+    joined = await _gather(turn, ctx, arrivals)
+    if not joined:
+        return turn
+    ctx.journal.join(tuple(record.id for record in joined))
+    ctx.journal.note("joined", messages=[record.id for record in joined])
+    return with_joined(turn, joined)
+
+
+def has_company(turn: Turn, prepared: Turn, ctx: TurnContext) -> bool:
+    """Tell whether others came while a turn was prepared, which is prepared anew with them.
+
+    Otherwise nobody joins it any more, and what came and may not join it stops it, if it is to.
+    """
+    arrivals, ctx.interrupt.gathering = ctx.interrupt.gathering, None
+    if arrivals is None or not arrivals.ids:
+        return False
+    services, joined = ctx.services, prepared.joined
+    if may_join(turn.event, services):
+        waiting = services.store.turns.waiting(turn.lane)
+        joined = tuple(one.id for one in belong_together(turn, waiting, services)[0])
+        if len(joined) > len(prepared.joined):
+            ctx.interrupt.gathering = arrivals
+            return True
+    for message_id in arrivals.stopping:
+        if message_id not in joined:
+            ctx.interrupt.press(message_id)
+    return False
+
+
+async def _gather(turn: Turn, ctx: TurnContext, arrivals: Arrivals) -> tuple[MessageRecord, ...]:
+    """Wait until nothing more follows; what else arrives ends the waiting."""
+    services = ctx.services
+    while True:
+        arrivals.clear()
+        waiting = services.store.turns.waiting(turn.lane)
+        joined, other = belong_together(turn, waiting, services)
+        window_s = _window_s(turn, joined, ctx)
+        if other is not None or not window_s:
+            return joined
+        newest = joined[-1].received_at if joined else turn.received_at
+        # A clock that was put back must not make anybody wait longer.
+        rest_s = min(newest + window_s - services.clock.now(), window_s)
+        if rest_s <= 0 or not await _has_arrived(ctx, arrivals, within_s=rest_s):
+            return joined
+
+
+def _window_s(turn: Turn, joined: tuple[MessageRecord, ...], ctx: TurnContext) -> float:
+    """Return how long the next message may take; 0 if none is awaited."""
+    busy = ctx.services.settings.busy
+    if 1 + len(joined) >= busy.max_merged:
+        return 0.0
+    newest = joined[-1].event if joined else turn.event
+    assert newest is not None
+    burst_s = busy.photo_burst_s if starts_burst(newest, ctx.services) else 0.0
+    arrivals = ctx.interrupt.gathering
+    is_after_stop = arrivals is not None and arrivals.is_after_stop
+    return max(burst_s, busy.follow_up_s if is_after_stop else 0.0)
+
+
+async def _has_arrived(ctx: TurnContext, arrivals: Arrivals, *, within_s: float) -> bool:
+    """Wait for another message; false when none came in time, or the turn is to stop."""
+    try:
+        with ctx.interrupt.scope():
+            async with asyncio.timeout(within_s):
+                await arrivals.wait()
+    except (TimeoutError, TurnInterrupted):
+        return False
+    return True

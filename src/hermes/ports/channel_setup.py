@@ -1,0 +1,54 @@
+"""What the making of a channel is given: its settings as checked, and the parts it works with.
+
+Between the composition root, which fills it, and a channel's `make`, which reads it.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from hermes.message.parts import Media
+from hermes.ports.channel import Capabilities, Channel
+from hermes.ports.clock import Clock
+
+
+class MediaShelf(Protocol):
+    """Where attachments are kept while they are needed; bounded in size and in time."""
+
+    async def keep(self, data: bytes, *, mime: str, name: str | None = None) -> Media:
+        """Write the bytes down and return where; the type is told from the bytes themselves.
+
+        Raises a `HermesError` for what is too large, of a kind that is refused, or a bomb.
+        """
+        ...
+
+    async def read(self, media: Media, *, limit: int) -> bytes:
+        """Return the bytes of an attachment that is to be sent: a kept file, or a guarded fetch."""
+        ...
+
+
+class ChannelSetup(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a channel is made of.
+
+    `settings` holds a value for every entry of the manifest's [settings] table: what the operator
+    set, or the default; secrets as plain text. `state` is a folder of the channel's own, made on
+    first use, for the little that it must remember itself (where it was in a stream of events).
+    `webhook_url` is the address at which the platform reaches this gateway, if one is configured.
+    """
+
+    name: str
+    account: str
+    settings: Mapping[str, Any]
+    capabilities: Capabilities
+    # Any: the outbound client lives above the ports; a channel knows it as `net.client.HttpClient`.
+    client: Any
+    clock: Clock
+    make_id: Callable[[str], str]
+    media: MediaShelf
+    state: Path
+    webhook_url: str | None = None
+
+
+MakeChannel = Callable[[ChannelSetup], Channel]

@@ -1,0 +1,51 @@
+"""The media port: how a turn's attachments become files here, and files become attachments.
+
+Between the pipeline, which asks, and the shelf and the channels, which it must not know.
+"""
+
+from typing import Protocol
+
+import msgspec
+
+from hermes.message.parts import Media
+from hermes.ports.channel import MediaKind
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """Whose an attachment is, and the message by whose turn it is used."""
+
+    person_id: str
+    message_id: str
+
+
+class Brought(msgspec.Struct, frozen=True):
+    """An attachment that is a file here now; `seconds` is the length of a sound, where it is known."""
+
+    media: Media
+    seconds: float | None = None
+
+
+class Attachments(Protocol):
+    """Fetches what people sent, and opens what agents send."""
+
+    async def bring(self, media: Media, *, platform: str, owner: Owner) -> Brought:
+        """Return an attachment as a file on the shelf, its type told from its bytes.
+
+        Raises a `HermesError` where it cannot be had; the text of a `BadRequest` is for people.
+        """
+        ...
+
+    async def lend(self, place: str, *, owner: Owner) -> Media:
+        """Return what an agent named as an attachment: an https address, or a file kept for sending.
+
+        Raises a `Refused` whose text says why it is not sent.
+        """
+        ...
+
+    def takes(self, platform: str) -> tuple[MediaKind, ...]:
+        """Return which kinds of attachments a platform can be sent; none where replies are asked for."""
+        ...
+
+    async def tidy(self) -> None:
+        """Remove what is old or too much, unless it is still needed; does nothing most of the time."""
+        ...

@@ -1,0 +1,93 @@
+"""What is overheard in groups: kept sealed, bounded per chat, handed over once, forgotten with its writer.
+
+Functions for the units of the inbox, of erasure and of upkeep; each works inside the unit at hand.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from hermes.errors import Skipped
+from hermes.message.event import MessageEvent
+from hermes.ports.records import InGroup
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.engine import decode_event
+from hermes.store.sqlite.queries import load
+from hermes.store.sqlite.seal import Sealer
+
+_SQL = load("overheard")
+_UPKEEP = load("upkeep")
+MOST_MESSAGES: Final = 50
+MOST_CHARS: Final = 8000
+KEPT_S: Final = 24 * 3600.0
+
+
+def keep_overheard(
+    db: Database,
+    group: InGroup,
+    *,
+    message_id: str,
+    person_id: str,
+    body: int,
+    event: MessageEvent,
+    at: float,
+) -> None:
+    """Keep a message's words at hand, and forget the oldest ones of its chat beyond the bounds."""
+    chars = len(event.text) + len(event.source.user_name or "")
+    db.execute(_SQL["keep"], (group.chat, group.thread, message_id, person_id, body, chars, at))
+    total = 0
+    for number, row in enumerate(db.rows(_SQL["of_chat"], (group.chat,)), start=1):
+        total += row[3]
+        if number > MOST_MESSAGES or total > MOST_CHARS or row[4] < at - KEPT_S:
+            _forget(db, [row[:3]])
+
+
+def take_missed(
+    db: Database, group: InGroup, *, sealer: Sealer, at: float
+) -> tuple[MessageEvent, ...]:
+    """Hand over what was said since the bot was last spoken to; nobody gets it again."""
+    assert group.takes is not None
+    rows = db.rows(_SQL["missed"], (group.chat, *group.takes))
+    bodies = [sealer.get(db, row[2]) for row in rows if row[3] >= at - KEPT_S]
+    _forget(db, [row[:3] for row in rows])
+    return tuple(decode_event(body) for body in bodies if body is not None)
+
+
+def count_bots(db: Database, group: InGroup) -> None:
+    """Let a person's message end a row of bots' turns, and a bot's be one more.
+
+    Raises `Skipped` for one too many.
+    """
+    if not group.is_bot:
+        db.execute(_SQL["person_wrote"], (group.chat,))
+        return
+    if group.is_kept:
+        return
+    row = db.row(_SQL["bot_turns"], (group.chat,))
+    if row is not None and row[0] >= group.bot_turns:
+        raise Skipped(
+            f"bots have had {row[0]} turns in a row in this chat, and no person wrote in between; "
+            "more would be a loop (access.platforms.NAME.bot_turns)"
+        )
+    db.execute(_SQL["count_bot_turn"], (group.chat,))
+
+
+def forget_overheard(db: Database, person_id: str) -> None:
+    """Forget the words of somebody who is erased."""
+    _forget(db, db.rows(_SQL["of_person"], (person_id,)))
+
+
+def has_old(db: Database, now: float) -> bool:
+    """Tell whether there is something that was said too long ago."""
+    return db.row(_SQL["old"], (now - KEPT_S, 1)) is not None
+
+
+def forget_old(db: Database, now: float, *, limit: int) -> None:
+    """Forget what was said too long ago, the oldest first."""
+    _forget(db, db.rows(_SQL["old"], (now - KEPT_S, limit)))
+
+
+def _forget(db: Database, rows: Iterable[tuple[int, str, int]]) -> None:
+    for number, message_id, body in rows:
+        db.execute(_SQL["drop"], (number,))
+        db.execute(_SQL["forget_body"], (message_id,))
+        db.execute(_UPKEEP["drop_body"], (body,))

@@ -1,0 +1,111 @@
+"""The mails that the stand-in holds: the bot's folders, and what people got from the bot.
+
+Both servers work on it; it knows no protocol. Every folder numbers its mails and tells who watches.
+"""
+
+from collections.abc import Callable
+from email import policy
+from email.message import EmailMessage
+from email.parser import BytesParser
+
+import msgspec
+
+from hermes.ports.clock import SystemClock
+from hermes.testing.stand_in import Fault, FaultKind, Operation
+
+HOST = "hermes.test"
+ADDRESS = f"hermes@{HOST}"
+PASSWORD = "not-a-real-password"
+AUTHSERV_ID = "mx.hermes.test"
+_clock = SystemClock()
+
+
+class Kept(msgspec.Struct, kw_only=True):
+    """One mail in a folder."""
+
+    uid: int
+    raw: bytes
+    at: float
+    flags: set[str]
+
+
+class Folder:
+    """Mails under rising numbers; `validity` changes when the folder is made anew."""
+
+    def __init__(self, validity: int) -> None:
+        self.validity = validity
+        self.next_uid = 1
+        self.mails: list[Kept] = []
+        self.watchers: list[Callable[[], None]] = []
+
+    def add(self, raw: bytes, *, at: float | None = None, flags: set[str] | None = None) -> Kept:
+        """Put a mail in and tell who watches."""
+        kept = Kept(
+            uid=self.next_uid, raw=raw, at=_clock.now() if at is None else at, flags=flags or set()
+        )
+        self.next_uid += 1
+        self.mails.append(kept)
+        for watcher in self.watchers:
+            watcher()
+        return kept
+
+    def rebuild(self) -> None:
+        """Number all mails anew, as a server does that has lost its index."""
+        self.validity += 1
+        self.next_uid = 1
+        for mail in self.mails:
+            mail.uid = self.next_uid
+            self.next_uid += 1
+
+
+class PostOffice:
+    """The mailbox of the bot, and the faults that are planned."""
+
+    def __init__(self) -> None:
+        self.folders = {
+            name: Folder(validity) for validity, name in enumerate(("INBOX", "Done", "Sent"), 1000)
+        }
+        self.password = PASSWORD
+        self.rejections: list[str] = []
+        self.sent: list[tuple[str, bytes]] = []
+        self.mail_was_taken: list[Callable[[], None]] = []
+        self.files_sent = False
+        self._faults: list[list[object]] = []
+
+    @property
+    def inbox(self) -> Folder:
+        """Where mail arrives."""
+        return self.folders["INBOX"]
+
+    def plan(self, fault: Fault) -> None:
+        """Let something go wrong."""
+        self._faults.append([fault, fault.times])
+
+    def fault(self, op: Operation, *kinds: FaultKind) -> Fault | None:
+        """Take the next fault of these kinds that is planned for a kind of call."""
+        for entry in self._faults:
+            fault = entry[0]
+            if isinstance(fault, Fault) and fault.op in {op, "any"} and fault.kind in kinds:
+                left = int(str(entry[1])) - 1
+                entry[1] = left
+                if left <= 0:
+                    self._faults.remove(entry)
+                return fault
+        return None
+
+    def submit(self, recipient: str, raw: bytes) -> None:
+        """Take a mail of the bot for somebody."""
+        self.sent.append((recipient, raw))
+        if self.files_sent:
+            self.folders["Sent"].add(raw, flags={"\\Seen"})
+
+    def reject(self, rule: str) -> None:
+        """Note that the caller broke a rule."""
+        self.rejections.append(rule)
+
+
+def parsed(raw: bytes) -> EmailMessage:
+    """Return a mail as Python's own parser reads it, which is strict about nothing but sure."""
+    message = BytesParser(policy=policy.default).parsebytes(raw)
+    assert isinstance(message, EmailMessage)
+    return message

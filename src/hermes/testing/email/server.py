@@ -1,0 +1,126 @@
+"""The stand-in as a whole: an IMAP and an SMTP server over one post office; fits `StandIn`."""
+
+import asyncio
+from collections.abc import Mapping
+from email.message import EmailMessage
+from typing import Any
+
+from hermes.testing.email.imap_server import ImapServer
+from hermes.testing.email.people import People, address_of
+from hermes.testing.email.post_office import ADDRESS, AUTHSERV_ID, PASSWORD, PostOffice, parsed
+from hermes.testing.email.smtp_server import SmtpServer
+from hermes.testing.stand_in import Fault, Post, Said
+
+
+class EmailStandIn:
+    """A mail server on loopback.
+
+    `can_idle` says whether it pushes, `files_sent` whether it files what the bot sends by itself,
+    `is_moving` whether the bot is to move what it has taken.
+    """
+
+    def __init__(
+        self, *, can_idle: bool = True, files_sent: bool = False, is_moving: bool = False
+    ) -> None:
+        self.office = PostOffice()
+        self.office.files_sent = files_sent
+        self.imap = ImapServer(self.office, can_idle=can_idle)
+        self.smtp = SmtpServer(self.office)
+        self.people = People()
+        self._is_moving = is_moving
+        self._taken = asyncio.Event()
+        self.office.mail_was_taken.append(self._taken.set)
+        self._seen = 0
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The settings by which a channel speaks to it."""
+        return {
+            "address": ADDRESS,
+            "password": PASSWORD,
+            "imap_host": "127.0.0.1",
+            "imap_port": self.imap.port,
+            "imap_security": "plain",
+            "smtp_host": "127.0.0.1",
+            "smtp_port": self.smtp.port,
+            "smtp_security": "plain",
+            "authserv_id": AUTHSERV_ID,
+            "sent_folder": "Sent",
+            "sent_by": "server" if self.office.files_sent else "hermes",
+            "poll_s": 0.1,
+            **({"done_folder": "Done"} if self._is_moving else {}),
+        }
+
+    @property
+    def rejections(self) -> tuple[str, ...]:
+        """Everything it refused because the caller broke a rule, with the rule."""
+        return tuple(self.office.rejections)
+
+    async def start(self) -> None:
+        """Listen."""
+        await self.imap.start()
+        await self.smtp.start()
+
+    async def stop(self) -> None:
+        """End every connection."""
+        await self.imap.stop()
+        await self.smtp.stop()
+
+    def point_at(self, webhook_url: str) -> None:
+        """Mail servers call nobody."""
+
+    async def say(self, said: Said) -> str:
+        """Let a person write; returns the mail's id, once the bot has marked it as read."""
+        for post in self.posts(said.chat):
+            self.people.got(said.chat, post.id)
+        message_id, raw = self.people.write(said)
+        uids = [self.office.inbox.add(raw).uid for _ in range(said.times)]
+        while any(self._is_waiting(uid) for uid in uids):
+            self._taken.clear()
+            await self._taken.wait()
+        return message_id
+
+    def _is_waiting(self, uid: int) -> bool:
+        return any(
+            mail.uid == uid and "\\Seen" not in mail.flags for mail in self.office.inbox.mails
+        )
+
+    def posts(self, chat: str) -> tuple[Post, ...]:
+        """Return what the bot has written to somebody, oldest first."""
+        address = address_of(chat)
+        return tuple(
+            _post(chat, raw) for recipient, raw in self.office.sent if recipient == address
+        )
+
+    def plan(self, fault: Fault) -> None:
+        """Let something go wrong."""
+        self.office.plan(fault)
+
+    async def cut(self) -> None:
+        """Drop every standing connection of the bot."""
+        self.imap.cut()
+        self.smtp.cut()
+
+    def revoke(self) -> None:
+        """Make the password worthless, and end what was opened with it."""
+        self.office.password = "another-password"
+        self.imap.cut()
+
+
+def _post(chat: str, raw: bytes) -> Post:
+    message = parsed(raw)
+    ids = [one.strip("<>") for one in str(message["References"] or "").split()]
+    return Post(
+        id=str(message["Message-ID"]).strip().strip("<>"),
+        chat=chat,
+        text=_content(message, "plain").rstrip("\n"),
+        markup=_content(message, "html"),
+        thread=ids[0] if ids else None,
+        reply_to=str(message["In-Reply-To"] or "").strip().strip("<>") or None,
+        files=tuple(part.get_filename() or "" for part in message.iter_attachments()),
+    )
+
+
+def _content(message: EmailMessage, kind: str) -> str:
+    body = message.get_body((kind,))
+    return "" if body is None else str(body.get_content()).replace("\r\n", "\n")

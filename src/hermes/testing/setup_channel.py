@@ -1,0 +1,56 @@
+"""A `ChannelSetup` for a test: the settings checked against the manifest, everything else a stand-in."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hermes.errors import NotFound
+from hermes.message.ids import make_id
+from hermes.message.parts import Media
+from hermes.plugins.manifest import load_manifest, read_settings
+from hermes.ports.channel_setup import ChannelSetup
+from hermes.ports.clock import Clock, ManualClock
+
+
+class MemoryShelf:
+    """Fits `MediaShelf`: attachments by a name of their own, for as long as the test lasts."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, bytes] = {}
+
+    async def keep(self, data: bytes, *, mime: str, name: str | None = None) -> Media:
+        """Keep the bytes."""
+        path = f"kept-{len(self.kept)}"
+        self.kept[path] = data
+        return Media(mime, path=path, name=name, size=len(data))
+
+    async def read(self, media: Media, *, limit: int) -> bytes:
+        """Return what was kept."""
+        data = self.kept.get(media.path or "")
+        if data is None or len(data) > limit:
+            raise NotFound(f"nothing of at most {limit} bytes is kept as {media.path!r}")
+        return data
+
+
+def channel_setup(
+    package: str,
+    table: Mapping[str, object],
+    *,
+    # Any: as in `ChannelSetup`.
+    client: Any = None,
+    clock: Clock | None = None,
+    state: Path | None = None,
+) -> ChannelSetup:
+    """Return what a channel is made of; `table` is what an operator would set."""
+    manifest = load_manifest(package)
+    return ChannelSetup(
+        name=manifest.name,
+        account="default",
+        settings=read_settings(manifest, table),
+        capabilities=manifest.capabilities,
+        client=client,
+        clock=clock or ManualClock(),
+        make_id=make_id,
+        media=MemoryShelf(),
+        state=state or Path("state"),
+    )

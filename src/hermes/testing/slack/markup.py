@@ -1,0 +1,86 @@
+"""What the stand-in makes of mrkdwn and blocks: whether they are valid, and what people read. Pure."""
+
+import re
+from typing import Any
+
+from hermes.testing.slack.refusal import SlackError
+
+SECTION_CHARS = 3000
+MOST_BLOCKS = 50
+MOST_BLOCK_CHARS = 13_000
+MOST_CHARS = 40_000
+_ENTITY = re.compile(r"&(?!amp;|lt;|gt;)")
+_ANGLE = re.compile(r"<([^<>\n]*)>")
+_INSIDE = re.compile(
+    r"(?:https?://|mailto:|tel:)[^|<>\s]+(?:\|[^|<>]*)?|[@#][A-Z0-9]+(?:\|[^<>]*)?|!\w[^<>]*"
+)
+_SECTION = frozenset({"type", "text", "block_id", "fields", "accessory", "expand"})
+_FENCED = re.compile(r"```\n?(.*?)\n?```", re.DOTALL)
+_STYLES = re.compile(r"(?<![\w*_~])([*_~])(?=\S)(.+?)(?<=\S)\1(?![\w*_~])")
+_CODE = re.compile(r"`([^`\n]+)`")
+
+
+def check_mrkdwn(text: str) -> None:
+    """Raise unless every `&` and `<` is markup; Slack would show something else than was meant."""
+    if _ENTITY.search(text):
+        raise SlackError("invalid_arguments", "an & that is no escape")
+    for inside in _ANGLE.findall(text):
+        if not _INSIDE.fullmatch(inside):
+            raise SlackError("invalid_arguments", f"<{inside[:40]}> is no link or mention")
+    if "<" in _ANGLE.sub("", text) or ">" in _quoteless(_ANGLE.sub("", text)):
+        raise SlackError("invalid_arguments", "a < or > that is not escaped")
+
+
+def _quoteless(text: str) -> str:
+    return re.sub(r"^\s*>", "", text, flags=re.MULTILINE)
+
+
+def check_blocks(blocks: object) -> None:
+    """Raise unless Slack takes these blocks."""
+    if not isinstance(blocks, list):
+        raise SlackError("invalid_blocks_format")
+    if len(blocks) > MOST_BLOCKS:
+        raise SlackError("invalid_blocks", f"{len(blocks)} blocks")
+    size = 0
+    for block in blocks:
+        size += _check_block(block)
+    if size > MOST_BLOCK_CHARS:
+        raise SlackError("msg_blocks_too_long", f"{size} characters")
+
+
+def _check_block(block: Any) -> int:
+    kind = block.get("type") if isinstance(block, dict) else None
+    if kind == "divider" and set(block) <= {"type", "block_id"}:
+        return 0
+    if kind != "section" or not set(block) <= _SECTION:
+        raise SlackError("invalid_blocks", f"a block of the type {kind!r}")
+    text = block.get("text")
+    words = text.get("text") if isinstance(text, dict) else None
+    if not isinstance(words, str) or text["type"] not in ("mrkdwn", "plain_text"):
+        raise SlackError("invalid_blocks", "a section without a text")
+    if not 1 <= len(words) <= SECTION_CHARS:
+        raise SlackError("invalid_blocks", f"a section of {len(words)} characters")
+    if text["type"] == "mrkdwn":
+        check_mrkdwn(words)
+    return len(words)
+
+
+def as_read(text: str) -> str:
+    """Return what people read of a mrkdwn text."""
+    pieces = []
+    end = 0
+    for match in _FENCED.finditer(text):
+        pieces += [_read(text[end : match.start()]), match.group(1)]
+        end = match.end()
+    pieces.append(_read(text[end:]))
+    shown = "".join(pieces).replace("\u200b", "")
+    return shown.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def _read(text: str) -> str:
+    text = _ANGLE.sub(lambda match: match.group(1).rpartition("|")[2], text)
+    pieces = _CODE.split(text)
+    for place in range(0, len(pieces), 2):
+        while (plain := _STYLES.sub(r"\2", pieces[place])) != pieces[place]:
+            pieces[place] = plain
+    return "".join(pieces)

@@ -1,0 +1,108 @@
+"""A stand-in as a program: prints its address and settings as JSON, and ends with its standard input.
+
+Other processes drive it at the printed `control` address, by POST of JSON: `say` (answered once
+the bot has taken it), `write` (answered at once), `posts`, `state`, `plan`, `point_at`, `cut`, `revoke`. It is the same for every platform; a stand-in may add verbs.
+"""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from hermes.testing.stand_in import Fault, Said, StandIn
+
+Verb = Callable[[bytes], Awaitable[object]]
+_MAX_BODY = 64_000_000
+_HOST = "127.0.0.1"
+
+
+class Url(msgspec.Struct, frozen=True):
+    """The body of `point_at`."""
+
+    url: str
+
+
+class Chat(msgspec.Struct, frozen=True):
+    """The body of `posts` and `state`."""
+
+    chat: str
+
+
+# Any: what a stand-in adds to its state is its own business.
+def verbs_of(stand_in: StandIn, *, tells: Callable[[str], Mapping[str, Any]]) -> dict[str, Verb]:
+    """Return what every stand-in can be asked for; `tells` adds to the state of a chat."""
+    under_way: set[asyncio.Task[str]] = set()
+
+    async def say(body: bytes) -> object:
+        return {"id": await stand_in.say(msgspec.json.decode(body, type=Said))}
+
+    async def write(body: bytes) -> object:
+        saying = asyncio.create_task(stand_in.say(msgspec.json.decode(body, type=Said)))
+        under_way.add(saying)
+        saying.add_done_callback(under_way.discard)
+        return {}
+
+    async def posts(body: bytes) -> object:
+        return stand_in.posts(msgspec.json.decode(body, type=Chat).chat)
+
+    async def state(body: bytes) -> object:
+        chat = msgspec.json.decode(body, type=Chat).chat
+        known = {"posts": stand_in.posts(chat), "rejections": stand_in.rejections}
+        return {**known, **tells(chat)}
+
+    async def plan(body: bytes) -> object:
+        stand_in.plan(msgspec.json.decode(body, type=Fault))
+        return {}
+
+    async def point_at(body: bytes) -> object:
+        stand_in.point_at(msgspec.json.decode(body, type=Url).url)
+        return {}
+
+    async def cut(_body: bytes) -> object:
+        await stand_in.cut()
+        return {}
+
+    async def revoke(_body: bytes) -> object:
+        stand_in.revoke()
+        return {}
+
+    named = (say, write, posts, state, plan, point_at, cut, revoke)
+    return {verb.__name__: verb for verb in named}
+
+
+async def serve(
+    stand_in: StandIn,
+    *,
+    start: Callable[[], Awaitable[None]] | None = None,
+    more: Mapping[str, Verb] | None = None,
+    tells: Callable[[str], Mapping[str, Any]] = lambda _chat: {},
+) -> None:
+    """Run until the standard input closes."""
+    await (start or stand_in.start)()
+    verbs = {**verbs_of(stand_in, tells=tells), **(more or {})}
+    app = web.Application(client_max_size=_MAX_BODY)
+    app.add_routes(web.post(f"/control/{name}", _route(act)) for name, act in verbs.items())
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
+    await runner.setup()
+    await web.TCPSite(runner, _HOST, 0).start()
+    control = f"http://{_HOST}:{runner.addresses[0][1]}/control"
+    told = {"control": control, "settings": stand_in.settings}
+    sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
+    sys.stdout.flush()
+    await asyncio.to_thread(sys.stdin.read)
+    await runner.cleanup()
+    await stand_in.stop()
+
+
+def _route(act: Verb) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        try:
+            answer = await act(await request.read())
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            return web.Response(status=400, text=str(error))
+        return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
+
+    return handle

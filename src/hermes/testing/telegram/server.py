@@ -1,0 +1,354 @@
+"""The stand-in Telegram on loopback: `/bot<token>/<method>` and `/file/bot<token>/<path>`.
+
+It fits `hermes.testing.stand_in.StandIn`; `control.py` lets other processes drive it.
+"""
+
+import asyncio
+import hmac
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+from aiohttp import web
+
+from hermes.ports.clock import Clock, SystemClock
+from hermes.testing.stand_in import Fault, Post, Said
+from hermes.testing.telegram import rules
+from hermes.testing.telegram.book import MAX_DOWNLOAD_BYTES, Book, Draft, Stored, Upload
+from hermes.testing.telegram.people import People
+from hermes.testing.telegram.refusal import ApiError, bad
+from hermes.testing.telegram.updates import Updates
+
+TOKEN: Final = "7000000001:AAF-not-a-real-token_of_any_bot-000"
+SECRET: Final = "not-a-real-webhook-secret"
+_FILES: Final = {
+    "sendPhoto": "photo",
+    "sendDocument": "document",
+    "sendVoice": "voice",
+    "sendAudio": "audio",
+    "sendVideo": "video",
+}
+_SENDS: Final = frozenset({*_FILES, "sendMessage", "sendMediaGroup"})
+_MAX_BODY: Final = 80 << 20
+_UNAUTHORIZED: Final = ApiError(401, "Unauthorized", is_rule=False)
+# How long nobody listens for each time that a connection is to be refused.
+_REFUSED_S: Final = 0.05
+
+
+class TelegramStandIn:
+    """One Telegram with one bot."""
+
+    def __init__(
+        self,
+        *,
+        mode: str = "poll",
+        is_limited: bool = False,
+        is_local: bool = False,
+        token: str = TOKEN,
+        clock: Clock | None = None,
+    ) -> None:
+        clock = clock or SystemClock()
+        self._mode = mode
+        self.book = Book(clock=clock, is_limited=is_limited)
+        self.people = People(self.book, clock=clock)
+        self.updates = Updates(clock=clock, is_local=is_local)
+        self.calls: list[str] = []
+        self.answered: list[str] = []
+        self.port = 0
+        self._token = token
+        self._is_revoked = False
+        self._faults: list[Fault] = []
+        self._rejections: list[str] = []
+        self._released = asyncio.Event()
+        self._runner: web.AppRunner | None = None
+        self._site: web.TCPSite | None = None
+        self._reopening: asyncio.Task[None] | None = None
+        self.is_listening = False
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The settings by which a channel speaks to it."""
+        settings = {"bot_token": self._token, "api_url": f"http://127.0.0.1:{self.port}"}
+        hooked = {"mode": "webhook", "webhook_secret": SECRET}
+        return {**settings, **hooked} if self._mode == "webhook" else settings
+
+    @property
+    def rejections(self) -> tuple[str, ...]:
+        """Everything it refused because the caller broke a rule."""
+        return tuple(self._rejections)
+
+    async def start(self) -> None:
+        """Listen."""
+        await self.listen()
+
+    async def listen(self, *, port: int = 0) -> None:
+        """Listen on a port; 0 takes a free one."""
+        app = web.Application(client_max_size=_MAX_BODY)
+        # A token has a colon, so the pattern may not stop at one.
+        app.add_routes(
+            [
+                web.route("*", "/bot{token:[^/]+}/{method}", self._handle),
+                web.get("/file/bot{token:[^/]+}/{path:.+}", self._download),
+            ]
+        )
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
+        await self._runner.setup()
+        self._site = web.TCPSite(self._runner, "127.0.0.1", port)
+        await self._site.start()
+        self.port = int(self._runner.addresses[0][1])
+        self.is_listening = True
+
+    async def stop(self) -> None:
+        """End every connection."""
+        self._released.set()
+        if self._reopening is not None:
+            await asyncio.gather(self._reopening, return_exceptions=True)
+        await self.updates.close()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    def point_at(self, webhook_url: str) -> None:
+        """Call this address in place of the webhook's own, as a proxy in front of it would."""
+        self.updates.pointed_at = webhook_url
+
+    async def say(self, said: Said) -> str:
+        """Let a person do something; returns the event's id there, once the bot has taken it."""
+        messages = self.people.messages(said)
+        first = messages[0]
+        kind = "channel_post" if first["chat"]["type"] == "channel" else "message"
+        chat = first["chat"]["id"]
+        told = [self.updates.push(kind, one, chat=chat, times=said.times) for one in messages]
+        await asyncio.gather(*(one.taken.wait() for one in told))
+        return f"{first['message_id']}@{chat}"
+
+    def posts(self, chat: str) -> tuple[Post, ...]:
+        """Return what the bot has written in a chat, oldest first."""
+        number = self.people.chat_id(chat)
+        return () if number is None else tuple(map(_post, self.book.own(number)))
+
+    def drafts(self, chat: str) -> tuple[Draft, ...]:
+        """Return what the bot has shown as being written, oldest first."""
+        return tuple(self.book.drafts.get(self.people.chat_id(chat) or 0, ()))
+
+    def shown(self, chat: str) -> tuple[str, ...]:
+        """Return what the bot's messages in a chat read before they were edited."""
+        number = self.people.chat_id(chat) or 0
+        return tuple(text for stored in self.book.own(number) for text in stored.before)
+
+    def plan(self, fault: Fault) -> None:
+        """Let something go wrong."""
+        if fault.kind == "refuse_connection":
+            self._reopening = asyncio.create_task(self._refuse(fault.times * _REFUSED_S))
+        else:
+            self._faults.extend([fault] * fault.times)
+
+    async def cut(self) -> None:
+        """Drop every standing connection of the bot."""
+        server = None if self._runner is None else self._runner.server
+        for connection in () if server is None else tuple(server.connections):
+            if connection.transport is not None:
+                connection.transport.abort()
+
+    def revoke(self) -> None:
+        """Make the bot's token worthless from now on."""
+        self._is_revoked = True
+        self.updates.wake()
+
+    def release(self) -> None:
+        """End the calls that hang."""
+        self._released.set()
+        self._released = asyncio.Event()
+
+    async def _refuse(self, seconds: float) -> None:
+        if self._site is not None and self._runner is not None:
+            await self._site.stop()
+            await self.cut()
+            self.is_listening = False
+            await asyncio.sleep(seconds)
+            self._site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
+            await self._site.start()
+            self.is_listening = True
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        method = request.match_info["method"]
+        self.calls.append(method)
+        try:
+            self._authenticate(request)
+            fault = self._take_fault(_operation(method))
+            params, files = await _read(request, method)
+            result = await self._perform(method, params, files)
+            self._authenticate(request)
+        except ApiError as error:
+            is_late = self._is_revoked and error.code == 409
+            return self._refusal(method, _UNAUTHORIZED if is_late else error)
+        if fault is not None:
+            return await self._lose(request, fault)
+        return _json({"ok": True, "result": result})
+
+    async def _perform(self, method: str, params: dict[str, Any], files: dict[str, Upload]) -> Any:
+        if method == "getUpdates":
+            return await self.updates.get(params)
+        if method in _FILES:
+            kind = _FILES[method]
+            upload = files.get(kind)
+            if upload is None:
+                raise bad("wrong file identifier/HTTP URL specified")
+            return self.book.wire(self.book.send_file(params, upload, kind=kind))
+        if method == "sendMediaGroup":
+            return [self.book.wire(one) for one in self.book.send_album(params, files)]
+        return self._simple[method](params)
+
+    @property
+    def _simple(self) -> Mapping[str, Callable[[dict[str, Any]], Any]]:
+        book, updates = self.book, self.updates
+        return {
+            "getMe": lambda _params: book.bot,
+            "setWebhook": updates.set_webhook,
+            "deleteWebhook": updates.delete_webhook,
+            "getWebhookInfo": lambda _params: updates.info,
+            "sendMessage": lambda params: book.wire(book.send_text(params)),
+            "editMessageText": lambda params: book.wire(book.edit(params)),
+            "deleteMessage": book.delete,
+            "sendMessageDraft": book.draft,
+            "sendChatAction": self._act,
+            "getFile": self._file,
+            "getChat": lambda params: book.chat(params["chat_id"]).wire,
+            "getChatMemberCount": self._count_members,
+            "answerCallbackQuery": self._answer_button,
+        }
+
+    def _act(self, params: dict[str, Any]) -> bool:
+        if params["action"] not in rules.ACTIONS:
+            raise bad("wrong parameter action in request")
+        chat = self.book.chat(params["chat_id"])
+        if chat.type == "channel":
+            raise bad("CHAT_ACTION_NOT_SUPPORTED")
+        self.book.actions.append((chat.id, params["action"]))
+        return True
+
+    def _count_members(self, params: dict[str, Any]) -> int:
+        return 2 if self.book.chat(params["chat_id"]).type == "private" else 3
+
+    def _file(self, params: dict[str, Any]) -> dict[str, Any]:
+        found = self.book.files.get(params["file_id"])
+        if found is None:
+            raise bad("wrong file_id or the file is temporarily unavailable")
+        path, data = found
+        if len(data) > MAX_DOWNLOAD_BYTES:
+            raise bad("file is too big")
+        return {
+            "file_id": params["file_id"],
+            "file_unique_id": f"u-{params['file_id']}",
+            "file_size": len(data),
+            "file_path": path,
+        }
+
+    def _answer_button(self, params: dict[str, Any]) -> bool:
+        query = params["callback_query_id"]
+        if query in self.answered:
+            raise bad("query is too old and response timeout expired or query ID is invalid")
+        self.answered.append(query)
+        return True
+
+    async def _download(self, request: web.Request) -> web.StreamResponse:
+        try:
+            self._authenticate(request)
+            fault = self._take_fault("fetch")
+            by_path = dict(self.book.files.values())
+            data = by_path.get(request.match_info["path"])
+            if data is None:
+                raise ApiError(404, "Not Found")
+        except ApiError as error:
+            return self._refusal("file", error)
+        if fault is not None:
+            return await self._lose(request, fault)
+        return web.Response(body=data, content_type="application/octet-stream")
+
+    def _authenticate(self, request: web.Request) -> None:
+        shown = request.match_info["token"].encode()
+        if self._is_revoked:
+            raise _UNAUTHORIZED
+        if not hmac.compare_digest(shown, self._token.encode()):
+            raise ApiError(401, "Unauthorized")
+
+    def _take_fault(self, operation: str) -> Fault | None:
+        """Return a fault that comes after the call is done; raise one that comes before."""
+        for fault in self._faults:
+            if fault.op in {operation, "any"}:
+                self._faults.remove(fault)
+                break
+        else:
+            return None
+        if fault.kind == "rate_limited":
+            wait = int(fault.retry_after)
+            text = f"Too Many Requests: retry after {wait}"
+            raise ApiError(429, text, is_rule=False, retry_after=wait)
+        if fault.kind == "server_error":
+            raise ApiError(502, "Bad Gateway", is_rule=False)
+        if fault.kind == "rejected":
+            raise ApiError(403, "Forbidden: bot was blocked by the user", is_rule=False)
+        if fault.kind == "unauthorized":
+            raise _UNAUTHORIZED
+        return fault
+
+    async def _lose(self, request: web.Request, fault: Fault) -> web.StreamResponse:
+        """Answer nothing, though it happened."""
+        if fault.kind == "hang":
+            await self._released.wait()
+        if request.transport is not None:
+            request.transport.abort()
+        raise asyncio.CancelledError
+
+    def _refusal(self, method: str, error: ApiError) -> web.Response:
+        if error.is_rule:
+            self._rejections.append(f"{method}: {error.code} {error.description}")
+        return _json(error.body, status=error.code)
+
+
+def _operation(method: str) -> str:
+    if method in _SENDS:
+        return "send"
+    return {"editMessageText": "edit", "getFile": "fetch"}.get(method, method)
+
+
+def _post(stored: Stored) -> Post:
+    return Post(
+        id=str(stored.message_id),
+        chat=str(stored.chat),
+        text=stored.text,
+        markup=stored.markup,
+        thread=None if stored.thread is None else str(stored.thread),
+        reply_to=None if stored.reply_to is None else f"{stored.reply_to}@{stored.chat}",
+        edits=stored.edits,
+        files=(stored.file,) if stored.file else (),
+        deleted=stored.deleted,
+    )
+
+
+async def _read(request: web.Request, method: str) -> tuple[dict[str, Any], dict[str, Upload]]:
+    """Return a call's parameters, checked, and its files."""
+    files: dict[str, Upload] = {}
+    given: dict[str, Any] = dict(request.query)
+    is_json = request.content_type == "application/json"
+    if is_json and request.can_read_body:
+        try:
+            body = msgspec.json.decode(await request.read(), type=dict[str, Any])
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise bad("Can't parse JSON object") from None
+        given |= body
+    elif request.content_type == "multipart/form-data":
+        for name, value in (await request.post()).items():
+            if isinstance(value, web.FileField):
+                upload = Upload(value.filename, value.content_type, value.file.read())
+                given[name] = files[name] = upload
+            else:
+                given[name] = value
+    attached = {name for name in files if method == "sendMediaGroup"}
+    named = {name: value for name, value in given.items() if name not in attached}
+    return rules.check(method, named, is_form=not is_json), files
+
+
+def _json(value: object, *, status: int = 200) -> web.Response:
+    body = msgspec.json.encode(value)
+    return web.Response(body=body, status=status, content_type="application/json")

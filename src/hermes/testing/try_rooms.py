@@ -1,0 +1,199 @@
+"""The page of `hermes channels try`: what people write goes to the stand-in, what stands there is shown.
+
+On loopback only. A page of another site cannot use it: the host must be ours, and orders are JSON.
+"""
+
+import base64
+import binascii
+from collections.abc import Awaitable, Callable
+from importlib import resources
+from typing import Any, TypeVar
+
+import aiohttp
+import msgspec
+from aiohttp import web
+
+from hermes.testing.stand_in import File, Post, Said
+
+GROUP = "group-1"
+Order = TypeVar("Order")
+_STATIC = resources.files("hermes.testing") / "try_static"
+_KINDS = {"try.css": "text/css", "try.js": "text/javascript"}
+_MAX_BODY = 30_000_000
+_HEADERS = {
+    "content-security-policy": "default-src 'self'; frame-ancestors 'none'",
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+}
+
+
+class Written(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody typed into the page."""
+
+    text: str = ""
+    chat: str = "chat-1"
+    name: str = "Ada"
+    mentions: bool = True
+    picture: str = ""
+    mime: str = "image/png"
+    file: str = "picture"
+
+
+class Broken(msgspec.Struct, frozen=True):
+    """What is to go wrong."""
+
+    kind: str
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """One message as a person sees it."""
+
+    who: str
+    text: str
+    mine: bool = False
+    files: tuple[str, ...] = ()
+    edits: int = 0
+    deleted: bool = False
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands in a chat of the stand-in."""
+
+    posts: tuple[Post, ...]
+    rejections: tuple[str, ...]
+
+
+class Rooms:
+    """The chats of one stand-in, which runs at `control`."""
+
+    def __init__(self, http: aiohttp.ClientSession, *, control: str, platform: str) -> None:
+        self._http = http
+        self._control = control
+        self._platform = platform
+        # What was said in each chat, in order; of a post only its id, since it may be edited.
+        self._lines: dict[str, list[Line | str]] = {}
+
+    async def ask(self, verb: str, body: object) -> bytes:
+        """Let the stand-in do or tell something."""
+        url = f"{self._control}/{verb}"
+        async with self._http.post(url, data=msgspec.json.encode(body)) as answer:
+            told = await answer.read()
+            if answer.status != 200:
+                raise web.HTTPBadRequest(text=told.decode(errors="replace")[:500])
+            return told
+
+    async def say(self, written: Written) -> None:
+        """Let a person write."""
+        try:
+            data = base64.b64decode(written.picture, validate=True)
+        except binascii.Error as error:
+            raise web.HTTPBadRequest(text=f"the picture is no base64: {error}") from None
+        files = (File(data=data, mime=written.mime, name=written.file),) if data else ()
+        is_group = written.chat == GROUP
+        name = written.name.strip() or "Ada"
+        said = Said(
+            text=written.text,
+            chat=written.chat,
+            chat_type="group" if is_group else "dm",
+            user=f"user-{name.lower()}" if is_group else "user-1",
+            user_name=name,
+            mentions=is_group and written.mentions,
+            files=files,
+        )
+        line = Line(who=name, text=written.text, mine=True, files=tuple(one.name for one in files))
+        self._lines.setdefault(written.chat, []).append(line)
+        await self.ask("write", said)
+
+    async def state(self, chat: str) -> dict[str, Any]:
+        """Return the chat as a person sees it, and what the platform refused."""
+        told = await self.ask("state", {"chat": chat})
+        state = msgspec.json.decode(told, type=State)
+        lines = self._lines.setdefault(chat, [])
+        posts = {post.id: post for post in state.posts}
+        lines += [post_id for post_id in posts if post_id not in lines]
+        shown = (_line_of(posts[one]) if isinstance(one, str) else one for one in lines)
+        return {
+            "platform": self._platform,
+            "lines": tuple(shown),
+            "rejections": state.rejections,
+        }
+
+    async def fault(self, broken: Broken) -> None:
+        """Let something go wrong with the next reply."""
+        if broken.kind == "cut":
+            await self.ask("cut", {})
+        else:
+            await self.ask("plan", {"kind": broken.kind, "retry_after": 3})
+
+
+def _line_of(post: Post) -> Line:
+    return Line(
+        who="the bot",
+        text=post.text,
+        files=post.files,
+        edits=post.edits,
+        deleted=post.deleted,
+    )
+
+
+def page_app(rooms: Rooms) -> web.Application:
+    """Return the page and what it asks for."""
+
+    async def page(_request: web.Request) -> web.Response:
+        return _static("try.html", "text/html")
+
+    async def file(request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        return _static(name, _KINDS[name]) if name in _KINDS else web.Response(status=404)
+
+    async def state(request: web.Request) -> web.Response:
+        return _json(await rooms.state(request.query.get("chat", "chat-1")[:100]))
+
+    async def say(request: web.Request) -> web.Response:
+        await rooms.say(await _order(request, Written))
+        return _json({})
+
+    async def fault(request: web.Request) -> web.Response:
+        await rooms.fault(await _order(request, Broken))
+        return _json({})
+
+    app = web.Application(client_max_size=_MAX_BODY, middlewares=[_only_here])
+    app.add_routes(
+        [
+            web.get("/", page),
+            web.get("/state", state),
+            web.post("/say", say),
+            web.post("/fault", fault),
+            web.get("/{name}", file),
+        ]
+    )
+    return app
+
+
+@web.middleware
+async def _only_here(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """Answer only whoever called us by our own address."""
+    if request.host.rpartition(":")[0] not in ("127.0.0.1", "localhost"):
+        return web.Response(status=403, text="this page is for the machine that it runs on")
+    return await handler(request)
+
+
+async def _order(request: web.Request, kind: type[Order]) -> Order:
+    if request.content_type != "application/json":
+        raise web.HTTPUnsupportedMediaType(text="expected JSON")
+    try:
+        return msgspec.json.decode(await request.read(), type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise web.HTTPBadRequest(text=str(error)) from None
+
+
+def _static(name: str, kind: str) -> web.Response:
+    text = (_STATIC / name).read_text(encoding="utf-8")
+    return web.Response(text=text, content_type=kind, headers=_HEADERS)
+
+
+def _json(value: object) -> web.Response:
+    body = msgspec.json.encode(value)
+    return web.Response(body=body, content_type="application/json", headers=_HEADERS)

@@ -1,0 +1,211 @@
+"""The stand-in machine on loopback: it posts events, repeats them until they are taken, and judges answers.
+
+It fits `hermes.testing.stand_in.StandIn`: a chat is a route, and what a person would say is the event's
+`text`. Answers are refused unless they are signed, fresh and new, by its own reading of the standard.
+"""
+
+import asyncio
+import base64
+import hashlib
+import hmac
+from collections.abc import Mapping
+from typing import Any, Final
+
+import aiohttp
+import msgspec
+from aiohttp import web
+
+from hermes.ports.clock import Clock, SystemClock
+from hermes.testing.stand_in import Fault, Post, Said
+
+SECRET: Final = "whsec_" + base64.b64encode(b"not a real secret of any machine").decode()
+ROUTES: Final = ("chat-1", "chat-2")
+_KEY: Final = base64.b64decode(SECRET.removeprefix("whsec_"))
+_AGAIN_S: Final = 0.05
+_REFUSED_S: Final = 0.3
+_OLDEST_S: Final = 300
+_FIELDS: Final = frozenset({"type", "id", "route", "reply_to", "text", "attachments"})
+_STATUS: Final = {"rate_limited": 429, "server_error": 503, "rejected": 410, "unauthorized": 401}
+
+
+class MachineStandIn:
+    """One machine with a route for each of its chats."""
+
+    def __init__(self, *, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._posts: list[Post] = []
+        self._rejections: list[str] = []
+        self._faults: list[Fault] = []
+        self._seen: set[str] = set()
+        self._made = 0
+        self._target = ""
+        self._is_revoked = False
+        self._released = asyncio.Event()
+        self._runner: web.AppRunner | None = None
+        self._site: web.TCPSite | None = None
+        self._reopening: asyncio.Task[None] | None = None
+        self.port = 0
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The settings by which a channel speaks to it."""
+        return {
+            "routes": {
+                name: {
+                    "secret": SECRET,
+                    "prompt": "{text}",
+                    "reply_url": f"http://127.0.0.1:{self.port}/replies/{name}",
+                }
+                for name in ROUTES
+            }
+        }
+
+    @property
+    def rejections(self) -> tuple[str, ...]:
+        """Everything it refused because an answer broke a rule."""
+        return tuple(self._rejections)
+
+    async def start(self) -> None:
+        """Listen for answers."""
+        app = web.Application(client_max_size=1 << 20)
+        app.add_routes([web.post("/replies/{route}", self._take)])
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
+        await self._runner.setup()
+        self._site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await self._site.start()
+        self.port = int(self._runner.addresses[0][1])
+
+    async def stop(self) -> None:
+        """End every connection."""
+        self._released.set()
+        if self._reopening is not None:
+            await asyncio.gather(self._reopening, return_exceptions=True)
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    def point_at(self, webhook_url: str) -> None:
+        """Post events to this address, with the route behind it."""
+        self._target = webhook_url.rstrip("/")
+
+    async def say(self, said: Said) -> str:
+        """Post an event until it is taken; returns its id."""
+        self._made += 1
+        event_id = said.id or f"evt-{self._made}"
+        body = msgspec.json.encode({"type": "said", "text": said.text, "by": said.user})
+        for _ in range(said.times):
+            await self._post(f"{self._target}/{said.chat}", event_id, body)
+        return event_id
+
+    def posts(self, chat: str) -> tuple[Post, ...]:
+        """Return the answers of a route, oldest first."""
+        return tuple(post for post in self._posts if post.chat == chat)
+
+    def plan(self, fault: Fault) -> None:
+        """Let something go wrong."""
+        if fault.kind == "refuse_connection":
+            self._reopening = asyncio.create_task(self._refuse(fault.times * _REFUSED_S))
+        else:
+            self._faults.extend([fault] * fault.times)
+
+    async def cut(self) -> None:
+        """Drop every standing connection."""
+        server = None if self._runner is None else self._runner.server
+        for connection in () if server is None else tuple(server.connections):
+            if connection.transport is not None:
+                connection.transport.abort()
+
+    def revoke(self) -> None:
+        """Take no more answers under the secret."""
+        self._is_revoked = True
+
+    async def _refuse(self, seconds: float) -> None:
+        if self._site is not None and self._runner is not None:
+            await self._site.stop()
+            await self.cut()
+            await asyncio.sleep(seconds)
+            self._site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
+            await self._site.start()
+
+    async def _post(self, url: str, event_id: str, body: bytes) -> None:
+        async with aiohttp.ClientSession() as session:
+            while True:
+                stamp = str(int(self._clock.now()))
+                headers = {
+                    "webhook-id": event_id,
+                    "webhook-timestamp": stamp,
+                    "webhook-signature": f"v1,{_sign(event_id, stamp, body)}",
+                }
+                try:
+                    async with session.post(url, data=body, headers=headers) as answer:
+                        if answer.status < 300:
+                            return
+                        self._note(answer.status, await answer.text())
+                except aiohttp.ClientError:
+                    pass
+                await asyncio.sleep(_AGAIN_S)
+
+    def _note(self, status: int, text: str) -> None:
+        if status != 503:
+            self._rejections.append(f"an event was answered {status}: {text[:200]}")
+
+    async def _take(self, request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        fault = self._faults.pop(0) if self._faults else None
+        if self._is_revoked:
+            return web.Response(status=401)
+        if fault is not None and fault.kind in _STATUS:
+            wait = {"Retry-After": f"{fault.retry_after:g}"}
+            return web.Response(status=_STATUS[fault.kind], headers=wait)
+        problem = self._problem(request, body)
+        if problem is not None:
+            self._rejections.append(problem)
+            return web.Response(status=400, text=problem)
+        self._keep(request, body)
+        if fault is None:
+            return web.Response(status=204)
+        if fault.kind == "hang":
+            await self._released.wait()
+        if request.transport is not None:
+            request.transport.abort()
+        return web.Response(status=500)
+
+    def _keep(self, request: web.Request, body: bytes) -> None:
+        told = msgspec.json.decode(body)
+        if told["id"] in self._seen:
+            return
+        self._seen.add(told["id"])
+        files = tuple(one["name"] or one["url"] or "" for one in told["attachments"])
+        self._posts.append(
+            Post(
+                id=told["id"],
+                chat=request.match_info["route"],
+                text=told["text"],
+                markup=told["text"],
+                reply_to=told["reply_to"],
+                files=files,
+            )
+        )
+
+    def _problem(self, request: web.Request, body: bytes) -> str | None:
+        """Return which rule an answer breaks, if one."""
+        headers = request.headers
+        message_id, stamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
+        shown = headers.get("webhook-signature", "")
+        if not message_id or not stamp.isdigit():
+            return "webhook-id or webhook-timestamp is missing or malformed"
+        if not hmac.compare_digest(shown, f"v1,{_sign(message_id, stamp, body)}"):
+            return "webhook-signature does not fit"
+        if abs(self._clock.now() - int(stamp)) > _OLDEST_S:
+            return "webhook-timestamp is too old"
+        told = msgspec.json.decode(body)
+        if set(told) != _FIELDS or told["id"] != message_id:
+            return f"the body has the fields {sorted(told)} or another id than its header"
+        if told["route"] != request.match_info["route"]:
+            return "the body names another route than the address"
+        return None
+
+
+def _sign(message_id: str, stamp: str, body: bytes) -> str:
+    signed = f"{message_id}.{stamp}.".encode() + body
+    return base64.b64encode(hmac.new(_KEY, signed, hashlib.sha256).digest()).decode()

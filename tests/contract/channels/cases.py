@@ -1,0 +1,65 @@
+"""The platforms that the suite runs over, each in every way in which it can be connected."""
+
+from functools import partial
+
+import msgspec
+
+from hermes.plugins.manifest import load_capabilities
+from hermes.ports.channel import Capabilities
+from hermes.testing.email.server import EmailStandIn
+from hermes.testing.irc.server import IrcStandIn
+from hermes.testing.matrix.people import MatrixStandIn
+from hermes.testing.slack.platform import SlackStandIn
+from hermes.testing.telegram.server import TelegramStandIn
+from hermes.testing.webhook.machine import MachineStandIn
+from tests.contract.channels.house import Case
+
+_email = partial(load_capabilities, "hermes.channels.email")
+_irc = partial(load_capabilities, "hermes.contrib.irc")
+_matrix = partial(load_capabilities, "hermes.channels.matrix")
+_slack = partial(load_capabilities, "hermes.channels.slack")
+_webhook = partial(load_capabilities, "hermes.channels.webhook")
+_telegram = partial(load_capabilities, "hermes.channels.telegram")
+
+
+def _email_filed() -> Capabilities:
+    """Where the server files what is sent, the channel can look there."""
+    return msgspec.structs.replace(_email(), history=True)
+
+
+CASES: tuple[Case, ...] = (
+    Case("telegram-poll", "telegram", TelegramStandIn, _telegram),
+    Case(
+        "telegram-webhook",
+        "telegram",
+        partial(TelegramStandIn, mode="webhook", is_local=True),
+        _telegram,
+        is_webhook=True,
+    ),
+    Case("slack-socket", "slack", SlackStandIn, _slack),
+    Case(
+        "slack-http",
+        "slack",
+        partial(SlackStandIn, mode="http"),
+        _slack,
+        is_webhook=True,
+    ),
+    Case("webhook", "webhook", MachineStandIn, _webhook, is_webhook=True, is_machine=True),
+    Case("matrix", "matrix", MatrixStandIn, _matrix),
+    Case("email", "email", EmailStandIn, _email, brings_files=True),
+    Case(
+        "email-filed",
+        "email",
+        partial(EmailStandIn, can_idle=False, files_sent=True, is_moving=True),
+        _email_filed,
+        brings_files=True,
+    ),
+    Case("irc", "irc", IrcStandIn, _irc, plugins=("hermes.contrib.irc",)),
+    Case(
+        "irc-plain",
+        "irc",
+        partial(IrcStandIn, is_plain=True),
+        _irc,
+        plugins=("hermes.contrib.irc",),
+    ),
+)

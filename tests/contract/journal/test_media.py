@@ -1,0 +1,437 @@
+"""W17, W20: attachments become files before the turn, and what an answer names is attached to it."""
+
+import asyncio
+import struct
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hermes.app.media import make_shelf, tenants_of
+from hermes.calls.days import Calendar
+from hermes.config import Settings
+from hermes.control.desk import Desk
+from hermes.control.users import UserOrder
+from hermes.errors import FailureClass, NotDelivered, TooLarge
+from hermes.message.ids import make_id
+from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, TextPart
+from hermes.net.client import HttpClient, HttpSettings
+from hermes.net.media_desk import MediaDesk
+from hermes.net.media_shelf import FileShelf
+from hermes.ports.channel import Capabilities, Channel, Delivery, Receipt
+from hermes.ports.clock import ManualClock
+from hermes.store.sqlite.store import SqliteStore
+from hermes.testing.memory_channel import MemoryChannel
+from hermes.testing.model_script import ScriptedTurn, Seen
+from tests.contract.journal.rig import Rig, RunTool, open_rig
+
+QUICK = {"BUSY__PHOTO_BURST_S": "0.2"}
+ALL = Capabilities(
+    delivery="push", edit=True, busy="interrupt", media=("image", "audio", "video", "file")
+)
+
+
+def png(shade: int = 0) -> bytes:
+    return (
+        b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 8, 8) + bytes(9) + bytes([shade])
+    )
+
+
+def opus(seconds: int) -> bytes:
+    begin = b"OggS" + bytes(24) + b"OpusHead\x01\x01" + struct.pack("<H", 0) + bytes(80)
+    return begin + b"OggS" + bytes(2) + struct.pack("<Q", 48_000 * seconds) + bytes(20)
+
+
+class Pictures(MemoryChannel):
+    """A platform whose attachments are fetched by reference; fits `ports.channel.MediaChannel`."""
+
+    def __init__(self, files: Mapping[str, bytes], capabilities: Capabilities = ALL) -> None:
+        super().__init__(capabilities, name="push")
+        self.files = dict(files)
+        self.fetched: list[str] = []
+        self.sent: list[Delivery] = []
+        self.hangs = False
+
+    async def fetch(self, media: Media, *, limit: int) -> bytes:
+        self.fetched.append(media.ref or "")
+        if self.hangs:
+            await asyncio.Event().wait()
+        if media.ref == "fault":
+            raise ZeroDivisionError
+        if media.ref == "large":
+            raise TooLarge("the attachment has 99 bytes, at most 9 are fetched")
+        if media.ref not in self.files:
+            raise NotDelivered("the platform is down", FailureClass.SERVICE_UNAVAILABLE)
+        return self.files[media.ref]
+
+    async def send(self, delivery: Delivery) -> Receipt:
+        self.sent.append(delivery)
+        return await super().send(delivery)
+
+
+def on_shelf(
+    home: Path,
+    clock: ManualClock,
+    store: SqliteStore,
+    settings: Settings,
+    channels: Mapping[str, Channel],
+) -> MediaDesk:
+    client = HttpClient(HttpSettings())
+    shelf = make_shelf(home, settings, client=client, store=store, clock=clock)
+    return MediaDesk(shelf, channels)
+
+
+def opened(
+    home: Path,
+    channel: Pictures,
+    *,
+    script: Callable[[Seen, int], ScriptedTurn] | None = None,
+    settings: Mapping[str, str] | None = None,
+    **more: Any,
+):
+    clock = ManualClock()
+    if script is not None:
+        more["script"] = script
+    return open_rig(
+        home,
+        push=channel,
+        clock=clock,
+        settings={**QUICK, **(settings or {})},
+        media=partial(on_shelf, home, clock),
+        **more,
+    )
+
+
+def ref(place: str, part: type = ImagePart, *, name: str | None = None) -> Part:
+    return part(Media("image/png", ref=place, name=name))
+
+
+def shown(rig: Rig, call: int = -1) -> tuple[Part, ...]:
+    return rig.model.calls[call].request.messages[-1].parts
+
+
+def held(media: Media) -> bytes:
+    return Path(media.path or "").read_bytes()
+
+
+def kept(home: Path) -> list[str]:
+    folder = home / "media"
+    return sorted("/".join(one.relative_to(folder).parts[1:]) for one in folder.rglob("*.*"))
+
+
+def said_by(text: str) -> Callable[[Seen, int], ScriptedTurn]:
+    return lambda _seen, _number: ScriptedTurn(text=text)
+
+
+@pytest.mark.req("W17", "J7")
+async def test_a_picture_is_a_file_before_the_model_is_called(tmp_path: Path) -> None:
+    channel = Pictures({"cat": png()})
+    async with opened(tmp_path, channel) as rig:
+        message = await rig.say("look", platform="push", attached=(ref("cat", name="cat.jpg"),))
+        assert await rig.outcome(message) == "answered"
+
+        text, picture = shown(rig)
+        assert text == TextPart("look")
+        assert isinstance(picture, ImagePart)
+        media = picture.media
+        assert (media.mime, media.name, media.ref, media.url) == (
+            "image/png",
+            "cat.jpg",
+            None,
+            None,
+        )
+        assert held(media) == png()
+        assert Path(media.path or "").parent.name == message
+
+
+@pytest.mark.req("W17")
+async def test_what_cannot_be_had_is_told_to_both_and_the_turn_goes_on(tmp_path: Path) -> None:
+    channel = Pictures({"good": png(), "bomb": png()[:16] + b"\xff" * 8 + bytes(9)})
+    names = ("good", "none", "large", "fault", "bomb")
+    async with opened(tmp_path, channel) as rig:
+        attached = tuple(ref(name, name=f"{name}.png") for name in names)
+        message = await rig.say("look", platform="push", attached=attached)
+        assert await rig.outcome(message) == "answered"
+
+        _, good, *notes = shown(rig)
+        assert isinstance(good, ImagePart)
+        told = [note.text for note in notes if isinstance(note, TextPart)]
+        reasons = ["could not be fetched", "too large", "could not be fetched", "pixels"]
+        assert all(why in text for why, text in zip(reasons, told, strict=True))
+        result = rig.store.inbox.result(message)
+        assert result is not None
+        assert result.text.endswith(
+            "(I could not open none.png: it could not be fetched; large.png: it is too large; "
+            "fault.png: it could not be fetched; bomb.png: it is a picture of 4294967295 x "
+            "4294967295 pixels, which is too many.)"
+        )
+        assert "media_missed" in rig.kinds(message)
+
+
+@pytest.mark.req("W17")
+async def test_attachments_are_bounded_in_number_and_in_time(tmp_path: Path) -> None:
+    channel = Pictures({"cat": png()})
+    limits = {"MEDIA__MAX_FILES": "2", "MEDIA__TIMEOUT_S": "0.05"}
+    async with opened(tmp_path, channel, settings=limits) as rig:
+        few = await rig.say("", platform="push", attached=(ref("cat"), ref("cat"), ref("cat")))
+        assert await rig.outcome(few) == "answered"
+        channel.hangs = True
+        slow = await rig.say("", platform="push", attached=(ref("cat"),), chat="bob")
+        assert await rig.outcome(slow) == "answered"
+
+        assert channel.fetched == ["cat"] * 3
+        first, second = (rig.store.inbox.result(one) for one in (few, slow))
+        assert first is not None
+        assert second is not None
+        assert "a picture: it is one too many" in first.text
+        assert "a picture: it did not come in time" in second.text
+
+
+@pytest.mark.req("W17")
+async def test_the_bytes_decide_what_an_attachment_is(tmp_path: Path) -> None:
+    svg = b"<svg onload='alert(1)'/>"
+    channel = Pictures({"svg": svg, "png": png(), "voice": opus(7), "text": b"words"})
+    attached = (ref("svg", name="a.png"), ref("png", FilePart), ref("voice", AudioPart))
+    async with opened(tmp_path, channel) as rig:
+        message = await rig.say("", platform="push", attached=(*attached, ref("text", AudioPart)))
+        await rig.outcome(message)
+
+        parts = [one for one in shown(rig) if not isinstance(one, TextPart)]
+        told = " ".join(one.text for one in shown(rig) if isinstance(one, TextPart))
+        attachments = [one for one in parts if isinstance(one, ImagePart | AudioPart | FilePart)]
+        assert [(type(one), one.media.mime) for one in attachments] == [
+            (FilePart, "text/xml"),
+            (ImagePart, "image/png"),
+            (AudioPart, "audio/ogg"),
+            (FilePart, "text/plain"),
+        ]
+        assert (
+            "A voice message that cannot be listened to here: audio/ogg, 154 bytes, 0:07 long"
+            in told
+        )
+
+
+@pytest.mark.req("W17", "J7")
+async def test_what_was_frozen_is_not_fetched_again_after_a_crash(tmp_path: Path) -> None:
+    channel = Pictures({"cat": png()})
+    async with opened(tmp_path, channel) as rig:
+        attached = (ref("cat"), ref("none", name="b.png"))
+        message = await rig.say("[[hang]]", platform="push", attached=attached)
+        await rig.until(lambda: len(rig.model.calls) == 1)
+        before = shown(rig)
+
+    again = Pictures({})
+    async with opened(tmp_path, again, script=said_by("seen")) as rig:
+        assert await rig.outcome(message) == "answered"
+        assert again.fetched == []
+        assert shown(rig) == before
+        result = rig.store.inbox.result(message)
+        assert result is not None
+        assert result.text == "seen\n\n(I could not open b.png: it could not be fetched.)"
+
+
+@pytest.mark.req("W17", "J7")
+async def test_a_crash_while_fetching_fetches_again(tmp_path: Path) -> None:
+    channel = Pictures({"cat": png()})
+    channel.hangs = True
+    async with opened(tmp_path, channel) as rig:
+        message = await rig.say("look", platform="push", attached=(ref("cat"),))
+        await rig.until(lambda: channel.fetched == ["cat"])
+
+    again = Pictures({"cat": png()})
+    async with opened(tmp_path, again) as rig:
+        assert await rig.outcome(message) == "answered"
+        assert isinstance(shown(rig)[1], ImagePart)
+        assert len(kept(tmp_path)) == 1
+
+
+@pytest.mark.req("W17", "J13")
+async def test_every_photo_of_an_album_is_fetched(tmp_path: Path) -> None:
+    channel = Pictures({name: png(ord(name)) for name in "abc"})
+    async with opened(tmp_path, channel, settings={"MEDIA__MAX_FILES": "1"}) as rig:
+        sent = [
+            await rig.say("", platform="push", attached=(ref(name),), album="1") for name in "abc"
+        ]
+        assert [await rig.outcome(one) for one in sent] == ["answered", "merged", "merged"]
+
+        pictures = [one for one in shown(rig) if isinstance(one, ImagePart)]
+        read = [held(one.media) for one in pictures]
+        assert read == [png(ord(name)) for name in "abc"]
+        assert {one.split("/")[0] for one in kept(tmp_path)} == {sent[0]}
+
+
+@pytest.mark.req("W17", "J13")
+async def test_photos_that_a_stopped_album_did_not_use_are_fetched_for_their_own_turns(
+    tmp_path: Path,
+) -> None:
+    channel = Pictures({name: png(ord(name)) for name in "ab"})
+    failing = iter([ScriptedTurn(fault="status", status=400)])
+    script = lambda _seen, _number: next(failing, ScriptedTurn(text="seen"))  # noqa: E731
+    async with opened(tmp_path, channel, script=script) as rig:
+        sent = [
+            await rig.say("", platform="push", attached=(ref(name),), album="1") for name in "ab"
+        ]
+        assert [await rig.outcome(one) for one in sent] == ["failed", "answered"]
+
+        lane = rig.lane(platform="push")
+        view = rig.store.turns.view(lane)
+        said = rig.store.transcripts.history(lane, epoch=view.epoch, head=view.head, limit=9)
+        media = [
+            part.media for one in said.messages for part in one.parts if isinstance(part, ImagePart)
+        ]
+        assert [Path(one.path or "").parent.name for one in media] == sent
+        assert not any(one.ref for one in media)
+
+
+@pytest.mark.req("W17", "J13")
+async def test_a_photo_that_is_steered_into_a_turn_is_fetched_too(tmp_path: Path) -> None:
+    channel = Pictures({"cat": png()})
+    started, go_on = asyncio.Event(), asyncio.Event()
+
+    async def wait(_context: object) -> str:
+        started.set()
+        await go_on.wait()
+        return "done"
+
+    steering = {"BUSY__PLATFORMS__PUSH": "steer"}
+    tools = (RunTool("wait", wait),)
+    async with opened(tmp_path, channel, settings=steering, tools=tools) as rig:
+        host = await rig.say("[[tool:wait]]", platform="push")
+        await started.wait()
+        steered = await rig.say("and this", platform="push", attached=(ref("cat"),))
+        go_on.set()
+
+        assert [await rig.outcome(one) for one in (host, steered)] == ["answered", "merged"]
+        _, picture = shown(rig)
+        assert isinstance(picture, ImagePart)
+        assert held(picture.media) == png()
+
+
+@pytest.mark.req("W17")
+async def test_strangers_and_commands_have_nothing_fetched(tmp_path: Path) -> None:
+    channel = Pictures({"cat": png()})
+    closed = {"ACCESS__PLATFORMS__PUSH__UNKNOWN": "ignore"}
+    async with opened(tmp_path, channel, settings=closed) as rig:
+        message = await rig.say("look", platform="push", attached=(ref("cat"),))
+        await rig.outcome(message)
+        assert channel.fetched == []
+
+
+@pytest.mark.req("W17", "J24")
+async def test_an_erased_persons_files_are_gone(tmp_path: Path) -> None:
+    channel = Pictures({"cat": png()})
+    async with opened(tmp_path, channel) as rig:
+        sent = ""
+        for chat in ("ann", "bob"):
+            sent = await rig.say("look", platform="push", chat=chat, attached=(ref("cat"),))
+            await rig.outcome(sent)
+        shelf = FileShelf(tmp_path / "media", HttpClient(HttpSettings()))
+        desk = Desk(
+            rig.store,
+            calendar=Calendar(None),
+            clock=rig.clock,
+            make_id=make_id,
+            address="",
+            forget_files=shelf.erase,
+        )
+        assert len(kept(tmp_path)) == 2
+
+        await desk.users.erase(UserOrder(user="push:ann"))
+
+        assert [one.split("/")[0] for one in kept(tmp_path)] == [sent]
+
+
+@pytest.mark.req("W17", "J9", "J18")
+async def test_what_an_open_turn_or_an_unsent_reply_needs_stays(tmp_path: Path) -> None:
+    channel = Pictures({"cat": png()})
+    async with opened(tmp_path, channel, sending=False) as rig:
+        needs = tenants_of(rig.store).needs
+        done = await rig.say("look", attached=(ref("cat"),))
+        assert await rig.outcome(done) == "answered"
+        unsent = await rig.say("look", platform="push", chat="bob")
+        assert await rig.outcome(unsent) == "answered"
+        running = await rig.say("[[hang]]", platform="push")
+        await rig.until(lambda: len(rig.model.calls) == 3)
+
+        assert [needs(one) for one in (done, unsent, running, "m_none")] == [
+            False,
+            True,
+            True,
+            False,
+        ]
+        rig.core.start_sending(channel)
+        await rig.until(lambda: not needs(unsent))
+
+
+@pytest.mark.req("W20")
+async def test_files_that_an_answer_names_are_attached_to_it(tmp_path: Path) -> None:
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "cat.png").write_bytes(png())
+    text = f"Here:\nMEDIA: {files}/cat.png\nMEDIA: https://example.com/a.pdf\nMEDIA: /etc/passwd\nEnjoy."
+    home = tmp_path / "home"
+    home.mkdir()
+    channel = Pictures({})
+    folders = {"MEDIA__FOLDERS": f'["{files}"]'}
+    async with opened(home, channel, script=said_by(text), settings=folders) as rig:
+        message = await rig.say("send it", platform="push")
+        assert await rig.outcome(message) == "answered"
+        await rig.until(lambda: len(channel.sent) == 3)
+
+        said, picture, paper = (one.parts[0] for one in channel.sent)
+        refused = "(passwd was not sent: it is not in a folder whose files may be sent.)"
+        assert said == TextPart(f"Here:\nEnjoy.\n\n{refused}")
+        assert isinstance(picture, ImagePart)
+        assert Path(picture.media.path or "").parent.name == message
+        assert paper == FilePart(
+            Media("application/pdf", url="https://example.com/a.pdf", name="a.pdf")
+        )
+        # What the model wrote stays as it wrote it.
+        lane = rig.lane(platform="push")
+        view = rig.store.turns.view(lane)
+        history = rig.store.transcripts.history(lane, epoch=view.epoch, head=view.head, limit=9)
+        assert history.messages[-1].text == text
+
+
+@pytest.mark.req("W20")
+async def test_a_file_alone_is_an_answer(tmp_path: Path) -> None:
+    channel = Pictures({})
+    script = said_by("MEDIA: https://example.com/a.png")
+    async with opened(tmp_path, channel, script=script) as rig:
+        message = await rig.say("send it", platform="push")
+        assert await rig.outcome(message) == "answered"
+        await rig.until(lambda: len(channel.sent) == 1)
+        assert isinstance(channel.sent[0].parts[0], ImagePart)
+
+
+@pytest.mark.req("W20")
+@pytest.mark.parametrize("platform", ["rest", "push"])
+async def test_where_nothing_can_be_attached_the_text_names_it(
+    tmp_path: Path, platform: str
+) -> None:
+    channel = Pictures({}, Capabilities(delivery="push"))
+    text = "Here:\nMEDIA: https://example.com/a(1).pdf\nThere."
+    async with opened(tmp_path, channel, script=said_by(text)) as rig:
+        message = await rig.say("send it", platform=platform)
+        pieces = [
+            one.text
+            async for one in rig.core.door.watch(message)
+            if one.kind in ("delta", "snapshot")
+        ]
+        result = rig.store.inbox.result(message)
+        assert result is not None
+        assert result.text == "Here:\nThere.\n\n[a_1_.pdf](https://example.com/a%281%29.pdf)"
+        # Whoever watches is shown nothing that the end takes back.
+        assert "".join(pieces) == "Here:\nThere."
+
+
+@pytest.mark.req("W20")
+async def test_thoughts_and_code_send_nothing(tmp_path: Path) -> None:
+    text = "<think>\nMEDIA: https://example.com/a.png\n</think>\nUse:\n```\nMEDIA: /x\n```"
+    channel = Pictures({})
+    async with opened(tmp_path, channel, script=said_by(text)) as rig:
+        message = await rig.say("how", platform="push")
+        assert await rig.outcome(message) == "answered"
+        assert rig.timeline(message).deliveries[0].parts == (TextPart(text),)

@@ -1,0 +1,146 @@
+"""A real gateway on mail's stand-in: answered once, in threads, through crashes and a changed password."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from hermes.testing.email.post_office import PASSWORD
+from hermes.testing.email.server import EmailStandIn
+from hermes.testing.stand_in import Fault, Said
+from tests.system.live import Live, live_gateway, model_server, with_model
+
+
+async def until(claim: Callable[[], bool], *, seen: Callable[[], object]) -> None:
+    """Wait for a claim to become true; the time limit is only for a broken test."""
+    try:
+        async with asyncio.timeout(20):
+            while not claim():  # noqa: ASYNC110 - another process makes it true
+                await asyncio.sleep(0.01)
+    except TimeoutError:
+        raise AssertionError(f"nothing came; seen: {seen()}") from None
+
+
+class Town:
+    """The mail server, the model, and how gateways are connected to both."""
+
+    def __init__(self, mail: EmailStandIn, home: Path, model_url: str) -> None:
+        self.mail = mail
+        self.home = home
+        self._model_url = model_url
+
+    @asynccontextmanager
+    async def gateway(self, **more: str) -> AsyncIterator[Live]:
+        settings = dict(self.mail.settings)
+        named = {
+            "EMAIL_ADDRESS": settings.pop("address"),
+            "EMAIL_PASSWORD": settings.pop("password"),
+            "EMAIL_IMAP_HOST": settings.pop("imap_host"),
+            "EMAIL_SMTP_HOST": settings.pop("smtp_host"),
+            "EMAIL_AUTHSERV_ID": settings.pop("authserv_id"),
+        }
+        variables = {
+            **with_model(self._model_url),
+            **named,
+            **{f"HERMES_EMAIL__{key.upper()}": str(value) for key, value in settings.items()},
+            "HERMES_ACCESS__ALLOW_ALL": "true",
+            "HERMES_LANES__LEASE_S": "1",
+            **more,
+        }
+        async with live_gateway(self.home, variables) as live:
+            yield live
+
+    def texts(self, chat: str = "chat-1") -> list[str]:
+        return [post.text for post in self.mail.posts(chat)]
+
+    async def answered(self, *texts: str, chat: str = "chat-1") -> None:
+        """Wait until exactly this was sent to somebody."""
+        await until(
+            lambda: self.texts(chat) == list(texts),
+            seen=lambda: (self.texts(chat), self.mail.rejections),
+        )
+
+    def written(self) -> str:
+        """Return everything that the gateway has left in text files."""
+        files = [path for path in self.home.rglob("*") if path.is_file()]
+        plain = (one for one in files if one.suffix in {".log", ".json", ".jsonl", ".txt", ".yaml"})
+        return "".join(one.read_text(errors="replace") for one in plain)
+
+
+@pytest.fixture
+async def town(tmp_path: Path) -> AsyncIterator[Town]:
+    mail = EmailStandIn()
+    await mail.start()
+    async with model_server() as model_url:
+        yield Town(mail, tmp_path / "home", model_url)
+    await mail.stop()
+    assert mail.rejections == ()
+
+
+async def status(live: Live) -> dict[str, Any]:
+    """Return how the channel stands."""
+    told = json.loads((live.home / "run" / "gateway.json").read_text())
+    headers = {"authorization": f"Bearer {told['token']}"}
+    async with (
+        aiohttp.ClientSession() as http,
+        http.get(f"{live.url}/control/status", headers=headers) as answer,
+    ):
+        channels = (await answer.json())["channels"]
+    return next(one for one in channels if one["name"] == "email")
+
+
+@pytest.mark.req("A2", "W2", "W9", "W11", "W33", "J1")
+async def test_mails_are_answered_once_in_their_threads_and_nothing_shows_the_password(
+    town: Town,
+) -> None:
+    async with town.gateway() as live:
+        first = await town.mail.say(Said(text="hello", times=2))
+        await town.answered("#1 hello")
+        await town.mail.say(Said(text="**more**"))
+        await town.mail.say(Said(text="I am away", is_bot=True))
+        await town.mail.say(Said(text="apart", thread="another@people.test"))
+        await town.answered("#1 hello", "#2 more", "#1 apart")
+
+        town.mail.revoke()
+        async with asyncio.timeout(20):
+            while (told := await status(live))["state"] != "fatal":  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.02)
+        assert "platforms.email.password" in told["note"]
+        assert PASSWORD not in str(told) + live.said() + town.written()
+
+    posts = town.mail.posts("chat-1")
+    assert [post.thread for post in posts] == [first, first, "another@people.test"]
+    assert "<strong>more</strong>" in posts[1].markup
+
+
+@pytest.mark.req("J1", "J4", "J17")
+async def test_kills_before_the_mark_and_after_the_send_repeat_nothing(town: Town) -> None:
+    async with town.gateway(HERMES_FAILPOINTS="store.accept.after:1") as live:
+        saying = asyncio.create_task(town.mail.say(Said(text="hello")))
+        await asyncio.wait_for(live.process.wait(), 20)
+    assert not saying.done()
+
+    async with town.gateway(HERMES_FAILPOINTS="channel.send.after:1") as live:
+        await asyncio.wait_for(saying, 20)
+        await asyncio.wait_for(live.process.wait(), 20)
+
+    async with town.gateway():
+        await town.mail.say(Said(text="barrier", chat="b"))
+        await town.answered("#1 barrier", chat="b")
+        await town.answered("#1 hello")
+
+
+@pytest.mark.req("J17", "A26")
+async def test_an_answer_that_is_lost_is_repeated_only_with_its_mark(town: Town) -> None:
+    town.mail.plan(Fault(kind="reset_after"))
+    async with town.gateway():
+        await town.mail.say(Said(text="hello"))
+        await town.answered("#1 hello", "(possibly a repeat) #1 hello")
+    one, other = town.mail.posts("chat-1")
+    # The same mail to every program that compares ids, and so shown once by many.
+    assert one.id == other.id

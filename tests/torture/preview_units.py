@@ -1,0 +1,42 @@
+"""The units of a reply that is shown over several messages, or sent anew, for `store_kills`."""
+
+from collections.abc import Awaitable, Callable
+
+from hermes.message.outcome import DeliveryState
+from hermes.ports.channel import Target
+from hermes.ports.clock import ManualClock
+from hermes.ports.records import Lease, NewDelivery
+from hermes.store.sqlite.store import SqliteStore
+from tests.torture.store_rig import accept, answer, begin
+
+Act = Callable[[SqliteStore, ManualClock], Awaitable[object]]
+LANE = "gil"
+SHOWN = "o_shown"
+ANEW = "o_anew"
+
+
+async def prepare_preview(store: SqliteStore, clock: ManualClock) -> None:
+    """Let one reply be shown in a first message, and another one wait to be sent."""
+    await accept(store, "shown", user=LANE, clock=clock)
+    lease, message = await begin(store, LANE, clock=clock)
+    target = Target(platform="gone", account="a", chat_id=LANE)
+    shown = NewDelivery(id=SHOWN, target=target, parts=None, state=DeliveryState.PREVIEW)
+    await store.outbox.open_preview(
+        lease, shown, message_id=message.id, person_id=message.person_id
+    )
+    await store.outbox.preview_sent(lease, SHOWN, platform_message_id="x1")
+    await answer(store, "anew", user="hal", clock=clock, platform="gone")
+
+
+async def _open(store: SqliteStore, _clock: ManualClock) -> None:
+    lease = Lease(LANE, "w", store.turns.view(LANE).fence)
+    (row,) = store.outbox.of_message("m_shown")
+    if not row.more:
+        await store.outbox.preview_opens(lease, SHOWN, number=1)
+
+
+async def _fresh(store: SqliteStore, _clock: ManualClock) -> None:
+    await store.outbox.fresh(ANEW)
+
+
+UNITS: dict[str, Act] = {"store.preview_opens": _open, "store.delivery_fresh": _fresh}

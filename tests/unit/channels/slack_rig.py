@@ -1,0 +1,149 @@
+"""A Slack channel with its stand-in, in one process: what the Slack tests hold in their hands."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from aiohttp import web
+
+from hermes.channels.slack.channel import SlackChannel, make
+from hermes.errors import HermesError
+from hermes.message.event import MessageEvent
+from hermes.message.ids import make_id
+from hermes.message.parts import Part, TextPart
+from hermes.net.client import HttpClient, HttpSettings
+from hermes.net.http_errors import error_response
+from hermes.net.media_shelf import FileShelf
+from hermes.plugins.manifest import load_manifest, read_settings
+from hermes.ports.channel import Accepted, Delivery, HttpRequest, Target
+from hermes.ports.channel_setup import ChannelSetup
+from hermes.ports.clock import Clock, SystemClock
+from hermes.testing.slack.platform import SlackStandIn
+
+MANIFEST = load_manifest("hermes.channels.slack")
+
+
+@dataclass
+class Inbox:
+    """Keeps events, once each, or fails as it was told."""
+
+    events: list[MessageEvent] = field(default_factory=list)
+    calls: list[MessageEvent] = field(default_factory=list)
+    failures: list[HermesError] = field(default_factory=list)
+
+    async def accept(self, event: MessageEvent) -> Accepted:
+        # As the inbox does: what cannot be written down and read again is no event.
+        assert msgspec.json.decode(msgspec.json.encode(event), type=MessageEvent) == event
+        self.calls.append(event)
+        if self.failures:
+            raise self.failures.pop(0)
+        known = [one for one in self.events if one.external_id == event.external_id]
+        if not known:
+            self.events.append(event)
+        return Accepted(message_id=event.external_id, duplicate=bool(known))
+
+    @property
+    def texts(self) -> list[str]:
+        return [event.text for event in self.events]
+
+
+@dataclass
+class Rig:
+    slack: SlackStandIn
+    channel: SlackChannel
+    inbox: Inbox
+    client: HttpClient
+    folder: Path
+
+    def speak(self, **settings: Any) -> SlackChannel:
+        """Return another channel to the same workspace."""
+        return make_channel(
+            self.slack, self.client, folder=self.folder, clock=SystemClock(), settings=settings
+        )
+
+    def delivery(self, chat: str, *parts: Part | str, key: str = "k1", **target: Any) -> Delivery:
+        given = tuple(TextPart(part) if isinstance(part, str) else part for part in parts)
+        return Delivery(id="o_1", target=self.target(chat, **target), parts=given, key=key)
+
+    def target(self, chat: str, **more: Any) -> Target:
+        chat_id = self.slack.book.find_chat(chat).id
+        return Target(platform="slack", account="default", chat_id=chat_id, **more)
+
+
+def make_channel(
+    slack: SlackStandIn,
+    client: HttpClient,
+    *,
+    folder: Path,
+    clock: Clock,
+    settings: dict[str, Any] | None = None,
+) -> SlackChannel:
+    return make(
+        ChannelSetup(
+            name="slack",
+            account="default",
+            settings=read_settings(MANIFEST, {**slack.settings, **(settings or {})}),
+            capabilities=MANIFEST.capabilities,
+            client=client,
+            clock=clock,
+            make_id=make_id,
+            media=FileShelf(folder / "media", client),
+            state=folder / "state",
+        )
+    )
+
+
+@asynccontextmanager
+async def slack_rig(
+    folder: Path,
+    mode: Literal["socket", "http"] = "socket",
+    *,
+    connect: bool = True,
+    **settings: Any,
+) -> AsyncIterator[Rig]:
+    """Run the stand-in and a channel that is connected to it."""
+    slack = SlackStandIn(mode, resend_s=0.5)
+    await slack.start()
+    client = HttpClient(HttpSettings(timeout_s=0.5))
+    channel = make_channel(slack, client, folder=folder, clock=SystemClock(), settings=settings)
+    rig = Rig(slack, channel, Inbox(), client, folder)
+    doors = await _door(channel, slack) if mode == "http" else None
+    try:
+        if connect:
+            await channel.connect(rig.inbox.accept)
+        yield rig
+    finally:
+        if doors is not None:
+            await doors.cleanup()
+        await channel.disconnect()
+        await client.close()
+        await slack.stop()
+
+
+async def _door(channel: SlackChannel, slack: SlackStandIn) -> web.AppRunner:
+    """Serve the channel's webhook as the gateway does."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        headers = dict(request.headers)
+        try:
+            answer = await channel.webhook(as_request(await request.read(), headers))
+        except HermesError as error:
+            answer = error_response(error)
+        return web.Response(status=answer.status, body=answer.body, headers=dict(answer.headers))
+
+    app = web.Application()
+    app.add_routes([web.post("/webhooks/slack", handle)])
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    slack.point_at(f"http://127.0.0.1:{runner.addresses[0][1]}/webhooks/slack")
+    return runner
+
+
+def as_request(body: bytes, headers: dict[str, str]) -> HttpRequest:
+    """Return a webhook call as the server hands it over."""
+    lower = {name.lower(): value for name, value in headers.items()}
+    return HttpRequest(method="POST", path="/webhooks/slack", query={}, headers=lower, body=body)

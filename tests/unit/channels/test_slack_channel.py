@@ -1,0 +1,539 @@
+"""The Slack channel against its stand-in: both doors in, every call out, and what goes wrong."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hermes.channels.slack.outbound import SlackRejected
+from hermes.errors import (
+    AddressRefused,
+    AnswerTooLarge,
+    BadRequest,
+    ConfigurationError,
+    ConnectFailed,
+    DeliveryRejected,
+    DeliveryUnknown,
+    FailureClass,
+    NotDelivered,
+    NotFound,
+    Overloaded,
+    Skipped,
+    Unauthenticated,
+)
+from hermes.message.parts import FilePart, ImagePart, Media
+from hermes.ports.channel import Target
+from hermes.testing.slack.arguments import ALL_SCOPES
+from hermes.testing.slack.book import BOT_USER, TEAM
+from hermes.testing.stand_in import Fault, File, Said
+from tests.unit.channels.slack_rig import as_request, slack_rig
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
+
+
+@pytest.mark.req("W9", "W11", "A2")
+@pytest.mark.parametrize("mode", ["socket", "http"])
+async def test_a_message_comes_in_whole(tmp_path: Path, mode) -> None:
+    async with slack_rig(tmp_path, mode) as rig:
+        name = await rig.slack.say(
+            Said(text="a <b> & https://x.org", chat="lab", chat_type="channel")
+        )
+
+    event = rig.inbox.events[0]
+    source = event.source
+    assert (event.text, event.external_id, event.addressed) == (
+        "a <b> & https://x.org",
+        name,
+        False,
+    )
+    assert (source.chat_type, source.user_name, source.guild_id) == ("channel", "Ada", TEAM)
+    assert (source.thread_id, source.is_bot, rig.slack.rejections) == (None, False, ())
+
+
+@pytest.mark.req("J1", "W9")
+@pytest.mark.parametrize("mode", ["socket", "http"])
+async def test_a_mention_tells_twice_and_is_one_event(tmp_path: Path, mode) -> None:
+    async with slack_rig(tmp_path, mode) as rig:
+        said = Said(
+            text="hi", chat="lab", chat_type="channel", mentions=True, thread="t1", times=2,
+            files=(File(data=PNG, mime="image/png", name="a.png"),),
+        )  # fmt: skip
+        await rig.slack.say(said)
+
+    kinds = [msgspec.json.decode(bytes(one.raw))["type"] for one in rig.inbox.calls]
+    bare = [msgspec.structs.replace(one, raw=msgspec.Raw()) for one in rig.inbox.calls]
+    assert kinds == ["message", "app_mention"] * 2
+    assert bare == [bare[0]] * 4
+    assert (rig.inbox.texts, bare[0].addressed) == (["hi"], True)
+
+
+@pytest.mark.req("W9")
+async def test_a_mention_begins_a_thread_that_is_followed(tmp_path: Path) -> None:
+    async with slack_rig(tmp_path) as rig:
+        name = await rig.slack.say(Said(text="hi", chat="lab", chat_type="channel", mentions=True))
+        ts = name.partition(":")[2]
+        await rig.slack.say(Said(text="and?", chat="lab", chat_type="channel", thread=ts))
+        await rig.slack.say(Said(text="other", chat="lab", chat_type="channel", thread="t2"))
+
+    found = [(one.text, one.source.thread_id == ts, one.addressed) for one in rig.inbox.events]
+    assert found == [("hi", True, True), ("and?", True, True), ("other", False, False)]
+
+
+@pytest.mark.req("W9")
+async def test_a_reply_to_the_bot_is_addressed_to_it(tmp_path: Path) -> None:
+    async with slack_rig(tmp_path) as rig:
+        await rig.slack.say(Said(text="x", chat="lab", chat_type="channel"))
+        receipt = await rig.channel.send(rig.delivery("lab", "news"))
+        await rig.slack.say(
+            Said(text="why?", chat="lab", chat_type="channel", reply_to=receipt.platform_message_id)
+        )
+
+    assert [one.addressed for one in rig.inbox.events] == [False, True]
+
+
+@pytest.mark.req("W9")
+@pytest.mark.parametrize("mode", ["socket", "http"])
+async def test_commands_and_buttons_are_messages(tmp_path: Path, mode) -> None:
+    async with slack_rig(tmp_path, mode) as rig:
+        await rig.slack.command(Said(text="what is up", chat="lab", chat_type="channel"))
+        await rig.slack.command(Said(text="now"), "/new")
+        await rig.slack.command(Said(text=""))
+        await rig.slack.press(Said(text="yes", chat="lab", chat_type="channel"))
+
+    assert rig.inbox.texts == ["what is up", "/new now", "/help", "yes"]
+    assert [one.addressed for one in rig.inbox.events] == [True] * 4
+
+
+@pytest.mark.req("W9", "J1")
+@pytest.mark.parametrize("mode", ["socket", "http"])
+@pytest.mark.quality("acknowledged after it is kept")
+async def test_only_what_is_kept_is_acknowledged(tmp_path: Path, mode) -> None:
+    async with slack_rig(tmp_path, mode) as rig:
+        rig.inbox.failures += [Overloaded("full"), Overloaded("full")]
+        await rig.slack.say(Said(text="one"))
+        rig.inbox.failures.append(Skipped("a hook"))
+        await rig.slack.say(Said(text="two"))
+        rig.inbox.failures.append(BadRequest("never"))
+        await rig.slack.say(Said(text="three"))
+
+    assert [one.text for one in rig.inbox.calls] == ["one", "one", "one", "two", "three"]
+    assert rig.inbox.texts == ["one"]
+
+
+@pytest.mark.req("W9")
+async def test_a_name_that_cannot_be_had_holds_nothing_up(tmp_path: Path) -> None:
+    async with slack_rig(tmp_path) as rig:
+        rig.slack.plan(Fault(op="any", kind="hang"))
+        await rig.slack.say(Said(text="one", user="eve", user_name="Eve"))
+        await rig.slack.say(Said(text="two", user="eve", user_name="Eve"))
+        await rig.slack.say(Said(text="three", user="bob", user_name="Bob"))
+
+    found = [(one.text, one.source.user_name) for one in rig.inbox.events]
+    assert found == [("one", None), ("two", None), ("three", "Bob")]
+    assert [method for method, _ in rig.slack.log].count("users.info") == 2
+
+
+@pytest.mark.req("W9")
+async def test_messages_of_a_chat_keep_their_order_while_names_are_looked_up(
+    tmp_path: Path,
+) -> None:
+    async with slack_rig(tmp_path) as rig:
+        rig.slack.plan(Fault(op="any", kind="hang"))
+        slow = rig.slack.events.happen(Said(text="slow", chat="lab", chat_type="channel"))
+        quick = rig.slack.events.happen(
+            Said(text="quick", chat="lab", chat_type="channel", user="U0QUICK001")
+        )
+        other = rig.slack.events.happen(Said(text="other", chat="x", chat_type="channel", user="z"))
+        await asyncio.gather(*(rig.slack.tell(one.calls[0]) for one in (slow, quick, other)))
+
+    assert rig.inbox.texts == ["other", "slow", "quick"]
+
+
+@pytest.mark.req("W2", "W9")
+@pytest.mark.quality("connection renewed without a gap")
+async def test_a_warning_brings_a_new_connection_before_the_old_one_goes(tmp_path: Path) -> None:
+    async with slack_rig(tmp_path) as rig:
+        lost = asyncio.create_task(rig.channel.lost())
+        await rig.slack.sockets.disconnect("warning")
+        await rig.slack.say(Said(text="after the warning"))
+        await rig.slack.sockets.disconnect("refresh_requested")
+        await rig.slack.say(Said(text="after the refresh"))
+        await rig.channel.probe()
+
+        assert (rig.inbox.texts, lost.done()) == (["after the warning", "after the refresh"], False)
+        assert rig.slack.sockets.opened == 3
+        lost.cancel()
+
+
+@pytest.mark.req("W2", "W9")
+async def test_a_cut_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
+    async with slack_rig(tmp_path) as rig:
+        await rig.slack.cut()
+        with pytest.raises(ConnectFailed):
+            await rig.channel.lost()
+        with pytest.raises(ConnectFailed, match="socket is closed"):
+            await rig.channel.probe()
+        saying = asyncio.create_task(rig.slack.say(Said(text="meanwhile")))
+        await rig.channel.disconnect()
+        await rig.channel.connect(rig.inbox.accept)
+        await saying
+
+    assert rig.inbox.texts == ["meanwhile"]
+
+
+@pytest.mark.req("W2")
+async def test_socket_mode_switched_off_is_final(tmp_path: Path) -> None:
+    async with slack_rig(tmp_path) as rig:
+        await rig.slack.sockets.tell({"type": "disconnect", "reason": "link_disabled"})
+        with pytest.raises(ConfigurationError, match="switched off"):
+            await rig.channel.lost()
+
+
+@pytest.mark.req("W2")
+@pytest.mark.parametrize("mode", ["socket", "http"])
+async def test_a_revoked_token_is_final_and_told(tmp_path: Path, mode) -> None:
+    async with slack_rig(tmp_path, mode) as rig:
+        rig.slack.book.open_chat("lab", chat_type="channel")
+        rig.slack.revoke()
+        with pytest.raises(DeliveryRejected) as refused:
+            await rig.channel.send(rig.delivery("lab", "hello"))
+        with pytest.raises(ConfigurationError, match=r"bot_token.*token_revoked") as final:
+            await rig.channel.lost()
+        with pytest.raises(ConfigurationError, match="bot_token"):
+            await rig.channel.probe()
+        with pytest.raises(ConfigurationError, match="bot_token"):
+            await rig.speak().connect(rig.inbox.accept)
+
+    assert refused.value.failure is FailureClass.UNAUTHORIZED
+    assert "not-a-real" not in f"{final.value}{refused.value}{rig.channel!r}"
+
+
+@pytest.mark.req("W2")
+async def test_slack_itself_tells_that_the_app_was_removed(tmp_path: Path) -> None:
+    async with slack_rig(tmp_path, "http") as rig:
+        rig.slack.revoke()
+        await rig.slack.tell(rig.slack.events.call({"type": "app_uninstalled"}))
+        with pytest.raises(ConfigurationError, match="token_revoked"):
+            await rig.channel.lost()
+
+
+@pytest.mark.req("W2")
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"bot_token": "xoxb-wrong"}, "bot_token.*invalid_auth"),
+        ({"app_token": "xapp-wrong"}, "app_token.*invalid_auth"),
+        ({"bot_token": "xapp-x"}, "found an app-level"),
+        ({"app_token": "xoxb-x"}, "found a bot's"),
+        ({"app_token": ""}, "needs the app-level token"),
+        ({"mode": "http"}, "set app_token"),
+        ({"bot_token": " "}, "expected a value, found none"),
+        ({"ping_s": 0}, "ping_s"),
+        ({"base_url": "ftp://x"}, "base_url"),
+    ],
+)
+async def test_a_wrong_setting_refuses_the_start(tmp_path: Path, settings, words) -> None:
+    async with slack_rig(tmp_path, connect=False) as rig:
+        with pytest.raises(ConfigurationError, match=words):
+            await rig.speak(**settings).connect(rig.inbox.accept)
+
+
+@pytest.mark.req("W10", "A26")
+async def test_a_reply_is_posted_edited_found_and_deleted(tmp_path: Path) -> None:
+    async with slack_rig(tmp_path) as rig:
+        name = await rig.slack.say(Said(text="hi", chat="lab", chat_type="channel", mentions=True))
+        thread = rig.inbox.events[0].source.thread_id or ""
+        delivery = rig.delivery("lab", "**bold** & <b>", key="o_1.0", thread_id=thread)
+        receipt = await rig.channel.send(delivery)
+        await rig.channel.edit(delivery.target, receipt.platform_message_id, text="# Done")
+        found = await rig.channel.find(delivery.target, "o_1.0")
+        missed = await rig.channel.find(delivery.target, "o_2.0")
+        post = rig.slack.posts("lab")[0]
+        for _ in range(2):
+            await rig.channel.delete(delivery.target, receipt.platform_message_id)
+
+        assert (found, missed) == (receipt, None)
+        assert (post.text, post.markup, post.edits) == ("Done", "*Done*", 1)
+        assert (post.thread, post.reply_to, post.id) == (thread, name, receipt.platform_message_id)
+        assert rig.slack.posts("lab")[0].deleted
+        assert [rule.partition(" (")[0] for rule in rig.slack.rejections] == [
+            "chat.delete: message_not_found"
+        ]
+
+
+@pytest.mark.req("W10")
+async def test_a_reply_without_a_thread_begins_one_where_it_is_wanted(tmp_path: Path) -> None:
+    async with slack_rig(tmp_path) as rig:
+        name = await rig.slack.say(Said(text="hi", chat="lab", chat_type="channel"))
+        direct = await rig.slack.say(Said(text="hi", chat="ada"))
+        await rig.channel.send(rig.delivery("lab", "one", reply_to=name))
+        await rig.channel.send(rig.delivery("ada", "two", reply_to=direct))
+        plain = rig.speak(reply_in_thread=False)
+        await plain.send(rig.delivery("lab", "three", reply_to=name))
+
+        threads = [post.thread for post in (*rig.slack.posts("lab"), *rig.slack.posts("ada"))]
+        assert threads == [name.partition(":")[2], None, None]
+
+
+@pytest.mark.req("J17")
+@pytest.mark.parametrize("kind", ["reset_after", "hang"])
+@pytest.mark.parametrize("thread", [None, "t1"])
+async def test_a_lost_answer_is_unknown_and_found_in_the_history(
+    tmp_path: Path, kind, thread
+) -> None:
+    async with slack_rig(tmp_path) as rig:
+        await rig.slack.say(Said(text="hi", chat="ada", thread=thread))
+        ts = rig.inbox.events[0].source.thread_id
+        target = rig.target("ada", **({} if ts is None else {"thread_id": ts}))
+        rig.slack.plan(Fault(kind=kind))
+        delivery = msgspec.structs.replace(rig.delivery("ada", "once", key="o_9.0"), target=target)
+        with pytest.raises(DeliveryUnknown) as lost:
+            await rig.channel.send(delivery)
+        for _ in range(250):
+            rig.slack.events.happen(Said(text="chatter", chat="ada", thread=thread))
+        found = await rig.channel.find(target, "o_9.0")
+
+        assert lost.value.failure is FailureClass.NETWORK_TIMEOUT
+        assert found is not None
+        assert found.platform_message_id == rig.slack.posts("ada")[0].id
+        assert await rig.channel.find(target, "o_8.0") is None
+
+
+@pytest.mark.req("J17", "W17")
+async def test_a_file_whose_answer_was_lost_is_found_after_a_restart(tmp_path: Path) -> None:
+    async with slack_rig(tmp_path) as rig:
+        media = await rig.channel._setup.media.keep(PNG, mime="image/png", name="a.png")
+        rig.slack.book.open_chat("ada")
+        rig.slack.plan(Fault(kind="reset_after"))
+        delivery = rig.delivery("ada", ImagePart(media), key="o_7.1")
+        with pytest.raises(DeliveryUnknown):
+            await rig.channel.send(delivery)
+
+        found = await rig.speak().find(delivery.target, "o_7.1")
+        assert found is not None
+        assert (found.platform_message_id[0], rig.slack.posts("ada")[0].files) == ("F", ("a.png",))
+
+
+@pytest.mark.req("A26", "A28")
+@pytest.mark.parametrize(
+    ("kind", "error", "failure", "wait"),
+    [
+        ("rate_limited", NotDelivered, FailureClass.RATE_LIMITED, 7.0),
+        ("server_error", NotDelivered, FailureClass.SERVICE_UNAVAILABLE, None),
+        ("rejected", DeliveryRejected, FailureClass.INVALID_RECIPIENT, None),
+        ("unauthorized", DeliveryRejected, FailureClass.UNAUTHORIZED, None),
+        ("refuse_connection", NotDelivered, FailureClass.SERVICE_UNAVAILABLE, None),
+    ],
+)
+async def test_a_send_that_fails_says_what_is_known(
+    tmp_path: Path, kind, error, failure, wait
+) -> None:
+    async with slack_rig(tmp_path) as rig:
+        rig.slack.book.open_chat("ada")
+        rig.slack.plan(Fault(kind=kind))
+        with pytest.raises(error) as failed:
+            await rig.channel.send(rig.delivery("ada", "secret words"))
+
+        assert (failed.value.failure, failed.value.retry_after) == (failure, wait)
+        assert rig.slack.posts("ada") == ()
+        assert "secret" not in str(failed.value)
+
+
+@pytest.mark.req("A28")
+async def test_chats_that_cannot_be_written_in_are_invalid_recipients(tmp_path: Path) -> None:
+    async with slack_rig(tmp_path) as rig:
+        codes = []
+        archived = rig.slack.book.open_chat("old", chat_type="channel")
+        rig.slack.book.channels[archived].is_archived = True
+        foreign = rig.slack.book.open_chat("foreign", chat_type="channel")
+        rig.slack.book.channels[foreign].is_member = False
+        for chat_id in (archived, foreign, "C0NOTHING1"):
+            target = Target(platform="slack", account="default", chat_id=chat_id)
+            delivery = msgspec.structs.replace(rig.delivery("old", "x"), target=target)
+            with pytest.raises(SlackRejected) as refused:
+                await rig.channel.send(delivery)
+            codes.append((refused.value.said, refused.value.failure.value))
+
+    kind = "invalid_recipient"
+    assert codes == [("is_archived", kind), ("not_in_channel", kind), ("channel_not_found", kind)]
+
+
+@pytest.mark.req("W17")
+async def test_files_go_in_and_out(tmp_path: Path) -> None:
+    async with slack_rig(tmp_path) as rig:
+        said = Said(
+            text="look", chat="ada", files=(File(data=PNG, mime="image/png", name="a.png"),)
+        )
+        await rig.slack.say(said)
+        part = rig.inbox.events[0].parts[1]
+        assert isinstance(part, ImagePart)
+        data = await rig.channel.fetch(part.media, limit=1000)
+        with pytest.raises(AnswerTooLarge):
+            await rig.channel.fetch(part.media, limit=10)
+        kept = await rig.channel._setup.media.keep(data, mime="text/plain", name="b.txt")
+        receipt = await rig.channel.send(rig.delivery("ada", "*a* <note>", FilePart(kept)))
+        stored = rig.slack.book.files[receipt.platform_message_id]
+        await rig.channel.delete(rig.target("ada"), receipt.platform_message_id)
+        post = rig.slack.posts("ada")[0]
+
+    assert (part.media.mime, part.media.name, part.media.size) == ("image/png", "a.png", len(PNG))
+    assert (data, stored.data, stored.name) == (PNG, PNG, "b.txt")
+    assert (post.files, post.text, post.deleted) == (("b.txt",), "a <note>", True)
+    assert rig.slack.rejections == ()
+
+
+@pytest.mark.req("W17", "W34")
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("https://evil.example/f", "http://slack.com/f", "https://slack.com.evil.example/f"),
+        *("https://evilslack.com/f", "http://127.0.0.1:1/f", "file:///etc/passwd", "", "http://[x"),
+        "https://slack.com@evil.example/f",
+    ],
+)
+async def test_the_token_goes_to_no_other_host(tmp_path: Path, address) -> None:
+    async with slack_rig(tmp_path, connect=False) as rig:
+        with pytest.raises(AddressRefused):
+            await rig.channel.fetch(Media("image/png", ref=address), limit=10)
+
+
+@pytest.mark.req("W17")
+async def test_a_sign_in_page_is_not_taken_for_a_file(tmp_path: Path) -> None:
+    async with slack_rig(tmp_path) as rig:
+        said = Said(text="look", files=(File(data=PNG, mime="image/png", name="a.png"),))
+        await rig.slack.say(said)
+        rig.slack.revoke()
+        part = rig.inbox.events[0].parts[1]
+        assert isinstance(part, ImagePart)
+        with pytest.raises(DeliveryRejected, match="files:read"):
+            await rig.channel.fetch(part.media, limit=1000)
+
+
+@pytest.mark.req("W10")
+async def test_chats_people_and_status(tmp_path: Path) -> None:
+    async with slack_rig(tmp_path) as rig:
+        await rig.slack.say(Said(text="x", chat="lab", chat_type="channel", thread="t1"))
+        await rig.slack.say(Said(text="x", chat="dm-ada"))
+        thread = rig.inbox.events[0].source.thread_id or ""
+        rig.slack.book.channels[
+            rig.slack.book.open_chat("no", chat_type="channel")
+        ].is_member = False
+        directory = await rig.channel.directory()
+        info = await rig.channel.chat_info(rig.target("lab"))
+        await rig.channel.typing(rig.target("lab", thread_id=thread))
+        await rig.channel.typing(rig.target("dm-ada"))
+        user = rig.inbox.events[1].source.user_id
+        direct = Target(platform="slack", account="default", chat_id=user)
+        sent = await rig.channel.send(
+            msgspec.structs.replace(rig.delivery("lab", "x"), target=direct)
+        )
+        found = await rig.channel.find(direct, "k1")
+
+    told = [(entry.name, entry.kind, entry.user_id, entry.guild) for entry in directory]
+    assert told == [("lab", "channel", None, TEAM), ("Ada", "dm", user, TEAM)]
+    assert (info.name, info.topic, info.members) == ("lab", "All about lab", 2)
+    assert [status[1] for status in rig.slack.methods.statuses] == [thread]
+    assert sent == found
+
+
+@pytest.mark.req("W9")
+@pytest.mark.quality("authentication before reading")
+async def test_webhooks_are_authentic_fresh_and_new(tmp_path: Path) -> None:
+    async with slack_rig(tmp_path, "http") as rig:
+        call = rig.slack.events.happen(Said(text="hi")).calls[0]
+        body = msgspec.json.encode(call)
+        kind = "application/json"
+        good = rig.slack.calls.headers(body, kind)
+        first = await rig.channel.webhook(as_request(body, good))
+        with pytest.raises(Unauthenticated, match="taken before"):
+            await rig.channel.webhook(as_request(body, good))
+        with pytest.raises(Unauthenticated, match="does not fit"):
+            await rig.channel.webhook(as_request(body + b" ", rig.slack.calls.headers(body, kind)))
+        with pytest.raises(Unauthenticated, match="missing"):
+            await rig.channel.webhook(as_request(body, {"content-type": kind}))
+
+    assert (first.status, first.body, rig.inbox.texts) == (200, b"", ["hi"])
+
+
+@pytest.mark.req("W9")
+async def test_a_call_that_was_not_taken_may_come_again_as_it_was(tmp_path: Path) -> None:
+    async with slack_rig(tmp_path, "http") as rig:
+        rig.inbox.failures.append(Overloaded("full"))
+        body = msgspec.json.encode(rig.slack.events.happen(Said(text="hi")).calls[0])
+        headers = rig.slack.calls.headers(body, "application/json")
+        with pytest.raises(Overloaded):
+            await rig.channel.webhook(as_request(body, headers))
+        again = await rig.channel.webhook(as_request(body, headers))
+
+    assert (again.status, rig.inbox.texts) == (200, ["hi"])
+
+
+@pytest.mark.req("W9")
+async def test_what_is_signed_but_no_call_is_not_repeated(tmp_path: Path) -> None:
+    async with slack_rig(tmp_path, "http") as rig:
+        answers = []
+        for body, kind in (
+            (b"[" * 3000, "application/json"),
+            (b"%ff%fe=1", "application/x-www-form-urlencoded"),
+            (b"payload=%7B", "application/x-www-form-urlencoded"),
+            (b"x", "text/plain"),
+        ):
+            headers = rig.slack.calls.headers(body, kind)
+            answer = await rig.channel.webhook(as_request(body, headers))
+            answers.append((answer.status, answer.headers["x-slack-no-retry"]))
+
+    assert answers == [(400, "1")] * 4
+
+
+@pytest.mark.req("W9")
+async def test_before_it_is_connected_only_the_challenge_is_answered(tmp_path: Path) -> None:
+    async with slack_rig(tmp_path, "http", connect=False) as rig:
+        challenge = b'{"type":"url_verification","challenge":"abc"}'
+        event = msgspec.json.encode(rig.slack.events.happen(Said(text="hi")).calls[0])
+        headers = rig.slack.calls.headers(challenge, "application/json")
+        answer = await rig.channel.webhook(as_request(challenge, headers))
+        headers = rig.slack.calls.headers(event, "application/json")
+        with pytest.raises(Overloaded):
+            await rig.channel.webhook(as_request(event, headers))
+
+    assert answer.body == b'{"challenge":"abc"}'
+
+
+@pytest.mark.req("W9")
+async def test_with_a_socket_no_webhook_is_taken(tmp_path: Path) -> None:
+    async with slack_rig(tmp_path) as rig:
+        with pytest.raises(NotFound):
+            await rig.channel.webhook(as_request(b"{}", {}))
+
+
+@pytest.mark.req("W9")
+async def test_the_bots_own_messages_are_not_heard(tmp_path: Path) -> None:
+    async with slack_rig(tmp_path) as rig:
+        own = {
+            "type": "message",
+            "channel": "C0LAB00001",
+            "user": BOT_USER,
+            "text": "me",
+            "ts": "1.1",
+        }
+        await rig.slack.tell(rig.slack.events.call(own))
+        await rig.slack.say(Said(text="barrier"))
+
+    assert rig.inbox.texts == ["barrier"]
+
+
+@pytest.mark.req("W10")
+async def test_a_missing_scope_is_named(tmp_path: Path) -> None:
+    async with slack_rig(tmp_path) as rig:
+        rig.slack.book.open_chat("ada")
+        rig.slack._scopes = ALL_SCOPES - {
+            "im:history",
+            "channels:history",
+            "groups:history",
+            "mpim:history",
+        }
+        with pytest.raises(DeliveryRejected, match=r"missing_scope.*channels:history") as refused:
+            await rig.channel.find(rig.target("ada"), "k")
+
+    assert refused.value.failure is FailureClass.UNAUTHORIZED

@@ -1,0 +1,157 @@
+"""Replies as calls of the Web API, and its answers as what is known."""
+
+import msgspec
+import pytest
+
+from hermes.channels.slack.outbound import (
+    SlackRejected,
+    find_key,
+    history_query,
+    post_body,
+    read_answer,
+    receipt_of,
+    thread_of,
+    update_body,
+)
+from hermes.errors import DeliveryRejected, DeliveryUnknown, FailureClass, NotDelivered
+from hermes.message.parts import TextPart
+from hermes.net.platform_call import Answer
+from hermes.ports.channel import Delivery, Receipt, Target
+
+TARGET = Target(platform="slack", account="default", chat_id="C1LAB", reply_to="C1LAB:1.000001")
+
+
+def refused(code: str, **fields: object) -> Answer:
+    body = msgspec.json.encode({"ok": False, "error": code, **fields})
+    return Answer(status=200, body=body, retry_after=4.0)
+
+
+@pytest.mark.req("A28")
+@pytest.mark.parametrize(
+    ("answer", "error", "failure", "wait"),
+    [
+        (refused("ratelimited"), NotDelivered, FailureClass.RATE_LIMITED, 4.0),
+        (
+            Answer(status=429, body=b'{"ok":false,"error":"ratelimited"}', retry_after=30.0),
+            NotDelivered,
+            FailureClass.RATE_LIMITED,
+            30.0,
+        ),
+        (Answer(status=429, retry_after=9.0), NotDelivered, FailureClass.RATE_LIMITED, 9.0),
+        (Answer(status=503), NotDelivered, FailureClass.SERVICE_UNAVAILABLE, None),
+        (refused("service_unavailable"), NotDelivered, FailureClass.SERVICE_UNAVAILABLE, 4.0),
+        (refused("fatal_error"), DeliveryUnknown, FailureClass.SERVICE_UNAVAILABLE, None),
+        (refused("internal_error"), DeliveryUnknown, FailureClass.SERVICE_UNAVAILABLE, None),
+        (refused("<b>odd"), DeliveryUnknown, FailureClass.SERVICE_UNAVAILABLE, None),
+        (Answer(status=200, body=b"<html>"), DeliveryUnknown, FailureClass.SERVICE_UNAVAILABLE, None),
+        (Answer(status=200, body=b"[]"), DeliveryUnknown, FailureClass.SERVICE_UNAVAILABLE, None),
+        (Answer(status=200, body=b"{}"), DeliveryUnknown, FailureClass.SERVICE_UNAVAILABLE, None),
+        *(
+            (refused(code), DeliveryRejected, FailureClass.UNAUTHORIZED, None)
+            for code in ("invalid_auth", "token_revoked", "account_inactive", "missing_scope")
+        ),
+        *(
+            (refused(code), DeliveryRejected, FailureClass.INVALID_RECIPIENT, None)
+            for code in ("channel_not_found", "not_in_channel", "is_archived", "user_not_found")
+        ),
+        *(
+            (refused(code), DeliveryRejected, FailureClass.REJECTED, None)
+            for code in ("msg_too_long", "no_text", "invalid_blocks", "restricted_action")
+        ),
+        (Answer(status=404, body=b"no"), DeliveryRejected, FailureClass.INVALID_RECIPIENT, None),
+    ],
+)  # fmt: skip
+def test_what_an_answer_says(answer, error, failure, wait) -> None:
+    with pytest.raises(error) as found:
+        read_answer(answer, "chat.postMessage")
+    assert (found.value.failure, found.value.retry_after) == (failure, wait)
+
+
+@pytest.mark.req("A28")
+def test_a_refusal_says_what_to_do() -> None:
+    with pytest.raises(SlackRejected, match=r"missing_scope.*scope on the app.*: chat:write"):
+        read_answer(refused("missing_scope", needed="chat:write"), "chat.postMessage")
+    with pytest.raises(SlackRejected, match=r"not_in_channel\); invite the bot"):
+        read_answer(refused("not_in_channel"), "chat.postMessage")
+
+
+@pytest.mark.req("W10", "J17")
+def test_a_post_carries_its_key_and_its_thread() -> None:
+    delivery = Delivery(id="o_1", target=TARGET, parts=(TextPart("**a** & <b>"),), key="o_1.0")
+    body = post_body(delivery, reply_in_thread=True, unfurl=False)
+    assert body == {
+        "channel": "C1LAB",
+        "text": "*a* &amp; &lt;b&gt;",
+        "blocks": [
+            {
+                "type": "section",
+                "text": {"type": "mrkdwn", "text": "*a* &amp; &lt;b&gt;"},
+                "expand": True,
+            }
+        ],
+        "unfurl_links": False,
+        "unfurl_media": False,
+        "metadata": {"event_type": "hermes_delivery", "event_payload": {"key": "o_1.0"}},
+        "thread_ts": "1.000001",
+    }
+
+
+@pytest.mark.req("W10")
+@pytest.mark.parametrize(
+    ("changes", "in_thread", "thread"),
+    [
+        ({}, True, "1.000001"),
+        ({}, False, None),
+        ({"thread_id": "5.000000"}, False, "5.000000"),
+        ({"chat_id": "D1"}, True, None),
+        ({"reply_to": "command:123"}, True, None),
+        ({"reply_to": "C2OTHER:1.000001"}, True, None),
+        ({"reply_to": None}, True, None),
+    ],
+)
+def test_the_thread_of_a_reply(changes, in_thread, thread) -> None:
+    target = msgspec.structs.replace(TARGET, **changes)
+    assert thread_of(target, reply_in_thread=in_thread) == thread
+
+
+@pytest.mark.req("W10")
+def test_an_edit_goes_to_where_the_message_stands() -> None:
+    target = msgspec.structs.replace(TARGET, chat_id="U1ADA")
+    assert update_body(target, "D1ADA:3.000001", text="x")["channel"] == "D1ADA"
+    assert update_body(target, "D1ADA:3.000001", text="x")["ts"] == "3.000001"
+
+
+@pytest.mark.req("J17")
+def test_a_message_is_found_by_its_key_alone() -> None:
+    page = {
+        "messages": [
+            {"ts": "3.1", "metadata": {"event_type": "x", "event_payload": {"key": "other"}}},
+            {"ts": "2.1", "metadata": "odd", "files": ["odd", {"id": "F9"}]},
+            "odd",
+            {"ts": "1.1", "metadata": {"event_payload": {"key": "k"}}},
+        ]
+    }
+    assert find_key(page, "k", channel="C1") == Receipt("C1:1.1")
+    assert find_key(page, "none", channel="C1", file_id="F9") == Receipt("F9")
+    assert find_key(page, "none", channel="C1", file_id="F1") is None
+    assert find_key({"messages": None}, "k", channel="C1") is None
+
+
+@pytest.mark.req("J17")
+def test_a_look_asks_for_metadata() -> None:
+    query = history_query("C1", "9.1", oldest=-5.0, cursor="c")
+    assert query == {
+        "channel": "C1",
+        "include_all_metadata": True,
+        "oldest": "0.000000",
+        "limit": 200,
+        "ts": "9.1",
+        "cursor": "c",
+    }
+
+
+@pytest.mark.req("J17")
+def test_a_post_without_a_ts_is_unknown() -> None:
+    assert receipt_of({"ok": True, "ts": "1.1"}, chat_id="C1") == Receipt("C1:1.1")
+    with pytest.raises(DeliveryUnknown):
+        receipt_of({"ok": True}, chat_id="C1")

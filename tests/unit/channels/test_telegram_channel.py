@@ -1,0 +1,552 @@
+"""The channel on the wire, against the stand-in: what it confirms, what it repairs, what it hides."""
+
+import asyncio
+import json
+import traceback
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from hermes.channels.telegram.channel import TelegramChannel, make
+from hermes.channels.telegram.client import TelegramClient
+from hermes.errors import (
+    BadRequest,
+    ConfigurationError,
+    DeliveryError,
+    DeliveryRejected,
+    DeliveryUnknown,
+    HermesError,
+    NotDelivered,
+    NotFound,
+    Overloaded,
+    Skipped,
+    TooLarge,
+    Unauthenticated,
+)
+from hermes.message.event import MessageEvent
+from hermes.message.ids import make_id
+from hermes.message.parts import ImagePart, Media, TextPart
+from hermes.net.client import HttpClient, HttpSettings
+from hermes.net.media_shelf import FileShelf
+from hermes.plugins.manifest import load_manifest, read_settings
+from hermes.ports.channel import (
+    Accepted,
+    DeletingChannel,
+    Delivery,
+    DraftChannel,
+    HttpRequest,
+    InformedChannel,
+    LiveChannel,
+    MeasuringChannel,
+    MediaChannel,
+    ProbingChannel,
+    PushChannel,
+    Target,
+    TypingChannel,
+    WebhookChannel,
+)
+from hermes.ports.channel_setup import ChannelSetup
+from hermes.ports.clock import SystemClock
+from hermes.testing.stand_in import Fault, FaultKind, File, Said
+from hermes.testing.telegram.server import SECRET, TOKEN, TelegramStandIn
+
+HOOK = "https://hermes.example.org/webhooks/telegram"
+JPEG = b"\xff\xd8\xff picture"
+
+
+class Rig:
+    """A channel, its platform, and the inbox that it hands to."""
+
+    def __init__(self, telegram: TelegramStandIn, channel: TelegramChannel, folder: Path) -> None:
+        self.telegram = telegram
+        self.channel = channel
+        self.shelf = FileShelf(folder, HttpClient(HttpSettings()))
+        self.events: list[MessageEvent] = []
+        self.answers: list[HermesError] = []
+
+    async def accept(self, event: MessageEvent) -> Accepted:
+        """Keep an event, unless something else is planned."""
+        if self.answers:
+            raise self.answers.pop(0)
+        self.events.append(event)
+        return Accepted(message_id=event.external_id)
+
+    async def target(self, **more: Any) -> Target:
+        """Let somebody write, and return where the reply goes."""
+        await self.telegram.say(Said(**{"text": "hi", **more}))
+        source = self.events[-1].source
+        return Target(
+            platform="telegram",
+            account="default",
+            chat_id=source.chat_id,
+            thread_id=source.thread_id,
+            reply_to=self.events[-1].external_id,
+        )
+
+    async def send(self, target: Target, *parts: Any) -> str:
+        """Send a reply and return its id."""
+        delivery = Delivery(id="d", target=target, parts=parts, key="k")
+        return (await self.channel.send(delivery)).platform_message_id
+
+    def texts(self, chat: str = "chat-1") -> list[str]:
+        return [post.text for post in self.telegram.posts(chat)]
+
+
+@asynccontextmanager
+async def rig(
+    folder: Path,
+    *,
+    mode: str = "poll",
+    timeout_s: float = 5.0,
+    webhook_url: str = HOOK,
+    api_url: str = "http://127.0.0.1:{port}",
+) -> AsyncIterator[Rig]:
+    telegram = TelegramStandIn(mode=mode)
+    await telegram.start()
+    client = HttpClient(HttpSettings(timeout_s=timeout_s))
+    manifest = load_manifest("hermes.channels.telegram")
+    shelf = FileShelf(folder, client)
+    changed = {"api_url": api_url.format(port=telegram.port)}
+    channel = make(
+        ChannelSetup(
+            name="telegram",
+            account="default",
+            settings=read_settings(manifest, {**telegram.settings, **changed}),
+            capabilities=manifest.capabilities,
+            client=client,
+            clock=SystemClock(),
+            make_id=make_id,
+            media=shelf,
+            state=folder,
+            webhook_url=webhook_url,
+        )
+    )
+    try:
+        yield Rig(telegram, channel, folder)
+    finally:
+        await channel.disconnect()
+        await client.close()
+        await telegram.stop()
+
+
+@pytest.fixture
+async def one(tmp_path: Path) -> AsyncIterator[Rig]:
+    async with rig(tmp_path) as made:
+        await made.channel.connect(made.accept)
+        yield made
+
+
+def call(body: bytes, *, secret: str = SECRET, method: str = "POST") -> HttpRequest:
+    headers = {"x-telegram-bot-api-secret-token": secret}
+    path = "/webhooks/telegram"
+    return HttpRequest(method=method, path=path, query={}, headers=headers, body=body)
+
+
+def update(number: int = 1, **message: Any) -> bytes:
+    chat = {"id": 5, "type": "private"}
+    wire = {"message_id": 9, "date": 1, "chat": chat, "from": {"id": 5}, "text": "hi", **message}
+    return json.dumps({"update_id": number, "message": wire}).encode()
+
+
+async def until(claim: Callable[[], bool]) -> None:
+    """Wait for a claim to become true; the time limit is only for a broken test."""
+    async with asyncio.timeout(10):
+        while not claim():  # noqa: ASYNC110 - the stand-in tells nobody of its calls
+            await asyncio.sleep(0.005)
+
+
+@pytest.mark.req("W10")
+async def test_it_has_every_ability_that_the_manifest_declares(one: Rig) -> None:
+    abilities = (
+        *(PushChannel, WebhookChannel, LiveChannel, ProbingChannel, MeasuringChannel),
+        *(DraftChannel, DeletingChannel, TypingChannel, MediaChannel, InformedChannel),
+    )
+
+    assert [kind.__name__ for kind in abilities if not isinstance(one.channel, kind)] == []
+
+
+@pytest.mark.req("J1")
+@pytest.mark.quality("acknowledged after it is kept")
+async def test_an_update_is_confirmed_only_once_it_was_taken(one: Rig) -> None:
+    one.answers = [Overloaded("full", retry_after=0.01)]
+    first = asyncio.create_task(one.telegram.say(Said(text="one")))
+    second = asyncio.create_task(one.telegram.say(Said(text="two", chat="chat-2", user="user-2")))
+    await asyncio.gather(first, second)
+
+    # What came behind the one that had to come again is told twice; the inbox knows it.
+    assert {"one", "two"} == {event.text for event in one.events}
+    assert one.telegram.updates.info["pending_update_count"] == 0
+    assert one.telegram.rejections == ()
+
+
+@pytest.mark.req("J1")
+async def test_what_is_refused_for_good_is_confirmed(one: Rig) -> None:
+    one.answers = [Skipped("a hook said no"), BadRequest("not that")]
+    for text in ("one", "two", "three"):
+        await one.telegram.say(Said(text=text))
+
+    assert [event.text for event in one.events] == ["three"]
+
+
+@pytest.mark.req("A2")
+async def test_an_update_that_nobody_can_read_does_not_stop_the_others(one: Rig) -> None:
+    bad = one.telegram.updates.push("message", {"message_id": "x"}, chat=1)
+    await one.telegram.say(Said(text="after"))
+
+    assert bad.taken.is_set()
+    assert [event.text for event in one.events] == ["after"]
+
+
+@pytest.mark.req("J3")
+async def test_a_chat_keeps_its_order_within_a_batch(tmp_path: Path) -> None:
+    async with rig(tmp_path) as made:
+        chats = ("a", "b", "c")
+        said = [
+            asyncio.create_task(
+                made.telegram.say(Said(text=f"{chat}{number}", chat=chat, user=chat))
+            )
+            for number in range(30)
+            for chat in chats
+        ]
+        await asyncio.sleep(0)
+        await made.channel.connect(made.accept)
+        await asyncio.gather(*said)
+
+        for chat in chats:
+            heard = [event.text for event in made.events if event.text.startswith(chat)]
+            assert heard == [f"{chat}{number}" for number in range(30)]
+        assert made.telegram.calls.count("getUpdates") <= 4
+
+
+@pytest.mark.req("W2")
+async def test_a_cut_connection_is_polled_again_and_nothing_is_lost(one: Rig) -> None:
+    await one.telegram.say(Said(text="one"))
+    await one.telegram.cut()
+    await one.telegram.say(Said(text="two"))
+    one.telegram.plan(Fault(op="any", kind="server_error"))
+    await one.telegram.cut()
+    await one.telegram.say(Said(text="three"))
+
+    assert [event.text for event in one.events] == ["one", "two", "three"]
+
+
+@pytest.mark.req("W2")
+async def test_a_token_revoked_while_polling_is_final(one: Rig) -> None:
+    lost = asyncio.create_task(one.channel.lost())
+    one.telegram.revoke()
+
+    with pytest.raises(ConfigurationError, match="bot_token: Telegram answered 401"):
+        await asyncio.wait_for(lost, 10)
+    with pytest.raises(ConfigurationError):
+        await one.channel.connect(one.accept)
+
+
+@pytest.mark.req("W2", "W33")
+async def test_another_poller_is_explained(one: Rig, tmp_path: Path) -> None:
+    lost = asyncio.create_task(one.channel.lost())
+    client = HttpClient(HttpSettings())
+    api = TelegramClient(
+        client, api_url=str(one.telegram.settings["api_url"]), token=TOKEN, make_id=make_id
+    )
+
+    async def steal() -> None:
+        while True:
+            await api.ask("getUpdates", {"timeout": 50}, timeout_s=60)
+
+    thief = asyncio.create_task(steal())
+    with pytest.raises(NotDelivered, match="another program polls with the same bot token"):
+        await asyncio.wait_for(lost, 15)
+    thief.cancel()
+    await asyncio.gather(thief, return_exceptions=True)
+    await client.close()
+
+
+@pytest.mark.req("W2")
+async def test_a_webhook_that_somebody_sets_is_explained_and_deleted_on_the_way_back(
+    one: Rig,
+) -> None:
+    lost = asyncio.create_task(one.channel.lost())
+    one.telegram.updates.set_webhook({"url": "https://e.org/x"})
+
+    with pytest.raises(NotDelivered, match="while a webhook is set"):
+        await asyncio.wait_for(lost, 15)
+    await one.channel.disconnect()
+    await one.channel.connect(one.accept)
+    await one.telegram.say(Said(text="again"))
+    assert [event.text for event in one.events] == ["again"]
+
+
+@pytest.mark.req("A8", "J1")
+async def test_the_webhook_takes_only_what_shows_the_secret(tmp_path: Path) -> None:
+    async with rig(tmp_path, mode="webhook") as made:
+        hook = made.channel.webhook
+        with pytest.raises(Overloaded):
+            await hook(call(update()))
+        await made.channel.connect(made.accept)
+
+        for secret in ("", "wrong", SECRET + "x"):
+            with pytest.raises(Unauthenticated):
+                await hook(call(b"{never read", secret=secret))
+        with pytest.raises(BadRequest):
+            await hook(call(b"{never read"))
+        with pytest.raises(BadRequest):
+            await hook(call(update(), method="GET"))
+        with pytest.raises(TooLarge):
+            await hook(call(b" " * 1_048_577))
+        made.answers = [Overloaded("full"), Skipped("a hook said no")]
+        with pytest.raises(Overloaded):
+            await hook(call(update()))
+        assert (await hook(call(update()))).status == 200
+        assert (await hook(call(update(text="taken")))).status == 200
+        assert [event.text for event in made.events] == ["taken"]
+        updates = made.telegram.updates
+        assert (updates.url, updates.secret) == (HOOK, SECRET)
+
+
+@pytest.mark.req("A8")
+async def test_while_polling_there_is_no_webhook(one: Rig) -> None:
+    with pytest.raises(NotFound):
+        await one.channel.webhook(call(update()))
+
+
+@pytest.mark.req("W2")
+async def test_a_webhook_address_that_telegram_refuses_is_the_operators_matter(
+    tmp_path: Path,
+) -> None:
+    async with rig(tmp_path, mode="webhook", webhook_url="http://hermes.example.org/x") as made:
+        with pytest.raises(ConfigurationError, match=r"server\.public_url.*HTTPS"):
+            await made.channel.connect(made.accept)
+
+
+@pytest.mark.req("W10")
+async def test_what_people_press_is_answered_and_taken(one: Rig) -> None:
+    chat = {"id": 5, "type": "private"}
+    for number, data in enumerate(("hermes:yes", "foreign")):
+        query = {
+            "id": f"q{number}",
+            "from": {"id": 5, "is_bot": False, "first_name": "Ada"},
+            "message": {"message_id": 3, "date": 0, "chat": chat},
+            "data": data,
+        }
+        await one.telegram.updates.push("callback_query", query, chat=5).taken.wait()
+
+    assert [event.text for event in one.events] == ["yes"]
+    assert one.telegram.answered == ["q0", "q1"]
+
+
+@pytest.mark.req("W10", "W17")
+async def test_text_edits_drafts_typing_pictures_and_files_both_ways(one: Rig) -> None:
+    target = await one.target(files=(File(data=JPEG, mime="image/jpeg"),))
+    fetched = one.events[0].parts[-1]
+    picture = ImagePart(await one.shelf.keep(JPEG, mime="image/jpeg", name="a.jpg"))
+    broken = await one.shelf.keep(b"no picture", mime="image/png", name="b.png")
+    odd = ImagePart(msgspec.structs.replace(broken, mime="image/png"))
+
+    sent = await one.send(target, TextPart("**one**"))
+    await one.channel.edit(target, sent, text="**two**")
+    await one.channel.typing(target)
+    await one.channel.draft(target, 3, text="so *far*")
+    await one.send(target, TextPart("album"), picture, picture)
+    gone = await one.send(target, picture)
+    await one.channel.delete(target, gone)
+
+    assert isinstance(fetched, ImagePart)
+    assert await one.channel.fetch(fetched.media, limit=100) == JPEG
+    posts = one.telegram.posts("chat-1")
+    assert [(post.text, post.files, post.edits, post.deleted) for post in posts] == [
+        ("two", (), 1, False),
+        ("album", ("a.jpg",), 0, False),
+        ("", ("a.jpg",), 0, False),
+        ("", ("a.jpg",), 0, True),
+    ]
+    assert one.telegram.drafts("chat-1")[0].text == "so far"
+    assert one.telegram.book.actions == [(int(target.chat_id), "typing")]
+    assert one.telegram.rejections == ()
+    await one.send(target, odd)
+    assert one.telegram.posts("chat-1")[-1].files == ("b.png",)
+    assert "IMAGE_PROCESS_FAILED" in "".join(one.telegram.rejections)
+
+
+@pytest.mark.req("W10")
+async def test_what_is_so_already_is_no_error(one: Rig) -> None:
+    target = await one.target()
+    sent = await one.send(target, TextPart("same"))
+
+    await one.channel.edit(target, sent, text="same")
+    await one.channel.delete(target, sent)
+    await one.channel.delete(target, sent)
+
+    assert len(one.telegram.rejections) == 2
+
+
+@pytest.mark.req("W10")
+async def test_a_topic_and_a_quote_are_kept(one: Rig) -> None:
+    target = await one.target(chat="g", chat_type="thread", thread="4", mentions=True)
+    await one.send(target, TextPart("here"))
+
+    post = one.telegram.posts("g")[0]
+    assert (post.thread, post.reply_to) == ("4", one.events[0].external_id)
+    info = await one.channel.chat_info(target)
+    assert (info.chat_type, info.name, info.members) == ("group", "g", 3)
+
+
+@pytest.mark.req("A26")
+@pytest.mark.quality("groups that move are followed")
+async def test_a_group_that_moved_is_followed(one: Rig) -> None:
+    target = await one.target(chat="g", chat_type="group", mentions=True)
+    new = one.telegram.people.open_chat(Said(chat="g2", chat_type="group")).id
+    one.telegram.book.chats[int(target.chat_id)].moved_to = new
+
+    await one.send(target, TextPart("one"))
+    await one.send(target, TextPart("two"))
+
+    assert one.texts("g2") == ["one", "two"]
+    assert one.telegram.calls.count("sendMessage") == 3
+
+
+@pytest.mark.req("A28", "J17")
+@pytest.mark.parametrize(
+    ("kind", "error", "failure", "stands"),
+    [
+        ("rate_limited", NotDelivered, "rate_limited", False),
+        ("server_error", NotDelivered, "service_unavailable", False),
+        ("rejected", DeliveryRejected, "invalid_recipient", False),
+        ("unauthorized", DeliveryRejected, "unauthorized", False),
+        ("reset_after", DeliveryUnknown, "network_timeout", True),
+        ("hang", DeliveryUnknown, "network_timeout", True),
+    ],
+)
+async def test_a_failed_send_says_exactly_what_is_known(
+    tmp_path: Path, kind: FaultKind, error: type[DeliveryError], failure: str, stands: bool
+) -> None:
+    async with rig(tmp_path, timeout_s=0.5) as made:
+        await made.channel.connect(made.accept)
+        target = await made.target()
+        made.telegram.plan(Fault(kind=kind))
+
+        with pytest.raises(error) as caught:
+            await made.send(target, TextPart("one"))
+
+        assert (type(caught.value), caught.value.failure) == (error, failure)
+        assert bool(made.texts()) is stands
+        if kind == "rate_limited":
+            assert caught.value.retry_after == 7.0
+
+
+@pytest.mark.req("J17")
+async def test_nobody_listening_is_certainly_not_delivered(one: Rig) -> None:
+    target = await one.target()
+    one.telegram.plan(Fault(kind="refuse_connection", times=10))
+    await until(lambda: not one.telegram.is_listening)
+
+    with pytest.raises(NotDelivered):
+        await one.send(target, TextPart("one"))
+
+
+@pytest.mark.req("J17")
+async def test_an_album_that_follows_its_text_half_way_is_unknown(one: Rig) -> None:
+    target = await one.target()
+    picture = ImagePart(await one.shelf.keep(JPEG, mime="image/jpeg", name="a.jpg"))
+    long = TextPart("x" * 1100)
+
+    sent = await one.send(target, long, picture)
+    assert sent == one.telegram.posts("chat-1")[0].id
+    assert picture.media.path is not None
+    place = str(Path(picture.media.path).with_name("gone"))
+    gone = ImagePart(Media("image/png", path=place, name="b"))
+    with pytest.raises(DeliveryRejected, match="no such file"):
+        await one.send(target, gone)
+    empty = ImagePart(await one.shelf.keep(b"", mime="image/jpeg", name="e.jpg"))
+    with pytest.raises(DeliveryUnknown, match="another part of the same message has arrived"):
+        await one.send(target, long, empty)
+
+
+@pytest.mark.req("W19")
+async def test_markup_that_telegram_does_not_take_goes_out_as_plain_text(one: Rig) -> None:
+    target = await one.target()
+    # No text is known whose markup would be refused, so the platform refuses any.
+    one.telegram.book.bad_markups = 1
+
+    await one.send(target, TextPart("**bold** & plain"))
+
+    assert one.texts() == ["bold & plain"]
+    assert "can't parse entities" in one.telegram.rejections[0]
+
+
+@pytest.mark.req("W17")
+async def test_what_is_too_large_is_not_fetched(one: Rig) -> None:
+    await one.target(files=(File(data=b"0" * 300, mime="application/pdf", name="a.pdf"),))
+    media = one.events[0].parts[-1].media  # type: ignore[union-attr]
+
+    for known, limit in ((media, 100), (msgspec.structs.replace(media, size=None), 100)):
+        with pytest.raises(TooLarge):
+            await one.channel.fetch(known, limit=limit)
+    with pytest.raises(DeliveryRejected):
+        await one.channel.fetch(Media("a/b", ref="unknown"), limit=100)
+    with pytest.raises(BadRequest):
+        await one.channel.fetch(Media("a/b"), limit=100)
+
+
+@pytest.mark.req("W2")
+async def test_a_probe_finds_a_webhook_that_leads_elsewhere_or_fails(tmp_path: Path) -> None:
+    async with rig(tmp_path, mode="webhook") as made:
+        await made.channel.connect(made.accept)
+        await made.channel.probe()
+
+        made.telegram.updates.url = "https://other.example.org/"
+        with pytest.raises(NotDelivered, match="leads elsewhere"):
+            await made.channel.probe()
+        made.telegram.updates.url = HOOK
+        made.telegram.point_at("http://127.0.0.1:9/")
+        said = asyncio.create_task(made.telegram.say(Said(text="hi")))
+        await until(lambda: "last_error_date" in made.telegram.updates.info)
+        with pytest.raises(NotDelivered, match="1 updates wait"):
+            await made.channel.probe()
+        made.telegram.revoke()
+        with pytest.raises(ConfigurationError):
+            await made.channel.probe()
+        said.cancel()
+
+
+@pytest.mark.req("W2")
+async def test_a_token_revoked_shows_at_the_next_send_where_nobody_polls(tmp_path: Path) -> None:
+    async with rig(tmp_path, mode="webhook") as made:
+        await made.channel.connect(made.accept)
+        lost = asyncio.create_task(made.channel.lost())
+        made.telegram.revoke()
+
+        with pytest.raises(DeliveryRejected):
+            await made.channel.typing(Target(platform="telegram", account="default", chat_id="5"))
+        with pytest.raises(ConfigurationError):
+            await asyncio.wait_for(lost, 5)
+
+
+@pytest.mark.req("A8")
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://127.0.0.1:9",  # nobody listens
+        "https://127.0.0.1:{port}",  # no TLS there
+        "http://no-such-host.invalid",
+        "http://127.0.0.1:{port}/elsewhere",  # another page
+    ],
+)
+async def test_no_error_shows_the_token(
+    tmp_path: Path, address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with rig(tmp_path, timeout_s=2.0, api_url=address) as made:
+        with pytest.raises(HermesError) as caught:
+            await made.channel.connect(made.accept)
+        with pytest.raises(DeliveryError) as sending:
+            await made.channel.typing(Target(platform="telegram", account="default", chat_id="5"))
+
+        shown = "".join(
+            (*traceback.format_exception(caught.value), *traceback.format_exception(sending.value))
+        )
+        hidden = TOKEN.partition(":")[2]
+        assert hidden not in shown + repr(made.channel) + caplog.text
+        assert caught.value.__context__ is None

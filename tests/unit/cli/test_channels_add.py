@@ -1,0 +1,147 @@
+"""`hermes channels add`: what is asked, that it really connects, what is written and never shown."""
+
+import json
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from hermes.config import load
+from tests.unit.cli.conftest import Hermes, environment
+from tests.unit.cli.terminal import Terminal
+
+NEAR = {"HERMES_NET__EXEMPT": '["127.0.0.0/8"]'}
+CONFIG = "# My own words.\nserver:\n  port: 0 # any\n"
+
+
+@pytest.fixture
+def telegram() -> Iterator[dict[str, Any]]:
+    """The settings by which a channel reaches a stand-in for Telegram."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hermes.testing.telegram"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    yield json.loads(process.stdout.readline())["settings"]
+    process.communicate()
+
+
+@pytest.fixture
+def terminals() -> Iterator[Callable[..., Terminal]]:
+    """Start commands on terminals of their own."""
+    opened: list[Terminal] = []
+
+    def start(command: list[str], environ: dict[str, str]) -> Terminal:
+        opened.append(Terminal(command, environ))
+        return opened[-1]
+
+    yield start
+    for terminal in opened:
+        terminal.close()
+
+
+def extra(home: Path) -> dict[str, object]:
+    """Return what a gateway would read of Telegram's settings."""
+    platform = load({}, home).settings.platforms["telegram"]
+    assert platform.enabled
+    return {
+        name: held.get_secret_value() if isinstance(held, SecretStr) else held
+        for name, held in platform.extra.items()
+    }
+
+
+@pytest.mark.req("W12", "W1")
+def test_it_explains_asks_connects_and_writes(
+    home: Path, telegram: dict[str, Any], terminals: Callable[..., Terminal]
+) -> None:
+    (home / "config.yaml").write_text(CONFIG)
+    locks = {"HERMES_PROCESS__LOCK_DIR": str(home / "locks")}
+    add = [sys.executable, "-m", "hermes", "channels", "add", "telegram"]
+    add += ["--set", f"api_url={telegram['api_url']}"]
+    terminal = terminals(add, environment(home, **NEAR, **locks))
+    terminal.wait_for("@BotFather")
+    terminal.wait_for("Such as")
+    terminal.wait_for("bot_token: ")
+    terminal.type(f"{telegram['bot_token']}\n")
+    terminal.wait_for("mode [poll/webhook]")
+    terminal.type("pigeon\n")
+    terminal.wait_for("Please write one of poll, webhook")
+    terminal.type("\n")
+    for question in ("webhook_secret (", "quote ["):
+        terminal.wait_for(question)
+        terminal.wait_for(": ")
+        terminal.type("\n")
+    terminal.wait_for("telegram is connected, after")
+    assert terminal.end() == 0
+    assert telegram["bot_token"] not in terminal.plain()
+
+    assert (home / "config.yaml").read_text().startswith(CONFIG)
+    assert telegram["bot_token"] not in (home / "config.yaml").read_text()
+    assert stat.S_IMODE((home / ".env").stat().st_mode) == 0o600
+    assert extra(home) == {
+        "bot_token": telegram["bot_token"],
+        "api_url": telegram["api_url"],
+        "mode": "poll",
+        "quote": "groups",
+    }
+
+
+@pytest.mark.req("W12", "W7")
+def test_a_script_says_all_and_a_wrong_token_writes_nothing(
+    hermes: Hermes, home: Path, telegram: dict[str, Any]
+) -> None:
+    more = {**NEAR, "HERMES_PROCESS__LOCK_DIR": str(home / "locks")}
+    address = ("--set", f"api_url={telegram['api_url']}")
+    wrong = "999999:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+    failed = hermes(
+        "channels", "add", "telegram", *address, "--json", TELEGRAM_BOT_TOKEN=wrong, **more
+    )
+    assert failed.returncode != 0
+    assert "cannot be connected" in failed.stderr
+    assert "Nothing was written" in failed.stderr
+    assert wrong not in failed.stdout + failed.stderr
+    assert not (home / ".env").exists()
+
+    right = {"TELEGRAM_BOT_TOKEN": telegram["bot_token"]}
+    done = hermes("channels", "add", "telegram", *address, "--json", **right, **more)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["set"] == ["api_url", "bot_token"]
+    assert report["tested"]["problem"] is None
+    assert telegram["bot_token"] not in done.stdout + done.stderr
+    assert extra(home)["bot_token"] == telegram["bot_token"]
+
+
+@pytest.mark.req("W12", "W7")
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("telegram",), "bot_token is missing"),
+        (("telegram", "--set", "bot_tokn=1"), "has no such setting"),
+        (("telegram", "--set", "nonsense"), "expected SETTING=VALUE"),
+        (("telegram", "--set", "bot_token=1:x", "--set", "mode=carrier"), "expected poll or"),
+        (("telex",), "no channel of that name is installed"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_is_written(
+    hermes: Hermes, home: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    failed = hermes("channels", "add", *arguments, "--no-test", COLUMNS="200")
+    assert failed.returncode != 0
+    assert told in " ".join(failed.stderr.replace("│", " ").split())
+    assert list(home.glob("config.yaml")) == []
+
+
+@pytest.mark.req("W12")
+def test_without_a_test_nothing_is_connected(hermes: Hermes, home: Path) -> None:
+    done = hermes("channels", "add", "telegram", "--set", "bot_token=1:secret", "--no-test")
+    assert done.returncode == 0, done.stderr
+    assert "1:secret" not in done.stdout + done.stderr
+    assert extra(home) == {"bot_token": "1:secret"}

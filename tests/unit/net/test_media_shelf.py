@@ -1,0 +1,375 @@
+"""W17, W20: the shelf of attachments: what it takes, whose it is, what may be sent, and what goes."""
+
+import os
+import stat
+import struct
+import zipfile
+from collections.abc import Awaitable, Collection
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from hermes.errors import BadRequest, Forbidden, HermesError, NotFound, Refused, TooLarge
+from hermes.message.parts import Media
+from hermes.net.client import HttpClient, HttpSettings
+from hermes.net.media_desk import MediaDesk
+from hermes.net.media_eviction import Tenants
+from hermes.net.media_shelf import FileShelf, ShelfRules
+from hermes.ports.channel import Capabilities
+from hermes.ports.clock import ManualClock
+from hermes.ports.media import Owner
+from hermes.testing.memory_channel import MemoryChannel
+
+ANN = Owner("p_ann", "m_1")
+BOB = Owner("p_bob", "m_2")
+DAY = 86_400.0
+
+
+def png(width: int = 8, height: int = 8, more: bytes = b"") -> bytes:
+    head = struct.pack(">I4sII", 13, b"IHDR", width, height)
+    return b"\x89PNG\r\n\x1a\n" + head + bytes(9) + more
+
+
+def bomb() -> bytes:
+    held = BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("zeros.bin", bytes(60_000_000))
+    return held.getvalue()
+
+
+class Home:
+    """A home with a shelf, a folder that may be sent from, and some that may not."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        needed: Collection[str] = (),
+        erased: Collection[str] = (),
+        **rules: int,
+    ) -> None:
+        self.path = folder / "home"
+        self.files = folder / "files"
+        self.media = self.path / "media"
+        self.path.mkdir(exist_ok=True)
+        self.files.mkdir(exist_ok=True)
+        self.clock = ManualClock()
+        self.shelf = FileShelf(
+            self.media,
+            HttpClient(HttpSettings()),
+            rules=ShelfRules(folders=(self.files,), **rules),
+            tenants=Tenants(needed.__contains__, erased.__contains__),
+            clock=self.clock,
+        )
+        push = MemoryChannel(Capabilities(delivery="push", media=("image",)), name="push")
+        pull = MemoryChannel(Capabilities(delivery="pull", media=("image",)), name="pull")
+        self.desk = MediaDesk(self.shelf, {"push": push, "pull": pull})
+
+    def kept(self) -> set[str]:
+        found = self.media.rglob("*")
+        return {str(one.relative_to(self.media)) for one in found if one.is_file()}
+
+
+def held(media: Media) -> bytes:
+    return Path(media.path or "").read_bytes()
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def lose(media: Media) -> None:
+    Path(media.path or "").unlink()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+@pytest.mark.req("W17")
+async def test_a_file_is_private_named_by_its_bytes_and_of_their_type(home: Home) -> None:
+    media = await home.shelf.put(png(), owner=ANN, name="../evil.exe")
+
+    path = Path(media.path or "")
+    assert (media.mime, media.name, media.size) == ("image/png", "evil.exe", len(png()))
+    assert path.parent == home.media / "p_ann" / "m_1"
+    assert len(path.stem) == 64
+    assert path.suffix == ".png"
+    assert mode(path) == 0o600
+    assert mode(path.parent) == 0o700
+    assert await home.shelf.put(png(), owner=ANN, name="../evil.exe") == media
+    assert len(home.kept()) == 1
+
+
+@pytest.mark.req("W17")
+@pytest.mark.parametrize(
+    ("data", "error", "why"),
+    [
+        (png(60_000, 60_000), BadRequest, "60000 x 60000 pixels"),
+        (png()[:14], BadRequest, "broken picture"),
+        (bomb(), BadRequest, "far more"),
+        (bytes(1_000_001), TooLarge, "1000001 bytes"),
+    ],
+)
+async def test_what_would_do_harm_is_not_taken(
+    tmp_path: Path, data: bytes, error: type[HermesError], why: str
+) -> None:
+    home = Home(tmp_path, max_bytes=1_000_000)
+    with pytest.raises(error, match=why):
+        await home.shelf.put(data, owner=ANN)
+    assert home.kept() == set()
+
+
+@pytest.mark.req("W17")
+async def test_what_a_channel_kept_goes_to_the_turn_that_uses_it(home: Home) -> None:
+    first = await home.shelf.keep(png(), mime="text/html", name="a.png")
+    second = await home.shelf.keep(png(), mime="image/png", name="a.png")
+    assert first.mime == "image/png"
+    assert first.path != second.path
+
+    ann = (await home.desk.bring(first, platform="push", owner=ANN)).media
+    bob = (await home.desk.bring(second, platform="push", owner=BOB)).media
+    again = (await home.desk.bring(first, platform="push", owner=ANN)).media
+    later = (await home.desk.bring(first, platform="push", owner=Owner("p_ann", "m_9"))).media
+
+    name = Path(ann.path or "").name
+    assert home.kept() == {f"p_ann/m_1/{name}", f"p_bob/m_2/{name}", f"p_ann/m_9/{name}"}
+    assert again == ann
+    assert held(later) == png() == held(bob)
+
+
+@pytest.mark.req("W17")
+async def test_what_was_kept_and_is_gone_is_not_found(home: Home) -> None:
+    kept = await home.shelf.keep(png(), mime="image/png")
+    lose(kept)
+    with pytest.raises(NotFound):
+        await home.desk.bring(kept, platform="push", owner=ANN)
+
+
+@pytest.mark.req("W17")
+@pytest.mark.parametrize(
+    ("media", "error"),
+    [
+        (Media("image/png", ref="x", size=30_000_000), TooLarge),
+        (Media("image/png", ref="x"), BadRequest),
+        (Media("image/png"), BadRequest),
+        (Media("image/png", url="http://127.0.0.1:1/a.png"), HermesError),
+        (Media("image/png", url="http://169.254.169.254/latest"), HermesError),
+    ],
+)
+async def test_what_cannot_be_fetched_is_an_error(
+    home: Home, media: Media, error: type[HermesError]
+) -> None:
+    with pytest.raises(error):
+        await home.desk.bring(media, platform="push", owner=ANN)
+    assert home.kept() == set()
+
+
+@pytest.mark.req("W20")
+async def test_a_file_of_an_open_folder_is_lent_as_it_is_now(home: Home) -> None:
+    (home.files / "deep").mkdir()
+    path = home.files / "deep" / "cat.png"
+    path.write_bytes(png())
+    (home.files / "link.png").symlink_to(path)
+
+    lent = await home.desk.lend(str(path), owner=ANN)
+    named = [
+        await home.desk.lend(place, owner=ANN)
+        for place in (f"file://{path}", "deep/cat.png", str(home.files / "link.png"))
+    ]
+    path.write_bytes(b"something else")
+
+    assert (lent.mime, lent.name) == ("image/png", "cat.png")
+    assert [one.path for one in named] == [lent.path] * 3
+    assert await home.shelf.read(lent, limit=1_000) == png()
+
+
+@pytest.mark.req("W20")
+async def test_what_was_sent_to_an_agent_may_be_sent_back_to_that_person_alone(home: Home) -> None:
+    kept = await home.shelf.put(png(), owner=ANN)
+    assert kept.path is not None
+
+    back = await home.desk.lend(kept.path, owner=Owner("p_ann", "m_7"))
+
+    assert await home.shelf.read(back, limit=1_000) == png()
+    with pytest.raises(Forbidden):
+        await home.desk.lend(kept.path, owner=BOB)
+
+
+def traps(home: Home) -> dict[str, str]:
+    """Return places that must never be read, by what is wrong with them."""
+    secret = home.path / "hermes.db"
+    secret.write_bytes(b"SECRET")
+    (home.path / ".env").write_bytes(b"SECRET")
+    (home.path / "keys").mkdir()
+    (home.path / "keys" / "store.keys").write_bytes(b"SECRET")
+    (home.files / ".hidden").write_bytes(b"SECRET")
+    (home.files / ".git").mkdir()
+    (home.files / ".git" / "config").write_bytes(b"SECRET")
+    (home.files / "link").symlink_to(secret)
+    (home.files / "folder").symlink_to(home.path)
+    (home.files / "self").symlink_to("/proc/self")
+    (home.files / "loop").symlink_to("loop")
+    os.mkfifo(home.files / "pipe")
+    beside = home.files.parent / "files-beside"
+    beside.mkdir()
+    (beside / "a").write_bytes(b"SECRET")
+    return {
+        "absolute": "/etc/passwd",
+        "database": str(secret),
+        "env": str(home.path / ".env"),
+        "keys": str(home.path / "keys" / "store.keys"),
+        "traversal": str(home.files / ".." / "home" / "hermes.db"),
+        "relative traversal": "../home/hermes.db",
+        "shelf traversal": str(home.media / ".." / "hermes.db"),
+        "symlink": str(home.files / "link"),
+        "linked folder": str(home.files / "folder" / "hermes.db"),
+        "proc": "/proc/self/environ",
+        "proc by a link": str(home.files / "self" / "environ"),
+        "proc root": "/proc/self/root/etc/passwd",
+        "device": "/dev/zero",
+        "hidden": str(home.files / ".hidden"),
+        "in a hidden folder": str(home.files / ".git" / "config"),
+        "pipe": str(home.files / "pipe"),
+        "loop": str(home.files / "loop"),
+        "folder": str(home.files),
+        "a name that begins alike": str(beside / "a"),
+        "no file": str(home.files / "none"),
+        "nul": "/etc/passwd\x00.png",
+        "empty": "",
+        "file address": "file:///etc/passwd",
+        "coded": f"file://{home.files}/%2e%2e/home/hermes.db",
+        "tilde": "~/.ssh/id_rsa",
+        "http": "http://example.com/a.png",
+        "ftp": "ftp://example.com/a.png",
+        "with a password": "https://:secret@example.com/a.png",
+        "with a user": "https://ann@example.com/a.png",
+        "without a host": "https:///a.png",
+        "data": "data:text/plain,x",
+    }
+
+
+async def is_refused(work: Awaitable[object]) -> bool:
+    try:
+        await work
+    except Refused:
+        return True
+    return False
+
+
+@pytest.mark.req("W20")
+async def test_nothing_else_is_ever_lent_or_read(home: Home) -> None:
+    for what, place in traps(home).items():
+        assert await is_refused(home.desk.lend(place, owner=ANN)), what
+        read = home.shelf.read(Media("text/plain", path=place), limit=1_000)
+        assert await is_refused(read), what
+    assert not any(b"SECRET" in (home.media / one).read_bytes() for one in home.kept())
+
+
+@pytest.mark.req("W20")
+async def test_the_home_is_closed_even_where_a_folder_around_it_is_open(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    (home.path / "hermes.db").write_bytes(b"SECRET")
+    wide = FileShelf(
+        home.media, HttpClient(HttpSettings()), rules=ShelfRules(folders=(tmp_path, Path("/")))
+    )
+    for place in (home.path / "hermes.db", Path("/proc/self/environ")):
+        with pytest.raises(Forbidden):
+            await wide.open(str(place), owner=ANN)
+
+
+@pytest.mark.req("W20")
+async def test_an_address_is_lent_without_being_fetched(home: Home) -> None:
+    lent = await home.desk.lend("https://example.com/pictures/a%20cat.png?x=1", owner=ANN)
+    assert lent == Media(
+        "image/png", url="https://example.com/pictures/a%20cat.png?x=1", name="a cat.png"
+    )
+
+
+@pytest.mark.req("W20")
+async def test_too_large_a_file_is_not_read(tmp_path: Path) -> None:
+    home = Home(tmp_path, max_bytes=100)
+    (home.files / "big.bin").write_bytes(bytes(101))
+    with pytest.raises(TooLarge):
+        await home.desk.lend("big.bin", owner=ANN)
+    (home.files / "fits.bin").write_bytes(bytes(100))
+    lent = await home.desk.lend("fits.bin", owner=ANN)
+    with pytest.raises(TooLarge):
+        await home.shelf.read(lent, limit=99)
+
+
+@pytest.mark.req("W20")
+def test_only_what_is_sent_by_a_push_takes_attachments(home: Home) -> None:
+    found = {name: home.desk.takes(name) for name in ("push", "pull", "none")}
+    assert found == {"push": ("image",), "pull": (), "none": ()}
+
+
+@pytest.mark.req("W17", "J24")
+async def test_erasing_a_person_removes_their_files_alone(home: Home) -> None:
+    await home.shelf.put(png(), owner=ANN)
+    await home.shelf.put(png(more=b"2"), owner=Owner("p_ann", "m_3"))
+    theirs = await home.shelf.put(png(), owner=BOB)
+
+    await home.shelf.erase("p_ann")
+
+    assert home.kept() == {str(Path(theirs.path or "").relative_to(home.media))}
+
+
+@pytest.mark.req("W17", "J24")
+async def test_files_of_the_erased_that_came_too_late_go_with_the_upkeep(tmp_path: Path) -> None:
+    home = Home(tmp_path, erased=("p_ann",), needed=("m_1",))
+    await home.shelf.put(png(), owner=ANN)
+    await home.shelf.tidy()
+    assert home.kept() == set()
+
+
+@pytest.mark.req("W17")
+async def test_the_old_goes_unless_it_is_needed(tmp_path: Path) -> None:
+    home = Home(tmp_path, needed=("m_open",))
+    await home.shelf.put(png(), owner=ANN)
+    await home.shelf.put(png(), owner=Owner("p_ann", "m_open"))
+    await home.shelf.keep(png(), mime="image/png")
+    home.clock.advance(DAY / 2)
+    await home.shelf.tidy()
+    assert len(home.kept()) == 3
+
+    home.clock.advance(DAY)
+    await home.shelf.tidy()
+    assert not any("arrived" in one for one in home.kept())
+    assert len(home.kept()) == 2
+
+    home.clock.advance(6 * DAY)
+    await home.shelf.put(png(), owner=Owner("p_ann", "m_new"))
+    await home.shelf.tidy()
+    assert {one.split("/")[1] for one in home.kept()} == {"m_open", "m_new"}
+
+
+@pytest.mark.req("W17")
+async def test_the_oldest_goes_where_there_is_too_much(tmp_path: Path) -> None:
+    home = Home(tmp_path, needed=("m_0",), cache_bytes=1_000)
+    for number in range(6):
+        home.clock.advance(60)
+        owner = Owner("p_ann", f"m_{number}")
+        await home.shelf.put(bytes([number]) * 240, owner=owner)
+
+    assert {one.split("/")[1] for one in home.kept()} == {"m_0", "m_3", "m_4", "m_5"}
+
+
+@pytest.mark.req("W17")
+async def test_nothing_is_taken_beyond_what_fits_while_all_is_needed(tmp_path: Path) -> None:
+    home = Home(tmp_path, needed=("m_1",), cache_bytes=1_000)
+    await home.shelf.put(bytes(900), owner=ANN)
+    with pytest.raises(BadRequest, match="no room"):
+        await home.shelf.put(bytes(900), owner=BOB)
+
+
+@pytest.mark.req("W17")
+async def test_half_a_file_of_a_dead_process_counts_and_goes(home: Home) -> None:
+    left = home.media / "p_ann" / "m_1" / ".d_1.part"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"half")
+    os.utime(left, (0, 0))
+    await home.shelf.tidy()
+    assert home.kept() == set()

@@ -1,0 +1,88 @@
+"""A reply is cut by what the platform counts, and marked as a repeat without breaking its form."""
+
+import pytest
+
+from hermes.message.parts import TextPart, text_of
+from hermes.outbox.chunking import MEASURES, visible
+from hermes.outbox.marks import POSSIBLE_REPEAT
+from hermes.outbox.outgoing import chunks_of, compose
+from hermes.outbox.wire import Wire
+from hermes.ports.channel import Capabilities
+from hermes.testing.memory_channel import MemoryChannel
+
+pytestmark = pytest.mark.req("A26")
+
+FLAGS = "🇩🇪" * 40
+
+
+class Rendering(MemoryChannel):
+    """A platform whose messages are twice as long as what was written."""
+
+    def measure(self, text: str) -> int:
+        return 2 * len(text)
+
+
+class Faulty(MemoryChannel):
+    """A platform whose measure fails."""
+
+    def measure(self, text: str) -> int:
+        raise RuntimeError(text)
+
+
+def lengths(channel: MemoryChannel, text: str) -> list[int]:
+    chunks = Wire(channel, timeout_s=1).chunks((TextPart(text),))
+    return [len(text_of(chunk)) for chunk in chunks]
+
+
+@pytest.mark.parametrize(
+    ("unit", "expected"), [("chars", [80]), ("utf16", [40, 40]), ("bytes", [20, 20, 20, 20])]
+)
+def test_without_a_measure_the_unit_counts(unit: str, expected: list[int]) -> None:
+    wanted = Capabilities(delivery="push", max_chars=100, unit=unit)  # type: ignore[arg-type]
+
+    assert lengths(MemoryChannel(wanted), FLAGS) == expected
+
+
+def test_the_channels_own_measure_counts() -> None:
+    wanted = Capabilities(delivery="push", max_chars=100)
+
+    assert lengths(MemoryChannel(wanted), "word " * 15 + "word") == [79]
+    assert lengths(Rendering(wanted), "word " * 15 + "word") == [29, 29, 19]
+
+
+def test_a_measure_that_fails_is_replaced_by_the_unit() -> None:
+    wanted = Capabilities(delivery="push", max_chars=100, unit="bytes")
+
+    assert lengths(Faulty(wanted), FLAGS) == [20, 20, 20, 20]
+
+
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [
+        ("hello", "(possibly a repeat) hello"),
+        ("#1 is no title", "(possibly a repeat) #1 is no title"),
+        ("# Title", "(possibly a repeat)\n# Title"),
+        ("- item", "(possibly a repeat)\n- item"),
+        ("```\ncode\n```", "(possibly a repeat)\n```\ncode\n```"),
+    ],
+)
+def test_a_repeat_says_so_and_keeps_its_form(record, text: str, marked: str) -> None:
+    row = record(failure=POSSIBLE_REPEAT)
+
+    assert text_of(compose(row, (TextPart(text),)).parts) == marked
+
+
+def test_what_is_visible_and_the_rest_are_the_chunks_of_the_reply() -> None:
+    text = "\n\n".join(f"paragraph {number} with some words" for number in range(9))
+
+    chunks = [text_of(chunk) for chunk in chunks_of((TextPart(text),), max_chars=100)]
+    seen = []
+    while text:
+        shown, text = visible(text, 80, MEASURES["chars"])
+        seen.append(shown)
+
+    assert seen == chunks
+
+
+def test_nothing_is_visible_of_a_blank_text() -> None:
+    assert visible(" \n", 80, len) == ("", "")
