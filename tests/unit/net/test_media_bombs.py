@@ -50,7 +50,7 @@ def check(data: bytes) -> None:
         b"PK\x05\x06" + bytes(18),
         b"before it" * 9 + archive(("a.txt", b"words")),
         nested(2, b"deep"),
-        gzip.compress(b"words" * 1_000),
+        gzip.compress(b"words" * 1_000, mtime=0),
     ],
 )
 def test_an_honest_archive_is_no_bomb(data: bytes) -> None:
@@ -68,8 +68,8 @@ def test_an_honest_archive_is_no_bomb(data: bytes) -> None:
         (nested(5, b"deep"), "archives inside of archives"),
         (nested(3, bytes(5_000_000), copies=4), "far more"),
         (archive(*((str(n), b"") for n in range(20_001)), method=zipfile.ZIP_STORED), "too many"),
-        (archive(("in.gz", gzip.compress(bytes(60_000_000)))), "far more"),
-        (gzip.compress(bytes(60_000_000)), "far more"),
+        (archive(("in.gz", gzip.compress(bytes(60_000_000), mtime=0))), "far more"),
+        (gzip.compress(bytes(60_000_000), mtime=0), "far more"),
         (b"PK\x03\x04 and nothing that ends it", "cannot be read"),
         (b"PK\x03\x04" + b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, 4, 0, 0), "cannot"),
     ],
