@@ -407,4 +407,5 @@ def test_any_depth_can_be_read(depth: int) -> None:
 def test_taking_the_name_off_leaves_no_less_than_nothing(body: str) -> None:
     names = ("@hermes:example.org", "hermes")
 
-    assert without_name(f"hermes: {body}", names) == without_name(body, names) or not body.strip()
+    rest = without_name(f"hermes: {body}", names)
+    assert rest.strip() in {body.strip(), without_name(body, names).strip()} or not body.strip()
