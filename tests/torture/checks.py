@@ -21,7 +21,7 @@ from tests.torture.post_match import attribute
 from tests.torture.wallet_checks import money, poverty
 
 OUTCOMES = frozenset({"answered", "failed", "interrupted", "merged", "expired", "refused"})
-_WORD = re.compile(r"\w+-m\d+(?= )")
+_WORD = re.compile(r"[\w-]+-m\d+(?= )")
 
 
 class BooksDoNotBalance(AssertionError):
