@@ -33,13 +33,3 @@ MEASURES: Final[Mapping[Unit, Measure]] = {
 def split(text: str, *, limit: int, measure: Measure = len) -> tuple[str, ...]:
     """Return a text as messages of at most `limit` units; nothing for a blank text."""
     return markup.split(text, limit=limit, measure=measure) if text.strip() else ()
-
-
-def visible(text: str, limit: int, measure: Measure) -> tuple[str, str]:
-    """Return what the first message shows of a text, and the Markdown that the next ones show.
-
-    Cutting the rest again gives the very messages that cutting the whole gives.
-    """
-    if not text.strip():
-        return "", ""
-    return markup.first_of(text, limit=limit, measure=measure)

@@ -9,7 +9,7 @@ import re
 from hermes.message.parts import Part, TextPart, ToolCallPart, ToolResultPart, text_of
 from hermes.outbox.chunking import Measure, split
 from hermes.outbox.marks import EDIT_REJECTED, POSSIBLE_REPEAT, REPEAT_PREFIX
-from hermes.ports.channel import Capabilities, Delivery
+from hermes.ports.channel import Delivery
 from hermes.ports.records import DeliveryRecord
 
 Chunk = tuple[Part, ...]
@@ -43,17 +43,6 @@ def key_of(record: DeliveryRecord) -> str:
 def preview_key(delivery_id: str, chunk: int = 0) -> str:
     """Return the key under which a preview, and later its chunk, is sent."""
     return f"{delivery_id}.{chunk}"
-
-
-def is_edit(record: DeliveryRecord, chunk: Chunk, *, capabilities: Capabilities) -> bool:
-    """Tell whether the current chunk goes out by editing the standing preview."""
-    return (
-        capabilities.edit
-        and record.chunk == 0
-        and record.platform_message_id is not None
-        and record.failure not in {EDIT_REJECTED, POSSIBLE_REPEAT}
-        and bool(text_of(chunk))
-    )
 
 
 def compose(record: DeliveryRecord, chunk: Chunk) -> Delivery:

@@ -3,9 +3,8 @@
 import pytest
 
 from hermes.message.parts import TextPart, text_of
-from hermes.outbox.chunking import MEASURES, visible
 from hermes.outbox.marks import POSSIBLE_REPEAT
-from hermes.outbox.outgoing import chunks_of, compose
+from hermes.outbox.outgoing import compose
 from hermes.outbox.wire import Wire
 from hermes.ports.channel import Capabilities
 from hermes.testing.memory_channel import MemoryChannel
@@ -70,19 +69,3 @@ def test_a_repeat_says_so_and_keeps_its_form(record, text: str, marked: str) -> 
     row = record(failure=POSSIBLE_REPEAT)
 
     assert text_of(compose(row, (TextPart(text),)).parts) == marked
-
-
-def test_what_is_visible_and_the_rest_are_the_chunks_of_the_reply() -> None:
-    text = "\n\n".join(f"paragraph {number} with some words" for number in range(9))
-
-    chunks = [text_of(chunk) for chunk in chunks_of((TextPart(text),), max_chars=100)]
-    seen = []
-    while text:
-        shown, text = visible(text, 80, MEASURES["chars"])
-        seen.append(shown)
-
-    assert seen == chunks
-
-
-def test_nothing_is_visible_of_a_blank_text() -> None:
-    assert visible(" \n", 80, len) == ("", "")

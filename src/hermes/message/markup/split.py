@@ -51,14 +51,6 @@ def split(text: str, *, limit: int, measure: Measure = len) -> tuple[str, ...]:
     return tuple(chunks)
 
 
-def first_of(text: str, *, limit: int, measure: Measure = len) -> tuple[str, str]:
-    """Return the first chunk of a text and the Markdown of all that follows it."""
-    if measure(text) <= limit:
-        return text, ""
-    chunk, rest = _next(_read(text), limit=limit, measure=measure)
-    return chunk, write(rest)
-
-
 def _read(text: str) -> Document:
     # A text of nothing but definitions means nothing; whoever wrote it meant the words.
     return parse(text) or (Paragraph((Text(" ".join(text.split())),)),)

@@ -20,7 +20,7 @@ from hermes.message.markup.model import (
     Text,
 )
 from hermes.message.markup.parse import parse
-from hermes.message.markup.split import Measure, first_of, split
+from hermes.message.markup.split import Measure, split
 from hermes.message.markup.words import words
 from tests.unit.message.markup.awkward import markdown, prose, raw
 
@@ -92,15 +92,6 @@ def test_no_cell_of_a_table_is_lost_however_small_the_chunks(text: str, limit: i
     whole = iter(letters(*split(text, limit=limit)))
 
     assert [letter for letter in letters(text) if letter not in whole] == []
-
-
-@settings(max_examples=40, deadline=None)
-@given(raw | markdown, st.integers(40, 120), measures)
-def test_the_rest_is_cut_as_the_whole_is(text: str, limit: int, measure: Measure) -> None:
-    shown, rest = first_of(text, limit=limit, measure=measure)
-
-    following = split(rest, limit=limit, measure=measure) if rest else ()
-    assert (shown, *following) == split(text, limit=limit, measure=measure)
 
 
 def test_a_text_that_fits_is_not_touched() -> None:
