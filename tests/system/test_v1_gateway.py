@@ -350,6 +350,7 @@ async def test_the_built_in_model_answers_both_clients_with_real_tokens(tmp_path
                 model="auto",
                 messages=[{"role": "user", "content": "Which number comes after 6?"}],
                 response_format=Answer,
+                temperature=0,
             )
             assert fitting.choices[0].message.parsed is not None
         async with (

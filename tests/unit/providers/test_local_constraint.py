@@ -12,6 +12,7 @@ from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSp
 from hermes.providers.local.constraint import Constraint, constraint_of
 
 COMPACT = '"x-guidance":{"whitespace_flexible":false,"item_separator":",","key_separator":":","lenient":true}'
+EXACT = '"minimum":-9007199254740991,"maximum":9007199254740991'
 TEXT = '%json {"type":"string","minLength":1,' + COMPACT + "}"
 
 
@@ -92,7 +93,7 @@ def test_a_schema_is_the_form_of_the_answer_with_tools_or_without():
     assert alone.grammar.split("\n") == [
         "%llguidance {}",
         r'answer: "{\"answer\":" text "}"',
-        'text: %json {"type":"integer",' + COMPACT + "}",
+        'text: %json {"type":"integer",' + EXACT + "," + COMPACT + "}",
         "start: answer",
     ]
     assert beside.grammar.endswith("start: answer | calls")
@@ -116,7 +117,7 @@ def test_the_model_is_told_in_few_words():
 
 @pytest.mark.req("M5")
 def test_parameters_that_are_open_on_purpose_stay_open():
-    form = {"type": "object", "additionalProperties": {"type": "integer"}}
+    form = {"type": "object", "additionalProperties": {"type": "boolean"}}
     free = ToolSpec("free", "", raw(form))
 
     assert (
@@ -143,3 +144,20 @@ def test_parameters_that_are_open_on_purpose_stay_open():
 def test_what_no_grammar_can_hold_is_refused(request_, says):
     with pytest.raises(ProviderRejected, match=f"^local: .*{says}"):
         constraint_of(request_, name="local")
+
+
+@pytest.mark.req("M5", "M6")
+def test_an_integer_without_bounds_gets_some_wherever_it_stands_and_nothing_else_changes():
+    form = {
+        "properties": {
+            "open": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+            "small": {"type": "integer", "maximum": 9},
+            "chosen": {"enum": [{"type": "integer"}]},
+        }
+    }
+
+    grammar = held(asking(schema=OutputSchema(name="form", schema=raw(form)))).grammar
+
+    assert '"open":{"anyOf":[{"type":"integer",' + EXACT + '},{"type":"null"}]}' in grammar
+    assert '"small":{"type":"integer","maximum":9}' in grammar
+    assert '"chosen":{"enum":[{"type":"integer"}]}' in grammar

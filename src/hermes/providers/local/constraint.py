@@ -35,6 +35,10 @@ _EXAMPLES = (
     '\nHello -> {"answer":"Hello! How can I help?"}'
     '\nWho wrote Faust? -> {"answer":"Goethe wrote it."}'
 )
+# Left open, a small model may go on writing digits; these every JSON reader keeps exactly.
+_EXACT = {"minimum": -(2**53 - 1), "maximum": 2**53 - 1}
+_BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
+_VALUES = frozenset({"enum", "const", "default", "examples"})
 _MAX_TOLD_SCHEMA = 800
 _MAX_TOLD_DESCRIPTION = 200
 
@@ -133,13 +137,26 @@ def _parameters(tool: ToolSpec, name: str) -> Json:
 
 def _decoded(raw: msgspec.Raw, what: str) -> Json:
     try:
-        return msgspec.json.decode(raw, type=dict[str, Any])
+        form: Json = _bounded(msgspec.json.decode(raw, type=dict[str, Any]))
     except (msgspec.DecodeError, RecursionError) as error:
         raise ProviderRejected(f"{what} must be a JSON schema, and is no JSON object") from error
+    return form
 
 
 def _json(form: Json) -> str:
     return msgspec.json.encode({**form, "x-guidance": _COMPACT}).decode()
+
+
+# Any: a JSON schema or a part of one.
+def _bounded(form: Any) -> Any:
+    """Return the schema with bounds on the integers that have none."""
+    if isinstance(form, list):
+        return [_bounded(part) for part in form]
+    if not isinstance(form, dict):
+        return form
+    inside = {key: part if key in _VALUES else _bounded(part) for key, part in form.items()}
+    is_open = form.get("type") == "integer" and _BOUNDS.isdisjoint(form)
+    return {**inside, **_EXACT} if is_open else inside
 
 
 def _told(tools: tuple[ToolSpec, ...], request: ModelRequest, *, answers: bool) -> str:
