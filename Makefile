@@ -11,7 +11,6 @@ FUZZ := build/fuzz-env
 PYTHON_DIRS := $(wildcard src tools tests bench)
 ONLY ?=
 ARGS ?=
-WORKERS ?= 2
 SEEDS ?= 200
 KILLS ?= 2000
 CUTS ?= 600
@@ -37,6 +36,8 @@ setup-dev: ## setup, and what the tests and checks need
 run: setup ## set up and start Hermes (ARGS=... are passed on)
 	@exec $(BIN)/hermes up $(ARGS)
 
+# One more than two cores: some tests wait for other programs.
+test: WORKERS ?= 3
 test: setup-dev ## set up and run the tests (ONLY=path picks some, WORKERS=n sets how many at once)
 	@tools/install_test_parts.sh
 	@$(BIN)/pytest $(or $(ONLY),tests) -m "not torture" -n $(WORKERS) --dist worksteal $(ARGS)
@@ -81,6 +82,7 @@ format: setup-dev ## format the code and sort the imports
 	$(BIN)/ruff check --select I --fix
 	$(BIN)/ruff format
 
+torture: WORKERS ?= 2
 torture: setup-dev ## kill -9 at every failpoint (SEEDS, KILLS, CUTS scale it; RESUME=1 goes on)
 	@$(BIN)/pytest -q tests/torture -n $(WORKERS)
 	@$(BIN)/python -m tests.torture --seeds $(SEEDS) --kills $(KILLS) --cuts $(CUTS) \

@@ -126,7 +126,7 @@ def _samples(stacks: str) -> Iterator[tuple[list[str], int]]:
 
 
 def _part_of(frames: list[str]) -> str:
-    if any("Writer._run_unit" in frame for frame in frames) and "seal.py" not in frames[-1]:
+    if any("Writer._run_" in frame for frame in frames) and "seal.py" not in frames[-1]:
         return "store: statements of the units"
     for frame in reversed(frames):
         for part, pattern in _PARTS:

@@ -1,12 +1,38 @@
 """What holds for every test: logs are plain lines, since drawing tracebacks takes seconds.
 
+Thousands of tests are many objects that stay to the end: nobody looks through them for garbage.
 Generated examples are the same in every run, so that a run says something about the code and not about
 chance; `--hypothesis-profile=default` draws new ones.
 """
 
+import gc
 from importlib.util import find_spec
+from pathlib import Path
 
+import pytest
 import structlog
+
+TESTS = Path(__file__).parent
+LONG = ("torture", "system", "contract")
+
+gc.disable()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the long ones, so that at the end no worker waits for another."""
+    items.sort(key=_rank)
+
+
+def _rank(item: pytest.Item) -> int:
+    folder = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
+    return LONG.index(folder) if folder in LONG else len(LONG)
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage from here on, but only in what the tests make."""
+    gc.freeze()
+    gc.enable()
+
 
 structlog.configure(
     processors=[

@@ -281,7 +281,8 @@ class DeliveryError(HermesError):
     """A reply could not be sent.
 
     `retry_after` is the platform's word on when it takes more: in that chat, or, where it is
-    `platform_wide`, in any.
+    `platform_wide`, in any. `credential` says that not the message was refused but the channel's
+    credential: the channel is stopped, and its replies wait for it.
     """
 
     code = "delivery"
@@ -293,11 +294,13 @@ class DeliveryError(HermesError):
         *,
         retry_after: float | None = None,
         platform_wide: bool = False,
+        credential: bool = False,
     ) -> None:
         super().__init__(text)
         self.failure = failure
         self.retry_after = retry_after
         self.platform_wide = platform_wide
+        self.credential = credential
 
 
 class NotDelivered(DeliveryError):

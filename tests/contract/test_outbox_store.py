@@ -27,6 +27,7 @@ from hermes.ports.store import OutboxStore
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.outbox_store import MemoryOutboxStore
+from tests.contract.store.blank import blank
 
 Purpose = Literal["reply", "tool", "notice"]
 
@@ -76,7 +77,7 @@ class SqliteRig:
     def __init__(self, folder: Path) -> None:
         self.clock = ManualClock()
         self.store = SqliteStore(
-            folder / "hermes.db",
+            blank(folder / "hermes.db"),
             key_file=make_store_keys(),
             clock=self.clock,
             make_id=make_id,
@@ -413,3 +414,38 @@ async def test_a_reply_that_is_sent_anew_stays_so(rig) -> None:
     assert (rig.row("a").fresh, rig.row("a").state) == (True, "unknown")
     with pytest.raises(GuardFailed):
         await rig.outbox.fresh("a")
+
+
+@pytest.mark.req("A26", "A28", "J18")
+async def test_what_came_back_after_it_was_sent_is_a_dead_letter_once(rig) -> None:
+    await rig.commit("a")
+    early = await _come_back(rig)
+    for chunk in (0, 1):
+        await rig.outbox.sending("a", chunk=chunk, at=rig.clock.now())
+        await rig.outbox.chunk_sent(
+            "a", chunk=chunk, platform_message_id="x", last=chunk == 1, at=rig.clock.now()
+        )
+
+    elsewhere = await _come_back(rig, platform="another")
+    found = [await _come_back(rig) for _ in range(2)]
+
+    row = rig.row("a")
+    assert (early, elsewhere, found) == (None, None, [row.message_id, None])
+    assert (row.state, row.failure, row.chunk, row.parts) == (
+        "dead",
+        "invalid_recipient",
+        1,
+        (TextPart("a"),),
+    )
+    assert await _come_back(rig, name="nobody's") is None
+
+
+async def _come_back(rig, *, name: str = "a", platform: str = "memory") -> str | None:
+    return await rig.outbox.returned(
+        name,
+        platform=platform,
+        chunk=1,
+        failure="invalid_recipient",
+        status="5.1.1",
+        at=rig.clock.now(),
+    )

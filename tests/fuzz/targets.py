@@ -3,24 +3,56 @@
 Used by `make fuzz` with coverage-guided bytes, and by the tests with a few.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
 
 import msgspec
 
+from hermes.channels.email.addresses import Address
+from hermes.channels.email.bounces import Bounce
+from hermes.channels.email.client import Wire
+from hermes.channels.email.desk import read_fields
+from hermes.channels.email.imap import Imap, Refusal
+from hermes.channels.email.inbound import Ignored, Reading, read_mail
+from hermes.channels.email.inbound import to_event as mail_event
 from hermes.channels.matrix.inbound import Bot, Place
 from hermes.channels.matrix.inbound import to_event as matrix_event
 from hermes.channels.matrix.wire import read_event, read_page, read_sync
 from hermes.channels.rest.inbound import read_message
 from hermes.channels.rest.inbound import to_event as rest_event
-from hermes.channels.slack.inbound import Me, message_event, read_form
-from hermes.channels.slack.wire import decode_message
-from hermes.channels.telegram.inbound import read_update
+from hermes.channels.slack.inbound import (
+    Me,
+    command_event,
+    interaction_event,
+    message_event,
+    people_of,
+    read_form,
+)
+from hermes.channels.slack.signature import SignatureCheck
+from hermes.channels.slack.wire import (
+    Frame,
+    WireCall,
+    WireCommand,
+    WireInteraction,
+    decode,
+    decode_message,
+)
+from hermes.channels.telegram.inbound import check_secret, migration_of, read_update
 from hermes.channels.telegram.inbound import to_event as telegram_event
 from hermes.channels.telegram.wire import User
+from hermes.channels.web import inbound as web_inbound
 from hermes.channels.webhook.inbound import to_event as webhook_event
 from hermes.channels.webhook.settings import Route
 from hermes.channels.webhook.signatures import Signed
-from hermes.errors import Refused
+from hermes.channels.webhook.signatures import check as check_signature
+from hermes.contrib.irc.inbound import Me as IrcMe
+from hermes.contrib.irc.inbound import message_event as irc_event
+from hermes.contrib.irc.roster import Roster
+from hermes.contrib.irc.settings import IrcSettings
+from hermes.contrib.irc.signing_in import SignIn
+from hermes.contrib.irc.wire import read_line
+from hermes.errors import AnswerLost, ConfigurationError, NetError, Refused
 from hermes.message.event import MessageEvent
 from hermes.message.ids import make_id
 from hermes.message.markup.parse import parse
@@ -28,19 +60,29 @@ from hermes.message.markup.split import split
 from hermes.message.markup.write import write
 
 _BOT = User(id=1, is_bot=True, first_name="bot", username="b")
-_ROUTE = Route(secret="a secret of some length", prompt="{a.b[0]} {event} {body}")
+_SECRET = "a secret of some length"
+_ROUTE = Route(secret=_SECRET, prompt="{a.b[0]} {event} {body}")
+_SCHEMES = ("standard", "github", "gitlab", "hmac")
+_SLACK = Me(user_id="U0BOT", bot_id="B0BOT", team_id="T1", account="a")
+_MAILBOX = Reading(own=Address(local="hermes", domain="example.org"), authserv_id=None)
+_CHECKED = msgspec.structs.replace(_MAILBOX, authserv_id="mx.example.org")
+_IRC = IrcMe(nick="hermes", names=("hermes",), connection="c", since=0.0)
+_NETWORK = IrcSettings(
+    server="irc.example.org", port=6697, tls=True, sasl_user="hermes", sasl_password=_SECRET
+)
 _SMALLEST = 40
 
 
 def telegram(data: bytes) -> None:
     """Read an update."""
-    event = telegram_event(read_update(data), bot=_BOT, account="a", now=1.0, raw=data)
-    _keep(event)
+    update = read_update(data)
+    migration_of(update)
+    _keep(telegram_event(update, bot=_BOT, account="a", now=1.0, raw=data))
 
 
 def slack(data: bytes) -> None:
-    """Read an event, a slash command and what was pressed."""
-    for reader in (_slack_message, read_form):
+    """Read an event, an envelope of the socket, a slash command and what was pressed."""
+    for reader in (_slack_message, _slack_call, _slack_frame, _slack_form):
         try:
             reader(data)
         except Refused:
@@ -50,8 +92,36 @@ def slack(data: bytes) -> None:
 def _slack_message(data: bytes) -> None:
     message = decode_message(data)
     if message is not None:
-        me = Me(user_id="U0BOT", bot_id="B0BOT", team_id="T1", account="a")
-        _keep(message_event(message, me, names={}, followed=()))
+        names = dict.fromkeys(people_of(message, _SLACK), "Ada")
+        _keep(message_event(message, _SLACK, names=names, followed=(), raw=data))
+
+
+def _slack_call(data: bytes) -> None:
+    call = decode(data, WireCall)
+    if bytes(call.event):
+        _slack_message(bytes(call.event))
+
+
+def _slack_frame(data: bytes) -> None:
+    frame = decode(data, Frame)
+    payload = bytes(frame.payload)
+    if frame.type == "events_api":
+        _slack_call(payload)
+    elif frame.type == "slash_commands":
+        _slack_pressed(decode(payload, WireCommand), payload)
+    elif frame.type == "interactive":
+        _slack_pressed(decode(payload, WireInteraction), payload)
+
+
+def _slack_form(data: bytes) -> None:
+    _slack_pressed(read_form(data), b"")
+
+
+def _slack_pressed(found: WireCommand | WireInteraction, raw: bytes) -> None:
+    if isinstance(found, WireCommand):
+        _keep(command_event(found, _SLACK, at=1.0, raw=raw))
+    else:
+        _keep(interaction_event(found, _SLACK, at=1.0, raw=raw))
 
 
 def matrix(data: bytes) -> None:
@@ -73,6 +143,107 @@ def webhook(data: bytes) -> None:
     """Read the body of a generic webhook."""
     signed = Signed("1", "push")
     _keep(webhook_event("r", _ROUTE, signed=signed, body=data, external_id="1", at=1.0))
+
+
+def signatures(data: bytes) -> None:
+    """Check the headers of a webhook, by every scheme; headers stand before the body as in HTTP."""
+    head, _, body = data.partition(b"\r\n\r\n")
+    lines = (line.partition(":") for line in head.decode("latin-1").split("\r\n"))
+    headers = {name.strip().lower(): value.strip() for name, _, value in lines}
+    for scheme in _SCHEMES:
+        route = msgspec.structs.replace(_ROUTE, scheme=scheme)
+        _refusing(partial(check_signature, route, headers, body, now=1.0))
+    _refusing(lambda: SignatureCheck(_SECRET).check(headers, body, now=1.0))
+    _refusing(lambda: check_secret(headers, secret=_SECRET))
+
+
+def _refusing(check: Callable[[], object]) -> None:
+    try:
+        check()
+    except Refused:
+        return
+
+
+def email(data: bytes) -> None:
+    """Read a mail, by a server that checks senders and by one that does not, and its headers."""
+    _refusing(lambda: read_mail(data, reading=_CHECKED, fallback_id="1-1@uid"))
+    _refusing(lambda: read_fields(data))
+    mail = read_mail(data, reading=_MAILBOX, fallback_id="1-1@uid")
+    if isinstance(mail, Bounce):
+        _ = mail.returned
+    elif not isinstance(mail, Ignored):
+        _keep(mail_event(mail, account="a", at=1.0, fallback_id="1-1@uid", media=()))
+
+
+class _Recording(Wire):
+    """A connection on which the server has already said everything."""
+
+    def __init__(self, said: bytes) -> None:
+        self._said = said
+
+    async def line(self, timeout_s: float | None = None) -> bytes:
+        line, end, self._said = self._said.partition(b"\n")
+        if not end:
+            raise AnswerLost("the recording is over")
+        return line.rstrip(b"\r\n")
+
+    async def exactly(self, size: int) -> bytes:
+        if size > len(self._said):
+            raise AnswerLost("the recording is over")
+        found, self._said = self._said[:size], self._said[size:]
+        return found
+
+    async def write(self, data: bytes) -> None:
+        """Nobody listens."""
+
+
+def imap(data: bytes) -> None:
+    """Read what an IMAP server answers to everything that a mailbox asks."""
+    try:
+        _at_once(_ask(Imap(_Recording(data))))
+    except (NetError, Refusal):
+        return
+
+
+async def _ask(server: Imap) -> None:
+    await server.select("INBOX")
+    for uid in (*await server.search("UNSEEN"), 7):
+        await server.letter(uid)
+        await server.fetch(uid, limit=1000)
+
+
+def _at_once(coroutine: Coroutine[Any, Any, None]) -> None:
+    """Run what never waits, without a loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration:
+        return
+    raise AssertionError("it waits for something")
+
+
+def irc(data: bytes) -> None:
+    """Read lines of an IRC server, while signing in and after it."""
+    roster, signing_in = Roster(), SignIn(_NETWORK)
+    for number, raw in enumerate(data.split(b"\n")):
+        line = read_line(raw)
+        if line is None:
+            continue
+        roster.saw(line)
+        if line.command == "NICK":
+            roster.renamed(line)
+        _keep(irc_event(line, _IRC, roster=roster, number=number, now=1.0))
+        try:
+            signing_in.take(line)
+        except (NetError, ConfigurationError):
+            signing_in = SignIn(_NETWORK)
+
+
+def web(data: bytes) -> None:
+    """Read what the browser's chat sends."""
+    _refusing(lambda: web_inbound.read_stop(data))
+    _refusing(lambda: web_inbound.read_token(data, is_form=False))
+    web_inbound.read_token(data, is_form=True)
+    _keep(web_inbound.to_event(web_inbound.read_message(data), now=1.0))
 
 
 def rest(data: bytes) -> None:
@@ -101,8 +272,13 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "telegram": telegram,
     "slack": slack,
     "matrix": matrix,
+    "email": email,
+    "imap": imap,
+    "irc": irc,
     "webhook": webhook,
+    "signatures": signatures,
     "rest": rest,
+    "web": web,
     "markup": markup,
 }
 

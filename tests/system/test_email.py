@@ -82,15 +82,21 @@ async def town(tmp_path: Path) -> AsyncIterator[Town]:
     assert mail.rejections == ()
 
 
-async def status(live: Live) -> dict[str, Any]:
-    """Return how the channel stands."""
+async def asked(live: Live, path: str) -> dict[str, Any]:
+    """Return what the control door answers."""
     told = json.loads((live.home / "run" / "gateway.json").read_text())
     headers = {"authorization": f"Bearer {told['token']}"}
     async with (
         aiohttp.ClientSession() as http,
-        http.get(f"{live.url}/control/status", headers=headers) as answer,
+        http.get(f"{live.url}/control/{path}", headers=headers) as answer,
     ):
-        channels = (await answer.json())["channels"]
+        found: dict[str, Any] = await answer.json()
+    return found
+
+
+async def status(live: Live) -> dict[str, Any]:
+    """Return how the channel stands."""
+    channels = (await asked(live, "status"))["channels"]
     return next(one for one in channels if one["name"] == "email")
 
 
@@ -144,3 +150,27 @@ async def test_an_answer_that_is_lost_is_repeated_only_with_its_mark(town: Town)
     one, other = town.mail.posts("chat-1")
     # The same mail to every program that compares ids, and so shown once by many.
     assert one.id == other.id
+
+
+@pytest.mark.req("A26", "A28")
+async def test_a_reply_that_comes_back_is_a_dead_letter_and_its_story_says_so(town: Town) -> None:
+    async with town.gateway() as live:
+        await town.mail.say(Said(text="hello"))
+        await town.answered("#1 hello")
+        await town.mail.bounce(town.mail.posts("chat-1")[0])
+
+        (letter,) = (await asked(live, "deadletters"))["letters"]
+        story = await asked(live, f"why/{letter['message_id']}")
+        replay = await asked(live, f"deadletters/letter?id={letter['id']}")
+        await town.mail.say(Said(text="barrier", chat="b"))
+        await town.answered("#1 barrier", chat="b")
+
+    assert (letter["platform"], letter["failure"]) == ("email", "invalid_recipient")
+    assert "the reply to email is a dead letter (invalid_recipient)" in story["answer"]
+    came_back = [line["data"] for line in story["lines"] if line["what"] == "returned"]
+    assert came_back == [
+        {"delivery": letter["id"], "failure": "invalid_recipient", "status": "5.1.1"}
+    ]
+    assert replay["letter"]["text"] == "#1 hello"
+    assert town.texts() == ["#1 hello"]
+    assert [recipient for recipient, _ in town.mail.office.sent if "DAEMON" in recipient] == []

@@ -18,11 +18,14 @@ ASK = "[[tool:mcp_every_trigger-elicitation-request]] please"
 SECRET = "canary-of-the-reload-0123456789"
 
 
+ADMINS = {"platforms": {"rest": {"commands": {"dm": {"admins": ["ann"]}}}}}
+
+
 def configure(home: Path, servers: Mapping[str, Any], **more: Any) -> None:
     home.mkdir(mode=0o700, exist_ok=True)
     # JSON is YAML.
     (home / "config.yaml").write_text(
-        json.dumps({"mcp": {"servers": servers, "start_wait_s": 60, **more}})
+        json.dumps({"mcp": {"servers": servers, "start_wait_s": 60, **more}, "access": ADMINS})
     )
 
 

@@ -96,4 +96,7 @@ async def test_w28_the_directory_is_listed_with_a_gateway_and_without(tmp_path: 
         assert "No chat is known by name" in await hermes(home, "channels", "directory")
         async with live_gateway(home, with_model(url)):
             told = await hermes(home, "channels", "directory", "--platform", "pigeon", "--json")
+            platforms = json.loads(await hermes(home, "channels", "--json"))["channels"]
         assert json.loads(told) == {"chats": []}
+        assert {"pigeon", "rest", "web"} <= {one["platform"] for one in platforms}
+        assert "channels add" in await hermes(tmp_path / "other", "channels")

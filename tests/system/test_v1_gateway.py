@@ -1,6 +1,8 @@
 """`/v1` of the real gateway: the official SDKs as clients, keys with budgets, agents, the ledger."""
 
+import base64
 import json
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -30,6 +32,10 @@ COUNTED = {
     "HERMES_PROVIDERS__OPENAI__PRICE_IN_PER_MILLION": "1000000",
     "HERMES_PROVIDERS__OPENAI__PRICE_OUT_PER_MILLION": "1000000",
 }
+
+
+# A picture of 3.6 gigapixels, by its own word.
+_HUGE = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 60_000, 60_000) + bytes(9)
 
 
 class Answer(BaseModel):
@@ -250,6 +256,13 @@ async def test_an_agents_turn_is_paid_by_the_key(tmp_path: Path) -> None:
                 await client.chat.completions.create(
                     model="local", messages=[{"role": "user", "content": [picture]}]
                 )
+            huge = base64.b64encode(_HUGE).decode()
+            bomb: Any = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{huge}"}}
+            for model in ("auto", "agent:main"):
+                with pytest.raises(openai.BadRequestError, match="60000 x 60000 pixels"):
+                    await client.chat.completions.create(
+                        model=model, messages=[{"role": "user", "content": [bomb]}]
+                    )
         hurried, _ = await key_of(live, "--rate", "1")
         async with openai_client(live, hurried) as client:
             await client.models.list()

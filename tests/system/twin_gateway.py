@@ -96,7 +96,7 @@ class EchoWebhook:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(delivery="push")
+        return Capabilities(delivery="push", unknown="allow")
 
     async def connect(self, accept: Accept) -> None:
         pass

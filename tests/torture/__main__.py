@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from hermes.ports.clock import SystemClock
 from tests.torture.campaign import Campaign, Worker, read_state
-from tests.torture.failpoint_names import examine, read_package
+from tests.torture.failpoint_names import examine_package
 from tests.torture.plan import Plan, reachable
 from tests.torture.processes import ROOT
 
@@ -75,7 +75,7 @@ class Screen:
 
 async def run(options: argparse.Namespace, console: Console, *, folder: Path) -> int:
     """Run it all; returns the exit code."""
-    found = examine(read_package(ROOT / "src" / "hermes"))
+    found = examine_package(ROOT / "src" / "hermes")
     if found.problems:
         console.print("Without a failpoint:", *found.problems, sep="\n  ")
         return BROKEN

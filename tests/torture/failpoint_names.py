@@ -7,6 +7,7 @@ same trees it derives the name of every failpoint there is.
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -44,11 +45,13 @@ Constants = Mapping[tuple[str, str], str]
 
 
 class Source(msgspec.Struct, frozen=True):
-    """One module: its path below the package, and its tree with parents."""
+    """One module: its path below the package, its tree with parents, all nodes and all calls of it."""
 
     path: str
     tree: ast.Module
     parents: dict[ast.AST, ast.AST]
+    nodes: list[ast.AST]
+    calls: list[tuple[ast.Call, str]]
 
     def above(self, node: ast.AST) -> Iterator[ast.AST]:
         """Yield what encloses a node, from the inside out."""
@@ -84,8 +87,14 @@ def read_package(package: Path) -> list[Source]:
 def read_source(text: str, path: str) -> Source:
     """Return one module."""
     tree = ast.parse(text, filename=path)
-    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    return Source(path, tree, parents)
+    parents: dict[ast.AST, ast.AST] = {}
+    nodes: list[ast.AST] = [tree]
+    for node in nodes:
+        for child in ast.iter_child_nodes(node):
+            parents[child] = node
+            nodes.append(child)
+    calls = [(node, ast.unparse(node.func)) for node in nodes if isinstance(node, ast.Call)]
+    return Source(path, tree, parents, nodes, calls)
 
 
 def examine(sources: list[Source]) -> Findings:
@@ -106,15 +115,15 @@ def examine(sources: list[Source]) -> Findings:
     return Findings(frozenset(names), tuple(problems))
 
 
-def _calls(source: Source) -> Iterator[tuple[ast.Call, str]]:
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Call):
-            yield node, ast.unparse(node.func)
+@cache
+def examine_package(package: Path) -> Findings:
+    """Return what the whole package has; it is read once in a process."""
+    return examine(read_package(package))
 
 
 def _units(source: Source) -> Iterator[str]:
     """Yield the name of every unit that is handed to the writer, or `!` and a problem."""
-    for call, name in _calls(source):
+    for call, name in source.calls:
         if not name.endswith("writer.run"):
             continue
         first = call.args[0]
@@ -130,7 +139,7 @@ def _forwarded(source: Source, call: ast.Call, text: ast.JoinedStr) -> Iterator[
     """Resolve a name such as f"delivery_{name}" by the literals its function is called with."""
     function = next(node for node in source.above(call) if isinstance(node, ast.AsyncFunctionDef))
     prefix = "".join(str(part.value) for part in text.values if isinstance(part, ast.Constant))
-    for other, name in _calls(source):
+    for other, name in source.calls:
         if name != f"self.{function.name}":
             continue
         first = other.args[0]
@@ -141,7 +150,7 @@ def _forwarded(source: Source, call: ast.Call, text: ast.JoinedStr) -> Iterator[
 
 
 def _effects(source: Source) -> Iterator[str]:
-    for call, name in _calls(source):
+    for call, name in source.calls:
         if name != "failpoints.outside":
             continue
         first = call.args[0]
@@ -155,7 +164,7 @@ def _wires(source: Source, constants: Constants, *, beside: list[Source]) -> Ite
     """Yield the names of wire calls over the one client, `*` for what a setting fills in."""
     if source.path.startswith("cli/") or source.path == _CALLS_FOR_OTHERS:
         return
-    for call, name in _calls(source):
+    for call, name in source.calls:
         said = _wire_name(source, call, name)
         if said is None:
             continue
@@ -190,7 +199,7 @@ def _given(
     if default is not None:
         yield source, default
     for place in beside:
-        for other, name in _calls(place):
+        for other, name in place.calls:
             for word in other.keywords if name.endswith(f".{function.name}") else ():
                 if word.arg == node.id:
                     yield from _given(place, word.value, beside=beside)
@@ -234,7 +243,7 @@ def _template(source: Source, node: ast.expr, constants: Constants) -> str | Non
     name = ast.unparse(node)
     values = (
         other.value
-        for other in ast.walk(source.tree)
+        for other in source.nodes
         if isinstance(other, ast.Assign) and ast.unparse(other.targets[0]) == name
     )
     return next((_template(source, value, constants) for value in values), None)
@@ -242,7 +251,7 @@ def _template(source: Source, node: ast.expr, constants: Constants) -> str | Non
 
 def _direct(source: Source) -> Iterator[str]:
     """Yield failpoints that are passed by hand, such as around the opening of the store."""
-    for call, name in _calls(source):
+    for call, name in source.calls:
         if name == "failpoints.hit" and isinstance(call.args[0], ast.Constant):
             yield str(call.args[0].value).rpartition(".")[0]
 
@@ -251,7 +260,7 @@ def _unwrapped_effects(source: Source) -> Iterator[str]:
     """Yield calls of a provider, tool or channel that no `failpoints.outside` encloses."""
     if not source.path.startswith(EFFECTFUL) or source.path == _BEFORE_MESSAGES:
         return
-    for call, name in _calls(source):
+    for call, name in source.calls:
         receiver, _, verb = name.rpartition(".")
         if _is_effect(receiver, verb) and not _is_wrapped(source, call):
             yield f"{source.at(call)}: {name}(...) is not inside failpoints.outside(...)"
@@ -280,7 +289,7 @@ def _network(source: Source) -> Iterator[str]:
     """Yield imports of anything that opens sockets where only the one client may."""
     if source.path.startswith(MAY_USE_NETWORK):
         return
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and node.module:
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
@@ -293,7 +302,7 @@ def _one_wire(source: Source) -> Iterator[str]:
     """Yield requests inside net/ that do not go through the call with the failpoints."""
     if not source.path.startswith("net/"):
         return
-    for call, name in _calls(source):
+    for call, name in source.calls:
         if re.search(r"session\.(request|get|post|put|delete|ws_connect)$", name) is None:
             continue
         owner = next((n for n in source.above(call) if isinstance(n, ast.ClassDef)), None)
@@ -309,7 +318,7 @@ def _direct_writes(source: Source) -> Iterator[str]:
     if source.path.startswith("store/search/"):
         # An index of its own, made anew from the store at any time; search_kills.py kills in it.
         return
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Attribute) and node.attr == "_db" and not _is_safe(source, node):
             yield f"{source.at(node)}: uses the writable connection outside a unit"
 
@@ -342,7 +351,7 @@ def _sql_in_code(source: Source) -> Iterator[str]:
     """Yield SQL that writes and stands in code, where no unit's query file lists it."""
     if source.path.startswith("testing/"):
         return
-    for call, name in _calls(source):
+    for call, name in source.calls:
         if not name.endswith((".execute", ".executemany")) or not call.args:
             continue
         text = "".join(

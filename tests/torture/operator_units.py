@@ -18,14 +18,15 @@ TABLES = {
 }
 TOKEN = b"t" * 32
 DEAD = ("o_again", "o_never")
+RETURNED = "o_back"
 
 
 async def prepare_orders(store: SqliteStore, clock: ManualClock) -> None:
-    """Let an order have begun, a platform rest, a token be known, and two replies be dead."""
+    """Let an order have begun, a platform rest, a token be known, two replies be dead and one sent."""
     await store.audit.begin(_row("a_old", clock), limits=AuditLimits())
     await store.paused.pause("resting", at=clock.now())
     await store.access.add("token", TOKEN, label="ci", expires_at=None, role="operator")
-    for name in DEAD:
+    for name in (*DEAD, RETURNED):
         send = NewSend(
             id=name,
             message_id=name,
@@ -37,7 +38,12 @@ async def prepare_orders(store: SqliteStore, clock: ManualClock) -> None:
             purpose="notice",
         )
         await store.sends.put(send, kept=lambda _: None)
+    for name in DEAD:
         await store.outbox.dead(name, failure="rejected", at=clock.now())
+    await store.outbox.sending(RETURNED, chunk=0, at=clock.now())
+    await store.outbox.chunk_sent(
+        RETURNED, chunk=0, platform_message_id="x", last=True, at=clock.now()
+    )
 
 
 def _row(name: str, clock: ManualClock) -> AuditRow:
@@ -70,6 +76,12 @@ async def _drop(store: SqliteStore, clock: ManualClock) -> None:
     await store.dead_letters.drop("o_never", at=clock.now())
 
 
+async def _returned(store: SqliteStore, clock: ManualClock) -> None:
+    await store.outbox.returned(
+        RETURNED, platform="gone", chunk=0, failure="rejected", status="5.7.1", at=clock.now()
+    )
+
+
 async def _revoke(store: SqliteStore, clock: ManualClock) -> None:
     for token in store.access.list("token"):
         await store.access.revoke(token.id)
@@ -82,5 +94,6 @@ UNITS: dict[str, Act] = {
     "store.resume_channel": _resume,
     "store.delivery_replay": _replay,
     "store.delivery_drop": _drop,
+    "store.delivery_returned": _returned,
     "store.revoke_credential": _revoke,
 }

@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 import os
 import random
+import shutil
 import signal
 import sys
 from collections.abc import Awaitable, Callable
@@ -84,6 +85,7 @@ _TABLES = {
 }
 
 Act = Callable[[SqliteStore, ManualClock], Awaitable[object]]
+Picture = dict[str, list[object]]
 
 
 async def _erase(store: SqliteStore, clock: ManualClock) -> None:
@@ -298,7 +300,8 @@ UNITS: dict[str, Act] = {
     **directory_units.UNITS,
     **preview_units.UNITS,
 }
-POINTS = tuple(f"{name}.{side}" for name in UNITS for side in ("before", "after"))
+SIDES = ("before", "after")
+POINTS = tuple(f"{name}.{side}" for name in UNITS for side in SIDES)
 
 
 async def _fill(path: Path, seed: int) -> None:
@@ -364,12 +367,12 @@ def _later_ids() -> Ids:
     return ids
 
 
-def _picture(path: Path) -> dict[str, list[object]]:
+def _picture(path: Path) -> Picture:
     """Return what the file says, without what is random; and which key wraps the data keys."""
     db = apsw.Connection(str(path))
     try:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        seen: dict[str, list[object]] = {
+        seen: Picture = {
             table: [*sorted(map(repr, db.execute(f"SELECT {columns} FROM {table}").fetchall()))]
             for table, columns in _TABLES.items()
         }
@@ -400,21 +403,38 @@ def in_fork(work: Callable[[], None]) -> int:
         os._exit(0)
 
 
-def kill_at(point: str, seed: int, *, folder: Path) -> None:
+class Before:
+    """The file as it is before any unit with one seed: made once, and copied for every kill."""
+
+    def __init__(self, seed: int, *, folder: Path) -> None:
+        folder.mkdir(parents=True)
+        self.seed = seed
+        self._folder = folder
+        self._path = folder / "filled.db"
+        asyncio.run(_fill(self._path, seed))
+        self.picture = _picture(self._path)
+
+    def copy(self, name: str) -> Path:
+        """Return another file that is the same; nobody has the first one open."""
+        return shutil.copyfile(self._path, self._folder / name)
+
+    def after(self, unit: str) -> Picture:
+        """Return what the file says once a unit was done without a kill."""
+        whole = self.copy(f"{unit}.whole.db")
+        asyncio.run(_act(whole, unit, seed=self.seed))
+        after = _picture(whole)
+        assert after != self.picture, f"{unit} changed nothing, so a kill in it proves nothing"
+        return after
+
+
+def kill_at(point: str, before: Before, *, after: Picture) -> None:
     """Kill a process at one failpoint and compare the file with what it may be."""
     unit, _, side = point.rpartition(".")
-    folder.mkdir(parents=True)
-    killed, whole = folder / "killed.db", folder / "whole.db"
-    asyncio.run(_fill(killed, seed))
-    asyncio.run(_fill(whole, seed))
-    before = _picture(killed)
-    asyncio.run(_act(whole, unit, seed=seed))
-    after = _picture(whole)
-    assert before != after, f"{unit} changed nothing, so a kill in it proves nothing"
+    seed, killed = before.seed, before.copy(f"{point}.killed.db")
     status = in_fork(lambda: asyncio.run(_act(killed, unit, seed=seed, armed=f"{point}:1")))
     assert status == signal.SIGKILL, f"{point} was not reached (status {status})"
     found = _picture(killed)
-    expected = after if side == "after" else before
+    expected = after if side == "after" else before.picture
     assert found == expected, f"{point}, seed {seed}: {found} instead of {expected}"
     asyncio.run(_act(killed, unit, seed=seed))
     assert _picture(killed)["inbox"] == after["inbox"], f"{point}: doing it again differs"
@@ -425,9 +445,13 @@ def main(arguments: list[str]) -> None:
     folder, seeds = Path(arguments[0]), int(arguments[1])
     kills = 0
     for seed in range(seeds):
-        for point in POINTS:
-            kill_at(point, seed, folder=folder / f"{point}-{seed}")
-            kills += 1
+        before = Before(seed, folder=folder / str(seed))
+        for unit in UNITS:
+            after = before.after(unit)
+            for side in SIDES:
+                kill_at(f"{unit}.{side}", before, after=after)
+                kills += 1
+        shutil.rmtree(folder / str(seed))
     sys.stdout.write(f"{kills}\n")
 
 

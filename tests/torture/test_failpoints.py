@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.torture.bench import Bench, Job
-from tests.torture.failpoint_names import examine, read_package, read_source
+from tests.torture.failpoint_names import examine, examine_package, read_source
 from tests.torture.plan import PLATFORMS, WITHOUT_CONVERSATION, mode_of, reachable
 from tests.torture.processes import ROOT
 from tests.torture.store_kills import POINTS
@@ -18,7 +18,7 @@ PACKAGE = ROOT / "src" / "hermes"
 
 @pytest.mark.req("J4", "J8", "J19")
 def test_no_write_and_no_outside_effect_lacks_a_failpoint() -> None:
-    found = examine(read_package(PACKAGE))
+    found = examine_package(PACKAGE)
 
     assert found.problems == ()
     assert {"store.commit", "model.call", "tool.run", "channel.send", "wire.pigeon"} <= found.names
@@ -60,7 +60,7 @@ async def test_conversations_pass_every_failpoint_but_those_killed_directly(benc
 
     assert [result.problem for result in results] == [""] * len(jobs)
     passed = Counter(point for result in results for point in result.passed)
-    points = examine(read_package(PACKAGE)).points()
+    points = examine_package(PACKAGE).points()
     assert reachable(points) <= set(passed) <= points
     reached = {point.rpartition(".")[0] for point in passed} & WITHOUT_CONVERSATION
     assert reached == set()

@@ -41,6 +41,11 @@ def guards(db: Database) -> int:
     return BAD
 
 
+def runs_of(runs: list[int]) -> Callable[[Database], None]:
+    """Return a unit that counts how often it ran."""
+    return lambda db: runs.append(db.changes())
+
+
 class File:
     """A database file with one table, and its writer."""
 
@@ -49,7 +54,13 @@ class File:
         self.db = open_database(path, synchronous="FULL", vfs=None)
         self.db.execute("CREATE TABLE t (n INTEGER PRIMARY KEY)")
         self.full: list[StorageFull] = []
-        self.writer = Writer(self.db, batch_max=512, on_full=self.full.append)
+        self.undone: list[int] = []
+        self.writer = Writer(
+            self.db,
+            batch_max=512,
+            on_full=self.full.append,
+            on_undone=lambda: self.undone.append(self.writer.commits),
+        )
 
     def on_disk(self) -> set[int]:
         """Return what another connection finds."""
@@ -118,3 +129,38 @@ async def test_nobody_is_told_before_the_commit(file: File) -> None:
     await asyncio.gather(*(one(number) for number in range(5)))
 
     assert seen == [set(range(5))] * 5
+
+
+@pytest.mark.req("J19")
+async def test_a_batch_with_a_failure_runs_again_from_a_clean_start(file: File) -> None:
+    found: list[set[int]] = []
+
+    def looks(db: Database) -> None:
+        found.append({int(row[0]) for row in db.rows("SELECT n FROM t")})
+
+    results = await asyncio.gather(
+        file.writer.run("unit", looks),
+        file.writer.run("unit", insert(1)),
+        file.writer.run("unit", guards),
+        return_exceptions=True,
+    )
+
+    assert [type(result) for result in results] == [type(None), int, GuardFailed]
+    assert found == [set(), set()]
+    assert file.on_disk() == {1}
+
+
+@pytest.mark.req("J19")
+async def test_failures_in_every_batch_do_not_make_every_unit_run_twice(file: File) -> None:
+    runs: list[int] = []
+
+    for _ in range(10):
+        await asyncio.gather(
+            file.writer.run("unit", runs_of(runs)),
+            file.writer.run("unit", guards),
+            return_exceptions=True,
+        )
+    for _ in range(30):
+        await file.writer.run("unit", runs_of(runs))
+
+    assert len(runs) == 41

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from tests.torture.bench import Bench, Job, Result
-from tests.torture.failpoint_names import examine, read_package
+from tests.torture.failpoint_names import examine_package
 from tests.torture.plan import BUSY, PLATFORMS, Plan, mode_of, reachable
 from tests.torture.processes import ROOT
 from tests.torture.story import Kill
@@ -16,7 +16,7 @@ RANDOM_KILLS = 24
 
 
 def passed_by_conversations() -> list[str]:
-    return sorted(reachable(examine(read_package(ROOT / "src" / "hermes")).points()))
+    return sorted(reachable(examine_package(ROOT / "src" / "hermes").points()))
 
 
 async def run_plan(bench: Bench, plan: Plan) -> list[Result]:

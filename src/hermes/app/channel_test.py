@@ -12,12 +12,12 @@ import msgspec
 
 from hermes.app.adapters import make_client, make_registry
 from hermes.app.credential_locks import make_rights
-from hermes.app.platforms import find_platform, make_one, unknown_platform
+from hermes.app.platforms import find_platform, make_one, plugin_of, unknown_platform
 from hermes.config import Settings
 from hermes.errors import HermesError, Overloaded
 from hermes.message.event import MessageEvent
 from hermes.net.media_shelf import FileShelf
-from hermes.plugins.manifest import Manifest
+from hermes.plugins.manifest import Manifest, load_manifest
 from hermes.plugins.registry import Registry
 from hermes.ports.channel import Accepted, Channel
 from hermes.ports.clock import Clock
@@ -34,13 +34,23 @@ class Connected(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
-def manifest_of(platform: str, settings: Settings, *, home: Path) -> Manifest:
-    """Return the manifest of a platform; raises `ConfigurationError` if nobody brings it."""
+class Found(msgspec.Struct, frozen=True):
+    """A platform's manifest, and the plugin that has to be listed before it can be used."""
+
+    manifest: Manifest
+    plugin: str | None = None
+
+
+def look_up(platform: str, settings: Settings, *, home: Path) -> Found:
+    """Return what there is of a platform; raises `ConfigurationError` if nobody brings it."""
     registry = make_registry(settings, home=home, on_status=_ignore)
     found = find_platform(platform, registry)
-    if found is None:
+    if found is not None:
+        return Found(found.manifest)
+    plugin = plugin_of(platform)
+    if plugin is None:
         raise unknown_platform(platform, registry)
-    return found.manifest
+    return Found(load_manifest(plugin), plugin)
 
 
 async def try_channel(platform: str, settings: Settings, *, home: Path, clock: Clock) -> Connected:

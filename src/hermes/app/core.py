@@ -141,7 +141,12 @@ class Core:
         self.inbox = self._make_inbox(roster, reception, make_id=make_id)
         self.lanes.let_first(self.inbox.accepting)
         self.door = GatewayDoor(
-            store, inbox=self.inbox, watch=given.watch, access=given.access, roster=roster
+            store,
+            inbox=self.inbox,
+            watch=given.watch,
+            access=given.access,
+            roster=roster,
+            traffic=self.traffic,
         )
         self.upkeep = self._make_upkeep()
         self.rest(frozenset(one.platform for one in store.paused.all()))
@@ -439,7 +444,7 @@ def _reception(
         store.users,
         store.pairing,
         settings=settings,
-        manifests={name: item.capabilities.unknown for name, item in channels.items()},
+        manifests={name: item.capabilities.strangers for name, item in channels.items()},
         clock=clock,
         random_bytes=secrets.token_bytes,
     )

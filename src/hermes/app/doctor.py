@@ -57,6 +57,8 @@ Tell = Callable[[int, int, str], None]
 
 def examine(around: Surroundings, *, fix: bool, tell: Tell) -> DoctorReport:
     """Make every check; `tell` hears how many are done, of how many, and which is next."""
+    # Before the settings are read: what is set right now is not found wrong with them.
+    home = _guarded("home", lambda: home_checks(around.home, fix=fix))
     loaded: Loaded | None = None
     first: list[Check] = []
     try:
@@ -64,7 +66,7 @@ def examine(around: Surroundings, *, fix: bool, tell: Tell) -> DoctorReport:
         first += configuration_checks(loaded)
     except ConfigurationError as error:
         first.append(broken_configuration(str(error)))
-    steps = _steps(around, loaded, fix=fix, tell=tell)
+    steps = {"home": lambda: iter(home), **_steps(around, loaded, fix=fix, tell=tell)}
     for number, (name, step) in enumerate(steps.items()):
         tell(number, len(steps), name)
         first += _guarded(name, step)
@@ -83,7 +85,6 @@ def _steps(
 ) -> dict[str, Callable[[], Iterator[Check]]]:
     home, running = around.home, around.running
     steps: dict[str, Callable[[], Iterator[Check]]] = {
-        "home": lambda: home_checks(home, fix=fix),
         "gateway": lambda: remains_checks(home, running, fix=fix),
         "database": lambda: _database_checks(home, lambda: tell(2, 12, "database")),
     }

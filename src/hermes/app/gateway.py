@@ -191,6 +191,7 @@ class Gateway:
             home=self._home,
             clock=self._clock,
             shelf=self._shelf,
+            outbox=store.outbox,
         )
         self._make_core(store, registry, channels={**own, **pushed})
         self._watch_core()

@@ -40,19 +40,22 @@ def make_levers(
     """Return what orders move in a running gateway."""
     planner = core.models.planner
 
-    async def swap(name: str) -> str:
+    async def swap(name: str) -> tuple[str, str]:
+        note = ""
         if name == _AS_CONFIGURED:
             planner.default_model = None
         elif name == _AUTO:
             planner.default_model = _AUTO
         else:
-            first = (await planner.plan(Ask(model=name, tools=False))).candidates[0]
+            plan = await planner.plan(Ask(model=name, tools=False))
+            first, note = plan.candidates[0], planner.note_on(plan)
             planner.default_model = f"{first.provider}:{first.model}"
-        return planner.default_model or settings.models.default
+        return planner.default_model or settings.models.default, note
 
     return Levers(
         platforms=core.platforms,
         channels=channels,
+        flow=core.traffic.of,
         abilities=core.abilities,
         rest=core.rest,
         session_ended=core.session_ended,

@@ -17,13 +17,17 @@ from hermes.config.entries import RateSettings
 from hermes.errors import ConfigurationError
 from hermes.message.ids import make_id
 from hermes.net.client import HttpClient
+from hermes.outbox.returns import take_returns
 from hermes.plugins.manifest import read_settings
 from hermes.plugins.registry import Platform, Registry
-from hermes.ports.channel import Capabilities, Channel
+from hermes.ports.channel import Capabilities, Channel, TellReturned
 from hermes.ports.channel_setup import ChannelSetup, MediaShelf
 from hermes.ports.clock import Clock
+from hermes.ports.store import OutboxStore
 
 _CHANNELS: Final = "hermes.channels"
+# Plugins that come along and are listed in `plugins` like any other.
+_CONTRIB: Final = "hermes.contrib"
 # These are doors of the gateway's own server, always open; they are not switched on.
 _OWN: Final = frozenset({"rest", "web"})
 
@@ -33,6 +37,13 @@ def built_in() -> tuple[str, ...]:
     folders = resources.files(_CHANNELS).iterdir()
     named = (one.name for one in folders if (one / "manifest.toml").is_file())
     return tuple(sorted(name for name in named if name not in _OWN))
+
+
+def plugin_of(name: str) -> str | None:
+    """Return the plugin that comes with Hermes and brings a platform; nothing is imported."""
+    folder = resources.files(_CONTRIB) / name
+    is_there = name.isidentifier() and (folder / "manifest.toml").is_file()
+    return f"{_CONTRIB}.{name}" if is_there else None
 
 
 def find_platform(name: str, registry: Registry) -> Platform | None:
@@ -53,10 +64,20 @@ def make_push_channels(
     home: Path,
     clock: Clock,
     shelf: MediaShelf,
+    outbox: OutboxStore,
 ) -> Mapping[str, Channel]:
     """Return the channel of every enabled platform by name."""
     return {
-        name: make_one(name, settings, registry, client=client, home=home, clock=clock, shelf=shelf)
+        name: make_one(
+            name,
+            settings,
+            registry,
+            client=client,
+            home=home,
+            clock=clock,
+            shelf=shelf,
+            returned=take_returns(name, outbox, clock=clock),
+        )
         for name, chosen in settings.platforms.items()
         if chosen.enabled
     }
@@ -71,6 +92,7 @@ def make_one(
     home: Path,
     clock: Clock,
     shelf: MediaShelf,
+    returned: TellReturned | None = None,
 ) -> Channel:
     """Return the channel of one platform that the settings name."""
     platform = find_platform(name, registry)
@@ -91,6 +113,7 @@ def make_one(
             media=shelf,
             state=home / "channels" / name,
             webhook_url=_webhook_url(settings, name),
+            returned=returned,
         )
     )
 
@@ -108,6 +131,12 @@ def plugged_platforms(settings: Settings, registry: Registry) -> Mapping[str, st
 
 def unknown_platform(name: str, registry: Registry) -> ConfigurationError:
     """Return the error for a platform that nobody brings."""
+    plugin = plugin_of(name)
+    if plugin is not None:
+        return ConfigurationError(
+            f"platforms.{name}: it comes as a plugin; add {plugin} to the list `plugins` in "
+            f"config.yaml, as `hermes channels add {name}` does"
+        )
     known = ", ".join(sorted({*built_in(), *registry.platforms}))
     return ConfigurationError(
         f"platforms.{name}: no channel of that name is installed; known: {known}. "

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from hermes.errors import BadRequest, NotFound, ProviderError, ProviderUnavailable
 from hermes.ports.provider import Provider
+from hermes.routing.catalogue import note_on
 from hermes.routing.decide import decide
 from hermes.routing.fitness import has_ability
 from hermes.routing.plan import Ask, Offer, Plan
@@ -47,6 +48,12 @@ class Planner:
             one.info.name == first.provider and has_ability(one.info, first.model, "vision")
             for one in self._talking
         )
+
+    def note_on(self, plan: Plan) -> str:
+        """Return what to tell of the model that a plan tries first, if nobody knows it."""
+        first = plan.candidates[0]
+        info = next(one.info for one in self._providers if one.info.name == first.provider)
+        return note_on(first.model, info, self.policy.providers.get(first.provider))
 
     async def offers(self) -> list[Offer]:
         """Ask every provider at once, in their order."""

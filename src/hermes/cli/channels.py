@@ -1,4 +1,4 @@
-"""`hermes channels list|pause|resume`: platforms, and a rest for one of them."""
+"""`hermes channels`, `list`, `pause` and `resume`: platforms, and a rest for one of them."""
 
 from typing import Annotated
 
@@ -13,11 +13,18 @@ from hermes.cli.who import operator_name
 from hermes.control.channels import ChannelOrder, ChannelReport, ChannelsReport
 from hermes.control.why_answer import clock_time
 
+EPILOG = examples("hermes channels", "hermes channels --json", "hermes channels add telegram")
 LIST_EPILOG = examples("hermes channels list", "hermes channels list --json")
 PAUSE_EPILOG = examples("hermes channels pause telegram")
 RESUME_EPILOG = examples("hermes channels resume telegram")
 
 Platform = Annotated[str, typer.Argument(metavar="PLATFORM", help="Such as telegram or rest.")]
+
+
+def command(context: typer.Context, home: Home = None, as_json: AsJson = False) -> None:
+    """The platforms: list them, set one up, try one without an account, let one rest."""
+    if context.invoked_subcommand is None:
+        list_all(home, as_json)
 
 
 def list_all(home: Home = None, as_json: AsJson = False) -> None:
@@ -73,6 +80,9 @@ def _print(report: ChannelsReport, out: Console) -> None:
         since = "" if one.paused_at is None else clock_time(one.paused_at)
         cells = (one.platform, one.state, *seen, str(one.waiting), since, ", ".join(one.can))
         table.add_row(*(Text(clean(cell)) for cell in cells))
+    if not report.channels:
+        out.print("No gateway has run here yet. Set a platform up: hermes channels add telegram")
+        return
     out.print(table)
     for one in report.channels:
         if one.note is not None:

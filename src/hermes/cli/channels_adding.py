@@ -17,7 +17,7 @@ import structlog
 import typer
 from rich.text import Text
 
-from hermes.app.channel_test import Connected, manifest_of, try_channel
+from hermes.app.channel_test import Connected, look_up, try_channel
 from hermes.cli.init_asking import confirm
 from hermes.cli.surroundings import environment, home_for
 from hermes.cli.terminal import Home, clean, console, error_console, print_json
@@ -39,6 +39,7 @@ class Answers(msgspec.Struct, frozen=True):
 
     secrets: dict[str, str] = {}
     settings: dict[str, Any] = {}
+    plugin: str | None = None
 
 
 def add(
@@ -48,13 +49,15 @@ def add(
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     folder = ensure_home(home_for(home))
     settings = load(_environ(), folder).settings
-    manifest = manifest_of(name, settings, home=folder)
+    found = look_up(name, settings, home=folder)
+    manifest = found.manifest
     _check_names(manifest, given)
     if asks:
         _explain(manifest)
     answers = _gather(manifest, settings, given=given, asks=asks)
+    answers = msgspec.structs.replace(answers, plugin=found.plugin)
     tried = _tested(name, answers, folder, asks=asks) if test else None
-    files = write_platform(folder, name, secrets=answers.secrets, settings=answers.settings)
+    files = _write(folder, name, answers)
     report = {
         "platform": name,
         "files": [str(path) for path in files],
@@ -196,11 +199,21 @@ def _try(name: str, answers: Answers, folder: Path) -> Connected:
         for file in (YAML, DOTENV):
             if (folder / file).exists():
                 replace_file(draft / file, file_text(folder / file))
-        write_platform(draft, name, secrets=answers.secrets, settings=answers.settings)
+        _write(draft, name, answers)
         # What was given is what is tested, whatever the environment holds.
         hidden = {platform_variable(name, one): "" for one in answers.secrets}
         settings = load(_environ(hidden), draft).settings
     return asyncio.run(try_channel(name, settings, home=folder, clock=SystemClock()))
+
+
+def _write(folder: Path, name: str, answers: Answers) -> list[Path]:
+    return write_platform(
+        folder,
+        name,
+        secrets=answers.secrets,
+        settings=answers.settings,
+        plugin=answers.plugin,
+    )
 
 
 def _print(report: Mapping[str, object], files: list[Path]) -> None:

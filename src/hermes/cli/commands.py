@@ -76,11 +76,7 @@ sessions_app = typer.Typer(
     no_args_is_help=True,
     context_settings=_PLAIN,
 )
-channels_app = typer.Typer(
-    help="The platforms, and a rest for one of them.",
-    no_args_is_help=True,
-    context_settings=_PLAIN,
-)
+channels_app = typer.Typer(context_settings=_PLAIN)
 letters_app = typer.Typer(
     help="Replies that could not be sent: look at them, send them again, give them up.",
     no_args_is_help=True,
@@ -244,6 +240,7 @@ app.command("audit", epilog=audit.EPILOG)(audit.command)
 sessions_app.command("list", epilog=sessions.LIST_EPILOG)(sessions.list_all)
 sessions_app.command("end", epilog=sessions.END_EPILOG)(sessions.end)
 app.add_typer(sessions_app, name="sessions")
+channels_app.callback(invoke_without_command=True, epilog=channels.EPILOG)(channels.command)
 channels_app.command("list", epilog=channels.LIST_EPILOG)(channels.list_all)
 channels_app.command("add", epilog=channels_add.EPILOG)(channels_add.command)
 channels_app.command("try", epilog=channels_try.EPILOG)(channels_try.command)

@@ -72,7 +72,9 @@ def show(letter: LetterId, *, home: Home = None, as_json: AsJson = False) -> Non
     if as_json:
         print_json(report)
         return
-    _print(LettersReport(letters=(report.letter,)), console())
+    out = console()
+    _print(LettersReport(letters=(report.letter,)), out)
+    _print_tries(report.letter, out)
     text = report.letter.text
     print(clean("(nothing can be read of it any more)" if text is None else text))
 
@@ -109,17 +111,30 @@ def _tell(report: LetterReport, did: str, *, as_json: bool) -> None:
     if as_json:
         print_json(report)
     else:
-        print(clean(f"{report.letter.id} {did}."))
+        print(clean(f"{report.letter.id} {report.note or did}."))
 
 
 def _print(report: LettersReport, out: Console) -> None:
     if not report.letters:
         out.print("Every reply was sent, or is on its way.")
         return
-    names = ("id", "platform", "person", "state", "why", "tries", "written")
+    names = ("id", "platform", "chat", "person", "state", "why", "attempts", "written")
     table = Table(*names, box=None, pad_edge=False, header_style="dim")
     for one in report.letters:
         table.add_row(*(Text(clean(cell)) for cell in _cells(one)))
+    out.print(table)
+    for one in report.letters:
+        if one.reason:
+            out.print(Text(clean(f"{one.id}: {one.reason}"), style="dim"))
+
+
+def _print_tries(letter: Letter, out: Console) -> None:
+    if not letter.tries:
+        return
+    table = Table("time (UTC)", "what", "", box=None, pad_edge=False, header_style="dim")
+    for one in letter.tries:
+        what = " ".join(piece for piece in (one.failure, one.reason) if piece)
+        table.add_row(clock_time(one.at), Text(clean(what)), Text(clean(one.then), style="dim"))
     out.print(table)
 
 
@@ -128,6 +143,7 @@ def _cells(one: Letter) -> tuple[str, ...]:
     return (
         one.id,
         one.platform,
+        one.chat_id if one.thread_id is None else f"{one.chat_id} ({one.thread_id})",
         one.person_id,
         state,
         one.failure,

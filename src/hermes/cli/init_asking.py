@@ -12,6 +12,7 @@ from hermes.cli.terminal import error_console
 from hermes.config import system_zone
 from hermes.config.entries import PROVIDERS
 from hermes.config.first_files import FirstChoices, secret_variable
+from hermes.config.keys import nearest
 from hermes.config.section import NAME_MEANING, NAME_PATTERN
 
 _OWN_SERVERS = frozenset({"vllm", "llamacpp", "lmstudio", "ollama"})
@@ -37,6 +38,7 @@ def ask_all(
 ) -> tuple[FirstChoices, str | None]:
     """Return what was chosen, and the key; with `yes` nothing is asked."""
     ask = _Asking(yes=yes)
+    _check_named(given, known)
     provider = given.provider or ask.text(
         f"Which model service answers ({', '.join(known)}; or a name of your own)?",
         default=_found(environ, known),
@@ -97,6 +99,19 @@ class _Asking:
 def _found(environ: Mapping[str, str], known: Sequence[str]) -> str:
     """Return the first service whose key is in the environment."""
     return next((name for name in known if environ.get(secret_variable(name))), "local")
+
+
+def _check_named(given: Given, known: Sequence[str]) -> None:
+    """Refuse a service that nobody knows and that the options do not say the address of."""
+    name = given.provider
+    if name is None or name in known or given.base_url is not None:
+        return
+    meant = nearest(name, list(known))
+    hint = "" if meant is None else f" Did you mean {meant}?"
+    raise typer.BadParameter(
+        f"--provider {name[:40]!r} is no model service that Hermes knows.{hint} Those are "
+        f"{', '.join(known)}. For a server of your own, add --base-url and --model."
+    )
 
 
 def _base_url(ask: _Asking, provider: str) -> str | None:

@@ -40,3 +40,5 @@ def command(
                 "gateway ends; models.default in config.yaml makes it last."
             )
         )
+        if report.note:
+            print(clean(report.note))

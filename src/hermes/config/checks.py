@@ -65,6 +65,12 @@ def _default_agent(settings: Settings) -> Iterator[Fault]:
 
 def _models(settings: Settings) -> Iterator[tuple[Key, str]]:
     yield ("models", "default"), settings.models.default
+    auxiliary = {
+        ("models", "summaries"): settings.models.summaries,
+        ("memory", "extract_model"): settings.memory.extract_model,
+        ("memory", "dream_model"): settings.memory.dream_model,
+    }
+    yield from ((key, model) for key, model in auxiliary.items() if model is not None)
     if settings.vision.model != "off":
         yield ("vision", "model"), settings.vision.model
     for name, agent in settings.agents.items():

@@ -40,7 +40,7 @@ class MemorySettings(Section):
         "that the platform pays for.",
     )
     extract_model: ModelName | None = Field(
-        default=None, description="The model that learns; else the default model."
+        default=None, description="The model that learns; else models.summaries."
     )
     extract_pause_s: Seconds = Field(
         default=120, description="A session is learnt from when nothing was said for so long."
@@ -54,7 +54,7 @@ class MemorySettings(Section):
         "they wrote, for insights and gaps; the platform pays for it.",
     )
     dream_model: ModelName | None = Field(
-        default=None, description="The model that does so; else the default model."
+        default=None, description="The model that does so; else models.summaries."
     )
     dream_days: Days = Field(
         default=7, description="A person is looked at this often, and only if there is news."

@@ -12,7 +12,7 @@ from hermes.config.files import YAML
 from hermes.config.first_files import file_text, replace_file, with_variable
 from hermes.config.layers import DOTENV
 from hermes.config.variables import variable_for, variable_of
-from hermes.config.yaml_edit import set_value
+from hermes.config.yaml_edit import add_item, set_value
 
 
 def platform_variable(platform: str, setting: str) -> str:
@@ -23,10 +23,21 @@ def platform_variable(platform: str, setting: str) -> str:
 
 # Any: what a setting holds is its manifest's business.
 def write_platform(
-    home: Path, platform: str, *, secrets: Mapping[str, str], settings: Mapping[str, Any]
+    home: Path,
+    platform: str,
+    *,
+    secrets: Mapping[str, str],
+    settings: Mapping[str, Any],
+    plugin: str | None = None,
 ) -> list[Path]:
-    """Switch a platform on with these settings; returns the files, those kept from before last."""
-    config = set_value(file_text(home / YAML), ("platforms", platform, "enabled"), True)
+    """Switch a platform on with these settings; returns the files, those kept from before last.
+
+    `plugin` is the one that brings it, where it is not listed yet.
+    """
+    config = file_text(home / YAML)
+    if plugin is not None:
+        config = add_item(config, "plugins", plugin)
+    config = set_value(config, ("platforms", platform, "enabled"), True)
     for name, value in settings.items():
         config = set_value(config, ("platforms", platform, "extra", name), value)
     kept: list[Path] = []

@@ -244,6 +244,11 @@ class ModelSettings(Section):
         default="auto",
         description="The model of every agent that names none; auto takes what is there.",
     )
+    summaries: ModelName | None = Field(
+        default=None,
+        description="The model that sums up: what is learnt and dreamt of people, unless "
+        "memory.extract_model or memory.dream_model names another; without it the default model.",
+    )
 
 
 class LogSettings(Section):

@@ -24,8 +24,30 @@ def set_value(text: str, path: tuple[str, ...], value: Any) -> str:
             return after
     except (yaml.YAMLError, _CannotEdit):
         pass
-    raise ConfigurationError(
-        f"config.yaml is written in a way that is not edited for you; set {'.'.join(path)} to "
+    raise _by_hand(".".join(path), value)
+
+
+def add_item(text: str, key: str, item: str) -> str:
+    """Return the text with an item more in a list at its top; itself if the item is there."""
+    known: list[Any] = []
+    try:
+        before = yaml.safe_load(text) or {}
+        known = before.get(key) or [] if isinstance(before, dict) else []
+        if item in known:
+            return text
+        if not known:
+            return set_value(text, (key,), [item])
+        after = _appended(text, key, item)
+        if yaml.safe_load(after) == {**before, key: [*known, item]}:
+            return after
+    except (yaml.YAMLError, _CannotEdit):
+        pass
+    raise _by_hand(key, [*known, item])
+
+
+def _by_hand(name: str, value: Any) -> ConfigurationError:
+    return ConfigurationError(
+        f"config.yaml is written in a way that is not edited for you; set {name} to "
         f"{_word(value)} by hand"
     )
 
@@ -60,6 +82,23 @@ def _edited(text: str, path: tuple[str, ...], value: Any) -> str:
             below = f"\n{_block(rest, value, indent=indent)}" if rest else f" {_word(value)}\n"
             return _after_colon(text, key, below)
     return text[: node.start_mark.index] + _word(value) + text[node.end_mark.index :]
+
+
+def _appended(text: str, key: str, item: str) -> str:
+    if not text.endswith("\n"):
+        text += "\n"
+    top = yaml.compose(text, Loader=yaml.SafeLoader)
+    pairs = top.value if isinstance(top, yaml.MappingNode) else []
+    node = next((node for name, node in pairs if name.value == key), None)
+    if not isinstance(node, yaml.SequenceNode):
+        raise _CannotEdit
+    if node.flow_style:
+        place = node.end_mark.index - 1
+        return f"{text[:place]}, {_word(item)}{text[place:]}"
+    lines = text.splitlines(keepends=True)
+    place = _last_line(node) + 1
+    added = f"{' ' * node.start_mark.column}- {_word(item)}\n"
+    return "".join((*lines[:place], added, *lines[place:]))
 
 
 def _is_empty(node: yaml.Node) -> bool:

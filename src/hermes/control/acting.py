@@ -24,6 +24,8 @@ _Result = TypeVar("_Result")
 PersonOf = Callable[[str, str], str | None]
 # What an id, a platform or a tier looks like; a secret is longer, and has capitals.
 _SPEAKABLE: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}|true|false|-[0-9]{1,15}")
+# What a model looks like; only one that a provider was found for gets as far as this.
+_MODEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,99}")
 _PEOPLE: Final = frozenset({"user", "channel"})
 _DIGEST_CHARS = 12
 # One refusal of the same order to the same actor is on record in this time: refusals cost nothing
@@ -80,16 +82,22 @@ class Office:
         order: object = None,
     ) -> _Result:
         """Carry an order out if its actor may give it; raises `Forbidden` if not."""
+        await self.admit(actor, name, order=order)
         action = ACTIONS[name]
-        if not allows(actor.role, action.least):
-            await self._refuse(actor, action, order)
-            raise Forbidden(
-                f"{name} needs the role {action.least}, and this is a {actor.role}'s: "
-                "`hermes token create --role` makes a token that has it."
-            )
         if not action.is_audited:
             return await work()
         return await self._on_record(actor, action, work=work, order=order)
+
+    async def admit(self, actor: Actor, name: str, *, order: object = None) -> None:
+        """Raise `Forbidden`, on record, for who may not give an order, whatever else it says."""
+        action = ACTIONS[name]
+        if allows(actor.role, action.least):
+            return
+        await self._refuse(actor, action, order)
+        raise Forbidden(
+            f"{name} needs the role {action.least}, and this is a {actor.role}'s: "
+            "`hermes token create --role` makes a token that has it."
+        )
 
     async def by_chat(
         self, action: str, person_id: str, *, work: Callable[[], Awaitable[_Result]]
@@ -119,10 +127,15 @@ class Office:
         except Exception:
             await self._end(row, "failed", "internal")
             raise
-        named = [self._speakable(str(one)) for path in action.gives if (one := _at(result, path))]
-        targets = tuple(dict.fromkeys((*row.targets, *named)))
+        targets = tuple(dict.fromkeys((*row.targets, *self._given(action, result))))
         await self._end(msgspec.structs.replace(row, targets=targets), "ok", "")
         return result
+
+    def _given(self, action: Action, result: object) -> list[str]:
+        """Return what the record says of what came of an order."""
+        ids = [self._speakable(str(one)) for path in action.gives if (one := _at(result, path))]
+        names = [str(one) for path in action.names if (one := _at(result, path))]
+        return [*ids, *(name if _MODEL.fullmatch(name) else self._digest(name) for name in names)]
 
     async def _refuse(self, actor: Actor, action: Action, order: object) -> None:
         now, key = self._clock.monotonic(), (actor.name, action.name)

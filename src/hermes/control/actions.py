@@ -17,8 +17,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
 
     `least` is the least role that may give it. `changes` says that it changes something, `shows`
     that it shows what people said or what is known of them; both go on record. Of the order the
-    record has the fields `tells`, of what came of it the paths `gives`: ids, and nothing else.
-    `at_desk` is where the desk has its function, if not under the name of the order.
+    record has the fields `tells`, of what came of it the paths `gives`: ids, and nothing else; and
+    `names`, which are names of models. `at_desk` is where the desk has its function, if not under the name of the order.
     """
 
     name: str
@@ -27,6 +27,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     shows: bool = False
     tells: tuple[str, ...] = ()
     gives: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     at_desk: str = ""
 
     @property
@@ -69,7 +70,7 @@ _ALL: Final = (
     _changes("gateway.rotate_keys", least="owner"),
     _looks("models.list"),
     _looks("models.route"),
-    _changes("models.swap", gives=("model",)),
+    Action(name="models.swap", least="operator", changes=True, names=("model",)),
     _looks("hooks.list"),
     _looks("mcp.status"),
     _changes("mcp.reload"),

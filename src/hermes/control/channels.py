@@ -10,6 +10,7 @@ import structlog
 from hermes.control.running import Levers
 from hermes.control.status import ChannelStatus
 from hermes.errors import NotFound
+from hermes.outbox.traffic import Flow
 from hermes.ports.channel import Capabilities
 from hermes.ports.clock import Clock
 from hermes.ports.store import Store
@@ -28,7 +29,8 @@ class ChannelLine(msgspec.Struct, frozen=True, kw_only=True):
     """A platform, how its connection stands, how many replies wait, and since when it rests.
 
     `can` is what its manifest says it can do; `last_in` and `last_out` are when something really
-    came from it and was really taken by it since the gateway started.
+    came from it and was really taken by it since the gateway started; whoever asks over HTTP takes
+    the answer.
     """
 
     platform: str
@@ -106,6 +108,7 @@ class ChannelDesk:
                 waiting=self._store.outbox.waiting(name),
                 paused_at=since.get(name),
                 can=able(levers.abilities.get(name)),
+                flow=levers.flow(name),
             )
             for name in sorted({*levers.platforms, *states, *since})
         )
@@ -119,19 +122,16 @@ def _line(
     waiting: int,
     paused_at: float | None,
     can: tuple[str, ...],
+    flow: Flow,
 ) -> ChannelLine:
+    line = ChannelLine(platform=name, state=usual, waiting=waiting, paused_at=paused_at, can=can)
     if status is None:
-        return ChannelLine(
-            platform=name, state=usual, waiting=waiting, paused_at=paused_at, can=can
-        )
-    return ChannelLine(
-        platform=name,
+        return msgspec.structs.replace(line, last_in=flow.last_in, last_out=flow.last_out)
+    return msgspec.structs.replace(
+        line,
         state="deaf" if status.deaf else status.state,
-        waiting=waiting,
-        paused_at=paused_at,
         note=status.note,
         deaf=status.deaf,
-        can=can,
         last_in=status.last_in,
         last_out=status.last_out,
     )

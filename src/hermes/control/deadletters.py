@@ -4,6 +4,8 @@ import msgspec
 import structlog
 
 from hermes.control.pairing import Wake, wake_nobody
+from hermes.control.why_answer import Hold, no_hold
+from hermes.control.why_delivery import DeliveryTry, attempts_of, last_reason, tries_of
 from hermes.errors import BadRequest, Conflict, NotFound
 from hermes.message.parts import text_of
 from hermes.ports.clock import Clock
@@ -37,21 +39,26 @@ class LetterOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class Letter(msgspec.Struct, frozen=True, kw_only=True):
     """A reply that is not sent; `state` is dead, or unknown where it may have arrived.
 
-    `chunk` is how many of its messages have arrived. The text is there only when it is asked for,
-    and not of a person who was erased.
+    `attempts` is how often it was sent, `reason` what the platform said last, `chunk` how many of its
+    messages have arrived. The text and every try are there only when they are asked for, and the text
+    not of a person who was erased.
     """
 
     id: str
     message_id: str
     person_id: str
     platform: str
+    chat_id: str = ""
+    thread_id: str | None = None
     state: str
     failure: str
+    reason: str = ""
     purpose: str
     attempts: int
     chunk: int
     created_at: float
     text: str | None = None
+    tries: tuple[DeliveryTry, ...] = ()
 
 
 class LettersReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,18 +68,22 @@ class LettersReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LetterReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A reply, as it stood before what was ordered."""
+    """A reply, as it stood before what was ordered; `note` says what it waits for from now on."""
 
     letter: Letter
+    note: str = ""
 
 
 class DeadLetterDesk:
     """Where operators' orders about such replies arrive."""
 
-    def __init__(self, store: Store, *, clock: Clock, wake: Wake = wake_nobody) -> None:
+    def __init__(
+        self, store: Store, *, clock: Clock, wake: Wake = wake_nobody, hold: Hold = no_hold
+    ) -> None:
         self._store = store
         self._clock = clock
         self._wake = wake
+        self._hold = hold
 
     async def list(self, ask: LettersAsk) -> LettersReport:
         """Return them, without what they say."""
@@ -85,7 +96,8 @@ class DeadLetterDesk:
         """Return one of them, with what it says."""
         record = self._get(ask.id)
         text = None if record.parts is None else text_of(record.parts)
-        return LetterReport(letter=msgspec.structs.replace(_letter(record), text=text))
+        letter = msgspec.structs.replace(_letter(record), text=text, tries=tries_of(record))
+        return LetterReport(letter=letter)
 
     async def replay(self, order: LetterOrder) -> LetterReport:
         """Send one again, as if it were new."""
@@ -95,9 +107,12 @@ class DeadLetterDesk:
                 f"{order.id} cannot be sent again: its turn ended before there was a reply, or "
                 "somebody else has dealt with it. `hermes deadletters list` shows what is left."
             )
-        self._wake(record.target.platform)
+        platform = record.target.platform
+        self._wake(platform)
         _log.info("delivery_replayed", delivery=order.id, by=order.by)
-        return LetterReport(letter=_letter(record))
+        held = self._hold(platform)
+        note = "" if held is None else _later(platform, held)
+        return LetterReport(letter=_letter(record), note=note)
 
     async def drop(self, order: LetterOrder) -> LetterReport:
         """Give one up for good; it stays in the story of its message."""
@@ -117,16 +132,26 @@ class DeadLetterDesk:
         return record
 
 
+def _later(platform: str, held: str) -> str:
+    """Say when a reply will be sent whose channel cannot send now."""
+    because = held.removeprefix(f"{platform} is ")
+    can_send = "can send again" if because.startswith(("resting", "paused")) else "is connected"
+    return f"will be sent when {platform} {can_send}: it is {because}"
+
+
 def _letter(record: DeliveryRecord) -> Letter:
     return Letter(
         id=record.id,
         message_id=record.message_id,
         person_id=record.person_id,
         platform=record.target.platform,
+        chat_id=record.target.chat_id,
+        thread_id=record.target.thread_id,
         state=str(record.state),
         failure=record.failure or "",
+        reason=last_reason(record),
         purpose=record.purpose,
-        attempts=record.attempts,
+        attempts=attempts_of(record),
         chunk=record.chunk,
         created_at=record.created_at,
     )

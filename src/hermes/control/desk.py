@@ -118,7 +118,8 @@ class Desk:
         self.tokens = TokenDesk(store.access, clock=clock, random_bytes=random_bytes)
         self.sessions = SessionDesk(store, clock=clock, ended=levers.session_ended)
         self.channels = ChannelDesk(store, levers, clock=clock)
-        self.deadletters = DeadLetterDesk(store, clock=clock, wake=wake)
+        self._hold = self.channels.hold_of
+        self.deadletters = DeadLetterDesk(store, clock=clock, wake=wake, hold=self._hold)
         self.models = ModelDesk(levers)
         self.gateway = GatewayDesk(levers)
         self.graphs = GraphDesk()
@@ -137,11 +138,12 @@ class Desk:
 
     async def why(self, name: str) -> WhyReport:
         """Return the story of a message, without what was said."""
-        return explain(self._store, name, now=self._clock.now(), include_text=False)
+        return explain(self._store, name, now=self._clock.now(), hold=self._hold)
 
     async def why_in_full(self, name: str) -> WhyReport:
         """Return the story of a message with what was said."""
-        return explain(self._store, name, now=self._clock.now(), include_text=True)
+        now = self._clock.now()
+        return explain(self._store, name, now=now, include_text=True, hold=self._hold)
 
     async def create_key(self, new: NewKey) -> MadeKey:
         """Make a key for a caller; only now its secret is told."""

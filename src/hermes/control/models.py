@@ -92,7 +92,12 @@ def route_report(ask: Ask, offers: Sequence[Offer], *, settings: Settings) -> Ro
 
 
 def _of_default_agent(ask: Ask, settings: Settings) -> Ask:
-    """Fill in what was left open; a tier that is asked about counts whatever the default is."""
+    """Fill in what was left open; a tier that is asked about counts whatever the default is.
+
+    Summaries have a model of their own, where one is set, and nobody's tier.
+    """
+    if ask.capability == "summarization" and settings.models.summaries is not None:
+        return msgspec.structs.replace(ask, default_model=settings.models.summaries, tier=None)
     if ask.tier is not None:
         return ask
     agent = settings.agents[settings.default_agent]

@@ -12,11 +12,13 @@ from hermes.control.sessions import Ended
 from hermes.control.status import ChannelStatus
 from hermes.control.store_keys import RotationOrder, RotationReport
 from hermes.errors import Conflict
+from hermes.outbox.traffic import Flow
 from hermes.ports.channel import Capabilities
 
 _log = structlog.get_logger(__name__)
-# Makes a model the default from the next turn on; returns its whole name, or raises.
-Swap = Callable[[str], Awaitable[str]]
+# Makes a model the default from the next turn on; returns its whole name and what to tell of it,
+# or raises.
+Swap = Callable[[str], Awaitable[tuple[str, str]]]
 # Asks the process to restart, for a reason; false where nothing would start it again.
 Restart = Callable[[str], bool]
 # Gives the store a new key, by the order of somebody.
@@ -35,6 +37,7 @@ class Levers(msgspec.Struct, frozen=True, kw_only=True):
 
     platforms: tuple[str, ...] = ()
     channels: Callable[[], tuple[ChannelStatus, ...]] = tuple
+    flow: Callable[[str], Flow] = lambda _platform: Flow()
     abilities: Mapping[str, Capabilities] = {}
     rest: Rest = lambda _platforms: None
     session_ended: Ended = unheard
@@ -57,10 +60,11 @@ class SwapOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SwapReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The model by default now, and the one before."""
+    """The model by default now, and the one before; `note` warns of a name that nobody knows."""
 
     model: str
     before: str
+    note: str = ""
 
 
 class RestartOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -87,9 +91,9 @@ class ModelDesk:
         if swap is None:
             raise Conflict(_NOBODY)
         before = self._levers.default_model()
-        model = await swap(order.model)
+        model, note = await swap(order.model)
         _log.info("model_swapped", model=model, before=before, by=order.by)
-        return SwapReport(model=model, before=before)
+        return SwapReport(model=model, before=before, note=note)
 
 
 class GatewayDesk:

@@ -30,7 +30,8 @@ class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):
     `code` names the failure that `note` tells of, `retryable` says whether it is tried again. A
     `deaf` channel is connected, but a probe found that it does not hear or is not heard. `last_in`
     and `last_out` are when something really came from the platform and was really taken by it.
-    `plugin` is the package that brings the platform, where it is no built-in one.
+    `plugin` is the package that brings the platform, where it is no built-in one. While
+    `rests_until` is there nothing is sent, after so many `failures` in a row.
     """
 
     name: str
@@ -42,6 +43,8 @@ class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):
     deaf: bool = False
     last_in: float | None = None
     last_out: float | None = None
+    rests_until: float | None = None
+    failures: int = 0
 
 
 class MemoryStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,9 +10,11 @@ from typing import Any, Literal
 import msgspec
 
 from hermes.control.why_answer import (
+    Hold,
     answer_of,
     delivered_how,
     is_pulled,
+    no_hold,
     refusal_answer,
     waiting_for,
 )
@@ -24,6 +26,7 @@ from hermes.control.why_call import (
     story_of,
     whose_key,
 )
+from hermes.control.why_delivery import DeliveryTry, attempts_of, send_lines, tries_of
 from hermes.control.why_pictures import WhyPictures, pictures_of
 from hermes.control.why_recall import recalled_lines
 from hermes.control.why_tools import (
@@ -54,7 +57,7 @@ class WhyLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class WhyDelivery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One reply and where it stands."""
+    """One reply and where it stands; `attempts` are all its sends, `tries` what went wrong with them."""
 
     id: str
     platform: str
@@ -67,6 +70,7 @@ class WhyDelivery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     next_at: float | None = None
     failure: str | None = None
     platform_message_id: str | None = None
+    tries: tuple[DeliveryTry, ...] = ()
 
 
 class WhyCredit(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,8 +160,13 @@ class WhyReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: WhyText | None = None
 
 
-def explain(store: Store, name: str, *, now: float, include_text: bool = False) -> WhyReport:
-    """Return the story of a message by its id or its sender's id for it, of a refusal or a call."""
+def explain(
+    store: Store, name: str, *, now: float, include_text: bool = False, hold: Hold = no_hold
+) -> WhyReport:
+    """Return the story of a message by its id or its sender's id for it, of a refusal or a call.
+
+    `hold` says how the channels of a running gateway stand.
+    """
     timeline = store.timeline(name)
     if timeline is None:
         raise NotFound(
@@ -169,7 +178,13 @@ def explain(store: Store, name: str, *, now: float, include_text: bool = False) 
     by_refusal = timeline.refusal is not None and timeline.refusal.id == name
     if timeline.message is not None and not by_refusal:
         return _of_message(
-            store, timeline, message=timeline.message, asked=name, now=now, show=include_text
+            store,
+            timeline,
+            message=timeline.message,
+            asked=name,
+            now=now,
+            show=include_text,
+            hold=hold,
         )
     if timeline.refusal is not None:
         return _of_refusal(timeline.refusal, asked=name, include_text=include_text)
@@ -190,16 +205,17 @@ def _of_message(
     asked: str,
     now: float,
     show: bool,
+    hold: Hold,
 ) -> WhyReport:
     result = timeline.result
     model = result.model if result else None
-    waiting = waiting_for(store, timeline, now=now)
+    waiting = waiting_for(store, timeline, now=now, hold=hold)
     ended = message.done_at if message.done_at is not None else now
     return WhyReport(
         asked=asked,
         kind="message",
         id=message.id,
-        answer=answer_of(timeline, model=model, waiting=waiting, now=now),
+        answer=answer_of(timeline, model=model, waiting=waiting, now=now, hold=hold),
         platform=message.platform,
         external_id=message.external_id,
         user=_user(message, show=show),
@@ -220,7 +236,7 @@ def _of_message(
         model=model,
         usage=_usage(timeline),
         credits=_credits(timeline),
-        deliveries=tuple(_delivery(row, now=now) for row in timeline.deliveries),
+        deliveries=tuple(_delivery(row, now=now, hold=hold) for row in timeline.deliveries),
         lines=_lines(message, timeline),
         interaction=timeline.interaction,
         refusal=_refusal(timeline.refusal) if timeline.refusal else None,
@@ -334,19 +350,20 @@ def _credits(timeline: Timeline) -> tuple[WhyCredit, ...]:
     return tuple(sorted(found, key=lambda credit: credit.at))
 
 
-def _delivery(row: DeliveryRecord, *, now: float) -> WhyDelivery:
+def _delivery(row: DeliveryRecord, *, now: float, hold: Hold) -> WhyDelivery:
     return WhyDelivery(
         id=row.id,
         platform=row.target.platform,
         state=row.state,
-        how=delivered_how(row, now=now),
-        attempts=row.attempts,
+        how=delivered_how(row, now=now, hold=hold),
+        attempts=attempts_of(row),
         is_pulled=is_pulled(row),
         purpose=row.purpose,
         created_at=row.created_at,
         next_at=row.next_at if row.state is DeliveryState.RETRY else None,
         failure=row.failure,
         platform_message_id=row.platform_message_id,
+        tries=tries_of(row),
     )
 
 
@@ -361,6 +378,7 @@ def _lines(message: MessageRecord, timeline: Timeline) -> tuple[WhyLine, ...]:
         for step in timeline.steps
         if step.at and step.kind != "output"
     ]
+    told += [line for row in timeline.deliveries for line in send_lines(row)]
     has_ended = any(event.kind == "ended" for event in timeline.events)
     if message.done_at is not None and not has_ended:
         told.append((message.done_at, str(message.outcome or "done"), {}))

@@ -4,12 +4,16 @@ Beside `why.py`, which makes the report. It reads the timeline and the lane; it 
 decides.
 """
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
+from hermes.control.why_delivery import attempts_of, is_held, is_repeat, last_reason
 from hermes.message.outcome import DeliveryState, MessageState, Outcome
 from hermes.ports.records import DeliveryRecord, MessageRecord, Refusal, Timeline
 from hermes.ports.store import Store
 
+# Says what keeps a platform's replies from being sent, if anything does.
+Hold = Callable[[str], str | None]
 _ENDED = {
     Outcome.ANSWERED: "Answered",
     Outcome.FAILED: "Failed",
@@ -24,7 +28,19 @@ _UNSETTLED = frozenset(
 )
 
 
-def answer_of(timeline: Timeline, *, model: str | None, waiting: str | None, now: float) -> str:
+def no_hold(_platform: str) -> str | None:
+    """Where no gateway runs, nobody knows how its channels stand."""
+    return None
+
+
+def answer_of(
+    timeline: Timeline,
+    *,
+    model: str | None,
+    waiting: str | None,
+    now: float,
+    hold: Hold = no_hold,
+) -> str:
     """Return one sentence that says what became of the message."""
     message = timeline.message
     if message is None:
@@ -36,7 +52,7 @@ def answer_of(timeline: Timeline, *, model: str | None, waiting: str | None, now
         return f"Merged into {message.merged_into}, whose reply answers both; not charged."
     if message.outcome is Outcome.OVERHEARD:
         return "Not addressed; kept as context until I am spoken to there, and not charged."
-    pieces = [_ending(message, model), _money(timeline), *_outgoing(timeline, now=now)]
+    pieces = [_ending(message, model), _money(timeline), *_outgoing(timeline, now=now, hold=hold)]
     reason = timeline.result.reason if timeline.result else None
     if reason:
         pieces.insert(1, f"because {reason.rstrip('.')}")
@@ -55,7 +71,9 @@ def refusal_answer(refusal: Refusal) -> str:
     return f"{text} and nothing was charged."
 
 
-def waiting_for(store: Store, timeline: Timeline, *, now: float) -> str | None:
+def waiting_for(
+    store: Store, timeline: Timeline, *, now: float, hold: Hold = no_hold
+) -> str | None:
     """Say what the message, or the oldest of its unsent replies, is waiting for now."""
     message = timeline.message
     if message is None:
@@ -64,7 +82,8 @@ def waiting_for(store: Store, timeline: Timeline, *, now: float) -> str | None:
         return _waiting_message(store, message, timeline=timeline, now=now)
     for row in timeline.deliveries:
         if row.state in _UNSETTLED or row.state is DeliveryState.UNKNOWN:
-            return f"its reply to {row.target.platform} is {delivered_how(row, now=now)}"
+            how = delivered_how(row, now=now, hold=hold)
+            return f"its reply to {row.target.platform} is {how}"
     return None
 
 
@@ -91,22 +110,40 @@ def _waiting_message(
     return "the next step of its turn"
 
 
-def delivered_how(row: DeliveryRecord, *, now: float) -> str:
+def delivered_how(row: DeliveryRecord, *, now: float, hold: Hold = no_hold) -> str:
     """Say in a few words how a delivery stands."""
     if is_pulled(row):
         return "pulled"
+    tried = attempts_of(row)
+    held = hold(row.target.platform) if is_held(row) else None
+    if held is not None:
+        return "waiting to be sent" + (f", after {_times(tried)}" if tried else "") + f": {held}"
     if row.state is DeliveryState.RETRY:
         due = "now" if row.next_at <= now else f"in {span(row.next_at - now)}"
-        return f"retried {due} after {_times(row.attempts)} ({row.failure or 'no reason given'})"
+        return f"retried {due} after {_times(tried)} ({_reason(row)})"
     words = {
         DeliveryState.PREVIEW: "being written",
         DeliveryState.PENDING: "waiting to be sent",
         DeliveryState.SENDING: "being sent",
-        DeliveryState.SENT: "sent",
+        DeliveryState.SENT: _sent(row, tried),
         DeliveryState.UNKNOWN: "unknown: it was sent, but the platform's answer was lost",
-        DeliveryState.DEAD: f"a dead letter ({row.failure or 'no reason given'})",
+        DeliveryState.DEAD: "a dead letter"
+        + (f" after {_times(tried)}" if tried else "")
+        + f" ({_reason(row)})",
     }
     return words[row.state]
+
+
+def _sent(row: DeliveryRecord, tried: int) -> str:
+    sent = "sent" if tried <= 1 else f"sent after {_times(tried)}"
+    if is_repeat(row):
+        return f"{sent}, marked as possibly a repeat because an earlier send may have arrived"
+    return sent
+
+
+def _reason(row: DeliveryRecord) -> str:
+    failure, why = row.failure or "no reason given", last_reason(row)
+    return f"{failure}: {why}" if why else failure
 
 
 def is_pulled(row: DeliveryRecord) -> bool:
@@ -154,16 +191,15 @@ def _money(timeline: Timeline) -> str:
     return f"{_credits(captured)} captured" if captured else "nothing was charged"
 
 
-def _outgoing(timeline: Timeline, *, now: float) -> list[str]:
+def _outgoing(timeline: Timeline, *, now: float, hold: Hold) -> list[str]:
     if not timeline.deliveries:
         return ["no reply was sent"]
     told = []
     for row in timeline.deliveries:
-        how = delivered_how(row, now=now)
+        how = delivered_how(row, now=now, hold=hold)
         if row.state is DeliveryState.SENT:
-            told.append(
-                f"delivered to {row.target.platform}" + (" (pulled)" if how == "pulled" else "")
-            )
+            how = how.removeprefix("sent").lstrip(" ,")
+            told.append(f"delivered to {row.target.platform}" + (f" ({how})" if how else ""))
         else:
             told.append(f"the reply to {row.target.platform} is {how}")
     return list(dict.fromkeys(told))

@@ -229,7 +229,11 @@ class Inbox:
         result = await self._keep(message, kept)
         if result.duplicate:
             await self._note_duplicate(result.message_id)
-        return Accepted(message_id=result.message_id, duplicate=result.duplicate)
+        return Accepted(
+            message_id=result.message_id,
+            duplicate=result.duplicate,
+            is_new=not result.duplicate and result.state is MessageState.NEW,
+        )
 
     async def _keep(
         self, message: NewMessage, kept: Callable[[AcceptResult], None]

@@ -32,8 +32,8 @@ def is_trivial(text: str) -> bool:
         return not _ASKING.intersection(text)
     if len(words) > _MOST_WORDS:
         return False
-    spoken, joined = _phrases()
-    return _are_made_of(words, spoken | joined) and any(
+    spoken, known = _phrases()
+    return _are_made_of(words, known) and any(
         words[start:end] in spoken
         for start in range(len(words))
         for end in range(start + 1, len(words) + 1)
@@ -42,18 +42,25 @@ def is_trivial(text: str) -> bool:
 
 @cache
 def _phrases() -> tuple[frozenset[Words], frozenset[Words]]:
+    """Return what is small talk by itself, and that with what only goes with it."""
     text = files(__package__).joinpath("trivial.toml").read_text(encoding="utf-8")
     tables = {name: {_words(one) for one in many} for name, many in tomllib.loads(text).items()}
-    joined = frozenset(tables.pop(_JOINED))
-    return frozenset().union(*tables.values()), joined
+    joined = tables.pop(_JOINED)
+    spoken = frozenset().union(*tables.values())
+    return spoken, spoken | joined
 
 
 def _words(text: str) -> Words:
-    apart = unicodedata.normalize("NFKD", text.casefold())
-    bare = "".join(char for char in apart if unicodedata.category(char) not in {"Mn", "Cf", "Me"})
-    whole = unicodedata.normalize("NFC", bare.replace("'", "").replace("’", ""))
+    bare = text.casefold() if text.isascii() else _without_marks(text.casefold())
+    whole = bare.replace("'", "").replace("’", "")
     short = _ECHOED.sub(r"\1\1", _STRETCHED.sub(r"\1", whole))
     return tuple(_WORD.findall(short))
+
+
+def _without_marks(text: str) -> str:
+    apart = unicodedata.normalize("NFKD", text)
+    bare = "".join(char for char in apart if unicodedata.category(char) not in {"Mn", "Cf", "Me"})
+    return unicodedata.normalize("NFC", bare)
 
 
 def _are_made_of(words: Words, phrases: frozenset[Words]) -> bool:

@@ -6,7 +6,6 @@ asks the door and formats; it decides nothing.
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -64,22 +63,17 @@ class Ticket(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     conversation: str
     duplicate: bool
+    is_new: bool = False
 
 
-async def last_progress(door: Door, message_id: str, *, wait_s: float) -> Progress | None:
+async def last_progress(door: Door, ticket: Ticket, *, wait_s: float) -> Progress | None:
     """Return the end of a turn, or a question that it waits for; None when `wait_s` was too short."""
-    last: Progress | None = None
-    # The door watches by an async generator, which its port does not say.
-    watching = aclosing(door.watch(message_id))  # type: ignore[type-var]
     try:
-        async with asyncio.timeout(wait_s), watching as updates:
-            async for progress in updates:
-                last = progress
-                if progress.kind == "question":
-                    break
+        async with asyncio.timeout(wait_s):
+            last = await door.end(ticket.id, is_new=ticket.is_new)
     except TimeoutError:
         return None
-    return last if last is not None and last.kind in _STATES else None
+    return last if last.kind in _STATES else None
 
 
 async def turn_frames(door: Door, ticket: Ticket) -> AsyncGenerator[bytes, None]:

@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 import structlog
 
-from hermes.errors import BadRequest, NetError, NotFound, TooLarge
+from hermes.errors import BadRequest, NetError, NotFound
 from hermes.message.file_name import safe_name
 from hermes.message.ids import MakeId, make_id
 from hermes.message.media_kind import FileKind, file_kind
@@ -25,7 +25,7 @@ from hermes.message.parts import Media
 from hermes.message.picture_kind import PICTURE_KINDS
 from hermes.message.picture_size import picture_size
 from hermes.net.client import HttpClient
-from hermes.net.media_bombs import check_bomb
+from hermes.net.media_check import FileLimits, checked_kind
 from hermes.net.media_eviction import ARRIVED, Kept, Tenants, everything, evicted, nobody_needs
 from hermes.net.media_paths import OpenFolders
 from hermes.ports.clock import Clock, SystemClock
@@ -139,17 +139,8 @@ class FileShelf:
     def _checked(self, data: bytes) -> FileKind:
         """Return the kind of what strangers sent; raises what speaks against taking it."""
         rules = self.rules
-        if len(data) > rules.max_bytes:
-            raise TooLarge(f"it has {len(data)} bytes, at most {rules.max_bytes} are taken")
-        kind = file_kind(data)
-        if kind.mime in PICTURE_KINDS:
-            size = picture_size(data, kind.mime)
-            if size is not None and size[0] * size[1] > rules.max_pixels:
-                raise BadRequest(
-                    f"it is a picture of {size[0]} x {size[1]} pixels, which is too many"
-                )
-        check_bomb(data, kind)
-        return kind
+        limits = FileLimits(max_bytes=rules.max_bytes, max_pixels=rules.max_pixels)
+        return checked_kind(data, limits)
 
     def _whole(self, data: bytes) -> FileKind:
         """Return the kind of what a model is to be shown: no service takes a broken picture."""

@@ -24,11 +24,12 @@ from hermes.outbox.on_screen import OnScreen
 from hermes.outbox.outgoing import Chunk, compose, preview_key
 from hermes.outbox.rates import RateGate
 from hermes.outbox.standing import is_edit, is_in_doubt, leftovers, standing_of
+from hermes.outbox.telling import Mask, action_note, failed_note
 from hermes.outbox.timing import OutboxTiming
 from hermes.outbox.wire import NOTHING, Wire
 from hermes.ports.channel import Delivery
 from hermes.ports.clock import Clock
-from hermes.ports.records import DeliveryRecord
+from hermes.ports.records import DeliveryNote, DeliveryRecord
 from hermes.ports.store import OutboxStore
 
 log = structlog.get_logger(__name__)
@@ -51,6 +52,7 @@ class Attempts:
         clock: Clock,
         sleep: Sleep,
         chance: Chance,
+        mask: Mask = str,
     ) -> None:
         self.wire = wire
         self.store = store
@@ -61,6 +63,7 @@ class Attempts:
         self.clock = clock
         self._sleep = sleep
         self._chance = chance
+        self.mask = mask
         self._tries: dict[str, int] = {}
 
     async def deliver(self, record: DeliveryRecord) -> Action | None:
@@ -87,9 +90,9 @@ class Attempts:
             entry = self.gate.enter(self.clock.now())
             if entry is None:
                 return None
-            action = await self._send(record, chunks, entry=entry)
-            if action is not None:
-                return await self.end(record, action)
+            ended = await self._send(record, chunks, entry=entry)
+            if ended is not None:
+                return await self.end(record, ended[0], note=ended[1])
             record = next_chunk(record)
         await self._take_back(record, chunks)
         self._tries.pop(record.id, None)
@@ -172,7 +175,7 @@ class Attempts:
 
     async def _send(
         self, record: DeliveryRecord, chunks: tuple[Chunk, ...], *, entry: Pass
-    ) -> Action | None:
+    ) -> tuple[Action, DeliveryNote] | None:
         chunk = chunks[record.chunk]
         editing = is_edit(record, chunk, capabilities=self.wire.capabilities)
         try:
@@ -229,7 +232,7 @@ class Attempts:
 
     def _judge(
         self, record: DeliveryRecord, error: DeliveryError, *, entry: Pass, editing: bool
-    ) -> Action:
+    ) -> tuple[Action, DeliveryNote]:
         tries = self._tries.get(record.id, 0)
         tried = Tried(
             tries=tries,
@@ -250,13 +253,22 @@ class Attempts:
             outcome=type(error).__name__,
             then=type(action).__name__,
         )
-        if isinstance(action, Again) and not action.counts and not entry.trial:
+        is_in_series = isinstance(action, Again) and not action.counts and not error.credential
+        if is_in_series and not entry.trial:
             self._tries[record.id] = tries + 1
         else:
             self._tries.pop(record.id, None)
-        return action
+        note = failed_note(record, error, action=action, now=now, mask=self.mask)
+        return action, note
 
-    async def arrived(self, record: DeliveryRecord, sent_as: str, *, last: bool) -> None:
+    async def arrived(
+        self,
+        record: DeliveryRecord,
+        sent_as: str,
+        *,
+        last: bool,
+        note: DeliveryNote | None = None,
+    ) -> None:
         """Write that the row's current chunk was delivered."""
         await self.keep(
             record,
@@ -266,14 +278,18 @@ class Attempts:
                 platform_message_id=sent_as,
                 last=last,
                 at=self.clock.now(),
+                note=note,
             ),
         )
         if last:
             log.info("outbox.sent", delivery=record.id, message=record.message_id)
 
-    async def end(self, record: DeliveryRecord, action: Action) -> Action:
+    async def end(
+        self, record: DeliveryRecord, action: Action, *, note: DeliveryNote | None = None
+    ) -> Action:
         """Write what becomes of a row that did not go through, and return it."""
-        await self.keep(record, lambda: self._write(record, action))
+        told = note or action_note(record, action, now=self.clock.now())
+        await self.keep(record, lambda: self._write(record, action, told))
         if isinstance(action, Dead):
             log.warning(
                 "outbox.dead",
@@ -283,20 +299,20 @@ class Attempts:
             )
         return action
 
-    async def _write(self, record: DeliveryRecord, action: Action) -> None:
+    async def _write(self, record: DeliveryRecord, action: Action, note: DeliveryNote) -> None:
         now = self.clock.now()
         if isinstance(action, Again):
             await self.store.retry(
-                record.id, at=action.at, failure=action.failure, counts=action.counts
+                record.id, at=action.at, failure=action.failure, counts=action.counts, note=note
             )
         elif isinstance(action, Dead):
-            await self.store.dead(record.id, failure=action.failure, at=now)
+            await self.store.dead(record.id, failure=action.failure, at=now, note=note)
         else:
-            await self.lose(record)
+            await self.lose(record, note)
 
-    async def lose(self, record: DeliveryRecord) -> None:
+    async def lose(self, record: DeliveryRecord, note: DeliveryNote) -> None:
         """Write that nobody knows whether the row arrived; how it was sent stays on the row."""
-        await self.store.unknown(record.id, at=self.clock.now())
+        await self.store.unknown(record.id, at=self.clock.now(), note=note)
 
     async def keep(self, record: DeliveryRecord, write: Callable[[], Awaitable[None]]) -> None:
         """Write a fact about the outside world, again and again until the store has it."""

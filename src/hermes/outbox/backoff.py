@@ -9,11 +9,15 @@ from hermes.ports.records import DeliveryRecord
 
 
 class Again(msgspec.Struct, frozen=True, kw_only=True):
-    """Send it again at `at`; `counts` when a whole series of tries is used up."""
+    """Send it again at `at`; `counts` when a whole series of tries is used up.
+
+    `is_mark_new` where `failure` is a mark that this very failure brings about.
+    """
 
     at: float
     failure: str
     counts: bool
+    is_mark_new: bool = False
 
 
 class Lost(msgspec.Struct, frozen=True):
@@ -58,9 +62,13 @@ def decide(
     chance: float,
 ) -> Action:
     """Return what becomes of a delivery after `error`."""
+    if error.credential:
+        # Nothing is wrong with the reply: it waits for its channel, which stops, and grows old there.
+        failure = kept_mark(delivery, error.failure)
+        return Again(at=now + timing.credential_wait_s, failure=failure, counts=False)
     if isinstance(error, DeliveryRejected):
         if tried.editing:
-            return Again(at=now, failure=EDIT_REJECTED, counts=False)
+            return Again(at=now, failure=EDIT_REJECTED, counts=False, is_mark_new=True)
         return Dead(error.failure)
     # An edit may be repeated without harm, so a lost answer to one is an ordinary failure.
     if isinstance(error, DeliveryUnknown) and not tried.editing:

@@ -1,12 +1,12 @@
 """Cuts a reply's Markdown into the messages that a platform takes, counted as the platform counts.
 
-Between the outbox and `message/markup/split.py`, which knows where to cut. Pure.
+Between the outbox and `message/markup/split.py`, which knows where to cut and is imported with the
+first reply that needs it. Pure.
 """
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Final, Literal
-
-from hermes.message.markup import split as markup
 
 Measure = Callable[[str], int]
 Unit = Literal["chars", "utf16", "bytes"]
@@ -32,4 +32,8 @@ MEASURES: Final[Mapping[Unit, Measure]] = {
 
 def split(text: str, *, limit: int, measure: Measure = len) -> tuple[str, ...]:
     """Return a text as messages of at most `limit` units; nothing for a blank text."""
-    return markup.split(text, limit=limit, measure=measure) if text.strip() else ()
+    if not text.strip():
+        return ()
+    markup = import_module("hermes.message.markup.split")
+    pieces: tuple[str, ...] = markup.split(text, limit=limit, measure=measure)
+    return pieces

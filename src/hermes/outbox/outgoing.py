@@ -6,7 +6,16 @@ preview whose id was lost and the reply that follows it are one message.
 
 import re
 
-from hermes.message.parts import Part, TextPart, ToolCallPart, ToolResultPart, text_of
+from hermes.message.parts import (
+    AudioPart,
+    FilePart,
+    ImagePart,
+    Part,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    text_of,
+)
 from hermes.outbox.chunking import Measure, split
 from hermes.outbox.marks import EDIT_REJECTED, POSSIBLE_REPEAT, REPEAT_PREFIX
 from hermes.ports.channel import Delivery
@@ -14,15 +23,19 @@ from hermes.ports.records import DeliveryRecord
 
 Chunk = tuple[Part, ...]
 
+_FRESH = ".fresh"
+_KEY = re.compile(rf"(.{{1,100}})\.([0-9]{{1,4}})(?:{re.escape(_FRESH)})?", re.DOTALL)
 # A list, a quote, code, a title or a table, which begin only where a line begins.
 _BLOCK_START = re.compile(r"[-+*]\s|\d{1,9}[.)]\s|#{1,6}\s|>|```|~~~|\|")
 
 
 def chunks_of(
-    parts: tuple[Part, ...], *, max_chars: int, measure: Measure = len
+    parts: tuple[Part, ...], *, max_chars: int, measure: Measure = len, together: int = 0
 ) -> tuple[Chunk, ...]:
     """Return the messages that make up a reply: its text in pieces, then each attachment.
 
+    Where one message holds `together` bytes of attachments, they go with the last piece of the text,
+    and into more messages only when they are too large for it.
     Room for the repeat prefix is always left, so that a chunk keeps its number when it needs one.
     """
     limit = max(1, max_chars - max(len(REPEAT_PREFIX), measure(REPEAT_PREFIX)))
@@ -30,19 +43,36 @@ def chunks_of(
     attached = [
         part for part in parts if not isinstance(part, TextPart | ToolCallPart | ToolResultPart)
     ]
-    return (*((TextPart(text),) for text in texts), *((part,) for part in attached))
+    chunks: list[Chunk] = [(TextPart(text),) for text in texts]
+    used = 0
+    for part in attached:
+        # One of unknown size may take all the room there is.
+        size = _size_of(part, unknown=together)
+        if together and chunks and used + size <= together:
+            chunks[-1] = (*chunks[-1], part)
+            used += size
+        else:
+            chunks.append((part,))
+            used = size
+    return tuple(chunks)
 
 
 def key_of(record: DeliveryRecord) -> str:
     """Return the idempotency key of the row's current chunk, stable over retries."""
     # Under the preview's key the platform would answer with the message that cannot be edited.
-    fresh = ".fresh" if record.fresh or record.failure == EDIT_REJECTED else ""
+    fresh = _FRESH if record.fresh or record.failure == EDIT_REJECTED else ""
     return f"{preview_key(record.id, record.chunk)}{fresh}"
 
 
 def preview_key(delivery_id: str, chunk: int = 0) -> str:
     """Return the key under which a preview, and later its chunk, is sent."""
     return f"{delivery_id}.{chunk}"
+
+
+def sent_under(key: str) -> tuple[str, int] | None:
+    """Return the delivery and the chunk that were sent under a key; None for what is no key."""
+    found = _KEY.fullmatch(key)
+    return None if found is None else (found[1], int(found[2]))
 
 
 def compose(record: DeliveryRecord, chunk: Chunk) -> Delivery:
@@ -53,6 +83,12 @@ def compose(record: DeliveryRecord, chunk: Chunk) -> Delivery:
         marked = TextPart(_repeated(first.text)) if isinstance(first, TextPart) else None
         parts = (marked, *chunk[1:]) if marked else (TextPart(REPEAT_PREFIX), *chunk)
     return Delivery(id=record.id, target=record.target, parts=parts, key=key_of(record))
+
+
+def _size_of(part: Part, *, unknown: int) -> int:
+    is_media = isinstance(part, ImagePart | AudioPart | FilePart)
+    size = part.media.size if is_media else 0
+    return unknown if size is None else size
 
 
 def _repeated(text: str) -> str:

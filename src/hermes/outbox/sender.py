@@ -19,6 +19,7 @@ from hermes.outbox.breaker import Breaker, BreakerGate, is_blocked
 from hermes.outbox.on_screen import OnScreen
 from hermes.outbox.rates import RateGate, Rates
 from hermes.outbox.settling import Settling
+from hermes.outbox.telling import Mask
 from hermes.outbox.timing import OutboxTiming
 from hermes.outbox.traffic import Traffic
 from hermes.outbox.wire import Wire
@@ -45,12 +46,14 @@ class OutboxSender:
         traffic: Traffic | None = None,
         rates: RateGate | None = None,
         screens: OnScreen | None = None,
+        mask: Mask = str,
     ) -> None:
         self._platform = channel.name
         self._store = store
         self._timing = timing
         self._clock = clock
         self._gate = BreakerGate(timing)
+        self._traffic = traffic
         wire = Wire(channel, timeout_s=timing.send_timeout_s, traffic=traffic)
         self._rates = rates or Rates(clock).of(channel)
         self._attempts = Attempts(
@@ -63,6 +66,7 @@ class OutboxSender:
             clock=clock,
             sleep=sleep,
             chance=chance,
+            mask=mask,
         )
         self._settling = Settling(self._attempts)
         self._alarm = Alarm(sleep)
@@ -87,6 +91,11 @@ class OutboxSender:
     def wake(self) -> None:
         """Look for work now; losing a call only delays it."""
         self._alarm.ring()
+
+    def use(self, channel: PushChannel) -> None:
+        """Make the calls that follow through this channel, which has taken the other's place."""
+        timeout_s = self._timing.send_timeout_s
+        self._attempts.wire = Wire(channel, timeout_s=timeout_s, traffic=self._traffic)
 
     def rest(self, is_resting: bool) -> None:
         """Take nothing new while an operator wants it so; what is on the wire ends as it would."""

@@ -9,14 +9,15 @@ import structlog
 from hermes.errors import DeliveryError, DeliveryRejected, FailureClass
 from hermes.message.parts import text_of
 from hermes.outbox.attempt import Attempts
-from hermes.outbox.backoff import Again, Dead
+from hermes.outbox.backoff import Action, Again, Dead, Lost
 from hermes.outbox.breaker import Pass
 from hermes.outbox.marks import EDIT_REJECTED, NOT_THERE, POSSIBLE_REPEAT
 from hermes.outbox.outgoing import Chunk, compose, key_of
 from hermes.outbox.settle import Settlement, resend_delay, settle
 from hermes.outbox.standing import is_in_doubt, standing_of
+from hermes.outbox.telling import failed_note, settled_note
 from hermes.ports.channel import Receipt
-from hermes.ports.records import DeliveryRecord
+from hermes.ports.records import DeliveryNote, DeliveryRecord
 
 log = structlog.get_logger(__name__)
 
@@ -67,14 +68,26 @@ class Settling:
             self._tries.pop(record.id, None)
         return again_at
 
-    async def _hold(self, record: DeliveryRecord) -> None:
+    async def _hold(self, record: DeliveryRecord, note: DeliveryNote | None = None) -> None:
         attempts = self._attempts
-        await attempts.store.hold(record.id, at=attempts.clock.now())
+        now = attempts.clock.now()
+        told = note or settled_note(record, "held", now=now)
+        await attempts.store.hold(record.id, at=now, note=told)
         log.warning("outbox.held", delivery=record.id, message=record.message_id)
 
-    async def _back(self, record: DeliveryRecord, failure: str) -> None:
-        now = self._attempts.clock.now()
-        await self._attempts.end(record, Again(at=now, failure=failure, counts=False))
+    async def _back(
+        self, record: DeliveryRecord, failure: str, *, error: DeliveryError | None = None
+    ) -> None:
+        attempts = self._attempts
+        now = attempts.clock.now()
+        action = Again(at=now, failure=failure, counts=False, is_mark_new=True)
+        note = None if error is None else self._note(record, error, action)
+        await attempts.end(record, action, note=note)
+
+    def _note(self, record: DeliveryRecord, error: DeliveryError, action: Action) -> DeliveryNote:
+        attempts = self._attempts
+        now = attempts.clock.now()
+        return failed_note(record, error, action=action, now=now, mask=attempts.mask)
 
     async def _ask_platform(self, record: DeliveryRecord, choice: Settlement) -> float | None:
         attempts = self._attempts
@@ -99,6 +112,8 @@ class Settling:
         except DeliveryRejected as error:
             failed = False
             log.warning("outbox.look_refused", delivery=record.id, failure=error.failure)
+            if error.credential:
+                return attempts.clock.now() + attempts.timing.credential_wait_s
             await self._hold(record)
             return None
         except DeliveryError as error:
@@ -113,7 +128,7 @@ class Settling:
         attempts = self._attempts
         if found is not None:
             standing = found.platform_message_id
-            return await self._repeat(record, Pass(trial=False), standing=standing)
+            return await self._repeat(record, Pass(trial=False), standing=standing, how="found")
         if not attempts.wire.capabilities.history_whole:
             await self._unproven(record)
             return None
@@ -141,7 +156,7 @@ class Settling:
             await self._hold(record)
 
     async def _repeat(
-        self, record: DeliveryRecord, entry: Pass, *, standing: str | None
+        self, record: DeliveryRecord, entry: Pass, *, standing: str | None, how: str = "resent"
     ) -> float | None:
         attempts = self._attempts
         chunks = attempts.chunks(record)
@@ -150,18 +165,27 @@ class Settling:
             sent_as = await attempts.on_wire(
                 record, entry, call=lambda: self._call(record, chunk, standing=standing)
             )
-        except _EditRefused:
+        except _EditRefused as error:
             takes_key = attempts.wire.capabilities.key_window_s > 0
-            await self._back(record, EDIT_REJECTED if takes_key else POSSIBLE_REPEAT)
+            await self._back(record, EDIT_REJECTED if takes_key else POSSIBLE_REPEAT, error=error)
             return None
         except DeliveryRejected as error:
-            log.warning("outbox.settle_refused", delivery=record.id, failure=error.failure)
-            await attempts.keep(record, lambda: attempts.lose(record))
-            await self._hold(record)
-            return None
-        except DeliveryError:
-            return await self._later(record)
-        await attempts.arrived(record, sent_as, last=attempts.is_last(record, chunks))
+            return await self._refused(record, error)
+        except DeliveryError as error:
+            return await self._later(record, error)
+        note = settled_note(record, how, now=attempts.clock.now())
+        last = attempts.is_last(record, chunks)
+        await attempts.arrived(record, sent_as, last=last, note=note)
+        return None
+
+    async def _refused(self, record: DeliveryRecord, error: DeliveryRejected) -> float | None:
+        attempts = self._attempts
+        log.warning("outbox.settle_refused", delivery=record.id, failure=error.failure)
+        note = self._note(record, error, Lost())
+        await attempts.keep(record, lambda: attempts.lose(record, note))
+        if error.credential:
+            return attempts.clock.now() + attempts.timing.credential_wait_s
+        await self._hold(record)
         return None
 
     async def _call(self, record: DeliveryRecord, chunk: Chunk, *, standing: str | None) -> str:
@@ -176,13 +200,16 @@ class Settling:
                 await wire.edit(record.target, standing, text=text_of(chunk))
             except DeliveryRejected as error:
                 is_preview = record.sending_at is None or record.platform_message_id is not None
+                if error.credential:
+                    raise
                 if is_preview:
                     raise _EditRefused(str(error), error.failure) from error
         return standing
 
-    async def _later(self, record: DeliveryRecord) -> float:
+    async def _later(self, record: DeliveryRecord, error: DeliveryError) -> float:
         attempts = self._attempts
-        await attempts.keep(record, lambda: attempts.lose(record))
+        note = self._note(record, error, Lost())
+        await attempts.keep(record, lambda: attempts.lose(record, note))
         tries = self._tries.get(record.id, 0) + 1
         self._tries[record.id] = tries
         delay = resend_delay(tries, timing=attempts.timing)

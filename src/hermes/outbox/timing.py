@@ -26,6 +26,7 @@ class OutboxTiming(msgspec.Struct, frozen=True, kw_only=True):
     store_pause_s: float = 2.0
     drain_s: float = 15.0
     fresh_after_s: float = 60.0
+    credential_wait_s: float = 10.0
 
 
 class PreviewTiming(msgspec.Struct, frozen=True, kw_only=True):

@@ -93,8 +93,12 @@ class Wire:
 
     def chunks(self, parts: tuple[Part, ...]) -> tuple[Chunk, ...]:
         """Return the messages that make up a reply here, without what was thought aloud in it."""
-        most = self.capabilities.max_chars
-        return chunks_of(spoken(parts), max_chars=most, measure=self.measure)
+        able = self.capabilities
+        # An edit replaces a text: what had come with it would be gone.
+        together = able.media_bytes if able.attaches_with_text and not able.edit else 0
+        return chunks_of(
+            spoken(parts), max_chars=able.max_chars, measure=self.measure, together=together
+        )
 
     def texts(self, text: str) -> tuple[str, ...]:
         """Return the messages that a text on its own makes up here."""

@@ -51,9 +51,14 @@ async def with_attachments(reply: Reply, turn: Turn, ctx: TurnContext) -> Reply:
             lines.append(_named(part.media))
     lines += [_refused(place, _TOO_MANY) for place in tagged.places[most:]]
     ctx.journal.note("attached", sent=len(parts), named=len(lines))
-    text = "\n\n".join(piece for piece in (tagged.text, "\n".join(lines)) if piece)
-    said: tuple[Part, ...] = (TextPart(text),) if text else ()
-    return msgspec.structs.replace(reply, parts=(*said, *parts))
+    return msgspec.structs.replace(reply, parts=(*_texts(tagged.text, lines), *parts))
+
+
+def _texts(text: str, lines: list[str]) -> tuple[Part, ...]:
+    """Return the text, and what is said of attachments as a part of its own: it is never cut."""
+    said = "\n".join(lines)
+    between = "\n\n" if text and said else ""
+    return tuple(TextPart(piece) for piece in (text, between + said) if piece)
 
 
 def _takes(turn: Turn, ctx: TurnContext) -> tuple[MediaKind, ...]:

@@ -10,8 +10,9 @@ import msgspec
 
 from hermes.errors import Forbidden, Refused
 from hermes.message.outcome import DeliveryState, Outcome
-from hermes.message.parts import Part, TextPart
+from hermes.message.parts import Part, TextPart, text_of
 from hermes.message.reply import Reply
+from hermes.message.thoughts import without_thoughts
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.targets import reply_id
 from hermes.pipeline.turn import Turn
@@ -20,6 +21,7 @@ from hermes.ports.sending import Parcel, Place
 
 MOST_CHARS: Final = 4_000
 SHOWN_CHARS: Final = 3_800
+MOST_NAMED_CHARS: Final = 2_000
 
 
 async def end_scheduled(turn: Turn, reply: Reply, ctx: TurnContext) -> Reply:
@@ -47,16 +49,26 @@ def for_schedule(delivery: NewDelivery, turn: Turn, reply: Reply) -> NewDelivery
     """Return a delivery that answers no message of its chat, and is not too long for one."""
     parts = delivery.parts
     if parts is None and delivery.state is DeliveryState.PENDING:
-        text = cut(reply.text, _job_of(turn))
-        parts = None if text == reply.text else (TextPart(text),)
+        shown = cut(reply.parts, _job_of(turn))
+        parts = None if shown == reply.parts else shown
     target = msgspec.structs.replace(delivery.target, reply_to=None)
     return msgspec.structs.replace(delivery, target=target, parts=parts)
 
 
-def cut(text: str, job: str) -> str:
-    """Return what is sent of a text; too long a one ends with the place of the rest."""
-    if len(text) <= MOST_CHARS:
-        return text
+def cut(parts: tuple[Part, ...], job: str) -> tuple[Part, ...]:
+    """Return what is sent of a reply: too long a text ends with the place of the rest.
+
+    Its attachments stay, those that are only named in a last part of the text, too.
+    """
+    texts = [part.text for part in parts if isinstance(part, TextPart)]
+    if len(without_thoughts("".join(texts))) <= MOST_CHARS:
+        return parts
+    named = texts.pop() if len(texts) > 1 and len(texts[-1]) <= MOST_NAMED_CHARS else ""
+    said = TextPart(_shortened(without_thoughts("".join(texts)), job) + named)
+    return (said, *(part for part in parts if not isinstance(part, TextPart)))
+
+
+def _shortened(text: str, job: str) -> str:
     rest = f"/schedule output {job} shows them in the chat that the job is from"
     if ":" in job:
         rest = f"in the conversation of {job}, which `hermes search` finds"
@@ -77,7 +89,8 @@ async def _send(turn: Turn, reply: Reply, ctx: TurnContext) -> Place:
     )
     if place.reach == "admins" and not scheduled.is_operators:
         raise Forbidden("it is not a chat of the person any more")
-    text = reply.text if place.target is None else cut(reply.text, scheduled.job)
+    shown = reply.parts if place.target is None else cut(reply.parts, scheduled.job)
+    text = without_thoughts(text_of(shown))
     parcel = Parcel(
         id=f"{reply_id(turn.id)}.cron",
         message_id=turn.id,

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from hermes.ports.upward import Progress
 
 _LAST = ("done", "parked", "stopping")
+_ENDS = (*_LAST, "question")
 _MAX_BEHIND = 10_000
 
 
@@ -32,12 +33,25 @@ class _Watcher:
         return self.unread.popleft()
 
 
+class _EndWaiter:
+    """One who waits for the end of a turn and is not woken before."""
+
+    __slots__ = ("end",)
+
+    def __init__(self) -> None:
+        self.end: asyncio.Future[Progress] = asyncio.get_running_loop().create_future()
+
+    def tell(self, progress: Progress) -> None:
+        if progress.kind in _ENDS and not self.end.done():
+            self.end.set_result(progress)
+
+
 class WatchHub:
     """Fits `ports.upward.Watch`: text so far and subscribers, by message."""
 
     def __init__(self) -> None:
         self._texts: dict[str, list[str]] = {}
-        self._watchers: dict[str, list[_Watcher]] = {}
+        self._watchers: dict[str, list[_Watcher | _EndWaiter]] = {}
         self._questions: dict[str, Progress] = {}
         self._status: Progress | None = None
 
@@ -88,7 +102,22 @@ class WatchHub:
                 if progress.kind in _LAST:
                     return
         finally:
-            watchers = self._watchers[message_id]
-            watchers.remove(watcher)
-            if not watchers:
-                del self._watchers[message_id]
+            self._leave(message_id, watcher)
+
+    async def end(self, message_id: str) -> Progress:
+        """Return how a turn ends (`done`, `parked`, `stopping`), or the question that it asks."""
+        question = self._questions.get(message_id)
+        if question is not None:
+            return question
+        waiter = _EndWaiter()
+        self._watchers.setdefault(message_id, []).append(waiter)
+        try:
+            return await waiter.end
+        finally:
+            self._leave(message_id, waiter)
+
+    def _leave(self, message_id: str, watcher: _Watcher | _EndWaiter) -> None:
+        watchers = self._watchers[message_id]
+        watchers.remove(watcher)
+        if not watchers:
+            del self._watchers[message_id]

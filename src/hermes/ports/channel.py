@@ -9,6 +9,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
+from hermes.errors import FailureClass
 from hermes.message.event import MessageEvent
 from hermes.message.parts import Media, Part
 from hermes.ports.directory import ChatEntry
@@ -26,9 +27,12 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     `history_whole` says that what is not found there was certainly not sent; otherwise only finding
     it proves something.
     `unknown` is what strangers get unless the operator says otherwise: `allow` where a caller has
-    proven themselves to the gateway already, `pair` where anybody can write. `answers` says whether
+    proven themselves to the gateway already, as those who pull have, `pair` where anybody can write:
+    that is what unset means. `answers` says whether
     whoever wrote can be asked something while their message is worked on. `unit` is what `max_chars`
-    counts, `media` what can be attached, `media_bytes` how large. `per_second` is how many messages
+    counts, `media` what can be attached, `media_bytes` how large. `attaches_with_text` says that one
+    message can hold text and several attachments, up to `media_bytes` in all; it counts where a message
+    cannot be edited. `per_second` is how many messages
     the platform takes in all, `chat_gap_s` and `group_gap_s` how far apart those to one chat must be
     (0: no limit). `in_doubt` is what becomes of a reply of which nobody knows whether it arrived, where
     it can neither be found nor repeated under its key: sent once more and marked, or held for the
@@ -49,6 +53,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     threads: bool = False
     media: tuple[MediaKind, ...] = ()
     media_bytes: int = 0
+    attaches_with_text: bool = False
     per_second: float = 0.0
     chat_gap_s: float = 0.0
     group_gap_s: float = 0.0
@@ -57,9 +62,14 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     in_doubt: Literal["mark", "hold"] = "mark"
     hint: str = ""
     busy: Literal["interrupt", "queue", "steer"] = "interrupt"
-    unknown: Unknown = "allow"
+    unknown: Unknown | None = None
     answers: bool = True
     keeps: bool = True
+
+    @property
+    def strangers(self) -> Unknown:
+        """What strangers get on this platform unless the operator says otherwise."""
+        return self.unknown or ("allow" if self.delivery == "pull" else "pair")
 
 
 class Target(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -71,6 +81,20 @@ class Target(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     thread_id: str | None = None
     reply_to: str | None = None
     group: bool = False
+
+
+class Returned(msgspec.Struct, frozen=True, kw_only=True):
+    """What a platform had taken and brought back later; `key` is that of its `Delivery`.
+
+    `status` is the platform's code for the reason, never words of it: they may name people.
+    """
+
+    key: str
+    failure: FailureClass
+    status: str = ""
+
+
+TellReturned = Callable[[Returned], Awaitable[None]]
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,10 +113,14 @@ class Receipt(msgspec.Struct, frozen=True):
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
-    """The inbox's word that a message is on disk; `duplicate` when it already was."""
+    """The inbox's word that a message is on disk; `duplicate` when it already was.
+
+    `is_new` when a turn will end it and none has begun yet.
+    """
 
     message_id: str
     duplicate: bool = False
+    is_new: bool = False
 
 
 Accept = Callable[[MessageEvent], Awaitable[Accepted]]

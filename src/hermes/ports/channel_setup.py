@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from hermes.message.parts import Media
-from hermes.ports.channel import Capabilities, Channel
+from hermes.ports.channel import Capabilities, Channel, TellReturned
 from hermes.ports.clock import Clock
 
 
@@ -36,6 +36,7 @@ class ChannelSetup(msgspec.Struct, frozen=True, kw_only=True):
     set, or the default; secrets as plain text. `state` is a folder of the channel's own, made on
     first use, for the little that it must remember itself (where it was in a stream of events).
     `webhook_url` is the address at which the platform reaches this gateway, if one is configured.
+    `returned` is told of what comes back after it was sent; it is durable once it returns.
     """
 
     name: str
@@ -49,6 +50,7 @@ class ChannelSetup(msgspec.Struct, frozen=True, kw_only=True):
     media: MediaShelf
     state: Path
     webhook_url: str | None = None
+    returned: TellReturned | None = None
 
 
 MakeChannel = Callable[[ChannelSetup], Channel]

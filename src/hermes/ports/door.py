@@ -61,6 +61,13 @@ class Door(Protocol):
         """Yield a snapshot of a message, then everything until it is done or parked."""
         ...
 
+    async def end(self, message_id: str, *, is_new: bool = False) -> Progress:
+        """Wait for the end of a message or a question of its turn; `stopping` is neither.
+
+        `is_new` is what its acceptance said a moment ago, with nothing awaited since.
+        """
+        ...
+
     def conversation(
         self, platform: str, chat_id: str, *, limit: int, user_id: str = ""
     ) -> tuple[MessageStatus, ...]:

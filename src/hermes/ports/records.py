@@ -257,8 +257,29 @@ class NewDelivery(msgspec.Struct, frozen=True, kw_only=True):
     purpose: Literal["reply", "tool", "notice"] = "reply"
 
 
+class DeliveryNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing that happened to a delivery on its way, such as a send that failed.
+
+    `failure` is its class and `why` what the platform said, without secrets. `then` is what follows:
+    again (at once or in seconds), later, waits (for its channel), unknown, repeated, resent, found,
+    not_there, held, anew, dead, replay or drop; `until` is when. Where nothing was sent, `tried` is
+    false. `chunk` counts the messages of the reply.
+    """
+
+    at: float
+    failure: str = ""
+    why: str = ""
+    then: str = ""
+    until: float | None = None
+    tried: bool = True
+    chunk: int = 0
+
+
 class DeliveryRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A row of the outbox, decrypted; `parts` is None once the person was erased.
+
+    `attempts` are the series of tries that are used up, `failed` all sends that failed; the last of
+    them, and what else happened, are its `story`.
 
     `platform_message_id` and `more` are the messages that show the reply while it is written, one
     for each of its chunks; None where one may stand whose id is not known. `fresh` is set once the
@@ -282,6 +303,9 @@ class DeliveryRecord(msgspec.Struct, frozen=True, kw_only=True):
     failure: str | None = None
     more: tuple[str | None, ...] = ()
     fresh: bool = False
+    failed: int = 0
+    story: tuple[DeliveryNote, ...] = ()
+    ended_at: float | None = None
 
 
 class ToolUse(msgspec.Struct, frozen=True):

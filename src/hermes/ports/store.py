@@ -26,6 +26,7 @@ from hermes.ports.records import (
     ApprovalState,
     Begin,
     Commit,
+    DeliveryNote,
     DeliveryRecord,
     Event,
     LaneView,
@@ -239,25 +240,53 @@ class OutboxStore(Protocol):
         ...
 
     async def chunk_sent(
-        self, delivery_id: str, *, chunk: int, platform_message_id: str, last: bool, at: float
+        self,
+        delivery_id: str,
+        *,
+        chunk: int,
+        platform_message_id: str,
+        last: bool,
+        at: float,
+        note: DeliveryNote | None = None,
     ) -> None:
-        """Mark a chunk as delivered."""
+        """Mark a chunk as delivered; a `note` is kept in the delivery's story."""
         ...
 
-    async def retry(self, delivery_id: str, *, at: float, failure: str, counts: bool) -> None:
+    async def retry(
+        self,
+        delivery_id: str,
+        *,
+        at: float,
+        failure: str,
+        counts: bool,
+        note: DeliveryNote | None = None,
+    ) -> None:
         """Put a delivery back to be sent at `at`; `counts` uses up an attempt."""
         ...
 
-    async def unknown(self, delivery_id: str, *, at: float) -> None:
+    async def unknown(
+        self, delivery_id: str, *, at: float, note: DeliveryNote | None = None
+    ) -> None:
         """Say that nobody knows whether the delivery arrived."""
         ...
 
-    async def hold(self, delivery_id: str, *, at: float) -> None:
+    async def hold(self, delivery_id: str, *, at: float, note: DeliveryNote | None = None) -> None:
         """Leave an `unknown` delivery to the operator."""
         ...
 
-    async def dead(self, delivery_id: str, *, failure: str, at: float) -> None:
+    async def dead(
+        self, delivery_id: str, *, failure: str, at: float, note: DeliveryNote | None = None
+    ) -> None:
         """Move a delivery to the dead letters."""
+        ...
+
+    async def returned(
+        self, delivery_id: str, *, platform: str, chunk: int, failure: str, status: str, at: float
+    ) -> str | None:
+        """Move what came back after it was sent to the dead letters; returns the message's id.
+
+        Sent again, it begins with the chunk that came back. None if the platform has no such delivery, or it is among the dead letters already.
+        """
         ...
 
     def unsettled(self, platform: str) -> tuple[DeliveryRecord, ...]:

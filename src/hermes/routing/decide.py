@@ -123,6 +123,8 @@ def _cannot(ask: Ask, offer: Offer, model: str | None) -> str | None:
     if ask.model is None:
         return None
     name = model or offer.info.model
+    if offer.info.demonstration and name != offer.info.model:
+        return f"has one model, {offer.info.model}"
     if ask.images and not has_ability(offer.info, name, "vision"):
         return LACKS["vision"]
     if ask.capability == "embeddings" and not has_ability(offer.info, name, "embeddings"):

@@ -127,11 +127,30 @@ def price_of(info: ProviderInfo, model: str, table: ProviderSettings | None) -> 
         return own
     if info.local:
         return _THIS_MACHINE
-    if table is None:
-        service = _service_at(info.name, "", None)
-    else:
-        service = _service_at(info.name, table.kind, table.base_url)
+    service = service_of(info, table)
     return None if service is None else _listed(model, service)
+
+
+def service_of(info: ProviderInfo, table: ProviderSettings | None) -> str | None:
+    """Return the service that a provider calls; None where it is none that is known."""
+    if table is None:
+        return _service_at(info.name, "", None)
+    return _service_at(info.name, table.kind, table.base_url)
+
+
+def listed_models(service: str) -> tuple[str, ...]:
+    """Return the whole names of a service's models that can answer; none where it has no rows."""
+    rows = [one for one in price_list().model if one.service == service]
+    answering = [one for one in rows if "embeddings" not in one.what]
+    return tuple(name for one in answering for name in one.match if "*" not in name)
+
+
+def is_listed(model: str, service: str) -> bool:
+    """Tell whether a service's rows name a model; a family says of no name that it exists."""
+    name = _own_name(model)
+    bare = name.partition(":")[0]
+    rows = [row for one in {name, bare, _DATE.sub("", bare)} for row in _whole_names().get(one, ())]
+    return any(row.service == service for row in rows)
 
 
 def usage_cost(price: Price | None, usage: Usage) -> Usage:

@@ -38,8 +38,13 @@ class Workshop(msgspec.Struct, frozen=True, kw_only=True):
 async def ask_model(
     shop: Workshop, request: ModelRequest, *, kind: str, model: str | None, receipt: Receipt
 ) -> str:
-    """Return what a model answers to a job of this kind, under the cap and the kill switch."""
-    plan = await shop.planner.plan(Ask(default_model=model or shop.settings.models.default))
+    """Return what a model answers to a job of this kind, under the cap and the kill switch.
+
+    Without a `model` of its own it is the one that sums up, and without that one the default.
+    """
+    models = shop.settings.models
+    usual = models.summaries or shop.planner.default_model or models.default
+    plan = await shop.planner.plan(Ask(default_model=model or usual))
     purse = Purse(account=Account(person_id=PLATFORM, channel=kind))
     wish = Wish(call_id=shop.make_id("c"), request=request, purse=purse, whole=True)
     async with aclosing(shop.calls.run(wish, plan, receipt=receipt)) as events:

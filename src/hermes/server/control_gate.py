@@ -22,6 +22,8 @@ _ASK_BYTES = 2_097_152
 _ASK_S = 15.0
 _OPERATOR_HEADER = "x-hermes-operator"
 _LONGEST_NAME = 64
+# Who gives an order, in its body; in a query it is a field like any other.
+_BY = "by"
 _Order = TypeVar("_Order")
 
 
@@ -47,11 +49,12 @@ class ControlGate:
     def ordered(
         self, action: str, kind: type[_Order], answer: Callable[[_Order], Awaitable[object]]
     ) -> Handler:
-        """Return a handler of a function that takes the body."""
+        """Return a handler of a function that takes the body, which nobody reads for those who may not."""
         self._know(action)
 
         async def handle(exchange: Exchange) -> Answer:
             actor = await self.enter(exchange)
+            await self._office.admit(actor, action)
             body = await exchange.body(limit=_ASK_BYTES, timeout_s=_ASK_S)
             try:
                 order = msgspec.json.decode(body or b"{}", type=kind)
@@ -73,8 +76,11 @@ class ControlGate:
             try:
                 ask = msgspec.convert(exchange.query(), kind, strict=False)
             except msgspec.ValidationError as error:
-                raise BadRequest(f"The query cannot be taken: {error}. {_takes(kind)}") from None
-            _refuse_unknown(exchange.query(), kind)
+                await self._office.admit(actor, action)
+                takes = _takes(kind, own="")
+                raise BadRequest(f"The query cannot be taken: {error}. {takes}") from None
+            await self._office.admit(actor, action, order=ask)
+            _refuse_unknown(exchange.query(), kind, own="")
             return await self._done(actor, action, order=ask, answer=answer)
 
         return handle
@@ -149,17 +155,18 @@ class ControlGate:
         self.orders.add(action)
 
 
-def _takes(kind: type) -> str:
+def _takes(kind: type, *, own: str = _BY) -> str:
+    """Say which fields there are, without the command line's own one."""
     names = [field.encode_name for field in msgspec.structs.fields(kind)]
-    return f"The fields are: {', '.join(name for name in names if name != 'by') or 'none'}."
+    return f"The fields are: {', '.join(name for name in names if name != own) or 'none'}."
 
 
-def _refuse_unknown(said: Iterable[str], kind: type) -> None:
+def _refuse_unknown(said: Iterable[str], kind: type, *, own: str = _BY) -> None:
     """Raise `BadRequest` for a field that nobody reads: a limit that was misspelt is no limit."""
     known = {field.encode_name for field in msgspec.structs.fields(kind)}
     unknown = next((name for name in said if name not in known), None)
     if unknown is not None:
-        raise BadRequest(f"There is no field {unknown[:80]!r} here. {_takes(kind)}")
+        raise BadRequest(f"There is no field {unknown[:80]!r} here. {_takes(kind, own=own)}")
 
 
 def _is_here(address: str) -> bool:

@@ -11,6 +11,7 @@ from hermes.message.event import MessageEvent
 from hermes.message.outcome import MessageState
 from hermes.message.session_key import SessionKey
 from hermes.message.source import Source
+from hermes.outbox.traffic import Traffic
 from hermes.pipeline.watch import WatchHub
 from hermes.ports.channel import Accepted
 from hermes.ports.door import Caller, MessageStatus
@@ -26,17 +27,27 @@ class GatewayDoor:
     """Fits `ports.door.Door`."""
 
     def __init__(
-        self, store: Store, *, inbox: Inbox, watch: WatchHub, access: Access, roster: Roster
+        self,
+        store: Store,
+        *,
+        inbox: Inbox,
+        watch: WatchHub,
+        access: Access,
+        roster: Roster,
+        traffic: Traffic,
     ) -> None:
         self._store = store
         self._inbox = inbox
         self._watch = watch
         self._access = access
         self._roster = roster
+        self._traffic = traffic
 
     async def accept(self, event: MessageEvent) -> Accepted:
         """Keep a message; raises `Refused` or `TryLater`, and then nothing was kept."""
-        return await self._inbox.accept(event)
+        accepted = await self._inbox.accept(event)
+        self._traffic.asked(event.source.platform, accepted.message_id)
+        return accepted
 
     async def refuse(
         self, platform: str, error: HermesError, *, external_id: str | None = None
@@ -58,6 +69,8 @@ class GatewayDoor:
         if record is None:
             return None
         ended = record.state is MessageState.DONE
+        if ended:
+            self._traffic.taken(record.id)
         result_of = record.merged_into or record.id
         return MessageStatus(record, self._store.inbox.result(result_of) if ended else None)
 
@@ -71,7 +84,18 @@ class GatewayDoor:
                     if end is not None:
                         return
                     continue
+                if progress.kind == "done":
+                    self._traffic.taken(message_id)
                 yield progress
+
+    async def end(self, message_id: str, *, is_new: bool = False) -> Progress:
+        """Wait for the end of a message or a question of its turn; `stopping` is neither."""
+        end = None if is_new else self._ended(message_id)
+        if end is None:
+            end = await self._watch.end(message_id)
+        if end.kind == "done":
+            self._traffic.taken(message_id)
+        return end
 
     def _ended(self, message_id: str) -> Progress | None:
         """Return the end of a message that nobody will tell about any more."""

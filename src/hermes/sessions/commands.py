@@ -166,6 +166,7 @@ BUILT_IN: tuple[CommandSpec, ...] = (
         about="read the tool servers of the configuration again",
         use="[once | always | cancel]",
         examples=("/reload-mcp once",),
+        admins=True,
     ),
 )
 

@@ -6,6 +6,7 @@ beside them, a watch that starts with a snapshot) and keeps nothing on disk.
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
 from typing import Any, Protocol
 
 import msgspec
@@ -148,6 +149,14 @@ class MemoryDoor:
                     return
         finally:
             turn.watchers.discard(queue)
+
+    async def end(self, message_id: str, *, is_new: bool = False) -> Progress:
+        """Wait for the end of a message, or a question of its turn."""
+        async with aclosing(self.watch(message_id)) as updates:  # type: ignore[type-var]
+            async for progress in updates:
+                if progress.kind in {"done", "parked", "question"}:
+                    return progress
+        raise AssertionError(f"the watch of {message_id} ended before its message")
 
     def conversation(
         self, platform: str, chat_id: str, *, limit: int, user_id: str = ""

@@ -20,13 +20,29 @@ from hermes.cli import up
 from hermes.cli.failure import run_guarded
 from hermes.config import load
 from hermes.testing.power_cut import PowerCut, PowerCutDisk
+from hermes.tools.gate_rules import gate_rules
+from hermes.tools.image_intents import ImageIntents
 
 _EXIT_BROKEN = 70
 # What a gateway imports only when it starts.
 _NEEDED_LATER = (
+    "encodings.idna",
+    "hermes.channels.matrix.channel",
+    "hermes.channels.telegram.channel",
+    "hermes.message.markup.cut",
+    "hermes.message.markup.lighten",
+    "hermes.message.markup.parse",
+    "hermes.message.markup.write",
+    "hermes.net.model_stream",
+    "hermes.providers.openai.provider",
+    "hermes.testing.push.counting_tools",
+    "hermes.testing.push.channel",
     "hermes.testing.push.plugin",
+    "jsonschema_rs",
+    "markdown_it",
     "uvicorn.lifespan.off",
     "uvicorn.protocols.http.httptools_impl",
+    "yaml",
 )
 
 
@@ -146,10 +162,13 @@ def _write_line(descriptor: int, name: str) -> None:
 
 
 def main() -> None:
-    """Import what a gateway needs and build what it validates settings with, then fork on demand."""
+    """Import what a gateway needs and build what every one of them builds, then fork on demand."""
     for name in _NEEDED_LATER:
         importlib.import_module(name)
-    load({}, Path(__file__).parent / "no-home")
+    settings = load({}, Path(__file__).parent / "no-home").settings
+    # Python keeps the large patterns that it has compiled.
+    gate_rules(settings.tools.gate)
+    ImageIntents(settings.vision.intents)
     ForkServer().run()
 
 

@@ -12,8 +12,9 @@ from hermes.errors import GuardFailed, LeaseLost
 from hermes.message.outcome import DeliveryState as State
 from hermes.message.parts import Part
 from hermes.ports.clock import Clock
-from hermes.ports.records import DeliveryRecord, Lease, NewDelivery
+from hermes.ports.records import DeliveryNote, DeliveryRecord, Lease, NewDelivery
 
+_MOST_NOTES = 32
 _ENDED = frozenset({State.SENT, State.DEAD})
 _WAITING = frozenset({State.PENDING, State.RETRY})
 _HOLDS_BACK = frozenset({State.PENDING, State.SENDING, State.RETRY})
@@ -50,7 +51,12 @@ class MemoryOutboxStore:
             has_no_id = row.platform_message_id is None or row.more[-1:] == (None,)
             is_lost_preview = row.state is State.PREVIEW and has_no_id
             if row.state is State.SENDING or is_lost_preview:
-                self._put(row, state=State.UNKNOWN, failure=row.failure or "network_timeout")
+                why = "the gateway ended while it was being sent"
+                lost = DeliveryNote(
+                    at=self._clock.now(), failure="network_timeout", why=why, then="unknown"
+                )
+                note = lost if row.state is State.SENDING else None
+                self._put(row, note, state=State.UNKNOWN, failure=row.failure or "network_timeout")
 
     def get(self, delivery_id: str) -> DeliveryRecord:
         """Return one row."""
@@ -126,39 +132,60 @@ class MemoryOutboxStore:
         self._put(row, state=State.SENDING, chunk=chunk, sending_at=at)
 
     async def chunk_sent(
-        self, delivery_id: str, *, chunk: int, platform_message_id: str, last: bool, at: float
+        self,
+        delivery_id: str,
+        *,
+        chunk: int,
+        platform_message_id: str,
+        last: bool,
+        at: float,
+        note: DeliveryNote | None = None,
     ) -> None:
         """Mark a chunk as delivered."""
         row = self._expect(delivery_id, {State.SENDING})
         self._put(
             row,
+            note,
             state=State.SENT if last else State.PENDING,
             chunk=chunk + 1,
             platform_message_id=row.platform_message_id or platform_message_id,
             failure=None,
+            ended_at=at if last else None,
         )
 
-    async def retry(self, delivery_id: str, *, at: float, failure: str, counts: bool) -> None:
+    async def retry(
+        self,
+        delivery_id: str,
+        *,
+        at: float,
+        failure: str,
+        counts: bool,
+        note: DeliveryNote | None = None,
+    ) -> None:
         """Put a delivery back to be sent at `at`; `counts` uses up an attempt."""
         row = self._expect(delivery_id, {*_HOLDS_BACK, State.UNKNOWN})
         attempts = row.attempts + int(counts)
-        self._put(row, state=State.RETRY, next_at=at, failure=failure, attempts=attempts)
+        self._put(row, note, state=State.RETRY, next_at=at, failure=failure, attempts=attempts)
 
-    async def unknown(self, delivery_id: str, *, at: float) -> None:
+    async def unknown(
+        self, delivery_id: str, *, at: float, note: DeliveryNote | None = None
+    ) -> None:
         """Say that nobody knows whether the delivery arrived."""
         row = self._expect(delivery_id, {State.SENDING, State.PREVIEW})
         failure = row.failure or "network_timeout"
-        self._put(row, state=State.UNKNOWN, failure=failure, next_at=at)
+        self._put(row, note, state=State.UNKNOWN, failure=failure, next_at=at)
 
-    async def hold(self, delivery_id: str, *, at: float) -> None:
+    async def hold(self, delivery_id: str, *, at: float, note: DeliveryNote | None = None) -> None:
         """Leave an `unknown` delivery to the operator."""
-        self._put(self._expect(delivery_id, {State.UNKNOWN}), next_at=at)
+        self._put(self._expect(delivery_id, {State.UNKNOWN}), note, next_at=at)
         self._held.add(delivery_id)
 
-    async def dead(self, delivery_id: str, *, failure: str, at: float) -> None:
+    async def dead(
+        self, delivery_id: str, *, failure: str, at: float, note: DeliveryNote | None = None
+    ) -> None:
         """Move a delivery to the dead letters."""
         row = self._expect(delivery_id, set(State) - _ENDED)
-        self._put(row, state=State.DEAD, failure=failure)
+        self._put(row, note, state=State.DEAD, failure=failure, ended_at=at)
 
     def unsettled(self, platform: str) -> tuple[DeliveryRecord, ...]:
         """Return the `unknown` deliveries that policy has not settled."""
@@ -167,6 +194,28 @@ class MemoryOutboxStore:
             for row in self._of(platform)
             if row.state is State.UNKNOWN and row.id not in self._held and row.parts is not None
         )
+
+    async def returned(
+        self, delivery_id: str, *, platform: str, chunk: int, failure: str, status: str, at: float
+    ) -> str | None:
+        """Move what came back after it was sent to the dead letters; returns the message's id."""
+        row = self._rows.get(delivery_id)
+        if row is None or row.target.platform != platform or row.sending_at is None:
+            return None
+        if row.state in {State.DEAD, State.PREVIEW}:
+            return None
+        self._held.discard(delivery_id)
+        first = row.platform_message_id if chunk > 0 else None
+        why = f"it came back: {status}" if status else "it came back"
+        self._put(
+            row,
+            DeliveryNote(at=at, failure=failure, why=why, then="dead"),
+            state=State.DEAD,
+            failure=failure,
+            chunk=min(row.chunk, chunk),
+            platform_message_id=first,
+        )
+        return row.message_id
 
     async def expire(self, before: float, *, served: Sequence[str], at: float) -> int:
         """Let replies older than `before` die on platforms that no sender serves."""
@@ -178,7 +227,8 @@ class MemoryOutboxStore:
             and row.target.platform not in served
         ]
         for delivery_id in old:
-            await self.dead(delivery_id, failure="too_old", at=at)
+            note = DeliveryNote(at=at, failure="too_old", then="dead", tried=False)
+            await self.dead(delivery_id, failure="too_old", at=at, note=note)
         return len(old)
 
     def waiting(self, platform: str | None = None) -> int:
@@ -210,7 +260,12 @@ class MemoryOutboxStore:
         self._rows[row.id] = row
         return row
 
-    def _put(self, row: DeliveryRecord, **changes: object) -> DeliveryRecord:
+    def _put(
+        self, row: DeliveryRecord, note: DeliveryNote | None = None, **changes: object
+    ) -> DeliveryRecord:
+        if note is not None:
+            told = (*row.story, note)[-_MOST_NOTES:]
+            changes |= {"story": told, "failed": row.failed + int(note.tried)}
         changed = msgspec.structs.replace(row, **changes)
         self._rows[row.id] = changed
         return changed

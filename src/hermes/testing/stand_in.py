@@ -32,6 +32,17 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     retry_after: float = 7.0
 
 
+def take_fault(faults: list[Fault], operation: str) -> Fault | None:
+    """Return what goes wrong with a call of this kind, once less from now on."""
+    for place, fault in enumerate(faults):
+        if fault.op in (operation, "any"):
+            left = fault.times - 1
+            rest = msgspec.structs.replace(fault, times=left)
+            faults[place : place + 1] = [rest] if left > 0 else []
+            return fault
+    return None
+
+
 class File(msgspec.Struct, frozen=True, kw_only=True):
     """An attachment that a person sends."""
 

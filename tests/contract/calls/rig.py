@@ -22,6 +22,7 @@ from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.model_script import Script, ScriptedTurn, answer_by_text
 from hermes.testing.scripted_model import SCRIPTED_INFO, ScriptedProvider
 from tests.contract.journal.rig import KEYS, settings_of
+from tests.contract.store.blank import blank
 
 # A dollar for each token read, two for each token written: sums that the eye can check.
 PRICES = {
@@ -135,7 +136,7 @@ async def open_calls(
     """Open the model layer on the database in `home`."""
     clock = clock or ManualClock()
     store = SqliteStore(
-        home / "hermes.db",
+        blank(home / "hermes.db"),
         key_file=KEYS,
         clock=clock,
         make_id=make_id,

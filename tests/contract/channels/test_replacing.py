@@ -40,6 +40,7 @@ label = "Telegram of our own"
 
 [capabilities]
 delivery = "push"
+unknown = "allow"
 
 [settings]
 bot_token = { help = "The token.", type = "secret", required = true }

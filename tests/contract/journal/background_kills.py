@@ -6,6 +6,7 @@ process that finishes the task. Whatever was cut off, there is one task, its res
 told to the session once, and the person pays once.
 """
 
+import asyncio
 import shutil
 import sys
 from itertools import count
@@ -25,7 +26,8 @@ def main(folder: Path) -> int:
     """Kill at one failpoint after another until one is never reached."""
     begun = folder / "begun"
     begun.mkdir()
-    in_child(lambda: _prepare(begun))
+    # What is made once in a process is made here, for all the children.
+    asyncio.run(_prepare(begun))
     for number in count(1):
         home = folder / str(number)
         shutil.copytree(begun, home)

@@ -6,6 +6,7 @@ each is followed by a process that finishes the turn. Whatever was cut off, ever
 and mirrored once, and there is one subagent, linked to its call.
 """
 
+import asyncio
 import json
 import shutil
 import sys
@@ -26,7 +27,8 @@ def main(folder: Path, first: int) -> int:
     """Kill at one failpoint after another until one is never reached."""
     begun = folder / "begun"
     begun.mkdir()
-    in_child(lambda: _prepare(begun))
+    # What is made once in a process is made here, for all the children.
+    asyncio.run(_prepare(begun))
     for killed, number in enumerate(count(first, 2)):
         home = folder / str(number)
         shutil.copytree(begun, home)

@@ -6,6 +6,7 @@ after a kill is what was there before the command or what is there after it; the
 the command once.
 """
 
+import asyncio
 import shutil
 import sys
 from itertools import count
@@ -35,7 +36,8 @@ def main(folder: Path, command: str) -> int:
     """Kill at one failpoint after another until one is never reached."""
     begun = folder / "begun"
     begun.mkdir()
-    in_child(lambda: _prepare(begun))
+    # What is made once in a process is made here, for all the children.
+    asyncio.run(_prepare(begun))
     for number in count(1):
         home = folder / str(number)
         shutil.copytree(begun, home)

@@ -11,7 +11,7 @@ from hermes.app.core import Core
 from hermes.app.given import Given, no_servers
 from hermes.app.own_tools import make_courier, make_own_tools
 from hermes.config import Settings, load
-from hermes.message.event import MessageEvent, ReplyContext
+from hermes.message.event import MessageEvent, ReplyContext, Scheduled
 from hermes.message.ids import make_id
 from hermes.message.parts import Part, TextPart
 from hermes.message.source import ChatType, Source
@@ -36,11 +36,12 @@ from hermes.store.sqlite.store import SqliteStore, StoreOptions, free_bytes
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.model_script import Script, answer_by_text
 from hermes.testing.scripted_model import SCRIPTED_INFO, ScriptedProvider
+from tests.contract.store.blank import blank
 
 KEYS = make_store_keys()
 MakeMedia = Callable[[SqliteStore, Settings, Mapping[str, MemoryChannel]], Attachments]
 PULL = Capabilities(delivery="pull", busy="queue")
-PUSH = Capabilities(delivery="push", edit=True, busy="interrupt")
+PUSH = Capabilities(delivery="push", unknown="allow", edit=True, busy="interrupt")
 STEP_S = 30.0
 
 
@@ -103,6 +104,7 @@ class Rig:
         addressed: bool = True,
         is_bot: bool = False,
         reply_to: ReplyContext | None = None,
+        scheduled: Scheduled | None = None,
     ) -> str:
         """Accept one message and return its id."""
         event = MessageEvent(
@@ -124,6 +126,7 @@ class Rig:
             album=album,
             addressed=addressed,
             reply_to=reply_to,
+            scheduled=scheduled,
         )
         return (await self.core.inbox.accept(event)).message_id
 
@@ -237,7 +240,7 @@ async def open_rig(
     push = push or MemoryChannel(PUSH, name="push")
     watch = WatchHub()
     store = SqliteStore(
-        home / "hermes.db",
+        blank(home / "hermes.db"),
         key_file=keys,
         clock=clock,
         make_id=make_id,

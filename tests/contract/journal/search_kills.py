@@ -123,9 +123,11 @@ def _verify(home: Path, keys: bytes, nth: int) -> None:
 
 def main(folder: Path) -> int:
     """Try every few statements, until a child ends by itself; returns how many places."""
-    keys = make_store_keys()
+    keys, home = make_store_keys(), folder / "home"
+    home.mkdir(parents=True)
+    # What is made once in a process is made here, for all the children.
+    asyncio.run(_check(home, keys))
     for tried, nth in enumerate(range(1, _MOST, _EVERY)):
-        home = folder / "home"
         shutil.rmtree(home, ignore_errors=True)
         home.mkdir(parents=True)
         has_ended = _run(home, keys, nth)

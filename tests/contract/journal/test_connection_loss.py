@@ -13,7 +13,9 @@ from hermes.ports.clock import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from tests.contract.journal.rig import open_rig
 
-CAN = Capabilities(delivery="push", edit=True, key_window_s=3600.0, media=("image",))
+CAN = Capabilities(
+    delivery="push", unknown="allow", edit=True, key_window_s=3600.0, media=("image",)
+)
 
 
 @pytest.mark.req("J18", "W2")

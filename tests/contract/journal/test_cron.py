@@ -29,7 +29,7 @@ from tests.contract.journal.rig import PULL, Rig, RunTool, open_rig, settings_of
 pytestmark = pytest.mark.req("W29", "J23")
 DAY_S = 86_400.0
 COUNTER = iter(range(1_000))
-PUSH_ONLY = Capabilities(delivery="push", busy="queue")
+PUSH_ONLY = Capabilities(delivery="push", unknown="allow", busy="queue")
 
 
 def at(text: str) -> ManualClock:

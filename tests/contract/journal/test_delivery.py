@@ -15,8 +15,8 @@ from hermes.testing.memory_channel import MemoryChannel
 from tests.contract.journal.rig import PUSH, Rig, open_rig
 
 DOWN = NotDelivered("down", FailureClass.SERVICE_UNAVAILABLE)
-KEYED = Capabilities(delivery="push", edit=True, key_window_s=3600.0)
-NO_EDIT = Capabilities(delivery="push")
+KEYED = Capabilities(delivery="push", unknown="allow", edit=True, key_window_s=3600.0)
+NO_EDIT = Capabilities(delivery="push", unknown="allow")
 
 
 def states(rig: Rig, message_id: str) -> list[str]:

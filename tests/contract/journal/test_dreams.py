@@ -259,3 +259,44 @@ async def test_who_is_dreamt_of_just_now_is_not_dreamt_of_twice(tmp_path: Path) 
         assert len(rig.model.calls) == 2
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
+
+
+# The settings know of no provider that a test brings along.
+NAMED = {"PROVIDERS__SCRIPTED__BASE_URL": "http://127.0.0.1:9/v1"}
+
+
+@pytest.mark.req("W1", "A14")
+@pytest.mark.parametrize(
+    ("settings", "summed_up_by"),
+    [
+        ({}, "scripted-1"),
+        ({"MODELS__SUMMARIES": "scripted:small-1"}, "small-1"),
+        (
+            {"MODELS__SUMMARIES": "scripted:small-1", "MEMORY__DREAM_MODEL": "scripted:deep-1"},
+            "deep-1",
+        ),
+    ],
+)
+async def test_summaries_have_a_model_of_their_own_and_conversations_keep_theirs(
+    tmp_path: Path, settings: Mapping[str, str], summed_up_by: str
+) -> None:
+    script = dreamer(dreamt("Runs at dawn."))
+    async with open_rig(tmp_path, script=script, settings={**DREAMING, **NAMED, **settings}) as rig:
+        await rig.answer("I ran before work.")
+        await rig.core.memory.worker.dream_now(person_of(rig))
+
+        assert insights(rig) == ("Runs at dawn.",)
+        assert [call.request.model for call in rig.model.calls] == ["scripted-1", summed_up_by]
+
+
+@pytest.mark.req("W1", "W7")
+async def test_without_one_they_follow_the_default_that_an_operator_swaps_in(
+    tmp_path: Path,
+) -> None:
+    script = dreamer(dreamt("Runs at dawn."))
+    async with open_rig(tmp_path, script=script, settings=DREAMING) as rig:
+        await rig.answer("I ran before work.")
+        rig.core.models.planner.default_model = "scripted:other-1"
+        await rig.core.memory.worker.dream_now(person_of(rig))
+
+        assert last(rig).model == "other-1"

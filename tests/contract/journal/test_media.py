@@ -15,8 +15,9 @@ from hermes.config import Settings
 from hermes.control.desk import Desk
 from hermes.control.users import UserOrder
 from hermes.errors import FailureClass, NotDelivered, TooLarge
+from hermes.message.event import Scheduled
 from hermes.message.ids import make_id
-from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, TextPart
+from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, TextPart, text_of
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.net.media_desk import MediaDesk
 from hermes.net.media_shelf import FileShelf
@@ -29,7 +30,11 @@ from tests.contract.journal.rig import Rig, RunTool, open_rig
 
 QUICK = {"BUSY__PHOTO_BURST_S": "0.2"}
 ALL = Capabilities(
-    delivery="push", edit=True, busy="interrupt", media=("image", "audio", "video", "file")
+    delivery="push",
+    edit=True,
+    busy="interrupt",
+    unknown="allow",
+    media=("image", "audio", "video", "file"),
 )
 
 
@@ -395,6 +400,26 @@ async def test_files_that_an_answer_names_are_attached_to_it(tmp_path: Path) -> 
         assert history.messages[-1].text == text
 
 
+@pytest.mark.req("W20", "W29")
+async def test_a_scheduled_answer_that_is_cut_keeps_its_attachments(tmp_path: Path) -> None:
+    text = f"{'word ' * 1_000}\nMEDIA: https://example.com/a.pdf\nMEDIA: /etc/passwd"
+    channel = Pictures({})
+    async with opened(tmp_path, channel, script=said_by(text)) as rig:
+        due = Scheduled(job="j_1", due_at=rig.clock.now())
+        message = await rig.say("tell", platform="push", scheduled=due)
+        assert await rig.outcome(message) == "answered"
+        await rig.until(lambda: len(channel.sent) == 3)
+
+        *said, paper = (one.parts[0] for one in channel.sent)
+        told = text_of(tuple(said))
+        assert "/schedule output j_1" in told
+        assert told.endswith(
+            "(passwd was not sent: it is not in a folder whose files may be sent.)"
+        )
+        assert len(told) < 4_200
+        assert isinstance(paper, FilePart)
+
+
 @pytest.mark.req("W20")
 async def test_a_file_alone_is_an_answer(tmp_path: Path) -> None:
     channel = Pictures({})
@@ -411,7 +436,7 @@ async def test_a_file_alone_is_an_answer(tmp_path: Path) -> None:
 async def test_where_nothing_can_be_attached_the_text_names_it(
     tmp_path: Path, platform: str
 ) -> None:
-    channel = Pictures({}, Capabilities(delivery="push"))
+    channel = Pictures({}, Capabilities(delivery="push", unknown="allow"))
     text = "Here:\nMEDIA: https://example.com/a(1).pdf\nThere."
     async with opened(tmp_path, channel, script=said_by(text)) as rig:
         message = await rig.say("send it", platform=platform)

@@ -219,6 +219,37 @@ def known(rig: Rig, user: str = "ann") -> dict[str, str]:
     return {fact.key: fact.value for fact in rig.store.facts.of(person.id)}
 
 
+# The settings know of no provider that a test brings along.
+NAMED = {"PROVIDERS__SCRIPTED__BASE_URL": "http://127.0.0.1:9/v1"}
+
+
+@pytest.mark.req("W1", "A14")
+@pytest.mark.parametrize(
+    ("settings", "learnt_by"),
+    [
+        ({}, "scripted-1"),
+        ({"MODELS__SUMMARIES": "scripted:small-1"}, "small-1"),
+        (
+            {"MODELS__SUMMARIES": "scripted:small-1", "MEMORY__EXTRACT_MODEL": "scripted:deep-1"},
+            "deep-1",
+        ),
+    ],
+)
+async def test_what_is_learnt_is_summed_up_by_the_auxiliary_model(
+    tmp_path: Path, settings: dict[str, str], learnt_by: str
+) -> None:
+    clock, script = ManualClock(), learner(learnt(diet="vegan"))
+    async with open_rig(
+        tmp_path, clock=clock, settings={**LEARNING, **NAMED, **settings}, script=script
+    ) as rig:
+        await rig.answer("I am vegan")
+        clock.advance(PAUSE_S)
+        assert await rig.core.memory.worker.round() == 1
+
+        assert known(rig) == {"diet": "vegan"}
+        assert [call.request.model for call in rig.model.calls] == ["scripted-1", learnt_by]
+
+
 @pytest.mark.req("A14", "J23")
 async def test_what_is_said_on_monday_is_known_on_friday(tmp_path: Path) -> None:
     clock = ManualClock()

@@ -9,7 +9,7 @@ from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.model_script import ScriptedTurn, Seen
 from tests.contract.journal.rig import open_rig
 
-CAN = Capabilities(delivery="push", edit=True, typing=True)
+CAN = Capabilities(delivery="push", unknown="allow", edit=True, typing=True)
 SAID = "<think>They greet me. Greet back?</think>\n\nHello there."
 
 

@@ -23,7 +23,7 @@ class Timed(MemoryChannel):
     """A platform that notes when each message came, and to which chat."""
 
     def __init__(self, clock: ManualClock) -> None:
-        super().__init__(Capabilities(delivery="push"), name="push")
+        super().__init__(Capabilities(delivery="push", unknown="allow"), name="push")
         self._clock = clock
         self._began = clock.now()
         self.came: list[tuple[float, str]] = []

@@ -30,6 +30,8 @@ _TICKS = 400
 
 def main(folder: Path) -> int:
     """Kill at the first failpoint, the second and so on, until one is never reached."""
+    # What is made once in a process is made here, for all the children.
+    asyncio.run(_finish(folder))
     for number in count(1):
         home = folder / str(number)
         home.mkdir()

@@ -8,6 +8,7 @@ from hermes.message.ids import make_id
 from hermes.ports.clock import ManualClock
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
+from tests.contract.store.blank import blank
 
 KEYS = make_store_keys()
 
@@ -16,7 +17,7 @@ KEYS = make_store_keys()
 async def opened(folder: Path) -> AsyncIterator[SqliteStore]:
     """Open the store of a folder, and close it after use."""
     store = SqliteStore(
-        folder / "hermes.db",
+        blank(folder / "hermes.db"),
         key_file=KEYS,
         clock=ManualClock(),
         make_id=make_id,

@@ -58,6 +58,7 @@ MAY_SCAN = {
     "outbox.count_waiting": "open replies only",
     "outbox.expire": "open replies only",
     "outbox.has_expired": "open replies only",
+    "outbox.on_the_wire": "at start, open replies only",
     "outbox.recover": "at start, open replies only",
     "pairing.trim_requests": "at most three new ones an hour and platform are kept",
     "pairing.waiting": "as above",

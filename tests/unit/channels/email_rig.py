@@ -11,7 +11,7 @@ from hermes.errors import TooLarge
 from hermes.message.event import MessageEvent
 from hermes.message.parts import Media
 from hermes.plugins.manifest import load_manifest, read_settings
-from hermes.ports.channel import Accepted
+from hermes.ports.channel import Accepted, Returned
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.clock import SystemClock
 from hermes.testing.email.server import EmailStandIn
@@ -46,6 +46,7 @@ class Rig:
         self.shelf = Shelf()
         self.events: list[MessageEvent] = []
         self.refusals: list[Exception] = []
+        self.returned: list[Returned] = []
         self.channels: list[EmailChannel] = []
         self._numbers = count(1)
 
@@ -62,6 +63,7 @@ class Rig:
                 make_id=lambda kind: f"{kind}_{next(self._numbers)}",
                 media=self.shelf,
                 state=self.folder / "state",
+                returned=self.take_back,
             )
         )
         self.channels.append(made)
@@ -79,6 +81,9 @@ class Rig:
         if not known:
             self.events.append(event)
         return Accepted(message_id=event.external_id, duplicate=known)
+
+    async def take_back(self, back: Returned) -> None:
+        self.returned.append(back)
 
     def texts(self) -> list[str]:
         return [event.text for event in self.events]

@@ -15,12 +15,13 @@ from hermes.errors import (
     ConfigurationError,
     DeliveryError,
     DeliveryUnknown,
+    FailureClass,
     HermesError,
     NotDelivered,
     Overloaded,
 )
 from hermes.message.parts import FilePart, TextPart
-from hermes.ports.channel import Delivery, Target
+from hermes.ports.channel import Delivery, Returned, Target
 from hermes.testing.email.people import delivered
 from hermes.testing.email.post_office import PASSWORD
 from hermes.testing.stand_in import Fault, File, Said
@@ -147,6 +148,26 @@ async def test_what_is_forged_or_automatic_is_marked_and_never_a_message(town: R
     await town.mail.say(Said(text="barrier", chat="c"))
     assert town.texts() == ["barrier"]
     assert seen(town) == [True, True, True]
+
+
+@pytest.mark.req("A28", "A26")
+@pytest.mark.parametrize(
+    ("status", "failure", "told"),
+    [
+        ("5.1.1", FailureClass.INVALID_RECIPIENT, "5.1.1"),
+        ("5.7.1", FailureClass.REJECTED, "5.7.1"),
+        ("5.1.1 see ada@people.test", FailureClass.REJECTED, ""),
+    ],
+)
+async def test_a_mail_that_comes_back_is_told_by_its_key_and_is_no_message(
+    town: Rig, status: str, failure: FailureClass, told: str
+) -> None:
+    channel = await town.connected()
+    await channel.send(reply(thread_id="root@people.test"))
+    await town.mail.bounce(town.mail.posts(ADA)[0], status=status)
+    await town.mail.say(Said(text="barrier", chat="c"))
+    assert town.returned == [Returned(key="d.0", failure=failure, status=told)]
+    assert town.texts() == ["barrier"]
 
 
 @pytest.mark.req("W11", "W10")

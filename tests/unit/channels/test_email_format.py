@@ -74,3 +74,11 @@ def test_everything_that_can_be_formatted_is() -> None:
     assert "c<" in page.words
     assert "x < 1" in page.words
     assert page.links == ["https://x.test/?a&b"]
+
+
+@pytest.mark.req("W19")
+def test_styles_stand_in_the_tags_and_a_list_begins_where_it_did() -> None:
+    page = render(parse("one\n\n3. ~~three~~"))
+    assert '<p style="margin:0 0 12px">one</p>' in page
+    assert '<ol start="3" style="margin:0 0 12px"><li><s>three</s></li></ol>' in page
+    assert '<p style="margin:0 0 12px">alone</p>' in render(parse("alone"))

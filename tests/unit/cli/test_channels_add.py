@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from hermes.app.platforms import unknown_platform
 from hermes.config import load
+from hermes.plugins.registry import Registry
 from tests.unit.cli.conftest import Hermes, environment
 from tests.unit.cli.terminal import Terminal
 
@@ -145,3 +147,41 @@ def test_without_a_test_nothing_is_connected(hermes: Hermes, home: Path) -> None
     assert done.returncode == 0, done.stderr
     assert "1:secret" not in done.stdout + done.stderr
     assert extra(home) == {"bot_token": "1:secret"}
+
+
+@pytest.fixture
+def irc() -> Iterator[dict[str, Any]]:
+    """The settings by which a channel reaches a stand-in for an IRC network."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hermes.testing.irc"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    yield json.loads(process.stdout.readline())["settings"]
+    process.communicate()
+
+
+@pytest.mark.req("W12", "W1")
+def test_a_platform_that_comes_as_a_plugin_is_listed_with_it(
+    hermes: Hermes, home: Path, irc: dict[str, Any]
+) -> None:
+    """A fresh home knows nothing of the plugin."""
+    (home / "config.yaml").write_text("plugins: # ours\n  - hermes.testing.push.plugin\n")
+    given = [f"--set={name}={value}" for name, value in irc.items() if isinstance(value, str | int)]
+
+    done = hermes("channels", "add", "irc", "--json", *given)
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["tested"]["problem"] is None
+    settings = load({}, home).settings
+    assert list(settings.plugins) == ["hermes.testing.push.plugin", "hermes.contrib.irc"]
+    assert settings.platforms["irc"].enabled
+
+
+@pytest.mark.req("W12")
+def test_a_plugin_that_is_not_listed_is_named_where_it_is_missed() -> None:
+    said = str(unknown_platform("irc", Registry()))
+    assert "add hermes.contrib.irc to the list `plugins` in config.yaml" in said
+    assert "no channel of that name" in str(unknown_platform("../contrib/irc", Registry()))

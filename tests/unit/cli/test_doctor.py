@@ -119,6 +119,13 @@ def test_what_is_open_to_others_or_missing_is_found_and_set_right(doctor, home):
     assert f"the folder {home / 'keys'} is missing" in warned
     assert code == 0
     assert all(one["fixed"] for one in found(fixed, "home", "ok"))
+    # what was set right is said once, and nothing warns of it any more
+    (open_key,) = found(before, "configuration", "warn")
+    assert "others on this machine can read it" in open_key["what"]
+    assert found(fixed, "configuration", "warn") == []
+    assert [one["what"] for one in fixed if ".env" in one["what"] and one["name"] == "home"] == [
+        f"{home / '.env'} is open to other users (mode 0644, expected 0600); set right"
+    ]
     assert (mode(home), mode(home / ".env"), mode(home / "keys")) == (0o700, 0o600, 0o700)
     assert [one["what"] for one in found(after, "home", "ok")] == [
         f"{home} is yours, and closed to others"

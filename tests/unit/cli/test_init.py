@@ -112,6 +112,23 @@ def test_a_service_that_does_not_answer_is_told_and_nothing_is_written(hermes, h
 
 
 @pytest.mark.req("W1")
+def test_a_service_that_nobody_knows_is_refused_with_those_that_are_known(hermes, home):
+    done = hermes("init", "--yes", "--provider", "opneai", "--model", "m", COLUMNS="400")
+    own = hermes(
+        *("init", "--yes", "--no-test", "--provider", "nosuch", "--model", "m"),
+        *("--base-url", "http://127.0.0.1:9/v1"),
+    )
+
+    assert done.returncode == 2
+    assert "'opneai' is no model service that Hermes knows" in done.stderr
+    assert "Did you mean openai?" in done.stderr
+    assert "hermes, openrouter, anthropic," in done.stderr
+    assert "minilm" not in done.stderr
+    assert "--base-url" in done.stderr
+    assert own.returncode == 0, own.stderr
+
+
+@pytest.mark.req("W1")
 def test_a_wrong_key_may_be_tried_again_or_kept_or_dropped(init, home):
     # given a service that is not there
     terminal = init(

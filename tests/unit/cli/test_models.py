@@ -53,6 +53,13 @@ def test_route_takes_what_a_call_may_need(hermes, model):
     named = hermes("route", "Hello", "--model", "openai:other", "--tools", **model)
     summary = hermes("route", "Hello", "--capability", "summarization", "--json", **model)
 
+    own = hermes(
+        *("route", "Hello", "--capability", "summarization", "--tier", "pro"),
+        **model,
+        HERMES_MODELS__SUMMARIES="openai:small-1",
+    )
+
+    assert "1  openai:small-1  configured model openai:small-1" in own.stdout
     assert "tier starter, 2 of 2: local" in tier.stdout
     assert "dropped: no provider serves claude-haiku-4-5-20251001" in tier.stdout
     assert "1  openai:other  explicit model openai:other" in named.stdout

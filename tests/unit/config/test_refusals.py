@@ -55,6 +55,12 @@ agents: {poet: {model: "opnai:gpt"}}
     ("text", "expected"),
     [
         (
+            'models: {summaries: "opnai:small"}',
+            'config.yaml: models.summaries is "opnai:small", expected auto or provider:model with '
+            "one of the providers: openai, local; did you mean openai? Otherwise add "
+            "providers.opnai",
+        ),
+        (
             "default_agent: man",
             'config.yaml: default_agent is "man", expected one of the agents: main; '
             "set it to main, or add agents.man",

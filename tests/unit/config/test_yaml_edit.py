@@ -5,7 +5,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.config.yaml_edit import set_value
+from hermes.config.yaml_edit import add_item, set_value
 from hermes.errors import ConfigurationError
 
 PATH = ("platforms", "slack", "extra", "mode")
@@ -54,6 +54,33 @@ def test_only_what_is_set_changes(before: str, after: str) -> None:
 def test_what_cannot_be_edited_safely_is_refused_with_what_to_do(text: str) -> None:
     with pytest.raises(ConfigurationError, match=r'set platforms\.slack\.extra\.mode to "http"'):
         set_value(text, PATH, "http")
+
+
+@pytest.mark.req("W1")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", 'plugins: ["b"]\n'),
+        ("plugins:\nx: 1\n", 'plugins: ["b"]\nx: 1\n'),
+        ("plugins: [] # none\n", 'plugins: ["b"] # none\n'),
+        ("plugins: [a]\nx: 1\n", 'plugins: [a, "b"]\nx: 1\n'),
+        (
+            "plugins:\n- a # first\n# behind\nx: 1\n",
+            'plugins:\n- a # first\n- "b"\n# behind\nx: 1\n',
+        ),
+        ("x: 1\nplugins:\n  - a", 'x: 1\nplugins:\n  - a\n  - "b"\n'),
+        ("plugins: [a, b]\n", "plugins: [a, b]\n"),
+    ],
+)
+def test_an_item_is_added_to_a_list_once(before: str, after: str) -> None:
+    assert add_item(before, "plugins", "b") == after
+
+
+@pytest.mark.req("W1")
+@pytest.mark.parametrize("text", ["p: &x [a]\nplugins: *x\n", "plugins: [a,]\n"])
+def test_a_list_that_cannot_be_edited_is_told_as_it_should_be(text: str) -> None:
+    with pytest.raises(ConfigurationError, match=r'set plugins to \["a", "b"\] by hand'):
+        add_item(text, "plugins", "b")
 
 
 names = st.sampled_from(["platforms", "slack", "extra", "mode", "server"])

@@ -271,14 +271,14 @@ def test_a_message_that_arrived_again_says_so():
         (
             {
                 "state": DeliveryState.RETRY,
-                "attempts": 2,
+                "failed": 2,
                 "next_at": T + 65,
                 "failure": "rate_limited",
             },
             "retried in 1 min after 2 attempts (rate_limited)",
         ),
         (
-            {"state": DeliveryState.RETRY, "attempts": 1, "next_at": T},
+            {"state": DeliveryState.RETRY, "failed": 1, "next_at": T},
             "retried now after 1 attempt (no reason given)",
         ),
         (
@@ -299,12 +299,12 @@ def test_a_reply_that_is_not_out_yet_says_what_it_waits_for(delivery, how):
 
 @pytest.mark.req("A28")
 def test_a_dead_letter_waits_for_nothing_and_names_its_reason():
-    row = a_delivery(state=DeliveryState.DEAD, failure="invalid_recipient", attempts=3)
+    row = a_delivery(state=DeliveryState.DEAD, failure="invalid_recipient", failed=3)
 
     report = told(msgspec.structs.replace(ANSWERED, deliveries=(row,)))
 
     assert report.waiting_for is None
-    assert report.answer.endswith("the reply to rest is a dead letter (invalid_recipient).")
+    assert report.answer.endswith("the reply to rest is a dead letter after 3 attempts (invalid_recipient).")
 
 
 @pytest.mark.req("J15")

@@ -13,6 +13,7 @@ from hermes.net.client import HttpClient, HttpSettings
 from hermes.plugins.loader import installed_plugins, load_plugin
 from hermes.plugins.registry import Registry
 from hermes.ports.clock import ManualClock
+from hermes.testing.outbox_store import MemoryOutboxStore
 from hermes.testing.setup_channel import MemoryShelf, channel_setup
 
 GOOD = """
@@ -170,6 +171,7 @@ def test_unknown_names_are_errors_that_say_what_is_known(tmp_path: Path) -> None
             home=tmp_path,
             clock=ManualClock(),
             shelf=MemoryShelf(),
+            outbox=MemoryOutboxStore(ManualClock()),
         )
     with pytest.raises(ConfigurationError, match="is not known"):
         registry.make_provider("p", "wire", settings=None, client=None)

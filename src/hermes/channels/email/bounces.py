@@ -7,12 +7,14 @@ import msgspec
 
 from hermes.channels.email import mime, threads, words
 from hermes.channels.email.mime import Headers
-from hermes.errors import TooLarge
+from hermes.errors import FailureClass, TooLarge
+from hermes.ports.channel import Returned
 
 _REPORT: Final = "multipart/report"
 _FIELD: Final = re.compile(
     r"(?im)^(action|status|final-recipient|diagnostic-code)\s*:\s*(.{0,300})$"
 )
+_STATUS: Final = re.compile(r"[245]\.\d{1,3}\.\d{1,3}")
 _MAX: Final = 20_000
 
 
@@ -29,6 +31,17 @@ class Bounce(msgspec.Struct, frozen=True, kw_only=True):
     def is_final(self) -> bool:
         """Whether the server has given up."""
         return self.action == "failed"
+
+    @property
+    def returned(self) -> Returned | None:
+        """Which delivery came back, if the server has given up and says of which mail."""
+        key = threads.key_in(self.message_id)
+        if not self.is_final or key is None:
+            return None
+        status = self.status if _STATUS.fullmatch(self.status) else ""
+        is_nobody = status.startswith(("5.1.", "4.1."))
+        failure = FailureClass.INVALID_RECIPIENT if is_nobody else FailureClass.REJECTED
+        return Returned(key=key, failure=failure, status=status)
 
 
 def read_bounce(headers: Headers, raw: bytes, *, domain: str) -> Bounce | None:

@@ -1,4 +1,4 @@
-"""What becomes of one mail: an event for the inbox, a report that is logged, or nothing.
+"""What becomes of one mail: an event for the inbox, the return of one of ours, or nothing.
 
 Between the mailbox, which fetches and marks, and the inbox. A mail is done once `take` returns;
 whatever must come again leaves as `TryLater`.
@@ -65,7 +65,13 @@ class Intake:
         elif isinstance(mail, Ignored):
             log.info("email.ignored", uid=uid, reason=mail.reason)
         else:
-            _log_bounce(mail)
+            await self._take_back(mail)
+
+    async def _take_back(self, bounce: Bounce) -> None:
+        _log_bounce(bounce)
+        back, tell = bounce.returned, self._setup.returned
+        if back is not None and tell is not None:
+            await tell(back)
 
     async def _take_mail(self, mail: Mail, *, at: float, fallback_id: str, is_whole: bool) -> None:
         wait_s = self._pacing.wait_s(mail.sender.text)

@@ -13,11 +13,12 @@ from typing import Final
 _ID: Final = re.compile(rb"<([!-;=?-~]{1,1000})>")
 # What a mail without an id is known by; never written into a header.
 _MADE_UP: Final = "uid:"
-_OWN: Final = re.compile(r"hermes\.[0-9a-f]{32}(?:\.([A-Za-z0-9_-]{1,400}))?@(.+)")
+_OWN: Final = re.compile(r"hermes\.([A-Za-z0-9_-]{1,100})(?:\.([A-Za-z0-9_-]{1,400}))?@(.+)")
 MAX_ID: Final = 250
 MAX_REFERENCES: Final = 20
 # A longer root is not carried along: lines and filters have their limits.
 _LONGEST_ROOT: Final = 160
+_LONGEST_KEY: Final = 60
 
 
 def ids_in(value: bytes) -> tuple[str, ...]:
@@ -40,30 +41,34 @@ def is_real(text: str | None) -> bool:
 
 def own_id(key: str, *, thread: str | None, domain: str) -> str:
     """Return the id of the mail that carries a delivery: always the same for the same key."""
-    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    if not thread or len(thread) > _LONGEST_ROOT:
-        return f"hermes.{digest}@{domain}"
-    root = base64.urlsafe_b64encode(thread.encode("utf-8", "replace")).decode("ascii").rstrip("=")
-    return f"hermes.{digest}.{root}@{domain}"
+    root = f".{_coded(thread)}" if thread and len(thread) <= _LONGEST_ROOT else ""
+    if len(key) <= _LONGEST_KEY and key.isascii():
+        whole = f"hermes.{_coded(key)}{root}@{domain}"
+        if len(whole) <= MAX_ID:
+            return whole
+    # The thread matters more than that a report can be told whose it is.
+    return f"hermes.{_digest(key)}{root}@{domain}"
 
 
 def is_own(message_id: str, *, domain: str) -> bool:
     """Tell whether a mail under this id is one of ours."""
     found = _OWN.fullmatch(message_id)
-    return found is not None and found[2].lower() == domain
+    return found is not None and found[3].lower() == domain
+
+
+def key_in(message_id: str) -> str | None:
+    """Return the key of the delivery that a mail of ours carried; None where it cannot be told."""
+    found = _OWN.fullmatch(message_id)
+    return None if found is None else _plain(found[1])
 
 
 def root_of(message_id: str, *, domain: str) -> str:
     """Return the mail that began the thread of another: itself, or what one of ours carries."""
     found = _OWN.fullmatch(message_id)
-    if found is None or found[2].lower() != domain or not found[1]:
+    if found is None or found[3].lower() != domain or not found[2]:
         return message_id
-    coded = found[1]
-    try:
-        root = base64.urlsafe_b64decode(coded + "=" * (-len(coded) % 4)).decode("ascii")
-    except (binascii.Error, UnicodeDecodeError):
-        return message_id
-    return root if is_real(root) else message_id
+    root = _plain(found[2])
+    return root if root is not None and is_real(root) else message_id
 
 
 def thread_of(references: tuple[str, ...], message_id: str, *, domain: str) -> str:
@@ -77,3 +82,18 @@ def trimmed(references: tuple[str, ...]) -> tuple[str, ...]:
     if len(unique) <= MAX_REFERENCES:
         return unique
     return (unique[0], *unique[1 - MAX_REFERENCES :])
+
+
+def _coded(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode("utf-8", "replace")).decode("ascii").rstrip("=")
+
+
+def _plain(coded: str) -> str | None:
+    try:
+        return base64.urlsafe_b64decode(coded + "=" * (-len(coded) % 4)).decode("ascii")
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+
+
+def _digest(key: str) -> str:
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -166,8 +166,9 @@ def failure(answer: Answer) -> DeliveryError | None:
     if is_revoked(answer):
         return DeliveryRejected(
             f"matrix: the homeserver no longer takes the credential ({code}); set a new "
-            "platforms.matrix.access_token and replay the dead letter",
+            "platforms.matrix.access_token, and `hermes reload`",
             FailureClass.UNAUTHORIZED,
+            credential=True,
         )
     if code in {"M_FORBIDDEN", "M_NOT_FOUND", "M_GUEST_ACCESS_FORBIDDEN"}:
         return DeliveryRejected(

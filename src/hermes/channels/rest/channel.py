@@ -133,10 +133,11 @@ class _Api:
             id=accepted.message_id,
             conversation=event.source.chat_id,
             duplicate=accepted.duplicate,
+            is_new=accepted.is_new,
         )
 
     async def _wait(self, ticket: Ticket) -> Answer:
-        progress = await last_progress(self._door, ticket.id, wait_s=self._settings.wait_s)
+        progress = await last_progress(self._door, ticket, wait_s=self._settings.wait_s)
         if progress is None:
             return self._unfinished(ticket)
         return turn_response(ended_view(self._door, ticket, progress=progress))

@@ -65,7 +65,7 @@ class SlackRejected(DeliveryRejected):
     """Slack said no for good; `said` is its code for why."""
 
     def __init__(self, text: str, failure: FailureClass, *, said: str) -> None:
-        super().__init__(text, failure)
+        super().__init__(text, failure, credential=said in REVOKED)
         self.said = said
 
 

@@ -25,7 +25,7 @@ class Marked(msgspec.Struct, frozen=True):
 
 def utf16_length(text: str) -> int:
     """Return how many UTF-16 units a text has."""
-    return len(text) + sum(1 for char in text if ord(char) > 0xFFFF)
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def read_text(text: str, entities: Iterable[Entity], *, bot: User) -> Marked:

@@ -139,8 +139,9 @@ def refusal(reply: Reply) -> DeliveryError:
     if reply.is_bad_token:
         return DeliveryRejected(
             f"telegram: the bot token is not good ({said}); set platforms.telegram.bot_token to the "
-            "token that @BotFather shows for this bot, and replay the dead letter",
+            "token that @BotFather shows for this bot, and `hermes reload`",
             FailureClass.UNAUTHORIZED,
+            credential=True,
         )
     if reply.status == 403 or any(word in reply.said.lower() for word in _NO_RECIPIENT):
         return DeliveryRejected(

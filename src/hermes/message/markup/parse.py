@@ -60,8 +60,25 @@ _UNSHOWN = re.compile(
 )
 
 
+class Known(str):
+    """Markdown that is read once at most, however often it is parsed; not at all if it was written."""
+
+    __slots__ = ("document",)
+    document: Document | None
+
+    def __new__(cls, text: str, document: Document | None = None) -> "Known":
+        """Return a text that knows, or will know, what it means."""
+        made = super().__new__(cls, text)
+        made.document = document
+        return made
+
+
 def parse(text: str) -> Document:
     """Return what a Markdown text means."""
+    if isinstance(text, Known):
+        if text.document is None:
+            text.document = _parsed(text)
+        return text.document
     return _remembered(text) if len(text) <= _LONGEST_REMEMBERED else _parsed(text)
 
 

@@ -24,7 +24,7 @@ from hermes.message.markup.model import (
     Table,
     Text,
 )
-from hermes.message.markup.parse import parse
+from hermes.message.markup.parse import Known, parse
 from hermes.message.markup.room import Room, most
 from hermes.message.markup.runs import tidy
 from hermes.message.markup.weight import is_heavy, likely, weights
@@ -41,10 +41,11 @@ _SLACKS = (0, 1, 2, 4, 8, 16)
 
 def split(text: str, *, limit: int, measure: Measure = len) -> tuple[str, ...]:
     """Return a Markdown text as chunks whose measure is at most `limit`; itself if it fits."""
-    if measure(text) <= limit:
+    known = Known(text)
+    if measure(known) <= limit:
         return (text,)
     chunks: list[str] = []
-    rest = _read(text)
+    rest = _read(known)
     while rest:
         chunk, rest = _next(rest, limit=limit, measure=measure)
         chunks.append(chunk)
@@ -89,7 +90,8 @@ def _room(limit: int, measure: Measure) -> Room[Block]:
     def size(blocks: Document) -> int:
         if is_heavy(blocks, bound):
             return bound
-        return measure(write(blocks)) if blocks else 0
+        # Most of these are tries that nobody sends: only the chunk itself is read again (`_next`).
+        return measure(Known(write(blocks), blocks)) if blocks else 0
 
     return Room(size=size, alone=size, limit=limit)
 

@@ -37,7 +37,8 @@ async def choose_model(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
     first = plan.candidates[0]
     name = f"{first.provider}:{first.model}"
     chosen = msgspec.structs.replace(choices, model=name)
-    return _chosen(f"From now on {name} answers here, until /new or /model auto.", chosen)
+    text = f"From now on {name} answers here, until /new or /model auto."
+    return _chosen(f"{text} {ctx.services.planner.note_on(plan)}".rstrip(), chosen)
 
 
 async def choose_reasoning(turn: Turn, ctx: TurnContext, argument: str) -> Reply:

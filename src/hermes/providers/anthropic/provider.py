@@ -1,6 +1,7 @@
 """`AnthropicProvider`: one Messages call over the one HTTP client; no policy, no retries."""
 
 from collections.abc import AsyncGenerator
+from typing import Any
 
 from hermes.message.ids import MakeId, make_id
 from hermes.net.client import HttpClient
@@ -76,3 +77,9 @@ class AnthropicProvider:
 
     async def close(self) -> None:
         """Release nothing: the client belongs to the composition root."""
+
+
+# Any: keyword arguments of the settings above.
+def make(settings: dict[str, Any], client: HttpClient) -> AnthropicProvider:
+    """Return a provider with these settings."""
+    return AnthropicProvider(AnthropicSettings(**settings), client)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable
+from typing import Any
 
 import msgspec
 
@@ -181,3 +182,9 @@ class GeminiProvider:
                 words = wire_words(self._settings.name, error)
                 raise StreamTruncated(f"{words}; the answer is not whole") from error
             raise
+
+
+# Any: keyword arguments of the settings above.
+def make(settings: dict[str, Any], client: HttpClient) -> GeminiProvider:
+    """Return a provider with these settings."""
+    return GeminiProvider(GeminiSettings(**settings), client)

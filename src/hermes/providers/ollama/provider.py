@@ -1,6 +1,7 @@
 """`OllamaProvider`: one chat with an Ollama server over the one HTTP client; no policy, no retries."""
 
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import msgspec
 
@@ -122,3 +123,9 @@ def _pullable(endpoint: Endpoint, model: str) -> Endpoint:
     """Return the endpoint with what helps when `model` is not there."""
     advice = f"run `ollama pull {model[:80]}` where the server runs, or name a model that it has"
     return msgspec.structs.replace(endpoint, absent=advice)
+
+
+# Any: keyword arguments of the settings above.
+def make(settings: dict[str, Any], client: HttpClient) -> OllamaProvider:
+    """Return a provider with these settings."""
+    return OllamaProvider(OllamaSettings(**settings), client)

@@ -1,6 +1,7 @@
 """`OpenAIProvider`: one chat-completions call over the one HTTP client; no policy, no retries."""
 
 from collections.abc import AsyncGenerator
+from typing import Any
 
 from hermes.errors import ProviderRejected
 from hermes.message.ids import MakeId, make_id
@@ -127,3 +128,9 @@ class OpenAIProvider:
             secret=settings.api_key,
             kinds=kinds,
         )
+
+
+# Any: keyword arguments of the settings above.
+def make(settings: dict[str, Any], client: HttpClient) -> OpenAIProvider:
+    """Return a provider with these settings."""
+    return OpenAIProvider(OpenAISettings(**settings), client)

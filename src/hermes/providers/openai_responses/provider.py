@@ -1,6 +1,7 @@
 """`ResponsesProvider`: one Responses call over the one HTTP client; no policy, no retries."""
 
 from collections.abc import AsyncGenerator
+from typing import Any
 
 from hermes.message.ids import MakeId, make_id
 from hermes.net.client import HttpClient
@@ -77,3 +78,9 @@ class ResponsesProvider:
         images = await load_data_urls(request) if settings.vision else {}
         body = build_body(request, settings, images=images)
         return body, Assembly(settings, sent_chars=len(body), make_id=self._new_id)
+
+
+# Any: keyword arguments of the settings above.
+def make(settings: dict[str, Any], client: HttpClient) -> ResponsesProvider:
+    """Return a provider with these settings."""
+    return ResponsesProvider(ResponsesSettings(**settings), client)

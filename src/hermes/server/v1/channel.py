@@ -1,6 +1,9 @@
 """`/v1` as a channel: its routes, and the home of turns that `agent:NAME` runs."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any
 
 from starlette.routing import Route
 
@@ -12,18 +15,26 @@ from hermes.ports.door import Door
 from hermes.routing.plan import Ask
 from hermes.server.v1.anthropic_errors import anthropic_refusal
 from hermes.server.v1.callers import Caller
-from hermes.server.v1.chat import ChatDialect
 from hermes.server.v1.embeddings import read_embeddings, write_embeddings
-from hermes.server.v1.messages import MessagesDialect
 from hermes.server.v1.models_list import ListedModel, speaks_anthropic, write_model, write_models
 from hermes.server.v1.openai_errors import openai_refusal
 from hermes.server.v1.record import Record
-from hermes.server.v1.responses import ResponsesDialect
 from hermes.server.v1.serve import AUTO, V1Parts, allowed_plan, handler_of, new_record
 
 _BODY_S = 60.0
 
 MakeParts = Callable[[Door], V1Parts]
+
+
+# Any: a dialect, of the class that its module gives it.
+def _dialect(module: str, kind: str) -> Callable[[], Any]:
+    """Return what makes a wire's dialect, once; it is imported by the first call that speaks it."""
+
+    @cache
+    def made() -> Any:
+        return getattr(import_module(f"hermes.server.v1.{module}"), kind)()
+
+    return made
 
 
 class V1Channel:
@@ -44,11 +55,17 @@ class V1Channel:
     def routes(self, door: Door) -> Sequence[Route]:
         """Return the routes to mount."""
         parts = self._make_parts(door)
-        messages = MessagesDialect()
+        messages = _dialect("messages", "MessagesDialect")
         other = _Other(parts, messages)
         return (
-            Route("/v1/chat/completions", Endpoint({"POST": handler_of(ChatDialect(), parts)})),
-            Route("/v1/responses", Endpoint({"POST": handler_of(ResponsesDialect(), parts)})),
+            Route(
+                "/v1/chat/completions",
+                Endpoint({"POST": handler_of(_dialect("chat", "ChatDialect"), parts)}),
+            ),
+            Route(
+                "/v1/responses",
+                Endpoint({"POST": handler_of(_dialect("responses", "ResponsesDialect"), parts)}),
+            ),
             Route("/v1/messages", Endpoint({"POST": handler_of(messages, parts)})),
             Route("/v1/messages/count_tokens", Endpoint({"POST": other.count})),
             Route("/v1/embeddings", Endpoint({"POST": other.embed})),
@@ -60,14 +77,15 @@ class V1Channel:
 class _Other:
     """The endpoints that are no conversation."""
 
-    def __init__(self, parts: V1Parts, messages: MessagesDialect) -> None:
+    # Any: the dialect of Anthropic's wire, which can count.
+    def __init__(self, parts: V1Parts, messages: Callable[[], Any]) -> None:
         self._parts = parts
         self._messages = messages
 
     async def count(self, exchange: Exchange) -> Answer:
         try:
             await self._caller(exchange)
-            return HttpResponse(body=self._messages.count(await self._body(exchange)))
+            return HttpResponse(body=self._messages().count(await self._body(exchange)))
         except HermesError as error:
             return anthropic_refusal(error)
 

@@ -4,14 +4,13 @@ Leading system and developer messages become the stacked system blocks; later on
 are, as system messages, which every provider takes. The last message always stays a message.
 """
 
-import re
 from collections.abc import Iterator
 
 import msgspec
 
 from hermes.errors import BadRequest
 from hermes.message.chat import ChatMessage
-from hermes.message.parts import ImagePart, Media, Part, TextPart, ToolCallPart, ToolResultPart
+from hermes.message.parts import ImagePart, Part, TextPart, ToolCallPart, ToolResultPart
 from hermes.server.v1.chat_shape import (
     AssistantMessage,
     CustomToolCall,
@@ -26,13 +25,8 @@ from hermes.server.v1.chat_shape import (
     UserMessage,
 )
 from hermes.server.v1.chat_thoughts import read_thoughts
+from hermes.server.v1.image_address import image_media
 from hermes.server.v1.wire_body import is_given
-
-# Not "image/*": one service wants a type beside an address, and looks at the picture itself.
-_UNKNOWN_IMAGE = "image/jpeg"
-_TYPES = {"png": "image/png", "gif": "image/gif", "webp": "image/webp"}
-_ENDING = re.compile(r"https://[^?#]*\.(\w{3,4})(?:[?#]|$)", re.ASCII)
-_PICTURE = re.compile(r"data:(image/[\w.+-]{1,64});base64,(?=.)", re.ASCII | re.IGNORECASE)
 
 
 class Conversation(msgspec.Struct, frozen=True):
@@ -122,7 +116,8 @@ class _Reader:
                 self._mark(part)
                 if part.image_url.detail not in {None, "auto"}:
                     self.ignored["messages.content.image_url.detail"] = None
-                yield ImagePart(_media(part.image_url.url, f"messages[{place}].content[{n}]"))
+                field = f"messages[{place}].content[{n}].image_url.url"
+                yield ImagePart(image_media(part.image_url.url, field))
             else:
                 raise BadRequest(
                     f"messages[{place}].content[{n}]: sounds and files cannot be passed on to every"
@@ -171,17 +166,3 @@ class _Reader:
         if not isinstance(content, str):
             content = "\n".join(part.text for part in self._marks(content))
         return ToolResultPart(message.tool_call_id, name, content)
-
-
-def _media(url: str, field: str) -> Media:
-    if url.startswith("https://"):
-        ending = _ENDING.match(url)
-        mime = _TYPES.get(ending[1].lower() if ending else "", _UNKNOWN_IMAGE)
-        return Media(mime, url=url)
-    picture = _PICTURE.match(url)
-    if picture is None:
-        raise BadRequest(
-            f"{field}.image_url.url begins with {url[:24]!r}: expected an https address, or"
-            " data:image/...;base64,... with the picture itself."
-        )
-    return Media(picture[1].lower(), url=url)

@@ -4,8 +4,10 @@ The answer begins only when something of it is there: whatever fails before that
 its own, whatever fails after it is said in the stream.
 """
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from functools import cached_property
 
 import msgspec
 
@@ -20,6 +22,8 @@ from hermes.errors import BadRequest, Forbidden, HermesError, StreamTruncated
 from hermes.message.ids import MakeId
 from hermes.message.parts import ImagePart
 from hermes.net.http_route import Answer, Exchange, Handler, refuse_url_credentials
+from hermes.net.image_files import is_inline
+from hermes.net.media_check import FileLimits, check_by_value
 from hermes.net.sse import EventStream
 from hermes.ports.channel import HttpResponse
 from hermes.ports.clock import Clock
@@ -53,11 +57,15 @@ class V1Parts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WireEndpoint:
-    """The endpoint of one wire."""
+    """The endpoint of one wire, whose dialect is loaded by the first call."""
 
-    def __init__(self, dialect: Dialect, parts: V1Parts) -> None:
-        self._dialect = dialect
+    def __init__(self, load: Callable[[], Dialect], parts: V1Parts) -> None:
+        self._load = load
         self._parts = parts
+
+    @cached_property
+    def _dialect(self) -> Dialect:
+        return self._load()
 
     async def post(self, exchange: Exchange) -> Answer:
         """Serve one call; every error has the wire's own shape."""
@@ -84,6 +92,7 @@ class WireEndpoint:
             raise BadRequest("The model's name holds characters that no name has.")
         if call.request.schema is not None:
             check_schema(call.request.schema)
+        await self._check_pictures(call.request)
         if call.model.startswith(AGENT):
             ignored = (*call.ignored, *ignored_by_agents(call.request))
             call = msgspec.structs.replace(call, ignored=ignored)
@@ -94,6 +103,18 @@ class WireEndpoint:
         except CallerLeft:
             record.write()
             return HttpResponse(status=_LEFT)
+
+    async def _check_pictures(self, request: ModelRequest) -> None:
+        urls = [
+            part.media.url
+            for message in request.messages
+            for part in message.parts
+            if isinstance(part, ImagePart) and part.media.url and is_inline(part.media.url)
+        ]
+        if urls:
+            media = self._parts.settings.media
+            limits = FileLimits(max_bytes=media.max_bytes, max_pixels=media.max_pixels)
+            await asyncio.to_thread(check_by_value, urls, limits)
 
     async def _events(
         self, call: WireCall, caller: Caller, *, exchange: Exchange, record: Record
@@ -150,9 +171,9 @@ def new_record(parts: V1Parts, caller: Caller) -> Record:
     return Record(stamp, caller, ledger=parts.ledger, clock=parts.clock)
 
 
-def handler_of(dialect: Dialect, parts: V1Parts) -> Handler:
+def handler_of(load: Callable[[], Dialect], parts: V1Parts) -> Handler:
     """Return the handler of one wire."""
-    return WireEndpoint(dialect, parts).post
+    return WireEndpoint(load, parts).post
 
 
 def ask_of(call: WireCall) -> Ask:

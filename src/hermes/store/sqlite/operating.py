@@ -3,7 +3,7 @@
 from typing import Any
 
 from hermes.ports.operating import OpenSession, Paused
-from hermes.ports.records import DeliveryRecord
+from hermes.ports.records import DeliveryNote, DeliveryRecord
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine
 from hermes.store.sqlite.outbox import SqliteOutbox
@@ -73,7 +73,11 @@ class SqliteDeadLetters:
     async def _change(self, name: str, delivery_id: str, at: float) -> bool:
         def unit(db: Database) -> bool:
             db.execute(_SQL[name], (delivery_id, at))
-            return db.changes() == 1
+            if db.changes() != 1:
+                return False
+            note = DeliveryNote(at=at, then=name, tried=False)
+            self._outbox.stories.tell(db, delivery_id, note)
+            return True
 
         return await self._engine.writer.run(f"delivery_{name}", unit)
 

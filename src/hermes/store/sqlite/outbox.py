@@ -10,8 +10,9 @@ from hermes.errors import GuardFailed, LeaseLost, StoreError
 from hermes.message.chat import ChatMessage
 from hermes.message.outcome import DeliveryState
 from hermes.ports.channel import Target
-from hermes.ports.records import DeliveryRecord, Lease, NewDelivery
+from hermes.ports.records import DeliveryNote, DeliveryRecord, Event, Lease, NewDelivery
 from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.delivery_story import DeliveryStories
 from hermes.store.sqlite.engine import Engine, encode
 from hermes.store.sqlite.queries import load
 
@@ -27,6 +28,7 @@ class SqliteOutbox:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self.stories = DeliveryStories(engine)
         # Every accept asks how many wait; the answer changes only with a commit.
         self._counted_at = -1
         self._counted = 0
@@ -107,26 +109,71 @@ class SqliteOutbox:
         await self._run("sending", delivery_id, chunk, at)
 
     async def chunk_sent(
-        self, delivery_id: str, *, chunk: int, platform_message_id: str, last: bool, at: float
+        self,
+        delivery_id: str,
+        *,
+        chunk: int,
+        platform_message_id: str,
+        last: bool,
+        at: float,
+        note: DeliveryNote | None = None,
     ) -> None:
         """Mark a chunk as delivered."""
-        await self._run("chunk_sent", delivery_id, chunk, platform_message_id, last, at)
+        await self._run("chunk_sent", delivery_id, chunk, platform_message_id, last, at, note=note)
 
-    async def retry(self, delivery_id: str, *, at: float, failure: str, counts: bool) -> None:
+    async def retry(
+        self,
+        delivery_id: str,
+        *,
+        at: float,
+        failure: str,
+        counts: bool,
+        note: DeliveryNote | None = None,
+    ) -> None:
         """Put a delivery back to be sent at `at`; `counts` uses up an attempt."""
-        await self._run("retry", delivery_id, at, failure, int(counts))
+        await self._run("retry", delivery_id, at, failure, int(counts), note=note)
 
-    async def unknown(self, delivery_id: str, *, at: float) -> None:
+    async def unknown(
+        self, delivery_id: str, *, at: float, note: DeliveryNote | None = None
+    ) -> None:
         """Say that nobody knows whether the delivery arrived."""
-        await self._run("unknown", delivery_id, at)
+        await self._run("unknown", delivery_id, at, note=note)
 
-    async def hold(self, delivery_id: str, *, at: float) -> None:
+    async def hold(self, delivery_id: str, *, at: float, note: DeliveryNote | None = None) -> None:
         """Leave an `unknown` delivery to the operator."""
-        await self._run("hold", delivery_id, at)
+        await self._run("hold", delivery_id, at, note=note)
 
-    async def dead(self, delivery_id: str, *, failure: str, at: float) -> None:
+    async def dead(
+        self, delivery_id: str, *, failure: str, at: float, note: DeliveryNote | None = None
+    ) -> None:
         """Move a delivery to the dead letters."""
-        await self._run("dead", delivery_id, failure, at)
+        await self._run("dead", delivery_id, failure, at, note=note)
+
+    async def returned(
+        self, delivery_id: str, *, platform: str, chunk: int, failure: str, status: str, at: float
+    ) -> str | None:
+        """Move what came back after it was sent to the dead letters; returns the message's id."""
+
+        def unit(db: Database) -> str | None:
+            row = db.row(_SQL["returned"], (delivery_id, platform, failure, at, chunk))
+            if row is None:
+                return None
+            told = {"delivery": delivery_id, "failure": failure, "status": status}
+            self._engine.add_events(db, row[0], (Event("returned", at, told),))
+            why = f"it came back: {status}" if status else "it came back"
+            note = DeliveryNote(at=at, failure=failure, why=why, then="dead")
+            self.stories.tell(db, delivery_id, note)
+            return str(row[0])
+
+        return await self._engine.writer.run("delivery_returned", unit)
+
+    def recover(self, db: Database, *, at: float) -> None:
+        """Mark what a dead process had on the wire as unknown, inside the unit at hand."""
+        why = "the gateway ended while it was being sent"
+        note = DeliveryNote(at=at, failure="network_timeout", why=why, then="unknown")
+        for row in db.rows(_SQL["on_the_wire"]):
+            self.stories.tell(db, row[0], note)
+        db.execute(_SQL["recover"])
 
     def unsettled(self, platform: str) -> tuple[DeliveryRecord, ...]:
         """Return the `unknown` deliveries that policy has not settled."""
@@ -140,8 +187,11 @@ class SqliteOutbox:
             return 0
 
         def unit(db: Database) -> int:
-            db.execute(_SQL["expire"], (before, at, names))
-            return db.changes()
+            expired = db.rows(_SQL["expire"], (before, at, names))
+            note = DeliveryNote(at=at, failure="too_old", then="dead", tried=False)
+            for row in expired:
+                self.stories.tell(db, row[0], note)
+            return len(expired)
 
         return await self._engine.writer.run("expire_deliveries", unit)
 
@@ -163,10 +213,12 @@ class SqliteOutbox:
         return tuple(self.record(row) for row in rows)
 
     # Any: SQLite values, as the named query orders them.
-    async def _run(self, name: str, *bindings: Any) -> None:
-        await self._engine.writer.run(
-            f"delivery_{name}", lambda db: self._change(db, name, *bindings)
-        )
+    async def _run(self, name: str, *bindings: Any, note: DeliveryNote | None = None) -> None:
+        def unit(db: Database) -> None:
+            self._change(db, name, *bindings)
+            self.stories.tell(db, bindings[0], note)
+
+        await self._engine.writer.run(f"delivery_{name}", unit)
 
     def _change(self, db: Database, name: str, *bindings: Any) -> None:
         db.execute(_SQL[name], bindings)
@@ -208,4 +260,7 @@ class SqliteOutbox:
             failure=row[14],
             more=() if row[15] == "[]" else _decode_ids(row[15]),
             fresh=bool(row[16]),
+            failed=row[17],
+            story=self.stories.read(self._engine.reader, row[3], row[18]),
+            ended_at=row[19],
         )

@@ -307,7 +307,9 @@ CREATE TABLE outbox (
     failure TEXT,
     held INTEGER NOT NULL DEFAULT 0,
     more TEXT NOT NULL DEFAULT '[]',
-    fresh INTEGER NOT NULL DEFAULT 0
+    fresh INTEGER NOT NULL DEFAULT 0,
+    failed INTEGER NOT NULL DEFAULT 0,
+    story BLOB
 );
 CREATE INDEX outbox_message ON outbox (message_id);
 CREATE INDEX outbox_open ON outbox (platform, chat_id, seq) WHERE state NOT IN ('sent', 'dead');

@@ -137,6 +137,10 @@ class Sealer:
         """Drop a cached data key."""
         self._ciphers.pop(person_id, None)
 
+    def forget_all(self) -> None:
+        """Drop every cached data key: one of them may never have reached the disk."""
+        self._ciphers.clear()
+
     def try_all(self, db: Database) -> int:
         """Open every data key, to see that it opens; returns how many there are."""
         rows = db.rows(_SQL["keys"])

@@ -58,7 +58,6 @@ from hermes.store.sqlite.writer import Writer
 _SQL = load("upkeep")
 _INBOX = load("inbox")
 _APPROVALS = load("approvals")
-_OUTBOX = load("outbox")
 _TURNS = load("turns")
 _SPACE_CHECK_S = 1.0
 # Each takes some 100 us, and nobody is answered meanwhile.
@@ -171,7 +170,12 @@ class SqliteStore:
         failpoints.hit("store.open.after")
         return Engine(
             open_reader(self._path, vfs=options.vfs),
-            writer=Writer(self._db, batch_max=options.group_commit_max, on_full=self._found_full),
+            writer=Writer(
+                self._db,
+                batch_max=options.group_commit_max,
+                on_full=self._found_full,
+                on_undone=sealer.forget_all,
+            ),
             sealer=sealer,
             clock=self._clock,
         )
@@ -185,7 +189,7 @@ class SqliteStore:
         def unit(db: Database) -> tuple[str, ...]:
             cut_off = tuple(str(row[0]) for row in db.rows(_SQL["void_leases"]))
             db.execute(_TURNS["unclaim_orphans"])
-            db.execute(_OUTBOX["recover"])
+            self.outbox.recover(db, at=self._clock.now())
             db.execute(_APPROVALS["orphans"])
             return cut_off
 

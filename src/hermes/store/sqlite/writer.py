@@ -2,8 +2,9 @@
 
 Statements run on the event loop's thread, where they cost microseconds and meet no lock; only the
 COMMIT, which waits for the disk, runs in a thread of its own. Units that arrive meanwhile form the
-next batch. Every unit has a savepoint, so one that fails does so alone, and a failpoint on each
-side of its commit.
+next batch. A batch runs straight through; when a unit of it fails, it is rolled back and run again
+with a savepoint for each, so that the one fails alone. Hence a unit may run twice, and changes
+nothing but the database. It has a failpoint on each side of its commit.
 """
 
 import asyncio
@@ -23,6 +24,8 @@ _log = structlog.get_logger(__name__)
 
 Result = TypeVar("Result")
 Unit = Callable[[Database], Result]
+# A failure seldom comes alone: so many batches after it take no chances.
+_WARY_BATCHES = 16
 
 
 class _Job(Generic[Result]):
@@ -50,15 +53,23 @@ class Writer:
     """Runs units in order, many to a transaction."""
 
     def __init__(
-        self, db: Database, *, batch_max: int, on_full: Callable[[StorageFull], None]
+        self,
+        db: Database,
+        *,
+        batch_max: int,
+        on_full: Callable[[StorageFull], None],
+        on_undone: Callable[[], None],
     ) -> None:
         self._db = db
         self._on_full = on_full
+        # Called when something was undone: what was learned from it meanwhile may not be so.
+        self._on_undone = on_undone
         self._batch_max = batch_max
         # Any: jobs of different result types share one queue.
         self._queue: deque[_Job[Any]] = deque()
         self._committer = ThreadPoolExecutor(1, thread_name_prefix="hermes-commit")
         self._busy = False
+        self._wary = 0
         self._idle = asyncio.Event()
         self._idle.set()
         self.commits = 0
@@ -92,14 +103,38 @@ class Writer:
         batch = [self._queue.popleft() for _ in range(min(len(self._queue), self._batch_max))]
         try:
             self._db.execute("BEGIN IMMEDIATE")
-            self._run_units(batch)
+            if self._wary or not self._run_straight(batch):
+                self._run_units(batch)
         except apsw.Error as error:
             self._abandon(batch, translate(error, "the transaction"))
             return
         committed = loop.run_in_executor(self._committer, self._db.execute, "COMMIT")
         committed.add_done_callback(lambda done: self._end_batch(batch, done))
 
+    def _run_straight(self, batch: list[_Job[Any]]) -> bool:
+        """Run the units without savepoints, which cost a copy of every page that they touch.
+
+        Returns False when one of them failed; then none of them has left anything.
+        """
+        for job in batch:
+            failpoints.hit(f"store.{job.name}.before")
+            try:
+                job.result = job.unit(self._db)
+            except Exception:  # noqa: BLE001  unit boundary: all run again, the failing one is told
+                self._wary = _WARY_BATCHES
+            if self._wary or not self._db.in_transaction:
+                self._start_again()
+                return False
+        return True
+
+    def _start_again(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+        self._db.execute("BEGIN IMMEDIATE")
+        self._on_undone()
+
     def _run_units(self, batch: list[_Job[Any]]) -> None:
+        self._wary = max(self._wary - 1, 0)
         for job in batch:
             failpoints.hit(f"store.{job.name}.before")
             self._run_unit(job)
@@ -117,6 +152,8 @@ class Writer:
         except Exception as error:  # noqa: BLE001  unit boundary: neighbours must not fail with it
             job.error = StoreRejected(f"{job.name}: {type(error).__name__}")
             job.error.__cause__ = error
+        if job.error is not None:
+            self._on_undone()
         if isinstance(job.error, StorageFull):
             self._on_full(job.error)
         if not self._db.in_transaction:
@@ -151,6 +188,7 @@ class Writer:
 
     def _abandon(self, batch: list[_Job[Any]], error: HermesError) -> None:
         """Nothing of the batch was written: tell everyone, and go on with a clean transaction."""
+        self._on_undone()
         try:
             if isinstance(error, StorageFull):
                 self._on_full(error)

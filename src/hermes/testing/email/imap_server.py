@@ -3,11 +3,11 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from hermes.testing.email.imap_search import Unreadable, matches
 from hermes.testing.email.imap_tokens import Broken, Token, internal_date, read_tokens
 from hermes.testing.email.post_office import ADDRESS, Folder, Kept, PostOffice
+from hermes.testing.loopback import LineLoopback
 
 ABILITIES = "IMAP4rev1 IDLE MOVE UIDPLUS LITERAL+"
 _PEEK = re.compile(rb"BODY\.PEEK\[([^\]]*)\](?:<0\.([1-9]\d*)>)?", re.I)
@@ -16,45 +16,20 @@ _BEFORE = {"CAPABILITY", "LOGIN", "LOGOUT", "NOOP"}
 _SELECTED = {"UID", "IDLE"}
 
 
-class ImapServer:
+class ImapServer(LineLoopback):
     """Listens, and lets one account in."""
 
+    limit = 64 << 20
+
     def __init__(self, office: PostOffice, *, can_idle: bool = True) -> None:
+        super().__init__()
         self._office = office
-        self._server: asyncio.Server | None = None
-        self._writers: set[asyncio.StreamWriter] = set()
-        self._sessions: set[asyncio.Future[object]] = set()
         self.abilities = ABILITIES if can_idle else ABILITIES.replace(" IDLE", "")
-        self.port = 0
         self.is_closed = False
         self.commands: list[str] = []
 
-    async def start(self) -> None:
-        """Listen on a port that stays the same."""
-        self._server = await asyncio.start_server(
-            self._serve, "127.0.0.1", self.port, limit=64 << 20
-        )
-        self.port = self._server.sockets[0].getsockname()[1]
-
-    async def stop(self) -> None:
-        """End every connection."""
-        if self._server is not None:
-            self._server.close()
-        self.cut()
-        if self._sessions:
-            # Their connections are gone: each ends by itself.
-            await asyncio.wait(self._sessions, timeout=2)
-
-    def cut(self) -> None:
-        """Drop every connection, as a network does."""
-        for writer in tuple(self._writers):
-            writer.transport.abort()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writers.add(writer)
-        here: Any = asyncio.current_task()  # Any: a task may be None, but not here
-        self._sessions.add(here)
-        here.add_done_callback(self._sessions.discard)
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection to its end."""
         session = ImapSession(self._office, reader, writer, abilities=self.abilities)
         session.commands = self.commands
         try:
@@ -64,8 +39,6 @@ class ImapServer:
             pass
         finally:
             session.leave()
-            self._writers.discard(writer)
-            writer.close()
 
 
 class ImapSession:

@@ -64,6 +64,28 @@ class People:
         return known
 
 
+def report(message_id: str, recipient: str, *, status: str = "5.1.1") -> bytes:
+    """Return what a mail server writes that could not hand on a mail of the bot (RFC 3464)."""
+    says = f"smtp; 550 {status} <{recipient}>: not taken"
+    lines = (
+        "Return-Path: <>",
+        f"From: MAILER-DAEMON@{DOMAIN}",
+        f"To: {ADDRESS}",
+        "Subject: Undelivered Mail Returned to Sender",
+        "Auto-Submitted: auto-replied",
+        'Content-Type: multipart/report; report-type=delivery-status; boundary="b"',
+        "",
+        *("--b", "Content-Type: text/plain", "", "Your mail did not arrive."),
+        *("--b", "Content-Type: message/delivery-status", "", f"Reporting-MTA: dns; mx.{DOMAIN}"),
+        *("", f"Final-Recipient: rfc822; {recipient}", "Action: failed", f"Status: {status}"),
+        f"Diagnostic-Code: {says}",
+        *("--b", "Content-Type: text/rfc822-headers", "", f"Message-ID: <{message_id}>"),
+        "--b--",
+        "",
+    )
+    return "\r\n".join(lines).encode()
+
+
 def delivered(raw: bytes, *, sender: str, result: str = "dmarc=pass") -> bytes:
     """Return a mail with what the receiving server writes above it."""
     domain = sender.rpartition("@")[2]

@@ -6,7 +6,7 @@ from email.message import EmailMessage
 from typing import Any
 
 from hermes.testing.email.imap_server import ImapServer
-from hermes.testing.email.people import People, address_of
+from hermes.testing.email.people import People, address_of, report
 from hermes.testing.email.post_office import ADDRESS, AUTHSERV_ID, PASSWORD, PostOffice, parsed
 from hermes.testing.email.smtp_server import SmtpServer
 from hermes.testing.stand_in import Fault, Post, Said
@@ -74,11 +74,18 @@ class EmailStandIn:
         for post in self.posts(said.chat):
             self.people.got(said.chat, post.id)
         message_id, raw = self.people.write(said)
-        uids = [self.office.inbox.add(raw).uid for _ in range(said.times)]
+        await self._put(raw, times=said.times)
+        return message_id
+
+    async def bounce(self, post: Post, *, status: str = "5.1.1") -> None:
+        """Let a mail of the bot come back; returns once the bot has marked the report as read."""
+        await self._put(report(post.id, address_of(post.chat), status=status))
+
+    async def _put(self, raw: bytes, *, times: int = 1) -> None:
+        uids = [self.office.inbox.add(raw).uid for _ in range(times)]
         while any(self._is_waiting(uid) for uid in uids):
             self._taken.clear()
             await self._taken.wait()
-        return message_id
 
     def _is_waiting(self, uid: int) -> bool:
         return any(

@@ -6,10 +6,10 @@ import binascii
 import re
 import struct
 from socket import SO_LINGER, SOL_SOCKET
-from typing import Any
 
 from hermes.testing.email import rules
 from hermes.testing.email.post_office import ADDRESS, PostOffice
+from hermes.testing.loopback import LineLoopback
 
 MAX_BYTES = 25_000_000
 _FROM = re.compile(r"MAIL FROM:<([^<>\s]*)>((?: [A-Z0-9]+(?:=[!-<>-~]+)?)*)", re.I)
@@ -20,40 +20,15 @@ class Gone(Exception):
     """The connection is to end without another word."""
 
 
-class SmtpServer:
+class SmtpServer(LineLoopback):
     """Listens and takes mails."""
 
     def __init__(self, office: PostOffice) -> None:
+        super().__init__()
         self._office = office
-        self._server: asyncio.Server | None = None
-        self._writers: set[asyncio.StreamWriter] = set()
-        self._sessions: set[asyncio.Future[object]] = set()
-        self.port = 0
 
-    async def start(self) -> None:
-        """Listen on a port that stays the same."""
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
-        self.port = self._server.sockets[0].getsockname()[1]
-
-    async def stop(self) -> None:
-        """End every connection."""
-        if self._server is not None:
-            self._server.close()
-        self.cut()
-        if self._sessions:
-            # Their connections are gone: each ends by itself.
-            await asyncio.wait(self._sessions, timeout=2)
-
-    def cut(self) -> None:
-        """Drop every connection."""
-        for writer in tuple(self._writers):
-            writer.transport.abort()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writers.add(writer)
-        here: Any = asyncio.current_task()  # Any: a task may be None, but not here
-        self._sessions.add(here)
-        here.add_done_callback(self._sessions.discard)
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection to its end."""
         try:
             if self._office.fault("send", "refuse_connection") is None:
                 await _Session(self._office, reader, writer).run()
@@ -61,9 +36,6 @@ class SmtpServer:
                 _reset(writer)
         except (Gone, OSError, EOFError):
             _reset(writer)
-        finally:
-            self._writers.discard(writer)
-            writer.close()
 
 
 class _Session:

@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from hermes.testing.loopback import lose
 from hermes.testing.matrix.rules import MatrixError, check_filter, check_room_filter, read_object
 from hermes.testing.matrix.syncing import is_empty, page_answer, read_token, sync_answer
 from hermes.testing.matrix.town import BOT, BOT_NAME, SERVER, Town
-from hermes.testing.stand_in import Fault
+from hermes.testing.stand_in import Fault, take_fault
 
 V3: Final = "/_matrix/client/v3"
 PASSWORD: Final = "not-a-real-password"
@@ -134,12 +135,12 @@ class Wire:
         self.calls.append(name)
         try:
             self._check_token(request)
-            fault = self._take_fault(await _operation(request))
+            fault = take_fault(self.faults, await _operation(request))
             if fault is not None and fault.kind not in _AFTER:
                 raise _refusal(fault)
             answer = await handler(request)
             if fault is not None:
-                await self._lose(request, fault)
+                await lose(request, fault, self._released)
             return answer
         except MatrixError as error:
             if not error.planned:
@@ -161,25 +162,6 @@ class Wire:
             raise MatrixError(401, "M_UNKNOWN_TOKEN", "Invalid access token passed.", planned=True)
         if shown.removeprefix("Bearer ") != self.token:
             raise MatrixError(401, "M_UNKNOWN_TOKEN", "Invalid access token passed.")
-
-    def _take_fault(self, operation: str) -> Fault | None:
-        for place, fault in enumerate(self.faults):
-            if fault.op in {operation, "any"}:
-                left = fault.times - 1
-                rest = Fault(
-                    op=fault.op, kind=fault.kind, times=left, retry_after=fault.retry_after
-                )
-                self.faults[place : place + 1] = [rest] if left > 0 else []
-                return fault
-        return None
-
-    async def _lose(self, request: web.Request, fault: Fault) -> None:
-        """Let the answer of something that happened get lost."""
-        if fault.kind == "hang":
-            await self._released.wait()
-        if request.transport is not None:
-            request.transport.abort()
-        raise asyncio.CancelledError
 
     async def _login(self, request: web.Request) -> web.Response:
         body = await _body(request)

@@ -12,6 +12,7 @@ import msgspec
 from aiohttp import web
 
 from hermes.ports.clock import Clock, SystemClock
+from hermes.testing.loopback import lose
 from hermes.testing.slack.arguments import ALL_SCOPES, METHODS, Json, read_arguments
 from hermes.testing.slack.book import Book
 from hermes.testing.slack.calls import Calls
@@ -20,7 +21,7 @@ from hermes.testing.slack.markup import as_read
 from hermes.testing.slack.methods import Methods
 from hermes.testing.slack.refusal import SlackError
 from hermes.testing.slack.sockets import Sockets
-from hermes.testing.stand_in import Fault, FaultKind, Post, Said
+from hermes.testing.stand_in import Fault, FaultKind, Post, Said, take_fault
 
 BOT_TOKEN = "xoxb-not-a-real-token"
 APP_TOKEN = "xapp-not-a-real-token"
@@ -225,7 +226,7 @@ class SlackStandIn:
         name = request.match_info["method"]
         try:
             body = await request.read()
-            fault = self._fault(_OPS.get(name, "any"))
+            fault = take_fault(self._faults, _OPS.get(name, "any"))
             if fault is not None and fault.kind not in _AFTER:
                 self.log.append((name, fault.kind))
                 return _failed(fault, is_edit=name == "chat.update")
@@ -241,7 +242,7 @@ class SlackStandIn:
             return _refusal(error)
         self.log.append((name, "ok" if fault is None else fault.kind))
         if fault is not None:
-            await self._lose(request, fault)
+            await lose(request, fault, self._released)
         return _json({"ok": True, **found})
 
     def _check_token(self, name: str, request: web.Request) -> None:
@@ -263,22 +264,6 @@ class SlackStandIn:
             provided = ",".join(sorted(self._scopes))
             raise SlackError("missing_scope", needed=method.scopes[0], provided=provided)
 
-    def _fault(self, op: str) -> Fault | None:
-        for index, fault in enumerate(self._faults):
-            if fault.op in (op, "any"):
-                left = fault.times - 1
-                rest = [msgspec.structs.replace(fault, times=left)] if left > 0 else []
-                self._faults[index : index + 1] = rest
-                return fault
-        return None
-
-    async def _lose(self, request: web.Request, fault: Fault) -> None:
-        if fault.kind == "hang":
-            await self._released.wait()
-        if request.transport is not None:
-            request.transport.abort()
-        raise asyncio.CancelledError
-
     async def _upload(self, request: web.Request) -> web.StreamResponse:
         file = self.book.files.get(request.match_info["file"])
         data = await _uploaded(request)
@@ -289,7 +274,7 @@ class SlackStandIn:
         return web.Response(text=f"OK - {len(data)}")
 
     async def _download(self, request: web.Request) -> web.StreamResponse:
-        fault = self._fault("fetch")
+        fault = take_fault(self._faults, "fetch")
         if fault is not None and fault.kind not in _AFTER:
             return _failed(fault, is_edit=False)
         file = self.book.files.get(request.match_info["file"].rpartition("-")[2])
@@ -299,7 +284,7 @@ class SlackStandIn:
         if file is None or file.data is None:
             return web.Response(status=404)
         if fault is not None:
-            await self._lose(request, fault)
+            await lose(request, fault, self._released)
         return web.Response(body=file.data, content_type=file.mime)
 
 

@@ -12,6 +12,7 @@ import msgspec
 from aiohttp import web
 
 from hermes.ports.clock import Clock, SystemClock
+from hermes.testing.loopback import HttpLoopback
 from hermes.testing.stand_in import Fault, Post, Said
 from hermes.testing.telegram import rules
 from hermes.testing.telegram.book import MAX_DOWNLOAD_BYTES, Book, Draft, Stored, Upload
@@ -60,10 +61,7 @@ class TelegramStandIn:
         self._faults: list[Fault] = []
         self._rejections: list[str] = []
         self._released = asyncio.Event()
-        self._runner: web.AppRunner | None = None
-        self._site: web.TCPSite | None = None
-        self._reopening: asyncio.Task[None] | None = None
-        self.is_listening = False
+        self._http = HttpLoopback()
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -71,6 +69,11 @@ class TelegramStandIn:
         settings = {"bot_token": self._token, "api_url": f"http://127.0.0.1:{self.port}"}
         hooked = {"mode": "webhook", "webhook_secret": SECRET}
         return {**settings, **hooked} if self._mode == "webhook" else settings
+
+    @property
+    def is_listening(self) -> bool:
+        """Whether anybody is let in."""
+        return self._http.is_listening
 
     @property
     def rejections(self) -> tuple[str, ...]:
@@ -91,22 +94,14 @@ class TelegramStandIn:
                 web.get("/file/bot{token:[^/]+}/{path:.+}", self._download),
             ]
         )
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
-        await self._runner.setup()
-        self._site = web.TCPSite(self._runner, "127.0.0.1", port)
-        await self._site.start()
-        self.port = int(self._runner.addresses[0][1])
-        self.is_listening = True
+        await self._http.start(app, port=port)
+        self.port = self._http.port
 
     async def stop(self) -> None:
         """End every connection."""
         self._released.set()
-        if self._reopening is not None:
-            await asyncio.gather(self._reopening, return_exceptions=True)
         await self.updates.close()
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        await self._http.stop()
 
     def point_at(self, webhook_url: str) -> None:
         """Call this address in place of the webhook's own, as a proxy in front of it would."""
@@ -139,16 +134,13 @@ class TelegramStandIn:
     def plan(self, fault: Fault) -> None:
         """Let something go wrong."""
         if fault.kind == "refuse_connection":
-            self._reopening = asyncio.create_task(self._refuse(fault.times * _REFUSED_S))
+            self._http.refuse(fault.times * _REFUSED_S)
         else:
             self._faults.extend([fault] * fault.times)
 
     async def cut(self) -> None:
         """Drop every standing connection of the bot."""
-        server = None if self._runner is None else self._runner.server
-        for connection in () if server is None else tuple(server.connections):
-            if connection.transport is not None:
-                connection.transport.abort()
+        await self._http.cut()
 
     def revoke(self) -> None:
         """Make the bot's token worthless from now on."""
@@ -159,16 +151,6 @@ class TelegramStandIn:
         """End the calls that hang."""
         self._released.set()
         self._released = asyncio.Event()
-
-    async def _refuse(self, seconds: float) -> None:
-        if self._site is not None and self._runner is not None:
-            await self._site.stop()
-            await self.cut()
-            self.is_listening = False
-            await asyncio.sleep(seconds)
-            self._site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
-            await self._site.start()
-            self.is_listening = True
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         method = request.match_info["method"]

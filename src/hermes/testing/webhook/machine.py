@@ -16,6 +16,7 @@ import msgspec
 from aiohttp import web
 
 from hermes.ports.clock import Clock, SystemClock
+from hermes.testing.loopback import HttpLoopback
 from hermes.testing.stand_in import Fault, Post, Said
 
 SECRET: Final = "whsec_" + base64.b64encode(b"not a real secret of any machine").decode()
@@ -41,9 +42,7 @@ class MachineStandIn:
         self._target = ""
         self._is_revoked = False
         self._released = asyncio.Event()
-        self._runner: web.AppRunner | None = None
-        self._site: web.TCPSite | None = None
-        self._reopening: asyncio.Task[None] | None = None
+        self._http = HttpLoopback()
         self.port = 0
 
     @property
@@ -69,20 +68,13 @@ class MachineStandIn:
         """Listen for answers."""
         app = web.Application(client_max_size=1 << 20)
         app.add_routes([web.post("/replies/{route}", self._take)])
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
-        await self._runner.setup()
-        self._site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await self._site.start()
-        self.port = int(self._runner.addresses[0][1])
+        await self._http.start(app)
+        self.port = self._http.port
 
     async def stop(self) -> None:
         """End every connection."""
         self._released.set()
-        if self._reopening is not None:
-            await asyncio.gather(self._reopening, return_exceptions=True)
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        await self._http.stop()
 
     def point_at(self, webhook_url: str) -> None:
         """Post events to this address, with the route behind it."""
@@ -104,28 +96,17 @@ class MachineStandIn:
     def plan(self, fault: Fault) -> None:
         """Let something go wrong."""
         if fault.kind == "refuse_connection":
-            self._reopening = asyncio.create_task(self._refuse(fault.times * _REFUSED_S))
+            self._http.refuse(fault.times * _REFUSED_S)
         else:
             self._faults.extend([fault] * fault.times)
 
     async def cut(self) -> None:
         """Drop every standing connection."""
-        server = None if self._runner is None else self._runner.server
-        for connection in () if server is None else tuple(server.connections):
-            if connection.transport is not None:
-                connection.transport.abort()
+        await self._http.cut()
 
     def revoke(self) -> None:
         """Take no more answers under the secret."""
         self._is_revoked = True
-
-    async def _refuse(self, seconds: float) -> None:
-        if self._site is not None and self._runner is not None:
-            await self._site.stop()
-            await self.cut()
-            await asyncio.sleep(seconds)
-            self._site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
-            await self._site.start()
 
     async def _post(self, url: str, event_id: str, body: bytes) -> None:
         async with aiohttp.ClientSession() as session:

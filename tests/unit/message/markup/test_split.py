@@ -19,7 +19,7 @@ from hermes.message.markup.model import (
     Table,
     Text,
 )
-from hermes.message.markup.parse import parse
+from hermes.message.markup.parse import Known, parse
 from hermes.message.markup.split import Measure, split
 from hermes.message.markup.words import words
 from tests.unit.message.markup.awkward import markdown, prose, raw
@@ -229,6 +229,24 @@ def test_the_cost_of_a_chunk_does_not_grow_with_the_text(part: str, limit: int) 
     chunks = split(text, limit=limit, measure=measure)
 
     assert sum(measured) - len(text) < 30 * (limit + 60) * len(chunks)
+
+
+@pytest.mark.parametrize(
+    "part", ["a **b** *c* `d` ", "> a **b**\n", "- item **b** c\n", "para\n\n"]
+)
+def test_a_text_is_read_twice_at_most_as_a_whole_and_in_its_chunks(part: str) -> None:
+    text = part * (20_000 // len(part))
+    read_anew: list[int] = []
+
+    def measure(tried: str) -> int:
+        # What was written of a document that is at hand is not read again, whoever measures it.
+        is_known = isinstance(tried, Known) and tried.document is not None
+        read_anew.extend(() if is_known else (len(tried),))
+        return read(tried)
+
+    chunks = split(text, limit=600, measure=measure)
+
+    assert sum(read_anew) <= len(text) + 1.2 * sum(map(len, chunks))
 
 
 def test_chunks_that_grow_longer_hold_at_least_as_much() -> None:

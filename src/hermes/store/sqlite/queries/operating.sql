@@ -18,7 +18,8 @@ WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND created_at < ?3;
 -- name: dead_letters
 -- Replies that were given up or are held, the newest first.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
-    attempts, next_at, created_at, sending_at, failure, more, fresh
+    attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
+    story, ended_at
 FROM outbox WHERE seq IN (
     SELECT seq FROM outbox INDEXED BY outbox_dead
     WHERE state = 'dead' AND coalesce(failure, '') <> 'dropped' AND (?1 = '' OR platform = ?1)
@@ -32,7 +33,8 @@ ORDER BY seq DESC LIMIT ?2;
 -- name: dead_letter
 -- One of them.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
-    attempts, next_at, created_at, sending_at, failure, more, fresh
+    attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
+    story, ended_at
 FROM outbox
 WHERE id = ?1 AND ((state = 'dead' AND coalesce(failure, '') <> 'dropped') OR (state = 'unknown' AND held = 1));
 

@@ -47,19 +47,22 @@ SELECT 1 FROM outbox WHERE id = ?1 AND platform_message_id IS NOT NULL;
 -- name: get
 -- One delivery.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
-    attempts, next_at, created_at, sending_at, failure, more, fresh
+    attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
+    story, ended_at
 FROM outbox WHERE id = ?1;
 
 -- name: of_message
 -- The deliveries of a message.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
-    attempts, next_at, created_at, sending_at, failure, more, fresh
+    attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
+    story, ended_at
 FROM outbox WHERE message_id = ?1 ORDER BY seq;
 
 -- name: due
 -- What may be sent now: each chat's oldest open reply whose time has come, or is impossibly far away.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
-    attempts, next_at, created_at, sending_at, failure, more, fresh
+    attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
+    story, ended_at
 FROM outbox AS reply
 WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND state IN ('pending', 'retry')
     AND (next_at <= ?2 OR next_at > ?2 + ?4)
@@ -79,7 +82,8 @@ WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND state IN ('pending', '
 -- name: unsettled
 -- Replies of which nobody knows whether they arrived and which policy may still settle.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
-    attempts, next_at, created_at, sending_at, failure, more, fresh
+    attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
+    story, ended_at
 FROM outbox
 WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND state = 'unknown' AND held = 0
     AND body IS NOT NULL
@@ -116,6 +120,25 @@ UPDATE outbox SET held = 1, next_at = ?2 WHERE id = ?1 AND state = 'unknown';
 UPDATE outbox SET state = 'dead', failure = ?2, ended_at = ?3
 WHERE id = ?1 AND state NOT IN ('sent', 'dead');
 
+-- name: returned
+-- The platform had taken it, or a part of it, and brought it back: sent again, it begins with that.
+UPDATE outbox SET state = 'dead', failure = ?3, held = 0, ended_at = ?4, chunk = min(chunk, ?5),
+    platform_message_id = CASE WHEN ?5 > 0 THEN platform_message_id END
+WHERE id = ?1 AND platform = ?2 AND state NOT IN ('dead', 'preview') AND sending_at IS NOT NULL
+RETURNING message_id;
+
+-- name: story
+-- What is noted of a delivery, and whose key opens it.
+SELECT person_id, story FROM outbox WHERE id = ?1;
+
+-- name: tell
+-- One more note of a delivery, and one more failed send if it was one.
+UPDATE outbox SET failed = failed + ?2, story = ?3 WHERE id = ?1;
+
+-- name: on_the_wire
+-- What a dead process had on the wire.
+SELECT id FROM outbox WHERE state NOT IN ('sent', 'dead') AND state = 'sending';
+
 -- name: close_preview
 -- What a message that is abandoned had shown is not followed by a reply.
 UPDATE outbox SET state = 'dead', failure = 'rejected', ended_at = ?2
@@ -132,7 +155,8 @@ LIMIT 1;
 -- Replies of platforms that nobody serves die of age too.
 UPDATE outbox INDEXED BY outbox_open SET state = 'dead', failure = 'too_old', ended_at = ?2
 WHERE state NOT IN ('sent', 'dead') AND state IN ('pending', 'retry', 'unknown') AND held = 0
-    AND created_at < ?1 AND platform NOT IN (SELECT value FROM json_each(?3));
+    AND created_at < ?1 AND platform NOT IN (SELECT value FROM json_each(?3))
+RETURNING id;
 
 -- name: count_waiting
 -- How many replies are still on their way.

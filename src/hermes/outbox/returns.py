@@ -1,0 +1,44 @@
+"""What a platform brings back after it was sent: the delivery becomes a dead letter, and that is told.
+
+Beside the senders; channels such as mail hear of it much later. It never answers, or a mail server
+and the gateway would write to each other for ever.
+"""
+
+import structlog
+
+from hermes.outbox.outgoing import sent_under
+from hermes.ports.channel import Returned, TellReturned
+from hermes.ports.clock import Clock
+from hermes.ports.store import OutboxStore
+
+log = structlog.get_logger(__name__)
+
+
+def take_returns(platform: str, store: OutboxStore, *, clock: Clock) -> TellReturned:
+    """Return what the channel of a platform tells its returns to."""
+
+    async def take(back: Returned) -> None:
+        sent = sent_under(back.key)
+        if sent is None:
+            return
+        delivery, chunk = sent
+        message = await store.returned(
+            delivery,
+            platform=platform,
+            chunk=chunk,
+            failure=back.failure,
+            status=back.status,
+            at=clock.now(),
+        )
+        if message is None:
+            log.info("outbox.returned_unknown", delivery=delivery, platform=platform)
+            return
+        log.warning(
+            "outbox.dead",
+            delivery=delivery,
+            message=message,
+            failure=str(back.failure),
+            returned=back.status or True,
+        )
+
+    return take

@@ -1,0 +1,68 @@
+"""What is noted of a delivery when a send of it failed, or when a doubt about it was settled. Pure."""
+
+from collections.abc import Callable
+from typing import Final
+
+from hermes.errors import DeliveryError, DeliveryRejected
+from hermes.outbox.backoff import Action, Again, Dead
+from hermes.outbox.marks import EDIT_REJECTED, POSSIBLE_REPEAT
+from hermes.ports.records import DeliveryNote, DeliveryRecord
+
+Mask = Callable[[str], str]
+_MOST_WORDS: Final = 240
+
+
+def reason_of(error: DeliveryError, *, is_final: bool, mask: Mask) -> str:
+    """Return what is known of a failure on one bounded line without secrets.
+
+    What an error advises at its end is for whoever has to act; of others, what really follows is
+    noted beside it.
+    """
+    text = said = mask(" ".join(str(error).split()))
+    if not is_final:
+        head, _, advice = text.rpartition("; ")
+        # A bracket that closes there was opened before: the platform's own words hold a semicolon.
+        said = text if not head or ")" in advice else head
+    return said if len(said) <= _MOST_WORDS else f"{said[: _MOST_WORDS - 1]}…"
+
+
+def failed_note(
+    record: DeliveryRecord, error: DeliveryError, *, action: Action, now: float, mask: Mask
+) -> DeliveryNote:
+    """Return the note of a send that failed, with what follows from it."""
+    is_refused = isinstance(action, Dead) and isinstance(error, DeliveryRejected)
+    return DeliveryNote(
+        at=now,
+        failure=str(error.failure),
+        why=reason_of(error, is_final=is_refused or error.credential, mask=mask),
+        then=_then(action, waits=error.credential),
+        until=action.at if isinstance(action, Again) else None,
+        chunk=record.chunk,
+    )
+
+
+def settled_note(
+    record: DeliveryRecord, then: str, *, now: float, failure: str = ""
+) -> DeliveryNote:
+    """Return the note of something that was decided without a send."""
+    return DeliveryNote(at=now, failure=failure, then=then, tried=False, chunk=record.chunk)
+
+
+def action_note(record: DeliveryRecord, action: Action, *, now: float) -> DeliveryNote:
+    """Return the note of what becomes of a delivery that was not sent."""
+    failure = "" if not isinstance(action, Again | Dead) else str(action.failure)
+    return settled_note(record, _then(action, waits=False), now=now, failure=failure)
+
+
+def _then(action: Action, *, waits: bool) -> str:
+    if isinstance(action, Dead):
+        return "dead"
+    if not isinstance(action, Again):
+        return "unknown"
+    if waits:
+        return "waits"
+    marked = {EDIT_REJECTED: "anew", POSSIBLE_REPEAT: "repeated"}
+    # A mark that was there before is kept on the row; only what a call itself brings about is news.
+    if action.is_mark_new and action.failure in marked:
+        return marked[action.failure]
+    return "later" if action.counts else "again"

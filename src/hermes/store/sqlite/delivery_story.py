@@ -1,0 +1,52 @@
+"""What happened to a delivery on its way: its last notes, sealed with the key of its person.
+
+Beside the outbox's rows, inside the units that change them.
+"""
+
+import msgspec
+import structlog
+
+from hermes.errors import PersonErased, StoreError
+from hermes.ports.records import DeliveryNote
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.engine import Engine, encode
+from hermes.store.sqlite.queries import load
+
+_SQL = load("outbox")
+_log = structlog.get_logger(__name__)
+_decode = msgspec.json.Decoder(tuple[DeliveryNote, ...]).decode
+# All tries of a day that went wrong in every way have room here; of more, the last are kept.
+_MOST_NOTES = 32
+
+
+class DeliveryStories:
+    """Writes and reads the notes of deliveries."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def tell(self, db: Database, delivery_id: str, note: DeliveryNote | None) -> None:
+        """Add a note inside the unit at hand; of somebody who was erased only the count is kept."""
+        if note is None:
+            return
+        row = db.row(_SQL["story"], (delivery_id,))
+        if row is None:
+            return
+        person_id, standing = row
+        notes = (*self.read(db, person_id, standing), note)[-_MOST_NOTES:]
+        try:
+            sealed = self._engine.sealer.seal(db, person_id, encode(notes))
+        except PersonErased:
+            sealed = None
+        db.execute(_SQL["tell"], (delivery_id, int(note.tried), sealed))
+
+    def read(self, db: Database, person_id: str, story: bytes | None) -> tuple[DeliveryNote, ...]:
+        """Return the notes of a delivery; none of a person who was erased."""
+        if story is None:
+            return ()
+        try:
+            content = self._engine.sealer.open(db, person_id, story)
+        except StoreError as error:
+            _log.error("story_does_not_open", person=person_id, problem=str(error))
+            return ()
+        return () if content is None else _decode(content)
