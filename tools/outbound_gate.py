@@ -82,6 +82,7 @@ MAY_LOAD_CODE: Mapping[str, str] = {
     "tools/modules.py": "loads the tools of the configuration: their code is the operator's",
     "cli/loading.py": "loads our own commands when they are used",
     "app/platforms.py": "loads our own channels when their platform is switched on",
+    "app/channel_test.py": "loads what a channel finds out for its set-up, when `channels add` asks",
     "app/dialects.py": "loads our own dialects when a provider speaks them",
     "server/v1/channel.py": "loads our own wires with their first call",
     "testing/": "stand-ins for tests and plugin authors",

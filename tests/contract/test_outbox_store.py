@@ -17,6 +17,7 @@ from hermes.ports.clock import ManualClock
 from hermes.ports.records import (
     Begin,
     Commit,
+    DeliveryNote,
     DeliveryRecord,
     Lease,
     NewDelivery,
@@ -449,3 +450,111 @@ async def _come_back(rig, *, name: str = "a", platform: str = "memory") -> str |
         status="5.1.1",
         at=rig.clock.now(),
     )
+
+
+def note(at: float, *, why: str = "", then: str = "again", tried: bool = True) -> DeliveryNote:
+    return DeliveryNote(at=at, failure="rate_limited", why=why, then=then, tried=tried)
+
+
+@pytest.mark.req("A28")
+async def test_every_change_of_a_row_can_carry_a_note_and_only_tries_are_counted(rig) -> None:
+    await rig.commit("a1")
+    now = rig.clock.now()
+    notes = [note(now + number, then=str(number), tried=number != 2) for number in range(5)]
+
+    await rig.outbox.sending("a1", chunk=0, at=now)
+    await rig.outbox.retry("a1", at=now, failure="rate_limited", counts=False, note=notes[0])
+    await rig.outbox.sending("a1", chunk=0, at=now)
+    await rig.outbox.unknown("a1", at=now, note=notes[1])
+    await rig.outbox.hold("a1", at=now, note=notes[2])
+    await rig.outbox.sending("a1", chunk=0, at=now)
+    await rig.outbox.chunk_sent(
+        "a1", chunk=0, platform_message_id="x1", last=False, at=now, note=notes[3]
+    )
+    await rig.outbox.dead("a1", failure="rejected", at=now + 9, note=notes[4])
+
+    row = rig.row("a1")
+    assert row.story == tuple(notes)
+    assert (row.failed, row.ended_at) == (4, now + 9)
+
+
+@pytest.mark.req("A28")
+async def test_of_a_long_story_the_last_notes_are_kept_and_all_tries_are_counted(rig) -> None:
+    await rig.commit("a1")
+    for number in range(40):
+        await rig.outbox.retry(
+            "a1", at=0.0, failure="rate_limited", counts=False, note=note(float(number))
+        )
+
+    row = rig.row("a1")
+    assert [told.at for told in row.story] == [float(number) for number in range(8, 40)]
+    assert row.failed == 40
+
+
+@pytest.mark.req("J16", "J17")
+async def test_what_was_on_the_wire_says_so_after_a_crash(rig) -> None:
+    await rig.commit("a1")
+    await rig.outbox.sending("a1", chunk=0, at=rig.clock.now())
+
+    await rig.recover()
+
+    (told,) = rig.row("a1").story
+    assert (told.then, told.tried, rig.row("a1").failed) == ("unknown", True, 1)
+    assert told.why == "the gateway ended while it was being sent"
+
+
+@pytest.mark.req("J18")
+async def test_a_reply_that_nobody_serves_says_that_it_grew_too_old(rig) -> None:
+    await rig.commit("a1")
+
+    assert await rig.outbox.expire(rig.clock.now() + 1, served=(), at=5.0) == 1
+
+    (told,) = rig.row("a1").story
+    assert (told.at, told.failure, told.then, told.tried) == (5.0, "too_old", "dead", False)
+
+
+def on_disk(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.glob("hermes.db*"))
+
+
+@pytest.mark.req("J24")
+async def test_what_a_platform_said_is_sealed_and_goes_with_the_person(tmp_path: Path) -> None:
+    rig = SqliteRig(tmp_path)
+    try:
+        await rig.commit("a1")
+        said = note(1.0, why="no mailbox of ada@example.org")
+        await rig.outbox.retry("a1", at=0.0, failure="rate_limited", counts=False, note=said)
+        assert rig.row("a1").story == (said,)
+
+        assert b"ada@example.org" not in on_disk(tmp_path)
+
+        await rig.store.people.erase(rig.people["a1"], at=2.0)
+        again = note(3.0, why="no mailbox of ada@example.org")
+        await rig.outbox.retry("a1", at=0.0, failure="rate_limited", counts=False, note=again)
+        assert (rig.row("a1").story, rig.row("a1").failed) == ((), 2)
+    finally:
+        await rig.close()
+
+
+@pytest.mark.req("A28")
+async def test_a_replay_and_a_drop_are_part_of_the_story(tmp_path: Path) -> None:
+    rig = SqliteRig(tmp_path)
+    try:
+        await rig.commit("a1")
+        await rig.outbox.dead("a1", failure="rejected", at=1.0, note=note(1.0, then="dead"))
+
+        assert await rig.store.dead_letters.replay("a1", at=2.0)
+        await rig.outbox.dead("a1", failure="rejected", at=3.0, note=note(3.0, then="dead"))
+        assert await rig.store.dead_letters.drop("a1", at=4.0)
+
+        row = rig.row("a1")
+        told = [(one.at, one.then, one.tried) for one in row.story]
+        assert told == [
+            (1.0, "dead", True),
+            (2.0, "replay", False),
+            (3.0, "dead", True),
+            (4.0, "drop", False),
+        ]
+        assert row.failed == 2
+    finally:
+        await rig.close()

@@ -38,13 +38,15 @@ def row_of(manifest: Manifest) -> str:
         lost = "sent again, with its key"
     elif able.history:
         lost = "looked up"
+    elif able.in_doubt == "hold":
+        lost = "held for the operator"
     cells = (
         f"[{manifest.label}]({manifest.name}.md)",
         can,
         ", ".join(able.media) or "none",
         f"{able.max_chars:,} {UNITS[able.unit]}",
         lost,
-        able.unknown,
+        able.strangers,
     )
     return f"| {' | '.join(cells)} |"
 

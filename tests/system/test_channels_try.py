@@ -98,6 +98,17 @@ async def test_a_person_sees_telegram_work_without_an_account(tmp_path: Path) ->
         assert "Bob: among us" in reply
         state = await page.state()
         assert (state["platform"], state["rejections"]) == ("Telegram", [])
+        assert state["has_groups"]
+
+
+@pytest.mark.req("W9", "W10")
+async def test_a_machine_has_no_group_to_write_in(tmp_path: Path) -> None:
+    async with trying("webhook", tmp_path) as page:
+        assert await page.post("say", text="among us", chat="group-1") == 400
+        assert await page.post("say", text="a barrier") == 200
+        assert await page.until(lambda texts: texts == ["#1 a barrier"])
+        state = await page.state()
+        assert (state["has_groups"], state["rejections"]) == (False, [])
 
 
 @pytest.mark.req("W9", "A26")

@@ -34,7 +34,6 @@ def connected(pigeon: Pigeon, **more: str) -> dict[str, str]:
     return {
         "HERMES_PLUGINS": '["hermes.testing.push.plugin"]',
         "HERMES_PLATFORMS__PIGEON__ENABLED": "true",
-        "HERMES_PLATFORMS__PIGEON__UNKNOWN": "allow",
         **{f"HERMES_PLATFORMS__PIGEON__EXTRA__{name.upper()}": value for name, value in extra.items()},
     }  # fmt: skip
 

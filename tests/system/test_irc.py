@@ -124,3 +124,18 @@ async def wait(claim: Callable[[], bool]) -> None:
     async with asyncio.timeout(20):
         while not claim():  # noqa: ASYNC110 - the stand-in tells nobody
             await asyncio.sleep(0.01)
+
+
+@pytest.mark.req("W10", "W11")
+async def test_a_pasted_text_is_one_message_and_stops_nothing(tmp_path: Path) -> None:
+    async with (
+        town(tmp_path, allowed_users=["user-1"], gather_s=0.3) as here,
+        here.start(),
+    ):
+        for number in range(5):
+            await here.irc.say(Said(text=f"line {number}"))
+        pasted = [f"line {number}" for number in range(5)]
+        await here.until("chat-1", ["#1 line 0", *pasted[1:]])
+        await here.irc.say(Said(text="a barrier"))
+        await here.until("chat-1", ["#1 line 0", *pasted[1:], "#2 a barrier"])
+        assert here.irc.rejections == ()

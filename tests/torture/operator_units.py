@@ -76,6 +76,10 @@ async def _drop(store: SqliteStore, clock: ManualClock) -> None:
     await store.dead_letters.drop("o_never", at=clock.now())
 
 
+async def _lapse(store: SqliteStore, clock: ManualClock) -> None:
+    await store.dead_letters.lapse(clock.now() + 1, at=clock.now(), limit=10)
+
+
 async def _returned(store: SqliteStore, clock: ManualClock) -> None:
     await store.outbox.returned(
         RETURNED, platform="gone", chunk=0, failure="rejected", status="5.7.1", at=clock.now()
@@ -94,6 +98,7 @@ UNITS: dict[str, Act] = {
     "store.resume_channel": _resume,
     "store.delivery_replay": _replay,
     "store.delivery_drop": _drop,
+    "store.letters_lapse": _lapse,
     "store.delivery_returned": _returned,
     "store.revoke_credential": _revoke,
 }

@@ -79,6 +79,7 @@ WITHOUT_CONVERSATION = frozenset(
         "store.resume_channel",
         "store.delivery_replay",
         "store.delivery_drop",
+        "store.letters_lapse",
         "store.delivery_returned",
         "store.delivery_fresh",
         "store.preview_opens",

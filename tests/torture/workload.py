@@ -15,7 +15,8 @@ import msgspec
 from hermes.testing.push.faults import FaultKind
 from tests.torture.homes import START_GRANT, Mode
 
-PICTURE = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 8, 8) + bytes(9)
+_HEAD = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 8, 8) + bytes(9)
+PICTURE = _HEAD + bytes(4) + b"IDAT" + bytes(8) + b"IEND" + bytes(4)
 Way = Literal["wait", "later", "events", "webhook"]
 # What the model that learns is to learn from.
 LEARN = "[[learn]]"

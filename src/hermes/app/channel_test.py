@@ -5,8 +5,11 @@ platform brings it again.
 """
 
 import asyncio
+import importlib
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import msgspec
 
@@ -20,10 +23,12 @@ from hermes.net.media_shelf import FileShelf
 from hermes.plugins.manifest import Manifest, load_manifest
 from hermes.plugins.registry import Registry
 from hermes.ports.channel import Accepted, Channel
+from hermes.ports.channel_setup import Suggestion
 from hermes.ports.clock import Clock
 
 _LONGEST_S = 30.0
 _RETRY_S = 5.0
+Suggest = Callable[[str, Mapping[str, Any]], Awaitable[Suggestion]]
 
 
 class Connected(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,9 +40,10 @@ class Connected(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """A platform's manifest, and the plugin that has to be listed before it can be used."""
+    """A platform's manifest and package, and the plugin that has to be listed before it can be used."""
 
     manifest: Manifest
+    package: str
     plugin: str | None = None
 
 
@@ -46,11 +52,24 @@ def look_up(platform: str, settings: Settings, *, home: Path) -> Found:
     registry = make_registry(settings, home=home, on_status=_ignore)
     found = find_platform(platform, registry)
     if found is not None:
-        return Found(found.manifest)
+        return Found(found.manifest, found.package)
     plugin = plugin_of(platform)
     if plugin is None:
         raise unknown_platform(platform, registry)
-    return Found(load_manifest(plugin), plugin)
+    return Found(load_manifest(plugin), plugin, plugin)
+
+
+# Any: a setting's value is whatever its manifest says.
+async def suggest(found: Found, setting: str, *, table: Mapping[str, Any]) -> Suggestion:
+    """Return what a channel's package finds out for a setting, from the others; it never raises."""
+    ask: Suggest = importlib.import_module(f"{found.package}.suggestions").suggest
+    try:
+        async with asyncio.timeout(_LONGEST_S):
+            return await ask(setting, table)
+    except TimeoutError:
+        return Suggestion("", f"{setting} cannot be found out: no answer within {_LONGEST_S:g} s.")
+    except HermesError as error:
+        return Suggestion("", f"{setting} cannot be found out: {error}.")
 
 
 async def try_channel(platform: str, settings: Settings, *, home: Path, clock: Clock) -> Connected:
@@ -65,6 +84,22 @@ async def try_channel(platform: str, settings: Settings, *, home: Path, clock: C
     else:
         problem = None
     return Connected(platform=platform, seconds=clock.monotonic() - began, problem=problem)
+
+
+def unusable_platforms(settings: Settings, registry: Registry, *, clock: Clock) -> dict[str, str]:
+    """Return why channels of enabled platforms cannot be made, by name; nothing is connected."""
+    found: dict[str, str] = {}
+    client = make_client(settings)
+    with TemporaryDirectory(prefix="hermes-channel-") as folder:
+        home, shelf = Path(folder), FileShelf(Path(folder) / "media", client)
+        for name in (name for name, one in settings.platforms.items() if one.enabled):
+            try:
+                make_one(
+                    name, settings, registry, client=client, home=home, clock=clock, shelf=shelf
+                )
+            except HermesError as error:
+                found[name] = str(error)
+    return found
 
 
 async def _connect(platform: str, settings: Settings, *, home: Path, clock: Clock) -> None:

@@ -4,7 +4,10 @@ import asyncio
 import random
 from collections.abc import Callable, Mapping
 
+import msgspec
+
 from hermes.app.connection import Chance, Connection, Right
+from hermes.app.unusable import UnusableChannel
 from hermes.control.status import ChannelStatus
 from hermes.ops.metrics import Reader
 from hermes.outbox.alarm import Sleep
@@ -18,7 +21,8 @@ class Connections:
 
     `on_connected` lets a platform's replies leave, `on_lost` holds them back; `rights` are the
     credentials that only one process of this machine may use, by platform; `plugins` are the packages
-    of those that are not built in.
+    of those that are not built in; `breaker` says until when nothing is sent to a platform, and after
+    how many failures.
     """
 
     def __init__(
@@ -35,13 +39,18 @@ class Connections:
         chance: Chance = random.random,
         rights: Mapping[str, Right] | None = None,
         plugins: Mapping[str, str] | None = None,
+        breaker: Callable[[str], tuple[float, int] | None] = lambda _platform: None,
     ) -> None:
         self.connected = on_connected
         self.lost = on_lost
         self.changed = on_change
-        self._tasks: list[asyncio.Task[None]] = []
-        self._all = {
-            name: Connection(
+        self._breaker = breaker
+        self._plugins = plugins or {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._replacing = asyncio.Lock()
+
+        def make(channel: Channel, right: Right | None) -> Connection:
+            return Connection(
                 channel,
                 accept=accept,
                 listener=self,
@@ -49,29 +58,57 @@ class Connections:
                 clock=clock,
                 sleep=sleep,
                 chance=chance,
-                right=(rights or {}).get(name),
-                plugin=(plugins or {}).get(name),
+                right=right,
+                plugin=self._plugins.get(channel.name),
             )
+
+        self._make = make
+        self._all = {
+            name: make(channel, _right_of(channel, rights or {}))
             for name, channel in channels.items()
         }
 
     def start(self) -> None:
         """Connect every channel in a task of its own."""
-        self._tasks = [
-            asyncio.create_task(one.run(), name=f"connect {name}")
-            for name, one in self._all.items()
-        ]
+        for name in self._all:
+            self._start(name)
+
+    def _start(self, name: str) -> None:
+        self._tasks[name] = asyncio.create_task(self._all[name].run(), name=f"connect {name}")
 
     async def stop(self) -> None:
         """Give up connecting and disconnect what is connected."""
-        for task in self._tasks:
+        for task in self._tasks.values():
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
         await asyncio.gather(*(one.close() for one in self._all.values()))
+
+    async def replace(self, channel: Channel, *, right: Right | None) -> ChannelStatus:
+        """Let a channel take the place of the one of its name; returns how its first try went."""
+        name = channel.name
+        async with self._replacing:
+            task = self._tasks.pop(name, None)
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+            self.lost(name)
+            await self._all[name].close()
+            self._all[name] = self._make(channel, right)
+            self._start(name)
+            await self._all[name].tried()
+        return self._stands(self._all[name])
 
     def states(self) -> tuple[ChannelStatus, ...]:
         """Return how each channel stands."""
-        return tuple(one.status() for one in self._all.values())
+        return tuple(self._stands(one) for one in self._all.values())
+
+    def _stands(self, one: Connection) -> ChannelStatus:
+        status = one.status()
+        resting = self._breaker(status.name)
+        if resting is None:
+            return status
+        until, failures = resting
+        return msgspec.structs.replace(status, rests_until=until, failures=failures)
 
     def readers(self) -> tuple[Reader, ...]:
         """Return what metrics show of the channels."""
@@ -92,3 +129,8 @@ class Connections:
                 read=lambda: [((one.name,), float(one.deaf)) for one in self.states()],
             ),
         )
+
+
+def _right_of(channel: Channel, rights: Mapping[str, Right]) -> Right | None:
+    """What is never connected takes no credential from another process."""
+    return None if isinstance(channel, UnusableChannel) else rights.get(channel.name)

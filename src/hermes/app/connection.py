@@ -102,6 +102,11 @@ class Connection:
         self._note: str | None = None
         self._code: str | None = None
         self._is_deaf = False
+        self._was_tried = asyncio.Event()
+
+    async def tried(self) -> None:
+        """Wait until the first try to connect has ended, well or badly."""
+        await self._was_tried.wait()
 
     def status(self) -> ChannelStatus:
         """Return how the channel stands."""
@@ -159,6 +164,7 @@ class Connection:
         if isinstance(channel, PushChannel):
             self._listener.connected(channel)
         self._listener.changed()
+        self._was_tried.set()
         _log.info("channel_connected", channel=name)
 
     def _can_be_watched(self) -> bool:
@@ -244,6 +250,7 @@ class Connection:
         else:
             _log.error("channel_failed", channel=name, state=state, problem=problem)
         self._listener.changed()
+        self._was_tried.set()
 
     def _stands(self, state: ChannelState, error: Exception | None = None) -> None:
         self._state = state

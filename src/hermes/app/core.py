@@ -334,7 +334,10 @@ class Core:
                 traffic=self.traffic,
                 rates=self._rates.of(channel),
                 screens=self._screens,
+                mask=self._given.mask,
             )
+        # Another channel may have taken the place of the one that the sender began with.
+        self.senders[channel.name].use(channel)
         self.rest(self.inbox.resting)
         self.senders[channel.name].start()
 
@@ -342,6 +345,15 @@ class Core:
         """Send nothing to a platform until its transport has proven itself again."""
         self._connected.pop(platform, None)
         self.rest(self.inbox.resting)
+
+    def breaker_of(self, platform: str) -> tuple[float, int] | None:
+        """Return until when nothing is sent to a platform, and after how many failures."""
+        sender = self.senders.get(platform)
+        breaker = None if sender is None else sender.breaker
+        if breaker is None or breaker.open_until is None:
+            return None
+        is_open = breaker.open_until > self._clock.now()
+        return (breaker.open_until, breaker.count) if is_open else None
 
     @property
     def platforms(self) -> tuple[str, ...]:

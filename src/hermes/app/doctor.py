@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.app.adapters import make_registry
+from hermes.app.channel_test import unusable_platforms
 from hermes.app.core import DATABASE, KEY_FILE
 from hermes.app.key_test import Tried
 from hermes.app.platforms import built_in
@@ -28,11 +29,13 @@ from hermes.control.doctor import (
     trust_checks,
 )
 from hermes.control.models import ModelLine
+from hermes.control.status import ChannelStatus
 from hermes.errors import ConfigurationError, HermesError
 from hermes.ops.doctor_home import clock_check, disk_check, home_checks, port_check, remains_checks
 from hermes.ops.instance import Running
 from hermes.plugins.loader import installed_plugins
 from hermes.plugins.manifest import load_manifest
+from hermes.ports.clock import SystemClock
 from hermes.providers.minilm.settings import is_installed
 from hermes.server.listen import bind
 from hermes.store.search.file import Unusable, check_header
@@ -49,6 +52,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     running: Running | None
     models: Callable[[Loaded], tuple[ModelLine, ...]]
     servers: Callable[[Loaded], tuple[ServerStatus, ...]]
+    channels: Callable[[], tuple[ChannelStatus, ...]] = tuple
     calls: Callable[[Loaded], tuple[Tried, ...]] | None = None
 
 
@@ -97,7 +101,7 @@ def _steps(
         "port": lambda: iter([port_check(settings.server, running, listen=_listen)]),
         "clock": lambda: iter([clock_check(home, around.now, zone=settings.time_zone)]),
         "recall": lambda: _recall_checks(settings),
-        "channels": lambda: _channel_checks(loaded),
+        "channels": lambda: _channel_checks(loaded, around.channels()),
         "trusted addresses": lambda: trust_checks(settings),
         "models": lambda: model_checks(settings, around.models(loaded)),
         "MCP": lambda: mcp_checks(around.servers(loaded)),
@@ -204,9 +208,11 @@ def _recall_checks(settings: Settings) -> Iterator[Check]:
         )
 
 
-def _channel_checks(loaded: Loaded) -> Iterator[Check]:
+def _channel_checks(loaded: Loaded, states: tuple[ChannelStatus, ...]) -> Iterator[Check]:
     registry = make_registry(loaded.settings, home=loaded.home, on_status=lambda _: None)
-    yield from channel_checks(loaded.settings, (*built_in(), *registry.platforms))
+    known = (*built_in(), *registry.platforms)
+    problems = unusable_platforms(loaded.settings, registry, clock=SystemClock())
+    yield from channel_checks(loaded.settings, known, states, problems=problems)
     on = [name for name, one in loaded.settings.platforms.items() if one.enabled]
     own = {name: load_manifest(f"hermes.channels.{name}") for name in on if name in built_in()}
     others = {name: registry.platforms[name].manifest for name in on if name in registry.platforms}

@@ -27,11 +27,12 @@ from hermes.app.hooking import GatewayHooks, make_hooks
 from hermes.app.key_rotation import make_rotation
 from hermes.app.life import Ending, Life, at_end
 from hermes.app.media import make_shelf
-from hermes.app.models import ask_all
+from hermes.app.models import ask_all, provider_states
 from hermes.app.observing import Observing, make_observing, watch_core
 from hermes.app.operating import as_swapped, make_levers, make_office, operating_desks
 from hermes.app.own_tools import can_use_tools, make_courier, make_own_tools
 from hermes.app.platforms import make_push_channels, plugged_platforms
+from hermes.app.renewal import Renewal
 from hermes.app.scheduling import make_cron_desk
 from hermes.app.searching import open_search
 from hermes.app.sending import make_send_desk
@@ -39,13 +40,15 @@ from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.channels.web.channel import WebChannel, WebSettings
 from hermes.config import Loaded, ensure_home
 from hermes.config.tiers import tier_names
+from hermes.control.channels import ChannelDesk
 from hermes.control.desk import Desk
 from hermes.control.mcp import McpDesk
 from hermes.control.models import ModelsReport, RouteReport, models_report, route_report
 from hermes.control.reload import ReloadDesk, ReloadReport
+from hermes.control.running import Levers
 from hermes.control.search import SearchDesk
 from hermes.control.sending import SendDesk
-from hermes.control.status import Live, ProviderStatus, StatusReport, live_status
+from hermes.control.status import Live, StatusReport, live_status
 from hermes.control.why import WhyReport, explain
 from hermes.message.ids import make_id
 from hermes.net.media_desk import MediaDesk
@@ -60,7 +63,6 @@ from hermes.plugins.registry import Registry
 from hermes.ports.channel import Channel, WebhookChannel
 from hermes.ports.clock import SystemClock
 from hermes.ports.door import Door
-from hermes.ports.provider import Provider
 from hermes.ports.store import Store
 from hermes.ports.tool import Tool, ToolContext
 from hermes.ports.upward import Progress
@@ -113,6 +115,7 @@ class Gateway:
         self._serving: asyncio.Task[None] | None = None
         self._address = ""
         self._draining = False
+        self._webhooks: dict[str, WebhookChannel] = {}
         self._answers: tuple[str, bool] = ("", False)
         self.cut_off = 0
         self.ending = Ending(reason="the program around it ended")
@@ -193,7 +196,8 @@ class Gateway:
             shelf=self._shelf,
             outbox=store.outbox,
         )
-        self._make_core(store, registry, channels={**own, **pushed})
+        self._channels = {**own, **pushed}
+        self._make_core(store, registry, channels=self._channels)
         self._watch_core()
         self._answers = await self._who_answers()
         self._make_connections(pushed, registry)
@@ -218,8 +222,21 @@ class Gateway:
             clock=self._clock,
             rights=make_rights(self._settings, registry, home=self._home, clock=self._clock),
             plugins=plugged_platforms(self._settings, registry),
+            breaker=self._core.breaker_of,
         )
         self._observing.metrics.include(*self._connections.readers())
+        self._renewal = Renewal(
+            settings=self._settings,
+            registry=registry,
+            client=self._client,
+            home=self._home,
+            clock=self._clock,
+            shelf=self._shelf,
+            outbox=self._core.store.outbox,
+            channels=self._channels,
+            webhooks=self._webhooks,
+            connections=self._connections,
+        )
 
     def _make_adapters(self, registry: Registry) -> None:
         """Make what plugins and the configuration bring: tools, hooks, providers, MCP servers."""
@@ -233,7 +250,11 @@ class Gateway:
         self._mcp = make_mcp(settings, clock=self._clock, tell=self._tell_progress)
         self._mcp_desk = McpDesk(self._mcp, self._read_again)
         self._reloading = ReloadDesk(
-            settings, reread=self._read_again, mcp=self._mcp_desk, set_level=self._set_level
+            settings,
+            reread=self._read_again,
+            mcp=self._mcp_desk,
+            set_level=self._set_level,
+            renew=lambda name, found: self._renewal.renew(name, found),  # noqa: PLW0108  made later
         )
 
     def _make_core(
@@ -262,6 +283,7 @@ class Gateway:
             restart=self._restart,
             observer=self._observing.observer,
             hooks=self._hooks.book,
+            mask=str if self._logs is None else self._logs.mask,
         )
         self._core = Core(store, settings, given=given)
         own_tools.update(self._own_tools(channels))
@@ -325,12 +347,13 @@ class Gateway:
     ) -> None:
         server = self._settings.server
         self._address = address_of(listener)
+        self._webhooks |= {
+            name: item for name, item in pushed.items() if isinstance(item, WebhookChannel)
+        }
         app = build_app(
             self._core.door,
             channels=tuple(own.values()),
-            webhooks={
-                name: item for name, item in pushed.items() if isinstance(item, WebhookChannel)
-            },
+            webhooks=self._webhooks,
             control=self._control(self._desk()),
             ready=self._reasons_not_ready,
             origins=origins,
@@ -529,6 +552,7 @@ class Gateway:
                 channels=self._connections.states,
                 restart=self._restart,
                 rotate=make_rotation(self._home, self._core).rotate,
+                reconnect=self._reloading.reconnect,
             ),
             sends=self._sends(),
         )
@@ -551,7 +575,9 @@ class Gateway:
     async def why(self, name: str, include_text: bool) -> WhyReport:
         """Return the story of a message, with its words only when they are asked for."""
         now = self._clock.now()
-        return explain(self._core.store, name, now=now, include_text=include_text)
+        store, states = self._core.store, self._connections.states
+        hold = ChannelDesk(store, Levers(channels=states), clock=self._clock).hold_of
+        return explain(store, name, now=now, include_text=include_text, hold=hold)
 
     async def status(self) -> StatusReport:
         """Return how this gateway stands."""
@@ -562,21 +588,10 @@ class Gateway:
             started_at=self._started_at,
             state="draining" if self._draining else "connected",
             running_turns=self._core.lanes.running(),
-            providers=tuple(
-                [await _provider_status(provider) for provider in self._providers.values()]
-            ),
+            providers=await provider_states(self._providers),
             channels=self._connections.states(),
             memory=self._core.memory_status(),
             note=self._life.note,
             hooks_off=self._hooks.off(),
         )
         return live_status(self._core.store, live, home=str(self._home), now=self._clock.now())
-
-
-async def _provider_status(provider: Provider) -> ProviderStatus:
-    return ProviderStatus(
-        name=provider.info.name,
-        model=provider.info.model,
-        available=await provider.available(),
-        demonstration=provider.info.demonstration,
-    )

@@ -1,6 +1,6 @@
 """What a core is made with: everything that the gateway, or a test, has made before it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -52,3 +52,5 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     restart: Restart = cannot_restart
     observer: Observer = NOBODY
     hooks: HookBook | None = None
+    # Takes secrets out of what platforms say.
+    mask: Callable[[str], str] = str

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from hermes.app.adapters import make_client, make_providers, make_registry
 from hermes.calls.planning import ask_provider
 from hermes.config import Loaded
+from hermes.control.status import ProviderStatus
 from hermes.ports.provider import Provider
 from hermes.routing.plan import Offer
 
@@ -15,6 +16,21 @@ from hermes.routing.plan import Offer
 async def ask_all(providers: Mapping[str, Provider]) -> list[Offer]:
     """Ask every provider at once, in their order."""
     return list(await asyncio.gather(*(ask_provider(one) for one in providers.values())))
+
+
+async def provider_states(providers: Mapping[str, Provider]) -> tuple[ProviderStatus, ...]:
+    """Return how every provider stands, in their order."""
+    return tuple(
+        [
+            ProviderStatus(
+                name=one.info.name,
+                model=one.info.model,
+                available=await one.available(),
+                demonstration=one.info.demonstration,
+            )
+            for one in providers.values()
+        ]
+    )
 
 
 async def offers(loaded: Loaded) -> list[Offer]:

@@ -7,7 +7,7 @@ from hermes.calls.planning import Planner
 from hermes.config import Settings
 from hermes.control.acting import Office, office_of
 from hermes.control.desk import Desk
-from hermes.control.running import Levers, Restart, Rotate
+from hermes.control.running import Levers, Reconnect, Restart, Rotate
 from hermes.control.status import ChannelStatus
 from hermes.message.ids import MakeId
 from hermes.ports.audit import AuditLimits
@@ -36,6 +36,7 @@ def make_levers(
     channels: Callable[[], tuple[ChannelStatus, ...]],
     restart: Restart,
     rotate: Rotate,
+    reconnect: Reconnect,
 ) -> Levers:
     """Return what orders move in a running gateway."""
     planner = core.models.planner
@@ -63,6 +64,7 @@ def make_levers(
         swap=swap,
         restart=restart,
         rotate=rotate,
+        reconnect=reconnect,
     )
 
 

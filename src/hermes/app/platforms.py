@@ -1,7 +1,8 @@
 """The channels of the platforms that are switched on: built-in ones by name, others by plugin.
 
 A built-in channel is imported only when its platform is switched on. A plugin of the same name
-replaces it.
+replaces it. A channel that cannot be made is no reason not to start: an unusable one says why in its
+place.
 """
 
 import importlib
@@ -12,12 +13,14 @@ from typing import Any, Final
 
 import msgspec
 
+from hermes.app.unusable import UnusableChannel
 from hermes.config import Settings
 from hermes.config.entries import RateSettings
-from hermes.errors import ConfigurationError
+from hermes.errors import ConfigurationError, HermesError
 from hermes.message.ids import make_id
 from hermes.net.client import HttpClient
 from hermes.outbox.returns import take_returns
+from hermes.plugins.faults import fault_text
 from hermes.plugins.manifest import read_settings
 from hermes.plugins.registry import Platform, Registry
 from hermes.ports.channel import Capabilities, Channel, TellReturned
@@ -66,21 +69,31 @@ def make_push_channels(
     shelf: MediaShelf,
     outbox: OutboxStore,
 ) -> Mapping[str, Channel]:
-    """Return the channel of every enabled platform by name."""
-    return {
-        name: make_one(
-            name,
-            settings,
-            registry,
-            client=client,
-            home=home,
-            clock=clock,
-            shelf=shelf,
-            returned=take_returns(name, outbox, clock=clock),
-        )
-        for name, chosen in settings.platforms.items()
-        if chosen.enabled
-    }
+    """Return the channel of every enabled platform by name; an unusable one for what cannot be made."""
+
+    def make(name: str) -> Channel:
+        try:
+            return make_one(
+                name,
+                settings,
+                registry,
+                client=client,
+                home=home,
+                clock=clock,
+                shelf=shelf,
+                returned=take_returns(name, outbox, clock=clock),
+            )
+        except HermesError as error:
+            return _unusable(name, str(error), registry)
+
+    return {name: make(name) for name, chosen in settings.platforms.items() if chosen.enabled}
+
+
+def _unusable(name: str, problem: str, registry: Registry) -> Channel:
+    """Return what stands in the place of a channel; what its manifest says still holds for the rest."""
+    platform = registry.platforms.get(name)
+    can = Capabilities(delivery="push") if platform is None else platform.manifest.capabilities
+    return UnusableChannel(name, problem, capabilities=can)
 
 
 def make_one(
@@ -94,7 +107,46 @@ def make_one(
     shelf: MediaShelf,
     returned: TellReturned | None = None,
 ) -> Channel:
-    """Return the channel of one platform that the settings name."""
+    """Return the channel of one platform that the settings name; raises `ConfigurationError`."""
+    try:
+        made = _make(
+            name,
+            settings,
+            registry,
+            client=client,
+            home=home,
+            clock=clock,
+            shelf=shelf,
+            returned=returned,
+        )
+    except HermesError:
+        raise
+    # Boundary of a channel's own code, which a plugin may bring: it may raise anything.
+    except Exception as error:
+        raise _faulty(name, fault_text(error)) from error
+    if not isinstance(made, Channel):
+        raise _faulty(name, f"its make() returned {type(made).__name__}, which is no channel")
+    return made
+
+
+def _faulty(name: str, fault: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"platforms.{name}: its channel cannot be made: {fault}. Correct its plugin, or disable the "
+        "platform: without it the channel does not start"
+    )
+
+
+def _make(
+    name: str,
+    settings: Settings,
+    registry: Registry,
+    *,
+    client: HttpClient,
+    home: Path,
+    clock: Clock,
+    shelf: MediaShelf,
+    returned: TellReturned | None,
+) -> Channel:
     platform = find_platform(name, registry)
     if platform is None:
         raise unknown_platform(name, registry)

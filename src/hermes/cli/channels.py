@@ -12,12 +12,15 @@ from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_js
 from hermes.cli.who import operator_name
 from hermes.control.channels import ChannelOrder, ChannelReport, ChannelsReport
 from hermes.control.why_answer import clock_time
+from hermes.control.why_delivery import resting_text
 
 EPILOG = examples("hermes channels", "hermes channels --json", "hermes channels add telegram")
 LIST_EPILOG = examples("hermes channels list", "hermes channels list --json")
 PAUSE_EPILOG = examples("hermes channels pause telegram")
 RESUME_EPILOG = examples("hermes channels resume telegram")
 
+# A platform has half a minute to connect.
+_CONNECT_S = 60.0
 Platform = Annotated[str, typer.Argument(metavar="PLATFORM", help="Such as telegram or rest.")]
 
 
@@ -53,14 +56,25 @@ def pause(platform: Platform, *, home: Home = None, as_json: AsJson = False) -> 
 
 
 def resume(platform: Platform, *, home: Home = None, as_json: AsJson = False) -> None:
-    """Accept and send on a platform again."""
+    """Accept and send on a platform again; one that has stopped is connected anew."""
     order = ChannelOrder(platform=platform, by=operator_name())
     report = at_desk(
         home,
-        lambda gateway: gateway.post("/control/channels/resume", ChannelReport, body=order),
+        lambda gateway: gateway.post(
+            "/control/channels/resume", ChannelReport, body=order, timeout_s=_CONNECT_S
+        ),
         here=lambda desk: desk.channels.resume(order),
     )
-    _tell(report, "goes on" if report.changed else "did not rest", as_json=as_json)
+    _tell(report, _resumed(report), as_json=as_json)
+
+
+def _resumed(report: ChannelReport) -> str:
+    if not report.reconnected:
+        return "goes on" if report.changed else "did not rest"
+    channel = report.channel
+    if channel.state == "connected":
+        return "is connected again"
+    return f"could not be connected ({channel.state}: {channel.note})"
 
 
 def _tell(report: ChannelReport, did: str, *, as_json: bool) -> None:
@@ -78,7 +92,10 @@ def _print(report: ChannelsReport, out: Console) -> None:
         times = (one.last_in, one.last_out)
         seen = ("-" if at is None else clock_time(at) for at in times)
         since = "" if one.paused_at is None else clock_time(one.paused_at)
-        cells = (one.platform, one.state, *seen, str(one.waiting), since, ", ".join(one.can))
+        state = one.state
+        if one.rests_until is not None:
+            state = f"{state}, {resting_text(one.rests_until, one.failures)}"
+        cells = (one.platform, state, *seen, str(one.waiting), since, ", ".join(one.can))
         table.add_row(*(Text(clean(cell)) for cell in cells))
     if not report.channels:
         out.print("No gateway has run here yet. Set a platform up: hermes channels add telegram")

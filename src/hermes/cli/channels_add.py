@@ -16,6 +16,7 @@ EPILOG = examples(
     "hermes channels add telegram",
     "TELEGRAM_BOT_TOKEN=123:abc hermes channels add telegram --set mode=poll --json",
     "hermes channels add slack --set reply_in_thread=false --no-test",
+    "hermes channels add webhook --set routes.ci.scheme=github --set routes.ci.deliver=local",
 )
 
 Platform = Annotated[str, typer.Argument(metavar="PLATFORM", help="Such as telegram.")]
@@ -30,7 +31,8 @@ def command(
         typer.Option(
             "--set",
             metavar="SETTING=VALUE",
-            help="A setting of the platform; it is not asked for then. May be repeated.",
+            help="A setting of the platform, or, in a table, TABLE.ROW.SETTING; it is not asked for "
+            "then. May be repeated.",
             show_default=False,
         ),
     ] = None,

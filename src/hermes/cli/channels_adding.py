@@ -1,44 +1,49 @@
 """What `hermes channels add` does: the steps, the questions, the test, the files.
 
-Loaded by name only when it is used: it brings the whole composition root with it. No secret is ever
-printed, neither asked for nor found.
+Loaded by name only when it is used: it brings the whole composition root with it. No secret is
+printed, neither asked for nor found, but once those that were made up here.
 """
 
 import asyncio
 import logging
-from collections.abc import Mapping
-from getpass import getpass
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
 import structlog
-import typer
 from rich.text import Text
 
-from hermes.app.channel_test import Connected, look_up, try_channel
+from hermes.app.channel_test import Connected, Found, look_up, suggest, try_channel
+from hermes.cli.channels_asking import ask_all
+from hermes.cli.channels_sheet import Sheet
 from hermes.cli.init_asking import confirm
 from hermes.cli.surroundings import environment, home_for
 from hermes.cli.terminal import Home, clean, console, error_console, print_json
-from hermes.config import Settings, ensure_home, load
+from hermes.config import ensure_home, load
 from hermes.config.files import YAML
 from hermes.config.first_files import file_text, replace_file
+from hermes.config.keys import dotted
 from hermes.config.layers import DOTENV
-from hermes.config.platform_files import platform_variable, write_platform
+from hermes.config.platform_files import Place, platform_variables, write_platform
 from hermes.errors import Refused
 from hermes.ops.instance import find_running
-from hermes.plugins.manifest import Manifest, Setting, read_settings
+from hermes.plugins.manifest import Manifest
 from hermes.ports.clock import SystemClock
 
 _DEBUG = "HERMES_DEBUG"
 
 
 class Answers(msgspec.Struct, frozen=True):
-    """What is to be written: secrets for `.env`, everything else for `config.yaml`."""
+    """What is to be written: secrets for `.env`, everything else for `config.yaml`.
 
-    secrets: dict[str, str] = {}
-    settings: dict[str, Any] = {}
+    `made` are the secrets that were made up here.
+    """
+
+    secrets: dict[Place, str]
+    settings: dict[Place, Any]
+    made: dict[Place, str]
     plugin: str | None = None
 
 
@@ -48,42 +53,32 @@ def add(
     """Set a platform up and tell what was written."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     folder = ensure_home(home_for(home))
-    settings = load(_environ(), folder).settings
-    found = look_up(name, settings, home=folder)
-    manifest = found.manifest
-    _check_names(manifest, given)
+    loaded = load(_environ(), folder)
+    found = look_up(name, loaded.settings, home=folder)
+    sheet = Sheet(found.manifest, loaded, given=given)
     if asks:
-        _explain(manifest)
-    answers = _gather(manifest, settings, given=given, asks=asks)
-    answers = msgspec.structs.replace(answers, plugin=found.plugin)
+        _explain(found.manifest)
+    answers = _gather(found, sheet, asks=asks)
     tried = _tested(name, answers, folder, asks=asks) if test else None
     files = _write(folder, name, answers)
     report = {
         "platform": name,
         "files": [str(path) for path in files],
-        "set": sorted((*answers.secrets, *answers.settings)),
+        "set": sorted(map(dotted, (*answers.secrets, *answers.settings))),
+        "made": {dotted(place): secret for place, secret in answers.made.items()},
         "tested": tried,
         "restart_needed": find_running(folder) is not None,
     }
     if as_json:
         print_json(report)
     else:
-        _print(report, files)
+        _print(report, files, answers.made)
 
 
-def _environ(hidden: Mapping[str, str] | None = None) -> dict[str, str]:
+def _environ(hidden: Collection[str] = ()) -> dict[str, str]:
     """Return the environment, without what is being replaced."""
-    without = {_DEBUG, *(hidden or {})}
+    without = {_DEBUG, *hidden}
     return {name: text for name, text in environment().items() if name not in without}
-
-
-def _check_names(manifest: Manifest, given: Mapping[str, str]) -> None:
-    unknown = sorted(set(given) - set(manifest.settings))
-    if unknown:
-        known = ", ".join(sorted(manifest.settings))
-        raise typer.BadParameter(
-            f"--set {unknown[0]}: {manifest.label} has no such setting; known: {known}"
-        )
 
 
 def _explain(manifest: Manifest) -> None:
@@ -95,85 +90,13 @@ def _explain(manifest: Manifest) -> None:
         out.print(Text(manifest.needs))
 
 
-def _gather(
-    manifest: Manifest, settings: Settings, *, given: Mapping[str, str], asks: bool
-) -> Answers:
+def _gather(found: Found, sheet: Sheet, *, asks: bool) -> Answers:
     """Return what was given and asked for; raises for what is still missing."""
-    known = settings.platforms.get(manifest.name)
-    present = {} if known is None else {k: v for k, v in known.extra.items() if v not in (None, "")}
-    answers: dict[str, str] = dict(given)
-    for name, setting in manifest.settings.items():
-        if name in answers:
-            continue
-        if asks and (setting.required or setting.type == "secret" or setting.choices):
-            answer = _ask(name, setting, is_there=name in present)
-            answers.update({name: answer} if answer else {})
-        elif setting.required and name not in present:
-            variable = platform_variable(manifest.name, name)
-            hint = f"set {variable} in the environment" if setting.type == "secret" else ""
-            raise typer.BadParameter(
-                f"{name} is missing: {setting.help} Add --set {name}=VALUE"
-                + (f", or {hint}" if hint else "")
-            )
-    found = _from_environment(manifest, without=answers)
-    table = {**present, **found, **answers}
-    checked = read_settings(manifest, {k: v for k, v in table.items() if k in manifest.settings})
-    chosen = {**found, **answers}
-    return Answers(
-        {name: text for name, text in chosen.items() if _is_secret(manifest, name)},
-        {name: _plain(checked[name]) for name in answers if not _is_secret(manifest, name)},
-    )
-
-
-def _is_secret(manifest: Manifest, name: str) -> bool:
-    return manifest.settings[name].type == "secret"
-
-
-def _from_environment(manifest: Manifest, *, without: Mapping[str, str]) -> dict[str, str]:
-    """Return the secrets of the environment: the gateway may start without it."""
-    environ = environment()
-    names = {
-        name: environ.get(platform_variable(manifest.name, name), "")
-        for name in manifest.settings
-        if name not in without and _is_secret(manifest, name)
-    }
-    return {name: text for name, text in names.items() if text}
-
-
-# Any: a setting as it was read, and as YAML writes it.
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _ask(name: str, setting: Setting, *, is_there: bool) -> str:
-    """Ask for one setting; nothing is what Enter says where it may stay as it is."""
-    out = error_console()
-    out.print(Text(f"\n{setting.help}"))
-    if setting.example:
-        out.print(Text(f"Such as {setting.example}", style="dim"))
-    may_skip = is_there or not setting.required
-    note = " (Enter keeps what is set)" if is_there else " (Enter for none)" if may_skip else ""
-    while True:
-        if setting.type == "secret":
-            # typer would write the question before it hides what is typed.
-            answer = getpass(f"{name}{note}: ").strip()
-        else:
-            answer = _ask_openly(name, setting, note=note, is_there=is_there)
-        if answer or may_skip:
-            return answer
-        out.print("Please write something.")
-
-
-def _ask_openly(name: str, setting: Setting, *, note: str, is_there: bool) -> str:
-    default = "" if is_there or setting.default is None else str(setting.default)
-    choices = f" [{'/'.join(setting.choices)}]" if setting.choices else ""
-    question = f"{name}{choices}{'' if default else note}"
-    while True:
-        answer = str(typer.prompt(question, default=default, err=True, show_default=bool(default)))
-        answer = answer.strip()
-        if answer in ("", *setting.choices) or not setting.choices:
-            return answer
-        error_console().print(f"Please write one of {', '.join(setting.choices)}.")
+    if asks:
+        ask_all(sheet, lambda setting: asyncio.run(suggest(found, setting, table=sheet.table())))
+    sheet.complete()
+    sheet.table()
+    return Answers(sheet.secrets(), sheet.plain(), sheet.made, found.plugin)
 
 
 def _tested(name: str, answers: Answers, folder: Path, *, asks: bool) -> dict[str, object]:
@@ -201,7 +124,8 @@ def _try(name: str, answers: Answers, folder: Path) -> Connected:
                 replace_file(draft / file, file_text(folder / file))
         _write(draft, name, answers)
         # What was given is what is tested, whatever the environment holds.
-        hidden = {platform_variable(name, one): "" for one in answers.secrets}
+        given = (*answers.secrets, *answers.settings)
+        hidden = {one for place in given for one in platform_variables(name, *place)}
         settings = load(_environ(hidden), draft).settings
     return asyncio.run(try_channel(name, settings, home=folder, clock=SystemClock()))
 
@@ -216,8 +140,11 @@ def _write(folder: Path, name: str, answers: Answers) -> list[Path]:
     )
 
 
-def _print(report: Mapping[str, object], files: list[Path]) -> None:
+def _print(report: Mapping[str, object], files: list[Path], made: Mapping[Place, str]) -> None:
     out = console()
+    for place, secret in made.items():
+        told = f"{dotted(place)} was made up; it is shown now and never again: {secret}"
+        out.print(told, markup=False, highlight=False, soft_wrap=True)
     for path in files:
         out.print(f"kept  {path}" if ".old" in path.name else f"wrote {path}", markup=False)
     restart = "hermes stop && hermes up" if report["restart_needed"] else "hermes up"

@@ -17,6 +17,7 @@ from hermes.cli.terminal import console, print_json
 from hermes.config import Loaded
 from hermes.control.doctor import DoctorReport
 from hermes.control.models import ModelLine, ModelsReport, models_report
+from hermes.control.status import ChannelStatus, StatusReport
 from hermes.ops.instance import find_running
 from hermes.ports.clock import SystemClock
 from hermes.tools.mcp.report import McpReport, ServerStatus
@@ -47,6 +48,9 @@ def examine_home(home: Path | None, *, fix: bool, call: bool, show: Show) -> Doc
             return gateway.get("/control/mcp", McpReport).servers
         return look(loaded, None).servers
 
+    def channels() -> tuple[ChannelStatus, ...]:
+        return () if gateway is None else gateway.get("/control/status", StatusReport).channels
+
     around = Surroundings(
         home=home_for(home),
         now=SystemClock().now(),
@@ -54,6 +58,7 @@ def examine_home(home: Path | None, *, fix: bool, call: bool, show: Show) -> Doc
         running=find_running(home_for(home)),
         models=models,
         servers=servers,
+        channels=channels,
         calls=_calls if call else None,
     )
     return examine(around, fix=fix, tell=show)

@@ -6,12 +6,14 @@ from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_js
 from hermes.control.reload import ReloadReport
 from hermes.tools.mcp.report import diff_text
 
+# A platform with a new credential has half a minute to connect.
+_CONNECT_S = 60.0
 EPILOG = examples("hermes reload", "hermes reload --json")
 
 
 def command(home: Home = None, as_json: AsJson = False) -> None:
     """Take over what can change while the gateway runs, and name what needs a restart."""
-    report = connect(home_for(home)).post("/control/reload", ReloadReport)
+    report = connect(home_for(home)).post("/control/reload", ReloadReport, timeout_s=_CONNECT_S)
     if as_json:
         print_json(report)
         return
@@ -20,6 +22,9 @@ def command(home: Home = None, as_json: AsJson = False) -> None:
         out.print("Nothing has changed.")
     if report.applied:
         out.print(f"Holds now: {', '.join(report.applied)}")
+    for channel in report.channels:
+        said = f"{channel.name}: {channel.state}" + (f": {channel.note}" if channel.note else "")
+        out.print(clean(said), markup=False)
     if report.mcp is not None:
         out.print(clean(diff_text(report.mcp)), markup=False)
     if report.needs_restart:

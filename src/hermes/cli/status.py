@@ -18,6 +18,7 @@ from hermes.cli.surroundings import home_for, settings_for
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.config import Loaded
 from hermes.control.status import (
+    ChannelStatus,
     MemoryStatus,
     ProviderStatus,
     StatusReport,
@@ -25,6 +26,7 @@ from hermes.control.status import (
     offline_status,
 )
 from hermes.control.why_answer import clock_time, span
+from hermes.control.why_delivery import resting_text
 from hermes.ops.instance import Running, find_running
 from hermes.ops.runtime import read_runtime
 from hermes.ports.store import Store
@@ -99,13 +101,17 @@ def _print(report: StatusReport, out: Console) -> None:
     rows += [("hook off", f"{one}; called no more until a restart") for one in report.hooks_off]
     _table(out, rows)
     _table(out, _provider_rows(report.providers), title="Models")
-    channels = [
-        (one.name, f"{one.state}: {one.note}" if one.note else one.state)
-        for one in report.channels or (report.last.channels if report.last else ())
-    ]
-    _table(out, channels, title="Channels")
+    channels = report.channels or (report.last.channels if report.last else ())
+    _table(out, [(one.name, _channel(one)) for one in channels], title="Channels")
     if not report.running:
         out.print("Start it with `hermes up`.", style="dim")
+
+
+def _channel(one: ChannelStatus) -> str:
+    state: str = one.state
+    if one.rests_until is not None:
+        state = f"{state}, {resting_text(one.rests_until, one.failures)}"
+    return f"{state}: {one.note}" if one.note else state
 
 
 def _life_rows(report: StatusReport) -> list[tuple[str, str]]:

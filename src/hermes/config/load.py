@@ -129,14 +129,26 @@ def _merge(layers: list[Layer]) -> dict[Key, Leaf]:
 
 
 def _shadowed(layers: list[Layer], winners: Mapping[Key, Leaf]) -> list[Finding]:
-    """Report every value that a variable hides, and every variable that a file hides."""
+    """Report every value that a variable hides, and every variable that a file hides.
+
+    Two places that say the same are not worth a word.
+    """
     given = [(key, leaf) for layer in layers for key, leaf in layer.leaves.items()]
     given += [hidden for layer in layers for hidden in layer.hidden]
     return [
         _shadow(key, winners[key], loser=loser)
         for key, loser in given
-        if loser is not winners[key] and (loser.variable or winners[key].variable)
+        if loser is not winners[key]
+        and (loser.variable or winners[key].variable)
+        and _meant(loser.value) != _meant(winners[key].value)
     ]
+
+
+def _meant(value: object) -> str:
+    """Return what a value says, whichever way its place writes it: a variable is always text."""
+    if isinstance(value, list | tuple):
+        return ",".join(map(_meant, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _shadow(key: Key, winner: Leaf, *, loser: Leaf) -> Finding:

@@ -1,13 +1,15 @@
-"""`${NAME}` in the secrets of MCP servers: the value of a variable, so that no file need hold it.
+"""`${NAME}` in the secrets of MCP servers and platforms: the value of a variable, so that no file need hold it.
 
 Part of config, between the merge and the validation in `load`; pure. Nowhere else in the
-configuration anything is expanded.
+configuration anything is expanded. A platform's secret that names a variable which nobody set is
+refused where its channel is made, so that it stops that channel only.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from hermes.config.keys import is_secret
 from hermes.config.layers import Leaf
 from hermes.config.settings import Key, Settings
 
@@ -32,7 +34,7 @@ def fill(winners: dict[Key, Leaf], variables: Mapping[str, str]) -> None:
 
 
 def unfilled(settings: Settings) -> Iterator[tuple[Key, str]]:
-    """Yield every place that still names a variable, and the variable's name."""
+    """Yield every place of an MCP server that still names a variable, and the variable's name."""
     for name, server in settings.mcp.servers.items():
         for field, table in (("env", server.env), ("headers", server.headers)):
             for inner, secret in table.items():
@@ -42,6 +44,8 @@ def unfilled(settings: Settings) -> Iterator[tuple[Key, str]]:
 
 
 def _may_name(key: Key) -> bool:
+    if key[:1] == ("platforms",) and key[2:3] == ("extra",):
+        return is_secret(key)
     return len(key) == 5 and key[:2] == ("mcp", "servers") and key[3] in _SECRETS
 
 

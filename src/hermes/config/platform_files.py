@@ -6,19 +6,32 @@ beside it; comments and every other line stay.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from hermes.config.files import YAML
 from hermes.config.first_files import file_text, replace_file, with_variable
 from hermes.config.layers import DOTENV
-from hermes.config.variables import variable_for, variable_of
+from hermes.config.variables import LEVELS, PREFIX, variable_for, variable_of
 from hermes.config.yaml_edit import add_item, set_value
 
+# A setting of a platform, or of a row of one of its tables.
+Place = tuple[str, ...]
+_EXTRA: Final = "extra"
 
-def platform_variable(platform: str, setting: str) -> str:
-    """Return the variable that holds a platform's secret."""
-    key = ("platforms", platform, "extra", setting)
+
+def platform_variable(platform: str, *setting: str) -> str:
+    """Return the variable that holds a platform's setting, such as a secret."""
+    key = ("platforms", platform, _EXTRA, *setting)
     return variable_for(key) or variable_of(key)
+
+
+def platform_variables(platform: str, *setting: str) -> tuple[str, ...]:
+    """Return every variable by which a platform's setting may be given."""
+    full = variable_of(("platforms", platform, _EXTRA, *setting))
+    short = PREFIX + full.removeprefix(f"{PREFIX}PLATFORMS{LEVELS}").replace(
+        f"{LEVELS}EXTRA{LEVELS}", LEVELS, 1
+    )
+    return tuple(dict.fromkeys((platform_variable(platform, *setting), full, short)))
 
 
 # Any: what a setting holds is its manifest's business.
@@ -26,8 +39,8 @@ def write_platform(
     home: Path,
     platform: str,
     *,
-    secrets: Mapping[str, str],
-    settings: Mapping[str, Any],
+    secrets: Mapping[Place, str],
+    settings: Mapping[Place, Any],
     plugin: str | None = None,
 ) -> list[Path]:
     """Switch a platform on with these settings; returns the files, those kept from before last.
@@ -38,14 +51,14 @@ def write_platform(
     if plugin is not None:
         config = add_item(config, "plugins", plugin)
     config = set_value(config, ("platforms", platform, "enabled"), True)
-    for name, value in settings.items():
-        config = set_value(config, ("platforms", platform, "extra", name), value)
+    for place, value in settings.items():
+        config = set_value(config, ("platforms", platform, _EXTRA, *place), value)
     kept: list[Path] = []
     written: list[Path] = []
     if secrets:
         text = file_text(home / DOTENV)
-        for name, value in secrets.items():
-            text = with_variable(text, platform_variable(platform, name), value)
+        for place, value in secrets.items():
+            text = with_variable(text, platform_variable(platform, *place), value)
         kept += replace_file(home / DOTENV, text)
         written.append(home / DOTENV)
     kept += replace_file(home / YAML, config)

@@ -203,7 +203,11 @@ class OutboxSettings(Section):
         default=300, description="Only failures within this time count towards that."
     )
     breaker_open_s: Seconds = Field(default=120, description="How long sending is then stopped.")
-    dead_letter_days: Days = Field(default=7, description="How long dead letters are kept.")
+    dead_letter_days: Days = Field(
+        default=7,
+        description="How long dead letters, and replies left to you because they may have arrived, "
+        "are kept whole, whatever `store.retention_days` says; then they are dropped.",
+    )
     max_waiting: Count = Field(
         default=5000, description="With this many replies waiting, new messages are refused."
     )

@@ -5,6 +5,7 @@ refused, so that no odd spelling can lose anybody's settings.
 """
 
 import json
+import re
 from typing import Any
 
 import yaml
@@ -12,6 +13,7 @@ import yaml
 from hermes.errors import ConfigurationError
 
 _STEP = "  "
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 # Any: what a YAML file holds is any value.
@@ -136,15 +138,21 @@ def _last_line(node: yaml.Node) -> int:
 
 
 def _block(path: tuple[str, ...], value: Any, *, indent: str) -> str:
-    head = "".join(f"{indent}{_STEP * depth}{name}:\n" for depth, name in enumerate(path[:-1]))
-    return f"{head}{indent}{_STEP * (len(path) - 1)}{path[-1]}: {_word(value)}\n"
+    names = [_name(name) for name in path]
+    head = "".join(f"{indent}{_STEP * depth}{name}:\n" for depth, name in enumerate(names[:-1]))
+    return f"{head}{indent}{_STEP * (len(path) - 1)}{names[-1]}: {_word(value)}\n"
 
 
 def _flow(path: tuple[str, ...], value: Any) -> str:
     inner = _word(value)
     for name in reversed(path[1:]):
-        inner = f"{{{name}: {inner}}}"
-    return f"{path[0]}: {inner}"
+        inner = f"{{{_name(name)}: {inner}}}"
+    return f"{_name(path[0])}: {inner}"
+
+
+def _name(name: str) -> str:
+    """Return a key as YAML reads it back: plain where that is the same text."""
+    return name if _PLAIN.fullmatch(name) and yaml.safe_load(name) == name else _word(name)
 
 
 def _word(value: Any) -> str:

@@ -8,7 +8,8 @@ import msgspec
 import structlog
 
 from hermes.control.running import Levers
-from hermes.control.status import ChannelStatus
+from hermes.control.status import ChannelStatus, traffic_of
+from hermes.control.why_delivery import hold_of
 from hermes.errors import NotFound
 from hermes.outbox.traffic import Flow
 from hermes.ports.channel import Capabilities
@@ -29,8 +30,8 @@ class ChannelLine(msgspec.Struct, frozen=True, kw_only=True):
     """A platform, how its connection stands, how many replies wait, and since when it rests.
 
     `can` is what its manifest says it can do; `last_in` and `last_out` are when something really
-    came from it and was really taken by it since the gateway started; whoever asks over HTTP takes
-    the answer.
+    came from it and was really taken by it, before a restart too; whoever asks over HTTP takes the
+    answer. While `rests_until` is there nothing is sent, after so many `failures` in a row.
     """
 
     platform: str
@@ -39,6 +40,8 @@ class ChannelLine(msgspec.Struct, frozen=True, kw_only=True):
     paused_at: float | None = None
     note: str | None = None
     deaf: bool = False
+    rests_until: float | None = None
+    failures: int = 0
     can: tuple[str, ...] = ()
     last_in: float | None = None
     last_out: float | None = None
@@ -51,10 +54,14 @@ class ChannelsReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChannelReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A platform as it stands now; `changed` is false when it stood so before."""
+    """A platform as it stands now; `changed` is false when it stood so before.
+
+    `reconnected` says that its connection was made anew, or tried to be, because there was none.
+    """
 
     channel: ChannelLine
     changed: bool
+    reconnected: bool = False
 
 
 class ChannelDesk:
@@ -76,10 +83,24 @@ class ChannelDesk:
         return self._done("channel_paused", order, changed=changed)
 
     async def resume(self, order: ChannelOrder) -> ChannelReport:
-        """Accept and send on a platform again."""
+        """Accept and send on a platform again; one that has stopped is connected anew."""
         self._check(order.platform)
         changed = await self._store.paused.resume(order.platform, at=self._clock.now())
-        return self._done("channel_resumed", order, changed=changed)
+        reconnect = self._levers.reconnect
+        states = {one.name: one.state for one in self._levers.channels()}
+        is_down = reconnect is not None and states.get(order.platform) in ("fatal", "disconnected")
+        if is_down and reconnect is not None:
+            await reconnect(order.platform)
+        report = self._done("channel_resumed", order, changed=changed or is_down)
+        return msgspec.structs.replace(report, reconnected=is_down)
+
+    def hold_of(self, platform: str) -> str | None:
+        """Say what keeps the replies of a platform from being sent now, if anything does."""
+        status = next((one for one in self._levers.channels() if one.name == platform), None)
+        if status is None:
+            return None
+        paused = (one.at for one in self._store.paused.all() if one.platform == platform)
+        return hold_of(status, paused_at=next(paused, None))
 
     def _done(self, event: str, order: ChannelOrder, *, changed: bool) -> ChannelReport:
         self._levers.rest(frozenset(one.platform for one in self._store.paused.all()))
@@ -100,7 +121,7 @@ class ChannelDesk:
         states = {one.name: one for one in levers.channels()}
         since = {one.platform: one.at for one in self._store.paused.all()}
         usual = "connected" if levers.is_running else "not running"
-        return tuple(
+        lines = (
             _line(
                 name,
                 states.get(name),
@@ -112,6 +133,12 @@ class ChannelDesk:
             )
             for name in sorted({*levers.platforms, *states, *since})
         )
+        return tuple(map(self._with_past, lines))
+
+    def _with_past(self, line: ChannelLine) -> ChannelLine:
+        seen = (line.last_in, line.last_out)
+        last_in, last_out = traffic_of(self._store, line.platform, seen=seen)
+        return msgspec.structs.replace(line, last_in=last_in, last_out=last_out)
 
 
 def _line(
@@ -134,6 +161,8 @@ def _line(
         deaf=status.deaf,
         last_in=status.last_in,
         last_out=status.last_out,
+        rests_until=status.rests_until,
+        failures=status.failures,
     )
 
 

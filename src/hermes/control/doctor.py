@@ -15,12 +15,15 @@ from hermes.config import Finding, Loaded, Settings
 from hermes.config.findings import masked
 from hermes.config.variables import WELL_KNOWN
 from hermes.control.models import ModelLine
+from hermes.control.status import ChannelStatus
+from hermes.control.why_delivery import resting_text
 from hermes.plugins.manifest import Manifest
 from hermes.tools.mcp.report import ServerStatus
 
 Status = Literal["ok", "warn", "fail"]
 _SCHEMES = ("http://", "https://", "ws://", "wss://")
 _LOOPBACK_NAMES = frozenset({"localhost", "ip6-localhost"})
+_WITHOUT = "the gateway starts without it: nothing is heard or said there"
 _BUILT_IN_CHANNELS = frozenset({"rest", "web"})
 
 
@@ -146,8 +149,18 @@ def _is_here(url: str) -> bool:
         return host in _LOOPBACK_NAMES or host.endswith(".localhost")
 
 
-def channel_checks(settings: Settings, installed: Iterable[str]) -> Iterator[Check]:
-    """Tell of platforms that are switched on and cannot be connected."""
+def channel_checks(
+    settings: Settings,
+    installed: Iterable[str],
+    states: Iterable[ChannelStatus] = (),
+    *,
+    problems: Mapping[str, str],
+) -> Iterator[Check]:
+    """Tell of platforms that are switched on and cannot be, or are not, connected.
+
+    `states` are how they stand in the gateway that runs, `problems` why a channel cannot be made.
+    """
+    standing = {one.name: one for one in states}
     known = _BUILT_IN_CHANNELS | set(installed)
     on = {name: one for name, one in settings.platforms.items() if one.enabled}
     for name, platform in on.items():
@@ -161,7 +174,7 @@ def channel_checks(settings: Settings, installed: Iterable[str]) -> Iterator[Che
                 name="channels",
                 status="fail",
                 what=f"platforms.{name} is enabled, but no channel of that name is installed",
-                why="the gateway does not start",
+                why=_WITHOUT,
                 fix=f"add its plugin to `plugins`, or set platforms.{name}.enabled to false",
             )
         for row in lacks:
@@ -172,10 +185,48 @@ def channel_checks(settings: Settings, installed: Iterable[str]) -> Iterator[Che
                 why="the platform refuses whoever brings no credential",
                 fix=f"set {row.name} in .env, or platforms.{name}.enabled to false",
             )
-        if name in known and not lacks:
+        if name in standing:
+            yield _channel_check(standing[name])
+        elif name in problems:
+            if name in known and not lacks:
+                fix = f"set what is missing, or set platforms.{name}.enabled to false"
+                what = f"{name} cannot be used: {problems[name]}"
+                yield Check(name="channels", status="fail", what=what, why=_WITHOUT, fix=fix)
+        elif name in known and not lacks:
             yield Check(name="channels", status="ok", what=f"{name} can be connected")
     if not on:
         yield Check(name="channels", status="ok", what="the REST API and the web chat")
+
+
+def _channel_check(one: ChannelStatus) -> Check:
+    """Tell how a platform stands in the gateway that runs."""
+    if one.state == "fatal":
+        return Check(
+            name="channels",
+            status="fail",
+            what=f"{one.name} is stopped: {one.note or 'it failed for good'}",
+            why="nothing is heard or said there; replies wait, and become dead letters when they "
+            "are too old",
+            fix="correct what is named, then `hermes reload`, or "
+            f"`hermes channels resume {one.name}` where the configuration was right",
+        )
+    if one.state != "connected" or one.deaf:
+        return Check(
+            name="channels",
+            status="warn",
+            what=f"{one.name} is {'deaf' if one.deaf else one.state}: {one.note or 'no reason given'}",
+            why="nothing is heard there meanwhile; it is tried again and again",
+            fix=f"if it stays so, read docs/channels/{one.name}.md",
+        )
+    if one.rests_until is not None:
+        return Check(
+            name="channels",
+            status="warn",
+            what=f"{one.name} is {resting_text(one.rests_until, one.failures)}",
+            why="the platform kept failing; replies wait",
+            fix="wait, or look at what `hermes deadletters list` and the logs say of it",
+        )
+    return Check(name="channels", status="ok", what=f"{one.name} is connected")
 
 
 def risk_checks(settings: Settings, manifests: Mapping[str, Manifest]) -> Iterator[Check]:

@@ -1,11 +1,12 @@
 """`hermes reload`: take what can be taken over from a changed configuration, and name the rest.
 
-Only the level of the logs and the MCP servers change while the gateway runs; everything else was
-handed out as a frozen value at the start, and needs a restart.
+Only the level of the logs, the MCP servers and the platforms' own settings, such as tokens, change
+while the gateway runs; everything else was handed out as a frozen value at the start, and needs a
+restart.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal
 
 import msgspec
@@ -14,6 +15,7 @@ import structlog
 from hermes.config import Loaded, Settings
 from hermes.config.settings import leaves
 from hermes.control.mcp import McpDesk
+from hermes.control.status import ChannelStatus
 from hermes.errors import BadRequest, ConfigurationError
 from hermes.tools.mcp.report import Diff
 
@@ -21,14 +23,21 @@ _log = structlog.get_logger(__name__)
 LogLevel = Literal["debug", "info", "warning", "error"]
 _LEVEL = "logs.level"
 _MCP = "mcp."
+_PLATFORMS = "platforms."
+# Connects a platform with the settings of its own that these have; returns how its first try went.
+Renew = Callable[[str, Settings], Awaitable[ChannelStatus]]
 
 
 class ReloadReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings that changed: which of them hold now, and which after a restart."""
+    """The settings that changed: which of them hold now, and which after a restart.
+
+    `channels` are the platforms that were connected anew because of it.
+    """
 
     applied: tuple[str, ...] = ()
     needs_restart: tuple[str, ...] = ()
     mcp: Diff | None = None
+    channels: tuple[ChannelStatus, ...] = ()
 
 
 class ReloadDesk:
@@ -41,35 +50,64 @@ class ReloadDesk:
         reread: Callable[[], Loaded],
         mcp: McpDesk,
         set_level: Callable[[LogLevel], None],
+        renew: Renew,
     ) -> None:
         self._held = _flat(settings)
+        self._enabled = frozenset(name for name, one in settings.platforms.items() if one.enabled)
+        self._renew = renew
         self._reread = reread
         self._mcp = mcp
         self._set_level = set_level
 
     async def reload(self) -> ReloadReport:
         """Apply what can be applied; raises `BadRequest` if the configuration is wrong."""
-        try:
-            loaded = await asyncio.to_thread(self._reread)
-        except ConfigurationError as error:
-            raise BadRequest(
-                f"Nothing was changed, because the configuration is wrong: {error}"
-            ) from error
-        found = _flat(loaded.settings)
+        settings = await self._read()
+        found = _flat(settings)
         changed = [
             key
             for key in sorted(found.keys() | self._held.keys())
             if _differs(key, found, self._held)
         ]
-        applied = tuple(key for key in changed if key == _LEVEL or key.startswith(_MCP))
+        platforms = [name for name in sorted(self._enabled) if self._is_own(name, changed, found)]
+        own = tuple(f"{_PLATFORMS}{name}.extra." for name in platforms)
+        applied = tuple(key for key in changed if key == _LEVEL or key.startswith((_MCP, *own)))
         if _LEVEL in applied:
-            self._set_level(loaded.settings.logs.level)
+            self._set_level(settings.logs.level)
         is_mcp = any(key.startswith(_MCP) for key in applied)
         diff = await self._mcp.reload() if is_mcp else None
+        channels = [await self._connect(name, settings) for name in platforms]
         self._take(applied, found)
         rest = tuple(key for key in changed if key not in applied)
         _log.info("reloaded", applied=applied, needs_restart=rest)
-        return ReloadReport(applied=applied, needs_restart=rest, mcp=diff)
+        return ReloadReport(applied=applied, needs_restart=rest, mcp=diff, channels=tuple(channels))
+
+    async def reconnect(self, platform: str) -> None:
+        """Connect a platform anew, with the settings of its own that the configuration has now."""
+        settings = await self._read()
+        found = _flat(settings)
+        own = f"{_PLATFORMS}{platform}.extra."
+        await self._connect(platform, settings)
+        self._take(tuple(key for key in {*found, *self._held} if key.startswith(own)), found)
+
+    async def _read(self) -> Settings:
+        try:
+            return (await asyncio.to_thread(self._reread)).settings
+        except ConfigurationError as error:
+            raise BadRequest(
+                f"Nothing was changed, because the configuration is wrong: {error}"
+            ) from error
+
+    async def _connect(self, platform: str, settings: Settings) -> ChannelStatus:
+        try:
+            return await self._renew(platform, settings)
+        except ConfigurationError as error:
+            raise BadRequest(f"{platform} stays as it is: {error}") from error
+
+    def _is_own(self, platform: str, changed: list[str], found: Mapping[str, object]) -> bool:
+        """Tell whether settings changed that are the channel's own, of a platform that stays on."""
+        prefix = f"{_PLATFORMS}{platform}."
+        is_on = found.get(f"{prefix}enabled") is True
+        return is_on and any(key.startswith(f"{prefix}extra.") for key in changed)
 
     def _take(self, applied: tuple[str, ...], found: Mapping[str, object]) -> None:
         kept = {key: value for key, value in self._held.items() if key not in applied}

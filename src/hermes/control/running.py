@@ -23,6 +23,8 @@ Swap = Callable[[str], Awaitable[tuple[str, str]]]
 Restart = Callable[[str], bool]
 # Gives the store a new key, by the order of somebody.
 Rotate = Callable[[str], Awaitable[RotationReport]]
+# Makes a platform's connection anew, with the credential that the configuration has now.
+Reconnect = Callable[[str], Awaitable[None]]
 # Told which platforms rest from now on.
 Rest = Callable[[frozenset[str]], None]
 _NOBODY = "No gateway runs, so there is nothing to change: `hermes up` starts one."
@@ -45,6 +47,7 @@ class Levers(msgspec.Struct, frozen=True, kw_only=True):
     swap: Swap | None = None
     restart: Restart | None = None
     rotate: Rotate | None = None
+    reconnect: Reconnect | None = None
 
     @property
     def is_running(self) -> bool:

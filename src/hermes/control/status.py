@@ -141,10 +141,30 @@ def live_status(store: Store, live: Live, *, home: str, now: float) -> StatusRep
         store=_store_status(store),
         memory=live.memory,
         providers=live.providers,
-        channels=live.channels,
+        channels=tuple(_with_past(store, one) for one in live.channels),
         note=live.note,
         hooks_off=live.hooks_off,
     )
+
+
+def _with_past(store: Store, one: ChannelStatus) -> ChannelStatus:
+    try:
+        last_in, last_out = traffic_of(store, one.name, seen=(one.last_in, one.last_out))
+    except StoreError:
+        # What is wrong with the store is told beside it.
+        return one
+    return msgspec.structs.replace(one, last_in=last_in, last_out=last_out)
+
+
+def traffic_of(
+    store: Store, platform: str, *, seen: tuple[float | None, float | None]
+) -> tuple[float | None, float | None]:
+    """Return when a platform last brought and took something: as seen, otherwise before the start."""
+    last_in, last_out = seen
+    if last_in is not None and last_out is not None:
+        return seen
+    past = store.paused.last_traffic(platform)
+    return past.came if last_in is None else last_in, past.went if last_out is None else last_out
 
 
 def offline_status(

@@ -28,6 +28,7 @@ _THEN = {
     "dead": "given up",
     "replay": "sent again by an operator",
     "drop": "dropped by an operator",
+    "lapsed": "dropped, because nobody dealt with it for outbox.dead_letter_days",
 }
 _WAITING = frozenset({DeliveryState.PENDING, DeliveryState.RETRY})
 
@@ -114,13 +115,14 @@ def hold_of(status: ChannelStatus | None, *, paused_at: float | None = None) -> 
     if status.state in ("disconnected", "starting"):
         because = f": {status.note}" if status.note else ""
         return f"{status.name} is not connected{because}".rstrip(".")
-    return None if status.rests_until is None else f"{status.name} is {resting_text(status)}"
+    if status.rests_until is None:
+        return None
+    return f"{status.name} is {resting_text(status.rests_until, status.failures)}"
 
 
-def resting_text(status: ChannelStatus) -> str:
+def resting_text(until: float, failures: int) -> str:
     """Say until when nothing is sent to a platform that kept failing."""
-    until = 0.0 if status.rests_until is None else status.rests_until
-    return f"resting until {short_time(until)} after {status.failures} failures"
+    return f"resting until {short_time(until)} after {failures} failures"
 
 
 def is_held(row: DeliveryRecord) -> bool:

@@ -1,6 +1,6 @@
 """What goes back to the person, and what it took."""
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -9,6 +9,9 @@ from hermes.message.outcome import Outcome
 from hermes.message.parts import Part, text_of
 from hermes.message.rewind import Rewind
 from hermes.message.thoughts import without_thoughts
+
+STOPPED: Final = "(stopped)"
+"""What stands for, or behind, a reply that was stopped."""
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):

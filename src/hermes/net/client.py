@@ -6,6 +6,7 @@ of what a call means: retries, breakers and keys belong to its callers.
 """
 
 import asyncio
+import io
 import math
 import socket
 import ssl
@@ -30,6 +31,8 @@ from hermes.net.wire_failure import wire_failure
 NO_LIMIT: Final = math.inf
 MAX_UNTRUSTED_CONNECTIONS: Final = 64
 _NO_AUTO_HEADERS = ("Accept-Encoding", "User-Agent")
+# Written in one go, more than this would hold up everything else meanwhile.
+_WHOLE_BYTES: Final = 1 << 20
 _WIRE_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
@@ -187,7 +190,7 @@ class _Call:
                 hop.method,
                 hop.url,
                 headers=hop.headers,
-                data=hop.body,
+                data=_in_pieces(hop.body),
                 allow_redirects=False,
                 timeout=limits,
                 # A proxy connects by itself, so nobody could check the address it picks.
@@ -223,6 +226,11 @@ class _Call:
             f"{self._name}: {hop.url.host} redirects more than {MAX_REDIRECTS} times; nothing was"
             " read"
         )
+
+
+def _in_pieces(body: bytes | None) -> bytes | io.BytesIO | None:
+    """Return a body as it is written: a large one piece by piece."""
+    return body if body is None or len(body) <= _WHOLE_BYTES else io.BytesIO(body)
 
 
 class HttpClient:

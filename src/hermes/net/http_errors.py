@@ -74,3 +74,9 @@ def plain_error(
     if refusal is not None:
         error["refusal"] = refusal
     return json_response({"error": error}, status, headers=headers)
+
+
+def wrong_method(found: str, allowed: str) -> HttpResponse:
+    """Return the answer to a method that is not taken."""
+    text = f"The method {found} is not possible here; use {allowed}."
+    return plain_error(405, "method_not_allowed", text=text, headers={"allow": allowed})

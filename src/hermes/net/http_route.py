@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from hermes.errors import BadRequest, HermesError
 from hermes.net.http_body import discard_body, read_body
-from hermes.net.http_errors import error_response, plain_error, status_of
+from hermes.net.http_errors import error_response, status_of, wrong_method
 from hermes.net.sse import EventStream
 from hermes.ports.channel import HttpResponse
 
@@ -90,9 +90,7 @@ class Endpoint:
             await send_response(send, answer)
 
     def _wrong_method(self, method: str) -> HttpResponse:
-        allowed = ", ".join(sorted(self._handlers))
-        text = f"The method {method} is not possible here; use {allowed}."
-        return plain_error(405, "method_not_allowed", text=text, headers={"allow": allowed})
+        return wrong_method(method, ", ".join(sorted(self._handlers)))
 
 
 def refuse_url_credentials(exchange: Exchange) -> None:

@@ -24,6 +24,7 @@ from hermes.message.media_kind import FileKind, file_kind
 from hermes.message.parts import Media
 from hermes.message.picture_kind import PICTURE_KINDS
 from hermes.message.picture_size import picture_size
+from hermes.message.picture_whole import is_whole
 from hermes.net.client import HttpClient
 from hermes.net.media_check import FileLimits, checked_kind
 from hermes.net.media_eviction import ARRIVED, Kept, Tenants, everything, evicted, nobody_needs
@@ -96,6 +97,8 @@ class FileShelf:
         if path.parent != self._folder / ARRIVED:
             return media
         found = await asyncio.to_thread(_moved, path, self._place(owner))
+        if media.mime in PICTURE_KINDS:
+            await asyncio.to_thread(lambda: self._whole(found.read_bytes()))
         return msgspec.structs.replace(media, path=str(found), ref=None)
 
     async def read(self, media: Media, *, limit: int) -> bytes:
@@ -145,8 +148,11 @@ class FileShelf:
     def _whole(self, data: bytes) -> FileKind:
         """Return the kind of what a model is to be shown: no service takes a broken picture."""
         kind = self._checked(data)
-        if kind.mime in PICTURE_KINDS and picture_size(data, kind.mime) is None:
-            raise BadRequest("it is a broken picture")
+        if kind.mime in PICTURE_KINDS:
+            if picture_size(data, kind.mime) is None:
+                raise BadRequest("it is a broken picture")
+            if not is_whole(data, kind.mime):
+                raise BadRequest("it is a picture whose end is missing")
         return kind
 
     def _place(self, owner: Owner) -> Path:

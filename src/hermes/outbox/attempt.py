@@ -65,6 +65,8 @@ class Attempts:
         self._chance = chance
         self.mask = mask
         self._tries: dict[str, int] = {}
+        # Nothing new is sent before that: the platform refused the channel's credential.
+        self.refused_until = 0.0
 
     async def deliver(self, record: DeliveryRecord) -> Action | None:
         """Send the remaining chunks of a due row; returns what stopped it, if anything did.
@@ -205,6 +207,8 @@ class Attempts:
                 # A platform that says no is a platform that answers.
                 failed = not isinstance(error, DeliveryRejected)
                 self.rates.failed(record.target, error)
+                if error.credential:
+                    self.refused_until = self.clock.now() + self.timing.credential_wait_s
                 raise
         finally:
             self.leave(entry, failed=failed)

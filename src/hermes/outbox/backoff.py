@@ -64,8 +64,7 @@ def decide(
     """Return what becomes of a delivery after `error`."""
     if error.credential:
         # Nothing is wrong with the reply: it waits for its channel, which stops, and grows old there.
-        failure = kept_mark(delivery, error.failure)
-        return Again(at=now + timing.credential_wait_s, failure=failure, counts=False)
+        return Again(at=now, failure=kept_mark(delivery, error.failure), counts=False)
     if isinstance(error, DeliveryRejected):
         if tried.editing:
             return Again(at=now, failure=EDIT_REJECTED, counts=False, is_mark_new=True)

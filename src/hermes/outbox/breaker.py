@@ -9,9 +9,13 @@ from hermes.outbox.timing import OutboxTiming
 
 
 class Breaker(msgspec.Struct, frozen=True, kw_only=True):
-    """Closed while `open_until` is None; after that time one trial call may pass."""
+    """Closed while `open_until` is None; after that time one trial call may pass.
+
+    `count` is how many calls in a row have failed.
+    """
 
     failures: tuple[float, ...] = ()
+    count: int = 0
     opened_at: float = 0.0
     open_until: float | None = None
     on_trial: bool = False
@@ -35,16 +39,17 @@ def after_failure(breaker: Breaker, now: float, *, trial: bool, timing: OutboxTi
     """Return the state after a failed call."""
     if breaker.open_until is not None:
         # A call that had started before the breaker opened says nothing new.
-        return _opened(now, timing) if trial else breaker
+        return _opened(now, timing, count=breaker.count + 1) if trial else breaker
     failures = (*breaker.failures, now)[-timing.breaker_failures :]
     is_full = len(failures) == timing.breaker_failures
+    count = breaker.count + 1
     if is_full and now - failures[0] <= timing.breaker_window_s:
-        return _opened(now, timing)
-    return Breaker(failures=failures)
+        return _opened(now, timing, count=count)
+    return Breaker(failures=failures, count=count)
 
 
-def _opened(now: float, timing: OutboxTiming) -> Breaker:
-    return Breaker(opened_at=now, open_until=now + timing.breaker_open_s)
+def _opened(now: float, timing: OutboxTiming, *, count: int) -> Breaker:
+    return Breaker(opened_at=now, open_until=now + timing.breaker_open_s, count=count)
 
 
 class BreakerGate:

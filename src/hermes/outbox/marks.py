@@ -10,3 +10,5 @@ POSSIBLE_REPEAT: Final = "possible_repeat"
 NOT_THERE: Final = "not_there"
 # What stands before the text of such a send.
 REPEAT_PREFIX: Final = "(possibly a repeat) "
+# What ends a text that is longer than the platform's readers are sent.
+CUT_OFF: Final = "(The reply is cut here: {} more characters. Ask for the rest.)"

@@ -5,6 +5,7 @@ preview whose id was lost and the reply that follows it are one message.
 """
 
 import re
+from collections.abc import Sequence
 
 from hermes.message.parts import (
     AudioPart,
@@ -17,7 +18,7 @@ from hermes.message.parts import (
     text_of,
 )
 from hermes.outbox.chunking import Measure, split
-from hermes.outbox.marks import EDIT_REJECTED, POSSIBLE_REPEAT, REPEAT_PREFIX
+from hermes.outbox.marks import CUT_OFF, EDIT_REJECTED, POSSIBLE_REPEAT, REPEAT_PREFIX
 from hermes.ports.channel import Delivery
 from hermes.ports.records import DeliveryRecord
 
@@ -30,16 +31,23 @@ _BLOCK_START = re.compile(r"[-+*]\s|\d{1,9}[.)]\s|#{1,6}\s|>|```|~~~|\|")
 
 
 def chunks_of(
-    parts: tuple[Part, ...], *, max_chars: int, measure: Measure = len, together: int = 0
+    parts: tuple[Part, ...],
+    *,
+    max_chars: int,
+    measure: Measure = len,
+    together: int = 0,
+    most: int = 0,
 ) -> tuple[Chunk, ...]:
     """Return the messages that make up a reply: its text in pieces, then each attachment.
 
     Where one message holds `together` bytes of attachments, they go with the last piece of the text,
-    and into more messages only when they are too large for it.
+    and into more messages only when they are too large for it. `most` is how many the text may be.
     Room for the repeat prefix is always left, so that a chunk keeps its number when it needs one.
     """
     limit = max(1, max_chars - max(len(REPEAT_PREFIX), measure(REPEAT_PREFIX)))
     texts = split(text_of(parts), limit=limit, measure=measure)
+    if 0 < most < len(texts):
+        texts = _cut_off(texts, most, limit=limit, measure=measure)
     attached = [
         part for part in parts if not isinstance(part, TextPart | ToolCallPart | ToolResultPart)
     ]
@@ -85,9 +93,18 @@ def compose(record: DeliveryRecord, chunk: Chunk) -> Delivery:
     return Delivery(id=record.id, target=record.target, parts=parts, key=key_of(record))
 
 
+def _cut_off(texts: Sequence[str], most: int, *, limit: int, measure: Measure) -> tuple[str, ...]:
+    """Return the first messages of a text that is too long; the last of them says what is missing."""
+    missing = sum(map(len, texts[most:]))
+    note = CUT_OFF.format(missing)
+    room = max(1, limit - measure(note) - len("\n\n"))
+    last, *rest = split(texts[most - 1], limit=room, measure=measure)
+    note = CUT_OFF.format(missing + sum(map(len, rest)))
+    return (*texts[: most - 1], f"{last}\n\n{note}")
+
+
 def _size_of(part: Part, *, unknown: int) -> int:
-    is_media = isinstance(part, ImagePart | AudioPart | FilePart)
-    size = part.media.size if is_media else 0
+    size = part.media.size if isinstance(part, ImagePart | AudioPart | FilePart) else 0
     return unknown if size is None else size
 
 

@@ -19,7 +19,7 @@ from hermes.errors import (
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
 from hermes.outbox.alarm import Sleep
-from hermes.outbox.cursor import with_cursor
+from hermes.outbox.cursor import open_fence, with_cursor
 from hermes.outbox.on_screen import Screen
 from hermes.outbox.outgoing import preview_key
 from hermes.outbox.paced import PacedShow
@@ -105,9 +105,12 @@ class EditPreview:
         """Send or edit the first message that does not show what it should."""
         chunks = self._wire.texts(text)
         last = len(chunks) - 1
+        # Cut into messages, a block that is still open has been closed in each of them.
+        is_open = last > 0 and bool(open_fence(text))
         for number, chunk in enumerate(chunks):
             # What another message follows is finished, and stands as it will in the reply.
-            shown = with_cursor(chunk, self._timing.cursor) if number == last else chunk
+            cursor = self._timing.cursor
+            shown = with_cursor(chunk, cursor, is_open=is_open) if number == last else chunk
             if self._screen.text(number) != shown:
                 await self._put(number, shown)
                 return number == last

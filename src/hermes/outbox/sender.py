@@ -93,9 +93,10 @@ class OutboxSender:
         self._alarm.ring()
 
     def use(self, channel: PushChannel) -> None:
-        """Make the calls that follow through this channel, which has taken the other's place."""
+        """Make the calls that follow through this channel, whose transport has proven itself."""
         timeout_s = self._timing.send_timeout_s
         self._attempts.wire = Wire(channel, timeout_s=timeout_s, traffic=self._traffic)
+        self._attempts.refused_until = 0.0
 
     def rest(self, is_resting: bool) -> None:
         """Take nothing new while an operator wants it so; what is on the wire ends as it would."""
@@ -152,6 +153,10 @@ class OutboxSender:
         now = self._clock.now()
         if 0 < self._paused_until - now <= self._timing.store_pause_s:
             return self._paused_until - now
+        # The channel stops because of that; one that does not must not be asked again and again.
+        refused_s = self._attempts.refused_until - now
+        if 0 < refused_s <= self._timing.credential_wait_s:
+            return min(refused_s, self._timing.idle_poll_s)
         self._start_settles(now)
         coming = self._start_chats(now)
         coming.extend(at for at in self._settle_at.values() if at > now)

@@ -5,6 +5,8 @@ Pure. A connect failure never comes here: it is certain.
 
 from enum import Enum
 
+from hermes.message.parts import text_of
+from hermes.message.reply import STOPPED
 from hermes.outbox.backoff import is_too_old
 from hermes.outbox.marks import EDIT_REJECTED, POSSIBLE_REPEAT
 from hermes.outbox.standing import is_in_doubt, standing_of
@@ -42,7 +44,8 @@ def settle(
         return Settlement.SAME_KEY
     if capabilities.history:
         return Settlement.LOOK
-    if is_late or delivery.purpose == "tool" or capabilities.in_doubt == "hold":
+    must_hold = delivery.purpose == "tool" or capabilities.in_doubt == "hold"
+    if is_late or must_hold or _says_only_stopped(delivery):
         return Settlement.HOLD
     return Settlement.MARKED
 
@@ -51,6 +54,11 @@ def resend_delay(tries: int, *, timing: OutboxTiming) -> float | None:
     """Return the wait after `tries` failed resends, or None when they are used up."""
     delays = (timing.settle_after_s, *timing.quick_delays_s[1:], *timing.later_delays_s)
     return delays[tries] if tries < len(delays) else None
+
+
+def _says_only_stopped(delivery: DeliveryRecord) -> bool:
+    """Tell whether it only says that a reply was stopped; behind the next reply it would puzzle."""
+    return text_of(delivery.parts or ()) == STOPPED
 
 
 def _was_edit(delivery: DeliveryRecord, capabilities: Capabilities) -> bool:

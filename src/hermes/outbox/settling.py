@@ -113,7 +113,8 @@ class Settling:
             failed = False
             log.warning("outbox.look_refused", delivery=record.id, failure=error.failure)
             if error.credential:
-                return attempts.clock.now() + attempts.timing.credential_wait_s
+                attempts.refused_until = attempts.clock.now() + attempts.timing.credential_wait_s
+                return attempts.clock.now()
             await self._hold(record)
             return None
         except DeliveryError as error:
@@ -184,7 +185,7 @@ class Settling:
         note = self._note(record, error, Lost())
         await attempts.keep(record, lambda: attempts.lose(record, note))
         if error.credential:
-            return attempts.clock.now() + attempts.timing.credential_wait_s
+            return attempts.clock.now()
         await self._hold(record)
         return None
 

@@ -97,13 +97,22 @@ class Wire:
         # An edit replaces a text: what had come with it would be gone.
         together = able.media_bytes if able.attaches_with_text and not able.edit else 0
         return chunks_of(
-            spoken(parts), max_chars=able.max_chars, measure=self.measure, together=together
+            spoken(parts),
+            max_chars=able.max_chars,
+            measure=self.measure,
+            together=together,
+            most=able.max_messages,
         )
 
     def texts(self, text: str) -> tuple[str, ...]:
         """Return the messages that a text on its own makes up here."""
-        most = self.capabilities.max_chars
-        chunks = chunks_of((TextPart(text),), max_chars=most, measure=self.measure)
+        able = self.capabilities
+        chunks = chunks_of(
+            (TextPart(text),),
+            max_chars=able.max_chars,
+            measure=self.measure,
+            most=able.max_messages,
+        )
         return tuple(text_of(chunk) for chunk in chunks)
 
     @property

@@ -1,7 +1,8 @@
 """Loading plugins: a folder, a module by name, or what an installed package names as its entry point.
 
 Only those that the setting `plugins` lists are loaded; a package that is merely installed does nothing.
-Each has `register(registry)`.
+Each has `register(registry)`. One that does not load is refused with the line where it failed, and not
+left out: nobody can tell what it would have brought, such as a hook that guards.
 """
 
 import importlib
@@ -12,7 +13,8 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 
-from hermes.errors import ConfigurationError
+from hermes.errors import ConfigurationError, HermesError
+from hermes.plugins.faults import fault_text
 from hermes.plugins.registry import Registry
 
 GROUP = "hermes.plugins"
@@ -20,12 +22,23 @@ GROUP = "hermes.plugins"
 
 def load_plugin(name: str, registry: Registry, *, home: Path) -> None:
     """Import one plugin and let it register what it brings; a folder is looked up from `home`."""
+    try:
+        _register_of(name, _find(name, home))(registry)
+    except HermesError:
+        raise
+    # Boundary of a foreign module: it may raise anything.
+    except Exception as error:
+        raise ConfigurationError(
+            f"plugins: {name!r} does not load: {fault_text(error)}. Correct it, or remove it from "
+            "`plugins`: without it nobody knows what would be missing, so the gateway does not start"
+        ) from error
+
+
+def _find(name: str, home: Path) -> object:
     if "/" in name:
-        found: object = _from_folder(home / Path(name).expanduser())
-    else:
-        point = _entry_point(name)
-        found = _from_name(name) if point is None else _from_entry_point(point)
-    _register_of(name, found)(registry)
+        return _from_folder(home / Path(name).expanduser())
+    point = _entry_point(name)
+    return _from_name(name) if point is None else _from_entry_point(point)
 
 
 def installed_plugins() -> Mapping[str, str]:
@@ -60,8 +73,8 @@ def _from_entry_point(point: EntryPoint) -> object:
         return point.load()
     except (ImportError, AttributeError, SyntaxError) as error:
         raise ConfigurationError(
-            f"plugins: {point.name!r} of {_package(point)} does not load ({error}); reinstall it, "
-            "or remove it from `plugins`"
+            f"plugins: {point.name!r} of {_package(point)} does not load: {fault_text(error)}. "
+            "Reinstall it, or remove it from `plugins`"
         ) from error
 
 
@@ -72,7 +85,10 @@ def _package(point: EntryPoint) -> str:
 def _from_name(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except ImportError as error:
+    except ModuleNotFoundError as error:
+        # What the module itself lacks is the module's fault, told with its line.
+        if error.name != name and not name.startswith(f"{error.name}."):
+            raise
         raise ConfigurationError(
             f"plugins: module {name!r} cannot be imported ({error}); "
             "install it into the same environment, or remove it from `plugins`"
@@ -90,6 +106,8 @@ def _from_folder(folder: Path) -> ModuleType:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except (ImportError, SyntaxError) as error:
-        raise ConfigurationError(f"plugins: {str(folder)!r} does not load: {error}") from error
+    # Boundary of a foreign module: half of one must not be found by the next that asks for it.
+    except BaseException:
+        sys.modules.pop(spec.name, None)
+        raise
     return module

@@ -1,5 +1,6 @@
 """Reads a channel's `manifest.toml`: what a platform can do, and what it must be told, is data."""
 
+import re
 import tomllib
 from collections.abc import Mapping
 from importlib import resources
@@ -11,6 +12,7 @@ from hermes.errors import ConfigurationError
 from hermes.ports.channel import Capabilities
 
 _FLAGS = {"true": True, "yes": True, "on": True, "1": True}
+_NAMED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _FLAGS |= {"false": False, "no": False, "off": False, "0": False, "": False}
 
 
@@ -20,6 +22,13 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     `env` is the environment variable by which the field knows it; `enables` says that having it
     there switches the platform on. `choices` are all values that a text may have; `risky` are those
     that work and are dangerous, each with what it risks, of which `hermes doctor` warns.
+
+    The others are for `hermes channels add`. `ask` says whether it asks for it; unsaid, it does for what
+    is required, for secrets and for choices. `needed_if` are settings and their values with which it
+    is needed ("" is unset, "*" is anything set), and only with which it is asked for. `usual` is proposed
+    where there is no default. `generate` says how a secret is made up that is not given. `suggested`
+    says that the package's `suggestions.py` can find a value out. `entries` are the settings
+    of each row of a table.
     """
 
     help: str
@@ -31,6 +40,12 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     example: str = ""
     choices: tuple[str, ...] = ()
     risky: Mapping[str, str] = {}
+    ask: bool | None = None
+    needed_if: Mapping[str, str] = {}
+    usual: str = ""
+    generate: Literal["", "token", "whsec"] = ""
+    suggested: bool = False
+    entries: Mapping[str, "Setting"] = {}
 
 
 class Auth(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,12 +122,13 @@ def read_settings(manifest: Manifest, table: Mapping[str, object]) -> dict[str, 
                 f"{', '.join(sorted(known))}"
             )
     return {
-        name: _value(f"platforms.{manifest.name}.{name}", table.get(name), setting=setting)
+        name: read_value(f"platforms.{manifest.name}.{name}", table.get(name), setting=setting)
         for name, setting in known.items()
     }
 
 
-def _value(key: str, given: object, *, setting: Setting) -> Any:
+def read_value(key: str, given: object, *, setting: Setting) -> Any:
+    """Return the value of one setting; raises naming it if it is wrong, or missing and required."""
     reveal = getattr(given, "get_secret_value", None)
     value = reveal() if callable(reveal) else given
     if isinstance(value, str):
@@ -166,23 +182,34 @@ def _secret(key: str, value: object, setting: Setting) -> str:
     """A secret's value never stands in an error."""
     if not isinstance(value, str):
         raise ConfigurationError(f"{key}: expected a text, found {type(value).__name__}; quote it")
-    return _text(key, value, msgspec.structs.replace(setting, choices=()))
+    return _text(key, _filled(key, value), msgspec.structs.replace(setting, choices=()))
+
+
+def _filled(key: str, secret: str) -> str:
+    """Refuse a secret that still names a variable: whoever reads the documentation would know it."""
+    left = _NAMED.search(secret)
+    if left is not None:
+        raise ConfigurationError(
+            f"{key}: the variable {left[1]} is set neither in the environment nor in .env; set it, or "
+            "disable the platform: without it the channel does not start"
+        )
+    return secret
 
 
 def _table(key: str, value: object, _setting: Setting) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise ConfigurationError(f"{key}: expected a table, found {type(value).__name__}")
-    return {str(name): _revealed(item) for name, item in value.items()}
+    return {str(name): _revealed(f"{key}.{name}", item) for name, item in value.items()}
 
 
-def _revealed(value: object) -> Any:
+def _revealed(key: str, value: object) -> Any:
     """Return a value with every secret in it as plain text."""
     if isinstance(value, Mapping):
-        return {str(name): _revealed(item) for name, item in value.items()}
+        return {str(name): _revealed(f"{key}.{name}", item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_revealed(item) for item in value]
+        return [_revealed(key, item) for item in value]
     reveal = getattr(value, "get_secret_value", None)
-    return reveal() if callable(reveal) else value
+    return _filled(key, str(reveal())) if callable(reveal) else value
 
 
 _READERS = {

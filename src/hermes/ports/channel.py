@@ -32,7 +32,8 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     whoever wrote can be asked something while their message is worked on. `unit` is what `max_chars`
     counts, `media` what can be attached, `media_bytes` how large. `attaches_with_text` says that one
     message can hold text and several attachments, up to `media_bytes` in all; it counts where a message
-    cannot be edited. `per_second` is how many messages
+    cannot be edited. `max_messages` is how many messages the text of one reply may be (0: any number);
+    the rest is cut, and the last one says so. `per_second` is how many messages
     the platform takes in all, `chat_gap_s` and `group_gap_s` how far apart those to one chat must be
     (0: no limit). `in_doubt` is what becomes of a reply of which nobody knows whether it arrived, where
     it can neither be found nor repeated under its key: sent once more and marked, or held for the
@@ -47,6 +48,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     history_whole: bool = True
     key_window_s: float = 0.0
     max_chars: int = 4000
+    max_messages: int = 0
     unit: Literal["chars", "utf16", "bytes"] = "chars"
     delete: bool = False
     typing: bool = False
@@ -145,6 +147,7 @@ class HttpResponse(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = {}
 
 
+@runtime_checkable
 class Channel(Protocol):
     """One configured platform account."""
 
@@ -199,6 +202,14 @@ class WebhookChannel(Channel, Protocol):
 
     async def webhook(self, request: HttpRequest) -> HttpResponse:
         """Handle one webhook call."""
+        ...
+
+
+class GlancingChannel(WebhookChannel, Protocol):
+    """A channel that can refuse some calls by their headers, before their body has come."""
+
+    def glance(self, headers: Mapping[str, str], *, path: str) -> None:
+        """Raise for a call that can be no authentic one; `webhook` checks all of it again."""
         ...
 
 

@@ -53,4 +53,11 @@ class ChannelSetup(msgspec.Struct, frozen=True, kw_only=True):
     returned: TellReturned | None = None
 
 
+class Suggestion(msgspec.Struct, frozen=True):
+    """A value that a channel's package found out for a setting, empty if none, and why it is that."""
+
+    value: str
+    why: str
+
+
 MakeChannel = Callable[[ChannelSetup], Channel]

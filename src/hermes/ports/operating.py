@@ -35,8 +35,15 @@ class Paused(msgspec.Struct, frozen=True, kw_only=True):
     at: float
 
 
+class LastTraffic(msgspec.Struct, frozen=True, kw_only=True):
+    """When a platform last brought a message, and when it last took one."""
+
+    came: float | None = None
+    went: float | None = None
+
+
 class PausedStore(Protocol):
-    """Which platforms rest, over restarts."""
+    """What is known of platforms over restarts: which rest, and when they last had traffic."""
 
     def all(self) -> tuple[Paused, ...]:
         """Return the platforms that rest."""
@@ -48,6 +55,10 @@ class PausedStore(Protocol):
 
     async def resume(self, platform: str, *, at: float) -> bool:
         """End the rest; its replies are no older than when it began. False if there was none."""
+        ...
+
+    def last_traffic(self, platform: str) -> LastTraffic:
+        """Return when a platform last brought and took something, as far as it is kept."""
         ...
 
 
@@ -68,6 +79,10 @@ class DeadLetterStore(Protocol):
 
     async def drop(self, delivery_id: str, *, at: float) -> bool:
         """Forget about one; false if there is none."""
+        ...
+
+    async def lapse(self, before: float, *, at: float, limit: int) -> int:
+        """Drop those that became so before then, at most `limit`; how many."""
         ...
 
 

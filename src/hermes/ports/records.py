@@ -262,8 +262,8 @@ class DeliveryNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     `failure` is its class and `why` what the platform said, without secrets. `then` is what follows:
     again (at once or in seconds), later, waits (for its channel), unknown, repeated, resent, found,
-    not_there, held, anew, dead, replay or drop; `until` is when. Where nothing was sent, `tried` is
-    false. `chunk` counts the messages of the reply.
+    not_there, held, anew, dead, replay, drop or lapsed; `until` is when. Where nothing was sent,
+    `tried` is false. `chunk` counts the messages of the reply.
     """
 
     at: float

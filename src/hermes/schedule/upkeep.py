@@ -53,6 +53,7 @@ class Upkeep:
         """Do what is due."""
         await self._expire_approvals()
         await self._expire_deliveries()
+        await self._drop_letters()
         before = self._clock.now() - self._settings.store.retention_days * _DAY_S
         while await self._store.purge(before, limit=_PURGE_AT_ONCE) == _PURGE_AT_ONCE:
             _log.info("purged", rows=_PURGE_AT_ONCE)
@@ -70,6 +71,13 @@ class Upkeep:
             except GuardFailed:
                 continue
             self._wake(approval.lane)
+
+    async def _drop_letters(self) -> None:
+        """Drop dead letters that nobody dealt with in time; until then they keep their message."""
+        now, letters = self._clock.now(), self._store.dead_letters
+        before = now - self._settings.outbox.dead_letter_days * _DAY_S
+        while dropped := await letters.lapse(before, at=now, limit=_PURGE_AT_ONCE):
+            _log.info("dead_letters_dropped", count=dropped)
 
     async def _expire_deliveries(self) -> None:
         """Let replies die of age on platforms that are gone or never connected."""

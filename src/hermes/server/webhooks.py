@@ -8,9 +8,10 @@ from collections.abc import Mapping
 import msgspec
 from starlette.routing import Route
 
-from hermes.errors import NotFound
+from hermes.errors import HermesError, NotFound
+from hermes.net.http_errors import error_response, status_of
 from hermes.net.http_route import Answer, Endpoint, Exchange
-from hermes.ports.channel import HttpRequest, WebhookChannel
+from hermes.ports.channel import HttpRequest, HttpResponse, WebhookChannel
 
 
 class WebhookLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +31,12 @@ def webhook_routes(
         channel = channels.get(platform)
         if channel is None:
             raise NotFound(f"No platform {platform[:80]!r} receives webhooks here.")
-        body = await exchange.body(limit=limits.body_bytes, timeout_s=limits.body_timeout_s)
+        body = b""
+        if exchange.method == "POST":
+            refused = _glanced(channel, exchange)
+            if refused is not None:
+                return refused
+            body = await exchange.body(limit=limits.body_bytes, timeout_s=limits.body_timeout_s)
         return await channel.webhook(
             HttpRequest(
                 method=exchange.method,
@@ -45,3 +51,19 @@ def webhook_routes(
     endpoint = Endpoint(handlers)
     paths = ("/webhooks/{platform}", "/webhooks/{platform}/{rest:path}")
     return tuple(Route(path, endpoint) for path in paths)
+
+
+def _glanced(channel: WebhookChannel, exchange: Exchange) -> HttpResponse | None:
+    """Return why a channel refuses a call by its head; its body is then not waited for."""
+    # Looked up by name: asking a runtime protocol takes longer than all the rest of this.
+    glance = getattr(channel, "glance", None)
+    if glance is None:
+        return None
+    try:
+        glance(exchange.headers, path=exchange.path)
+    except HermesError as error:
+        if status_of(error) is None:
+            raise
+        answer = error_response(error)
+        return msgspec.structs.replace(answer, headers={**answer.headers, "connection": "close"})
+    return None

@@ -4,6 +4,7 @@ A stand-in speaks the platform's wire protocol on loopback and refuses what the 
 `Said` is what a person does there, `Post` what they see of the bot, `Fault` what goes wrong.
 """
 
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
@@ -21,6 +22,12 @@ FaultKind = Literal[
     "hang",  # it happened, and no answer comes
 ]
 Operation = Literal["send", "edit", "fetch", "any"]
+_KEPT = 1000
+
+
+def no_rejections() -> deque[str]:
+    """Return an empty book of rejections, which keeps the newest."""
+    return deque(maxlen=_KEPT)
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +62,8 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     """What a person does on the platform; `id` is the platform's id of it, made up if empty.
 
     `album` ties several pictures together where the platform knows albums; `mentions` names the bot
-    as the platform does it; `times` sends the same event again, as platforms do.
+    as the platform does it; `times` sends the same event again, as platforms do; one that is `late`
+    happens now and is told to the bot after the next one.
     """
 
     text: str = ""
@@ -71,6 +79,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     mentions: bool = False
     is_bot: bool = False
     times: int = 1
+    late: bool = False
 
 
 class Post(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,4 +142,8 @@ class StandIn(Protocol):
 
     def revoke(self) -> None:
         """Make the bot's credential worthless from now on."""
+        ...
+
+    def restore(self) -> None:
+        """Make the bot's credential good again."""
         ...

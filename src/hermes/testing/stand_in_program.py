@@ -79,8 +79,9 @@ async def serve(
     start: Callable[[], Awaitable[None]] | None = None,
     more: Mapping[str, Verb] | None = None,
     tells: Callable[[str], Mapping[str, Any]] = lambda _chat: {},
+    has_groups: bool = True,
 ) -> None:
-    """Run until the standard input closes."""
+    """Run until the standard input closes; `has_groups` is told to whoever drives it."""
     await (start or stand_in.start)()
     verbs = {**verbs_of(stand_in, tells=tells), **(more or {})}
     app = web.Application(client_max_size=_MAX_BODY)
@@ -89,7 +90,7 @@ async def serve(
     await runner.setup()
     await web.TCPSite(runner, _HOST, 0).start()
     control = f"http://{_HOST}:{runner.addresses[0][1]}/control"
-    told = {"control": control, "settings": stand_in.settings}
+    told = {"control": control, "settings": stand_in.settings, "has_groups": has_groups}
     sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
     sys.stdout.flush()
     await asyncio.to_thread(sys.stdin.read)

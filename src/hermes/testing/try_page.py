@@ -174,7 +174,7 @@ async def run(options: argparse.Namespace) -> None:
         write_home(home, name, told=told, port=port, models_of=options.models_of)
         up = child("hermes", "up", "--home", str(home), environ=environ)
         await stack.enter_async_context(up)
-        rooms = Rooms(http, control=told["control"], platform=label)
+        rooms = Rooms(http, control=told["control"], platform=label, has_groups=told["has_groups"])
         await rooms.ask("point_at", {"url": f"http://{_HOST}:{port}/webhooks/{name}"})
         await connected(http, home, name=name)
         await _serve(stack, rooms, port=options.port)

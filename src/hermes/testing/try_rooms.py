@@ -20,6 +20,7 @@ Order = TypeVar("Order")
 _STATIC = resources.files("hermes.testing") / "try_static"
 _KINDS = {"try.css": "text/css", "try.js": "text/javascript"}
 _MAX_BODY = 30_000_000
+_REJECTIONS = 20
 _HEADERS = {
     "content-security-policy": "default-src 'self'; frame-ancestors 'none'",
     "cache-control": "no-store",
@@ -64,10 +65,13 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rooms:
-    """The chats of one stand-in, which runs at `control`."""
+    """The chats of one stand-in, which runs at `control`; not every platform has groups."""
 
-    def __init__(self, http: aiohttp.ClientSession, *, control: str, platform: str) -> None:
+    def __init__(
+        self, http: aiohttp.ClientSession, *, control: str, platform: str, has_groups: bool
+    ) -> None:
         self._http = http
+        self._has_groups = has_groups
         self._control = control
         self._platform = platform
         # What was said in each chat, in order; of a post only its id, since it may be edited.
@@ -90,6 +94,8 @@ class Rooms:
             raise web.HTTPBadRequest(text=f"the picture is no base64: {error}") from None
         files = (File(data=data, mime=written.mime, name=written.file),) if data else ()
         is_group = written.chat == GROUP
+        if is_group and not self._has_groups:
+            raise web.HTTPBadRequest(text=f"{self._platform} has no groups")
         name = written.name.strip() or "Ada"
         said = Said(
             text=written.text,
@@ -105,7 +111,7 @@ class Rooms:
         await self.ask("write", said)
 
     async def state(self, chat: str) -> dict[str, Any]:
-        """Return the chat as a person sees it, and what the platform refused."""
+        """Return the chat as a person sees it, and what the platform refused lately."""
         told = await self.ask("state", {"chat": chat})
         state = msgspec.json.decode(told, type=State)
         lines = self._lines.setdefault(chat, [])
@@ -114,8 +120,9 @@ class Rooms:
         shown = (_line_of(posts[one]) if isinstance(one, str) else one for one in lines)
         return {
             "platform": self._platform,
+            "has_groups": self._has_groups,
             "lines": tuple(shown),
-            "rejections": state.rejections,
+            "rejections": state.rejections[-_REJECTIONS:],
         }
 
     async def fault(self, broken: Broken) -> None:

@@ -21,6 +21,14 @@ _slack = partial(load_capabilities, "hermes.channels.slack")
 _webhook = partial(load_capabilities, "hermes.channels.webhook")
 _telegram = partial(load_capabilities, "hermes.channels.telegram")
 
+# A server on loopback answers a line at once, or never.
+_IRC = {"answer_s": 1.5}
+
+
+def _email_kept() -> Capabilities:
+    """Where Hermes files what the server took, what is found was sent."""
+    return msgspec.structs.replace(_email(), history=True, history_whole=False)
+
 
 def _email_filed() -> Capabilities:
     """Where the server files what is sent, the channel can look there."""
@@ -46,7 +54,7 @@ CASES: tuple[Case, ...] = (
     ),
     Case("webhook", "webhook", MachineStandIn, _webhook, is_webhook=True, is_machine=True),
     Case("matrix", "matrix", MatrixStandIn, _matrix),
-    Case("email", "email", EmailStandIn, _email, brings_files=True),
+    Case("email", "email", EmailStandIn, _email_kept, brings_files=True),
     Case(
         "email-filed",
         "email",
@@ -54,12 +62,13 @@ CASES: tuple[Case, ...] = (
         _email_filed,
         brings_files=True,
     ),
-    Case("irc", "irc", IrcStandIn, _irc, plugins=("hermes.contrib.irc",)),
+    Case("irc", "irc", IrcStandIn, _irc, settings=_IRC, plugins=("hermes.contrib.irc",)),
     Case(
         "irc-plain",
         "irc",
         partial(IrcStandIn, is_plain=True),
         _irc,
+        settings=_IRC,
         plugins=("hermes.contrib.irc",),
     ),
 )

@@ -12,8 +12,11 @@ from typing import Any, NamedTuple, Self, TypeVar
 import aiohttp
 import yaml
 
+from hermes import failpoints
 from hermes.app.gateway import Gateway
 from hermes.config import load
+from hermes.control.why import WhyDelivery
+from hermes.message.outcome import DeliveryState
 from hermes.ports.channel import Capabilities
 from hermes.testing.model_script import ScriptedTurn, answer_by_text
 from hermes.testing.model_script import Seen as Asked
@@ -30,6 +33,8 @@ _OUTBOX = {
     "later_delays_s": [0.3, 1.0, 1.0],
     "breaker_failures": 1000,
 }
+# Each message has an answer of its own, however quickly they come.
+_BUSY: dict[str, Any] = {"merge_follow_ups": False, "photo_burst_s": 0.3}
 # On some platforms nobody can write as much as the bot can answer.
 AT_LENGTH = "at length, please"
 _AT_ONCE = {"per_second": 0, "chat_gap_s": 0, "group_gap_s": 0}
@@ -164,12 +169,57 @@ class House:
             ) from None
         return seen
 
+    async def replies(self) -> list[WhyDelivery]:
+        """Return what `hermes why` tells of every reply, oldest first."""
+        assert self._gateway is not None
+        turns = (await self.control("interactions?limit=20"))["interactions"]
+        told = [await self._gateway.why(turn["message_id"], False) for turn in reversed(turns)]
+        return [reply for story in told for reply in story.deliveries]
+
+    async def answered(self, number: int) -> list[WhyDelivery]:
+        """Return the replies, once there are so many, whatever becomes of them."""
+        async with asyncio.timeout(_PATIENCE_S):
+            while len(replies := await self.replies()) < number:  # noqa: ASYNC110
+                await asyncio.sleep(_LOOK_S)
+        return replies
+
+    async def settled(self, number: int) -> list[WhyDelivery]:
+        """Return the replies, once of so many nothing more becomes by itself."""
+        async with asyncio.timeout(_PATIENCE_S):
+            while True:
+                replies = await self.replies()
+                letters = {one["id"] for one in await self.dead_letters()}
+                ended = [one for one in replies if _is_sent(one) or one.id in letters]
+                if len(ended) >= number:
+                    return replies
+                await asyncio.sleep(_LOOK_S)
+
+    async def cut_off_sending(self, text: str) -> None:
+        """End the gateway when the platform has the answer and the disk does not know it yet."""
+        failpoints.arm("channel.send.after", _cut_off)
+        try:
+            await self.say(text)
+            await self.until(self.posts)
+            await self.stop()
+        finally:
+            failpoints.disarm()
+
     async def control(self, path: str) -> Any:
         """Return what the gateway tells an operator."""
+        return await self._call("GET", path)
+
+    async def order(self, path: str, **body: str) -> Any:
+        """Give the gateway an operator's order."""
+        return await self._call("POST", path, json=body)
+
+    async def _call(self, method: str, path: str, **more: Any) -> Any:
         address = json.loads((self.home / "run" / "gateway.json").read_text())
         url = f"http://{address['host']}:{address['port']}/control/{path}"
         headers = {"authorization": f"Bearer {address['token']}"}
-        async with aiohttp.ClientSession() as http, http.get(url, headers=headers) as answer:
+        async with (
+            aiohttp.ClientSession() as http,
+            http.request(method, url, headers=headers, **more) as answer,
+        ):
             assert answer.status == 200, await answer.text()
             return await answer.json()
 
@@ -177,6 +227,13 @@ class House:
         """Return what could not be delivered."""
         found = await self.control(f"deadletters?platform={self.case.platform}")
         return list(found["letters"])
+
+    async def until_letters(self) -> list[dict[str, Any]]:
+        """Wait until something could not be delivered."""
+        async with asyncio.timeout(_PATIENCE_S):
+            while not (letters := await self.dead_letters()):  # noqa: ASYNC110
+                await asyncio.sleep(_LOOK_S)
+        return letters
 
     def _settings(self, url: str) -> dict[str, Any]:
         extra = {**self.platform.settings, **self.case.settings}
@@ -187,6 +244,7 @@ class House:
             "platforms": {name: {"enabled": True, "extra": extra, "rates": _AT_ONCE}},
             "access": {"platforms": {name: {"allow_all": True}}},
             "net": {"exempt": ["127.0.0.0/8"]},
+            "busy": _BUSY | {"platforms": {name: "queue"}},
             "outbox": _OUTBOX,
             "media": {"folders": [str(self.files)]},
             "streaming": {"interval_s": 0.05, "transport": "edit"},
@@ -206,6 +264,15 @@ def picture(shade: int) -> bytes:
     head = struct.pack(">IIBBBBB", 8, 8, 8, 0, 0, 0, 0)
     rows = zlib.compress((b"\0" + bytes([shade]) * 8) * 8)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+def _is_sent(reply: WhyDelivery) -> bool:
+    return reply.state is DeliveryState.SENT
+
+
+def _cut_off(_name: str) -> None:
+    """Let whoever passes go no further, as the end of the process would."""
+    raise asyncio.CancelledError
 
 
 def _free_port() -> int:

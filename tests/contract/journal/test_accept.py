@@ -99,6 +99,28 @@ async def test_j2_past_the_limit_of_waiting_rows_nothing_is_accepted(tmp_path: P
         assert rig.store.inbox.waiting() == 2
 
 
+@pytest.mark.req("A28", "J2")
+async def test_a28_past_the_limit_of_waiting_replies_a_platform_is_told_to_come_back(
+    tmp_path: Path,
+) -> None:
+    settings = {"OUTBOX__MAX_WAITING": "2"}
+    async with open_rig(tmp_path, sending=False, settings=settings) as rig:
+        for chat in ("ann", "bob"):
+            await rig.outcome(await rig.say("hello", platform="push", chat=chat))
+
+        with pytest.raises(Overloaded, match=r"outbox\.max_waiting") as refusal:
+            await rig.say("hello", platform="push", chat="cid")
+
+        assert refusal.value.retry_after > 0
+        assert rig.store.outbox.waiting("push") == 2
+        assert rig.store.inbox.waiting() == 0
+        # Whoever fetches the answer waits for nobody's replies.
+        assert await rig.answer("hello") != ""
+        rig.core.start_sending(rig.push)
+        await rig.as_time_passes(lambda: rig.store.outbox.waiting("push") == 0)
+        assert await rig.outcome(await rig.say("hello", platform="push", chat="cid")) == "answered"
+
+
 @pytest.mark.req("J2")
 async def test_j2_a_touched_disk_reserve_refuses_new_and_lets_running_turns_commit(
     tmp_path: Path,

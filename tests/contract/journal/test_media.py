@@ -39,9 +39,8 @@ ALL = Capabilities(
 
 
 def png(shade: int = 0) -> bytes:
-    return (
-        b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 8, 8) + bytes(9) + bytes([shade])
-    )
+    head = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 8, 8) + bytes(9)
+    return head + bytes(4) + b"IDAT" + bytes(8) + b"IEND" + bytes(4) + bytes([shade])
 
 
 def opus(seconds: int) -> bytes:

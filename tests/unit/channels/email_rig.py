@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 
 from hermes.channels.email.channel import EmailChannel, make
-from hermes.errors import TooLarge
+from hermes.errors import NotFound, TooLarge
 from hermes.message.event import MessageEvent
 from hermes.message.parts import Media
 from hermes.plugins.manifest import load_manifest, read_settings
@@ -31,7 +31,9 @@ class Shelf:
         return Media(mime, path=path, name=name, size=len(data))
 
     async def read(self, media: Media, *, limit: int) -> bytes:
-        data = self.kept[media.path or ""]
+        data = self.kept.get(media.path or "")
+        if data is None:
+            raise NotFound("it is gone")
         if len(data) > limit:
             raise TooLarge("it is too large")
         return data

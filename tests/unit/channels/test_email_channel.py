@@ -14,13 +14,15 @@ from hermes.errors import (
     BadRequest,
     ConfigurationError,
     DeliveryError,
+    DeliveryRejected,
     DeliveryUnknown,
     FailureClass,
     HermesError,
     NotDelivered,
     Overloaded,
 )
-from hermes.message.parts import FilePart, TextPart
+from hermes.message.parts import FilePart, Media, Part, TextPart
+from hermes.outbox.wire import Wire
 from hermes.ports.channel import Delivery, Returned, Target
 from hermes.testing.email.people import delivered
 from hermes.testing.email.post_office import PASSWORD
@@ -204,6 +206,39 @@ async def test_a_file_goes_along(town: Rig) -> None:
     await channel.send(Delivery(id="d", target=target, parts=parts, key="d.0"))
     (post,) = town.mail.posts("chat-1")
     assert (post.text, post.files) == ("here", ("notes.txt",))
+
+
+@pytest.mark.req("W17", "J17")
+async def test_a_reply_with_two_files_is_one_mail_that_is_found_by_its_key(town: Rig) -> None:
+    channel = await town.connected()
+    files = [await town.shelf.keep(b"x" * 9, mime="text/plain", name=name) for name in ("a", "b")]
+    parts = Wire(channel, timeout_s=1).chunks((TextPart("here"), *map(FilePart, files)))
+    assert len(parts) == 1
+    receipt = await channel.send(Delivery(id="d", target=reply().target, parts=parts[0], key="d.0"))
+    (post,) = town.mail.posts("chat-1")
+    assert (post.text, post.files) == ("here", ("a", "b"))
+    assert await channel.find(reply().target, "d.0") == receipt
+    raw = town.mail.office.sent[0][1]
+    assert (raw.count(b"text/html"), raw.count(b"Message-ID:")) == (1, 1)
+
+
+@pytest.mark.req("W17", "A26")
+async def test_a_file_that_is_gone_does_not_take_the_text_with_it(town: Rig) -> None:
+    channel = await town.connected()
+    there = await town.shelf.keep(b"x", mime="text/plain", name="a.txt")
+    gone = FilePart(Media("text/plain", path="/gone", name="b`.txt", size=1))
+
+    async def send(*parts: Part) -> None:
+        await channel.send(Delivery(id="d", target=reply().target, parts=parts, key="d.0"))
+
+    await send(TextPart("here"), FilePart(there), gone)
+    with pytest.raises(DeliveryRejected):
+        await send(gone)
+    await send(FilePart(there))
+    assert [(post.text, post.files) for post in town.mail.posts("chat-1")] == [
+        ("here\n\n(b'.txt could not be attached.)", ("a.txt",)),
+        ("Attached: a.txt", ("a.txt",)),
+    ]
 
 
 @pytest.mark.req("A26", "W2")

@@ -27,6 +27,11 @@ from hermes.message.markup.parse import parse
 from hermes.testing.slack.markup import MOST_BLOCK_CHARS, as_read, check_blocks, check_mrkdwn
 
 
+def as_it_is(marks: str) -> str:
+    """Return marks that style nothing: the words for a date that is none."""
+    return f"<!date^00000000^{{_}}|{marks}>"
+
+
 @pytest.mark.req("W10")
 @pytest.mark.parametrize(
     ("document", "mrkdwn"),
@@ -39,6 +44,9 @@ from hermes.testing.slack.markup import MOST_BLOCK_CHARS, as_read, check_blocks,
         (Paragraph((Text("a"), Strong((Text("b"),)), Text("c"))), "a\u200b*b*\u200bc"),
         (Paragraph((Strong((Text("a"), Strong((Text("b"),)))),)), "*ab*"),
         (Paragraph((Code("a`b"),)), "a`b"),
+        (Paragraph((Text("*x* a"),)), f"{as_it_is('*')}x{as_it_is('*')} a"),
+        (Paragraph((Strong((Text("b"),)), Text("*"))), f"*b*{as_it_is('*')}"),
+        (Paragraph((Text("~/a, 2 * 3 * 4, a_b_c"),)), "~/a, 2 * 3 * 4, a_b_c"),
         (
             Paragraph((Link("https://x.org/a|b?c=1&d=2", (Strong((Text("w>"),)),)),)),
             "<https://x.org/a%7Cb?c=1&amp;d=2|w&gt;>",
@@ -155,3 +163,17 @@ def test_slack_takes_whatever_a_model_writes(text: str) -> None:
 def test_code_is_read_as_it_was_written(text: str) -> None:
     shown = render((CodeBlock(text),))
     assert as_read(shown).strip() == text.replace("\u200b", "").strip()
+
+
+@pytest.mark.req("W10")
+@given(st.text(alphabet="ab *_~`.-", max_size=60))
+@settings(max_examples=300, deadline=None)
+def test_words_are_read_as_they_were_written(text: str) -> None:
+    assert as_read(render((Paragraph((Text(f"a {text}."),)),))) == f"a {text}."
+
+
+@pytest.mark.req("W10")
+def test_what_a_model_escapes_is_not_styled() -> None:
+    literal = r"\*x\* \_y\_ \~z\~ \`c\` **b\***"
+    assert as_read(render(parse(literal))) == "*x* _y_ ~z~ `c` b*"
+    assert "[^1]: note" in render(parse("a[^1]\n\n[^1]: note"))

@@ -3,6 +3,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,3 +67,17 @@ def gateway(home: Path) -> Iterator["subprocess.Popen[str]"]:
     process.kill()
     process.wait()
     process.stdout.close()
+
+
+@pytest.fixture
+def told(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+    """What the stand-in of a platform says of itself."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", f"hermes.testing.{request.param}"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    yield {"name": request.param, **json.loads(process.stdout.readline())}
+    process.communicate()

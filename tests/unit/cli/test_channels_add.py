@@ -76,10 +76,6 @@ def test_it_explains_asks_connects_and_writes(
     terminal.type("pigeon\n")
     terminal.wait_for("Please write one of poll, webhook")
     terminal.type("\n")
-    for question in ("webhook_secret (", "quote ["):
-        terminal.wait_for(question)
-        terminal.wait_for(": ")
-        terminal.type("\n")
     terminal.wait_for("telegram is connected, after")
     assert terminal.end() == 0
     assert telegram["bot_token"] not in terminal.plain()
@@ -91,7 +87,6 @@ def test_it_explains_asks_connects_and_writes(
         "bot_token": telegram["bot_token"],
         "api_url": telegram["api_url"],
         "mode": "poll",
-        "quote": "groups",
     }
 
 

@@ -221,6 +221,32 @@ def test_a_platform_without_its_credential_or_its_channel_fails(doctor):
     assert found(checks, "channels", "fail")[-1]["fix"].startswith("set TELEGRAM_BOT_TOKEN")
 
 
+@pytest.mark.req("W7", "W2")
+def test_a_channel_that_cannot_be_made_fails_with_the_reason(doctor, home):
+    plugin = home / "broken"
+    plugin.mkdir(parents=True)
+    (plugin / "__init__.py").write_text(
+        "def make(setup):\n    return 1 / 0\n\n\n"
+        "def register(registry):\n    registry.platform(__name__, make)\n"
+    )
+    (plugin / "manifest.toml").write_text(
+        'name = "broken"\nlabel = "Broken"\ncapabilities = { delivery = "push" }\n'
+        'auth = { scheme = "none" }\nquality = { verified = [] }\n'
+    )
+    on = {"TELEGRAM_BOT_TOKEN": "123456:ABC-DEF1234ghIkl", "HERMES_TELEGRAM__MODE": "webhook"}
+    more = {"HERMES_PLUGINS": '["./broken"]', "HERMES_PLATFORMS__BROKEN__ENABLED": "true"}
+
+    code, checks = doctor(HERMES_SERVER__PORT="0", **on, **more)
+
+    fails = {one["what"].split(" ")[0]: one for one in found(checks, "channels", "fail")}
+    assert code == 1
+    assert sorted(fails) == ["broken", "telegram"]
+    assert "webhook_secret" in fails["telegram"]["what"]
+    assert "ZeroDivisionError: division by zero" in fails["broken"]["what"]
+    assert f"{plugin}/__init__.py, line 2" in fails["broken"]["what"]
+    assert fails["telegram"]["why"].startswith("the gateway starts without it")
+
+
 @pytest.mark.req("W7", "A8")
 def test_a_setting_that_lets_anybody_in_is_warned_of(doctor):
     _, checks = doctor(EMAIL_PASSWORD="x", HERMES_EMAIL__TRUST="none")

@@ -104,6 +104,26 @@ def test_a_dotenv_variable_that_the_file_hides_is_reported(write, load_home):
     )
 
 
+@pytest.mark.req("W1")
+def test_two_places_that_say_the_same_are_not_worth_a_word(write, load_home):
+    """`hermes channels add` switches a platform on in the file, which its token does, too."""
+    write(
+        dotenv="TELEGRAM_BOT_TOKEN=1:a\nTELEGRAM_ALLOWED_USERS=1,2\nHERMES_SERVER__PORT=9000\n",
+        yaml="""\
+server: {port: 9000}
+telegram: {enabled: true, allowed_users: [1, 2]}
+""",
+    )
+
+    assert load_home(TELEGRAM_BOT_TOKEN="1:a").warnings == ()
+    told = load_home(TELEGRAM_BOT_TOKEN="1:b", HERMES_TELEGRAM__ENABLED="no").warnings
+    assert sorted(warning.key for warning in told) == [
+        "platforms.telegram.enabled",
+        "platforms.telegram.enabled",
+        "platforms.telegram.extra.bot_token",
+    ]
+
+
 def test_the_full_name_wins_over_the_well_known_one_whatever_their_order(load_home):
     full, short = "HERMES_PROVIDERS__OPENAI__BASE_URL", "OPENAI_BASE_URL"
     values = {full: "http://full/v1", short: "http://short/v1"}

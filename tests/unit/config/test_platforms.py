@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from hermes.errors import ConfigurationError
+from hermes.plugins.manifest import load_manifest, read_settings
+
 pytestmark = pytest.mark.req("W1")
 
 
@@ -112,3 +115,25 @@ def test_a_credential_in_the_environment_enables_what_the_legacy_file_left_off(w
     loaded = load_home(TELEGRAM_BOT_TOKEN="2:b")
 
     assert loaded.settings.platforms["telegram"].enabled is True
+
+
+@pytest.mark.req("W2", "W9")
+def test_a_secret_may_name_a_variable_and_one_that_nobody_set_refuses_its_channel_only(
+    write, load_home
+):
+    hook, chat = (load_manifest(f"hermes.channels.{name}") for name in ("webhook", "telegram"))
+    write(
+        yaml='platforms: {webhook: {enabled: true, extra: {routes: {ci: {secret: "${CI_SECRET}", '
+        'prompt: "${CI_SECRET}"}}}}, telegram: {enabled: true, extra: {bot_token: "${TOKEN}"}}}',
+        dotenv="CI_SECRET=from-the-env-file\n",
+    )
+
+    found = load_home().settings.platforms
+
+    routes = read_settings(hook, found["webhook"].extra)["routes"]
+    assert routes == {"ci": {"secret": "from-the-env-file", "prompt": "${CI_SECRET}"}}
+    with pytest.raises(ConfigurationError, match=r"telegram.bot_token: the variable TOKEN is set"):
+        read_settings(chat, found["telegram"].extra)
+    write(dotenv="")
+    with pytest.raises(ConfigurationError, match=r"routes.ci.secret: the variable CI_SECRET is"):
+        read_settings(hook, load_home().settings.platforms["webhook"].extra)

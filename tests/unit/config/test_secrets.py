@@ -22,7 +22,7 @@ proxy: http://ada:{SECRET}@proxy:1
     )
 
     # when
-    loaded = load_home(OPENAI_API_KEY=SECRET, HERMES_API_KY=SECRET)
+    loaded = load_home(OPENAI_API_KEY=f"{SECRET}-2", HERMES_API_KY=SECRET)
 
     # then
     rows = show(loaded, origin=True)

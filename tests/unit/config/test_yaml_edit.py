@@ -12,6 +12,14 @@ PATH = ("platforms", "slack", "extra", "mode")
 
 
 @pytest.mark.req("W1")
+@pytest.mark.parametrize("name", ["#private", "on", "123", "a: b", "-x", "null", "a.b", "my-ci"])
+@pytest.mark.parametrize("before", ["", "keys:\n  a: 1\n", "keys: {a: 1}\n"])
+def test_a_name_that_yaml_would_misread_is_quoted(before: str, name: str) -> None:
+    after = yaml.safe_load(set_value(before, ("keys", name), "x"))
+    assert after["keys"][name] == "x"
+
+
+@pytest.mark.req("W1")
 @pytest.mark.parametrize(
     ("before", "after"),
     [

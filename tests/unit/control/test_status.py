@@ -13,6 +13,7 @@ from hermes.control.status import (
     offline_status,
 )
 from hermes.errors import StoreError
+from hermes.ports.operating import LastTraffic
 from hermes.ports.spend import KillSwitch
 from hermes.ports.store import Store
 
@@ -47,6 +48,16 @@ class _Spend:
         return self._switch
 
 
+class _Paused:
+    def __init__(self, *, broken: bool) -> None:
+        self._broken = broken
+
+    def last_traffic(self, platform: str) -> LastTraffic:
+        if self._broken:
+            raise StoreError("the database file is damaged")
+        return LastTraffic(came=900.0, went=950.0)
+
+
 OFF = KillSwitch(is_on=False)
 
 
@@ -57,6 +68,7 @@ class CountingStore:
         self, problem: str | None = None, *, broken: bool = False, switch: KillSwitch = OFF
     ) -> None:
         self.spend = _Spend(switch, broken=broken)
+        self.paused = _Paused(broken=broken)
         self.inbox = _Waiting(3)
         self.outbox = _Waiting(1)
         self._problem = problem
@@ -93,7 +105,7 @@ def test_a_running_gateway_tells_everything_at_once():
         running_turns=2,
         store=StoreStatus(writable=True, details=DETAILS),
         providers=LIVE.providers,
-        channels=LIVE.channels,
+        channels=(ChannelStatus(name="rest", state="connected", last_in=900.0, last_out=950.0),),
     )
 
 

@@ -304,7 +304,9 @@ def test_a_dead_letter_waits_for_nothing_and_names_its_reason():
     report = told(msgspec.structs.replace(ANSWERED, deliveries=(row,)))
 
     assert report.waiting_for is None
-    assert report.answer.endswith("the reply to rest is a dead letter after 3 attempts (invalid_recipient).")
+    assert report.answer.endswith(
+        "the reply to rest is a dead letter after 3 attempts (invalid_recipient)."
+    )
 
 
 @pytest.mark.req("J15")

@@ -26,9 +26,13 @@ BOB = Owner("p_bob", "m_2")
 DAY = 86_400.0
 
 
+# A chunk with the points, here none, and the last one.
+POINTS = bytes(4) + b"IDAT" + bytes(8) + b"IEND" + bytes(4)
+
+
 def png(width: int = 8, height: int = 8, more: bytes = b"") -> bytes:
     head = struct.pack(">I4sII", 13, b"IHDR", width, height)
-    return b"\x89PNG\r\n\x1a\n" + head + bytes(9) + more
+    return b"\x89PNG\r\n\x1a\n" + head + bytes(9) + POINTS + more
 
 
 def bomb() -> bytes:
@@ -109,6 +113,7 @@ async def test_a_file_is_private_named_by_its_bytes_and_of_their_type(home: Home
     [
         (png(60_000, 60_000), BadRequest, "60000 x 60000 pixels"),
         (png()[:14], BadRequest, "broken picture"),
+        (png()[:30], BadRequest, "end is missing"),
         (bomb(), BadRequest, "far more"),
         (bytes(1_000_001), TooLarge, "1000001 bytes"),
     ],
@@ -120,6 +125,13 @@ async def test_what_would_do_harm_is_not_taken(
     with pytest.raises(error, match=why):
         await home.shelf.put(data, owner=ANN)
     assert home.kept() == set()
+
+
+@pytest.mark.req("W17")
+async def test_a_picture_that_was_cut_off_before_it_was_kept_is_not_taken(home: Home) -> None:
+    media = await home.shelf.keep(png()[:30], mime="image/png", name="a.png")
+    with pytest.raises(BadRequest, match="end is missing"):
+        await home.shelf.adopt(media, ANN)
 
 
 @pytest.mark.req("W17")

@@ -26,7 +26,7 @@ def test_ten_failures_in_a_row_open_it_for_two_minutes(gate: BreakerGate) -> Non
 
     fail(gate, 1, start=9.0)
 
-    assert gate.state == Breaker(opened_at=9.0, open_until=129.0)
+    assert gate.state == Breaker(opened_at=9.0, open_until=129.0, count=10)
     assert gate.enter(128.9) is None
 
 
@@ -67,7 +67,7 @@ def test_a_failed_trial_opens_it_again(gate: BreakerGate) -> None:
     assert trial is not None
     gate.leave(trial, 130.0, failed=True)
 
-    assert gate.state == Breaker(opened_at=130.0, open_until=250.0)
+    assert gate.state == Breaker(opened_at=130.0, open_until=250.0, count=11)
 
 
 @pytest.mark.req("A27")
@@ -89,7 +89,7 @@ def test_a_late_failure_of_an_earlier_call_does_not_extend_it(gate: BreakerGate)
 
     gate.leave(early, 60.0, failed=True)
 
-    assert gate.state == Breaker(opened_at=9.0, open_until=129.0)
+    assert gate.state == Breaker(opened_at=9.0, open_until=129.0, count=10)
 
 
 @pytest.mark.req("A27", "J18")

@@ -7,6 +7,7 @@ import pytest
 from hermes.errors import DeliveryUnknown, FailureClass, NotDelivered
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import ImagePart, Media, Part, TextPart
+from hermes.outbox.cursor import open_fence
 from hermes.outbox.previewer import OutboxPreviewer
 from hermes.outbox.timing import PreviewTiming
 from hermes.ports.channel import Target
@@ -81,6 +82,29 @@ async def test_a_text_that_outgrows_a_message_goes_on_in_the_next_one(stage: Sta
     row = stage.bench.row("d_m1")
     assert (row.platform_message_id, row.more) == ("x1", ("x2", "x3"))
     assert stage.count("send") == 3
+
+
+@pytest.mark.req("W19")
+async def test_the_cursor_of_a_code_block_that_goes_on_in_the_next_message_stands_inside(
+    bench,
+) -> None:
+    bench.platform(edit=True, max_chars=70)
+    stage = Stage(bench)
+    preview = await stage.open()
+    code = "```py\n" + "".join(f"x{number} = {number}\n" for number in range(20))
+
+    seen: set[str] = set()
+    for end in range(10, len(code) + 10, 10):
+        await preview.update(code[:end])
+        await bench.time.pass_by(1.0)
+        seen.update(stage.texts)
+
+    assert len(stage.texts) > 2
+    for shown in seen:
+        assert [line for line in shown.splitlines() if "```" in line and "▉" in line] == []
+        assert open_fence(shown) == ""
+    *_, before, last = stage.texts[-1].splitlines()
+    assert ("▉" in before, last) == (True, "```")
 
 
 @pytest.mark.req("W19", "J16")

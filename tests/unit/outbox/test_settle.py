@@ -2,6 +2,7 @@
 
 import pytest
 
+from hermes.message.parts import TextPart
 from hermes.outbox.settle import Settlement, settle
 from hermes.outbox.timing import OutboxTiming
 from hermes.ports.channel import Capabilities
@@ -61,3 +62,8 @@ def test_an_edit_that_was_cut_off_is_made_again(record) -> None:
     row = record(platform_message_id="x1")
 
     assert choice(row, edit=True) is Settlement.EDIT_AGAIN
+
+
+def test_that_a_reply_was_stopped_is_not_told_again_behind_the_next(record) -> None:
+    assert choice(record(parts=(TextPart("(stopped)"),))) is Settlement.HOLD
+    assert choice(record(parts=(TextPart("half of it\n\n(stopped)"),))) is Settlement.MARKED

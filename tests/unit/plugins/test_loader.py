@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.platforms import find_platform, make_push_channels, plugged_platforms
+from hermes.app.platforms import find_platform, make_one, plugged_platforms
 from hermes.config import load
 from hermes.control.doctor import plugin_checks
 from hermes.errors import ConfigurationError
@@ -13,7 +13,6 @@ from hermes.net.client import HttpClient, HttpSettings
 from hermes.plugins.loader import installed_plugins, load_plugin
 from hermes.plugins.registry import Registry
 from hermes.ports.clock import ManualClock
-from hermes.testing.outbox_store import MemoryOutboxStore
 from hermes.testing.setup_channel import MemoryShelf, channel_setup
 
 GOOD = """
@@ -157,6 +156,45 @@ def test_a_folder_that_is_no_plugin_is_a_clear_error(
         load_plugin(str(tmp_path), Registry(), home=tmp_path)
 
 
+@pytest.mark.req("W12")
+@pytest.mark.parametrize(
+    ("content", "fault", "line"),
+    [
+        ("x = 1\n\n1 / 0\n", "ZeroDivisionError: division by zero", 3),
+        ("def (\n", "SyntaxError: invalid syntax", 1),
+        ("import os\nfrom .channel import make\n", "ImportError: cannot import name 'make'", 2),
+        ("def register(registry):\n    registry.nothing()\n", "AttributeError: 'Registry'", 2),
+        ("from no_such_thing import x\n", "ModuleNotFoundError: No module named", 1),
+    ],
+)
+@pytest.mark.parametrize("how", ["folder", "module", "entry point"])
+def test_a_broken_plugin_is_one_paragraph_that_names_its_file_and_line(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    content: str,
+    fault: str,
+    line: int,
+    how: str,
+) -> None:
+    module = f"broken_{len(content)}_{how[0]}"
+    install(tmp_path, module, points=f"{module}_point = {module}")
+    file = tmp_path / module / "__init__.py"
+    file.write_text(content)
+    (tmp_path / module / "channel.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    named = {"folder": f"./{module}", "module": module, "entry point": f"{module}_point"}[how]
+
+    with pytest.raises(ConfigurationError) as refusal:
+        load_plugin(named, Registry(), home=tmp_path)
+
+    said = str(refusal.value)
+    assert repr(named) in said
+    assert fault in said
+    assert f"({file}, line {line})" in said
+    assert "\n" not in said
+
+
 @pytest.mark.req("W12", "M2")
 def test_unknown_names_are_errors_that_say_what_is_known(tmp_path: Path) -> None:
     registry = Registry()
@@ -164,14 +202,14 @@ def test_unknown_names_are_errors_that_say_what_is_known(tmp_path: Path) -> None
     with pytest.raises(ConfigurationError, match="cannot be imported"):
         load_plugin("hermes_no_such_plugin", registry, home=Path())
     with pytest.raises(ConfigurationError, match=r"no channel of that name.*slack, telegram"):
-        make_push_channels(
+        make_one(
+            "fax",
             load({"HERMES_PLATFORMS__FAX__ENABLED": "true"}, tmp_path).settings,
             registry,
             client=HttpClient(HttpSettings()),
             home=tmp_path,
             clock=ManualClock(),
             shelf=MemoryShelf(),
-            outbox=MemoryOutboxStore(ManualClock()),
         )
     with pytest.raises(ConfigurationError, match="is not known"):
         registry.make_provider("p", "wire", settings=None, client=None)

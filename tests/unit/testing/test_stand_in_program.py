@@ -50,3 +50,20 @@ async def test_it_is_driven_by_other_processes(name: str) -> None:
         for wrong in ({"text": 5}, {"chat_type": "crowd"}):
             assert (await ask("say", wrong))[0] == 400
         assert (await ask("dance", {}))[0] == 404
+
+
+@pytest.mark.req("W9")
+@pytest.mark.parametrize("name", NAMES)
+async def test_it_helps_rather_than_starts(name: str) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        f"hermes.testing.{name}",
+        "--help",
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    told = await asyncio.wait_for(process.stdout.read(), 30)
+    assert told.startswith(b"usage: ")
+    assert await process.wait() == 0

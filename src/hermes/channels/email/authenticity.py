@@ -52,6 +52,12 @@ def results_of(headers: Headers, *, authserv_id: str) -> tuple[Result, ...]:
     return tuple(found)
 
 
+def topmost_server(headers: Headers) -> str:
+    """Return the name of the server that wrote the topmost of these lines; empty if there is none."""
+    lines = (value for name, value in headers.fields if name == "authentication-results")
+    return _read(next(lines, b""))[0]
+
+
 def _read(value: bytes) -> tuple[str, list[Result]]:
     text = _without_comments(words.clean(value[:_MAX].decode("utf-8", "replace")))
     # A quoted value may hold the sign that parts the results; none that matter here does.

@@ -31,7 +31,7 @@ from hermes.errors import (
     NotDelivered,
     Refused,
 )
-from hermes.message.parts import Part
+from hermes.message.parts import Part, text_of
 from hermes.ports.channel import Accept, Capabilities, Delivery, Receipt, Target
 from hermes.ports.channel_setup import ChannelSetup
 
@@ -130,9 +130,9 @@ class EmailChannel:
         """Send one mail; raises a `DeliveryError` subclass that says what is known."""
         recipient = outbound.recipient_of(delivery.target)
         attached = [part for part in delivery.parts if outbound.media_of(part) is not None]
-        uploads = tuple([await self._load(part) for part in attached])
+        uploads, missing = await self._load_all(attached, delivery)
         draft = outbound.draft_of(
-            delivery,
+            outbound.telling(delivery, missing, uploads=uploads),
             own=self._settings.address,
             name=self._settings.name,
             answered=await self._answered(delivery.target),
@@ -253,6 +253,22 @@ class EmailChannel:
                 "email.copy_not_filed", folder=self._settings.sent_folder, problem=str(error)
             )
 
+    async def _load_all(
+        self, attached: list[Part], delivery: Delivery
+    ) -> tuple[tuple[Upload, ...], tuple[str, ...]]:
+        """Return what is attached, and the names of what cannot be; all text goes out without them."""
+        uploads: list[Upload] = []
+        missing: list[str] = []
+        for part in attached:
+            try:
+                uploads.append(await self._load(part))
+            except DeliveryRejected as error:
+                if not text_of(delivery.parts):
+                    raise
+                log.warning("email.not_attached", delivery=delivery.id, problem=str(error))
+                missing.append(outbound.name_of(part))
+        return tuple(uploads), tuple(missing)
+
     async def _load(self, part: Part) -> Upload:
         media: Any = outbound.media_of(part)  # Any: `send` has picked the parts that have one
         limit = self._capabilities.media_bytes
@@ -267,7 +283,7 @@ class EmailChannel:
                 f"email: an attachment could not be read: {error}",
                 FailureClass.SERVICE_UNAVAILABLE,
             ) from error
-        return Upload(name=media.name or "file", mime=media.mime, data=data)
+        return Upload(name=outbound.name_of(part), mime=media.mime, data=data)
 
 
 def _judged(error: Refusal) -> HermesError:

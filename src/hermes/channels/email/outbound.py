@@ -21,7 +21,7 @@ from hermes.errors import (
 )
 from hermes.message.markup.parse import parse
 from hermes.message.markup.plain import plain
-from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, text_of
+from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, TextPart, text_of
 from hermes.ports.channel import Delivery, Target
 
 _NO_RECIPIENT: Final = frozenset({550, 551, 553, 556})
@@ -91,6 +91,32 @@ def draft_of(
 def media_of(part: Part) -> Media | None:
     """Return the attachment of a part that has one."""
     return part.media if isinstance(part, ImagePart | AudioPart | FilePart) else None
+
+
+def name_of(part: Part) -> str:
+    """Return what an attachment is called."""
+    media = media_of(part)
+    return (media.name if media is not None else None) or "file"
+
+
+def telling(
+    delivery: Delivery, missing: tuple[str, ...], *, uploads: tuple[Upload, ...]
+) -> Delivery:
+    """Return a delivery whose text names what could not be attached; no mail has an empty body."""
+    text = text_of(delivery.parts)
+    lines = [f"({_in_code(name)} could not be attached.)" for name in missing]
+    if not text:
+        lines = [f"Attached: {', '.join(_in_code(one.name) for one in uploads)}"]
+    if not lines:
+        return delivery
+    told = TextPart("\n\n".join((text, *lines) if text else lines))
+    return msgspec.structs.replace(delivery, parts=(told,))
+
+
+def _in_code(name: str) -> str:
+    """Return a name as Markdown shows it, whatever signs are in it."""
+    bare = name.replace("`", "'")
+    return f"`{bare}`"
 
 
 def is_wrong_password(failed: SmtpFailed) -> bool:

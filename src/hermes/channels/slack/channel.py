@@ -5,6 +5,7 @@ translates; retries, order and storage belong to the inbox and the outbox.
 """
 
 import asyncio
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -51,7 +52,7 @@ from hermes.errors import (
 )
 from hermes.message.markup.parse import parse
 from hermes.message.parts import Media
-from hermes.net.http_errors import error_response
+from hermes.net.http_errors import error_response, wrong_method
 from hermes.net.http_json import json_response
 from hermes.ports.channel import (
     Accept,
@@ -205,10 +206,17 @@ class SlackChannel:
             # Nobody has to ask for it.
             self._over.exception()
 
-    async def webhook(self, request: HttpRequest) -> HttpResponse:
-        """Handle one call: its signature over the raw bytes first, then its shape, then the inbox."""
+    def glance(self, headers: Mapping[str, str], *, path: str) -> None:
+        """Raise for a call that is unsigned, or not of now."""
         if self._settings.mode != "http":
             raise NotFound("slack comes in by Socket Mode here; set platforms.slack.mode to http")
+        self._signatures.glance(headers, now=self._setup.clock.now())
+
+    async def webhook(self, request: HttpRequest) -> HttpResponse:
+        """Handle one call: its signature over the raw bytes first, then its shape, then the inbox."""
+        if request.method != "POST":
+            return wrong_method(request.method, "POST")
+        self.glance(request.headers, path=request.path)
         now = self._setup.clock.now()
         signature = self._signatures.check(request.headers, request.body, now=now)
         retry = request.headers.get("x-slack-retry-num")

@@ -1,9 +1,11 @@
 """Formatted text as Slack's mrkdwn and as blocks. Pure.
 
-mrkdwn has no escape for its marks, only for `&`, `<` and `>`; a style ends at the end of a line,
-and one that touches a letter is not seen. Headings become bold lines, tables fixed-width ones.
+mrkdwn has no escape for its marks, only for `&`, `<` and `>`: one that is meant as it stands, and could
+be taken for a style, is written as the words for a date that is none, which are shown as they are. A style ends at the end of a line, and one
+that touches a letter is not seen. Headings become bold lines, tables fixed-width ones.
 """
 
+import re
 from typing import Any, Final
 
 from hermes.message.graphemes import cut_before
@@ -36,6 +38,9 @@ _FENCE: Final = "```"
 _NOTHING: Final = "\u200b"
 _LINE: Final = "———"
 _MARKS: Final = "*_~`"
+_STYLE_MARKS: Final[dict[type, str]] = {Strong: "*", Emphasis: "_", Strike: "~", Code: "`"}
+_RUN: Final = re.compile(r"([*_~`])\1*")
+_AS_IT_IS: Final = "<!date^00000000^{{_}}|{}>"
 _BULLETS: Final = ("•", "◦", "▪")
 _IN_ADDRESS: Final = (("&", "&amp;"), ("<", "%3C"), (">", "%3E"), ("|", "%7C"), (" ", "%20"))
 # Of a piece of text that is sent: mrkdwn lines, or None for a line across.
@@ -159,8 +164,9 @@ def _list(items: tuple[tuple[Block, ...], ...], start: int | None, *, depth: int
 def _spans(spans: tuple[Span, ...], within: frozenset[str] = frozenset()) -> str:
     text = ""
     was_styled = False
+    risky = _risky(spans, within)
     for span in spans:
-        piece = _span(span, within)
+        piece = _literal(span.text, risky) if isinstance(span, Text) else _span(span, within)
         if not piece:
             continue
         is_styled = isinstance(span, Strong | Emphasis | Strike | Code) and piece[0] in _MARKS
@@ -170,6 +176,34 @@ def _spans(spans: tuple[Span, ...], within: frozenset[str] = frozenset()) -> str
         text += piece
         was_styled = is_styled
     return text
+
+
+def _risky(spans: tuple[Span, ...], within: frozenset[str]) -> frozenset[str]:
+    """Return the marks that would style something if they stood in the words; a lone one does not."""
+    styles = {_STYLE_MARKS[type(span)] for span in spans if type(span) in _STYLE_MARKS}
+    said = _words(spans)
+    return frozenset(
+        mark for mark in _MARKS if mark in styles or mark in within or said.count(mark) > 1
+    )
+
+
+def _literal(text: str, risky: frozenset[str]) -> str:
+    """Return words whose marks stand as they are; between letters, or spaces, Slack sees none."""
+    if risky.isdisjoint(text):
+        return _escape(text)
+    text = _escape(text)
+
+    def shown(found: re.Match[str]) -> str:
+        before, after = (
+            text[max(0, found.start() - 1) : found.start()],
+            text[found.end() : found.end() + 1],
+        )
+        is_inside = before.isalnum() and after.isalnum()
+        is_apart = before.isspace() and after.isspace()
+        is_safe = found[1] not in risky or is_inside or is_apart
+        return found[0] if is_safe else _AS_IT_IS.format(found[0])
+
+    return _RUN.sub(shown, text)
 
 
 def _span(span: Span, within: frozenset[str]) -> str:
@@ -212,7 +246,8 @@ def _styled_line(line: str, mark: str) -> str:
 
 def _code(text: str) -> str:
     # Slack has no way to write a backtick inside of code; the words matter more than the style.
-    return _escape(text) if "`" in text or not text.strip() else f"`{_escape(text)}`"
+    is_plain = "`" in text or not text.strip()
+    return _literal(text, frozenset(_MARKS)) if is_plain else f"`{_escape(text)}`"
 
 
 def _link(url: str, words: str) -> str:

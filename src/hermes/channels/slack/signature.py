@@ -29,6 +29,18 @@ class SignatureCheck:
         self._secret = secret
         self._taken: OrderedDict[str, int] = OrderedDict()
 
+    def glance(self, headers: Mapping[str, str], *, now: float) -> None:
+        """Raise for a call that no body could make authentic: unsigned, or not of now."""
+        timestamp = headers.get("x-slack-request-timestamp", "")
+        if not _TIMESTAMP.fullmatch(timestamp):
+            raise Unauthenticated("X-Slack-Request-Timestamp is missing or is no time")
+        if not headers.get("x-slack-signature", ""):
+            raise Unauthenticated("X-Slack-Signature is missing")
+        if abs(now - int(timestamp)) > WINDOW_S:
+            raise Unauthenticated(
+                f"the call was signed more than {WINDOW_S} s from now; check this machine's clock"
+            )
+
     def check(self, headers: Mapping[str, str], body: bytes, *, now: float) -> str:
         """Return the signature of an authentic, fresh and new call; raises `Unauthenticated`."""
         timestamp = headers.get("x-slack-request-timestamp", "")

@@ -7,6 +7,7 @@ and translates; order, pace and retries are the outbox's.
 
 import asyncio
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 import structlog
@@ -49,6 +50,7 @@ from hermes.errors import (
 )
 from hermes.message.markup.parse import parse
 from hermes.message.parts import Media, Part, text_of
+from hermes.net.http_errors import wrong_method
 from hermes.net.http_json import json_response
 from hermes.ports.channel import (
     Accept,
@@ -152,13 +154,17 @@ class TelegramChannel:
                 FailureClass.SERVICE_UNAVAILABLE,
             )
 
-    async def webhook(self, request: HttpRequest) -> HttpResponse:
-        """Take one webhook call: the secret first, then the update, then the answer."""
+    def glance(self, headers: Mapping[str, str], *, path: str) -> None:
+        """Raise for a call that does not show the secret."""
         if self._settings.mode != "webhook":
             raise NotFound("telegram is polled here: platforms.telegram.mode is poll")
-        check_secret(request.headers, secret=self._settings.webhook_secret)
+        check_secret(headers, secret=self._settings.webhook_secret)
+
+    async def webhook(self, request: HttpRequest) -> HttpResponse:
+        """Take one webhook call: the secret first, then the update, then the answer."""
         if request.method != "POST":
-            raise BadRequest(f"expected POST, found {request.method}")
+            return wrong_method(request.method, "POST")
+        self.glance(request.headers, path=request.path)
         if self._intake is None:
             raise Overloaded("telegram is not connected; send the update again", retry_after=1.0)
         await self._intake.take(read_update(request.body), request.body)

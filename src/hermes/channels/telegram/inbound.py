@@ -55,7 +55,9 @@ def read_update(body: bytes) -> Update:
         raise TooLarge(f"the update has {len(body)} bytes, at most {MAX_WEBHOOK_BYTES} are taken")
     try:
         return _decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except RecursionError:
+        raise BadRequest("the body is no update of Telegram: it is nested too deeply") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadRequest(f"the body is no update of Telegram: {error}") from None
 
 

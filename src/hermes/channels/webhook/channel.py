@@ -4,23 +4,38 @@ Fits `ports.channel.PushChannel` and `WebhookChannel`. A route without a `reply_
 events are worked on, and what the agent says is kept.
 """
 
+from collections.abc import Mapping
+
 import msgspec
+import structlog
 
 from hermes.channels.webhook.inbound import to_event
-from hermes.channels.webhook.outbound import PLATFORM, check, nowhere, post_of
+from hermes.channels.webhook.outbound import (
+    PLATFORM,
+    Attached,
+    check,
+    media_in,
+    nowhere,
+    post_of,
+    with_content,
+    without_content,
+)
 from hermes.channels.webhook.settings import Route, read_routes
 from hermes.channels.webhook.signatures import check as check_signature
+from hermes.channels.webhook.signatures import glance
 from hermes.errors import (
-    BadRequest,
     DeliveryRejected,
     FailureClass,
+    HermesError,
+    NotDelivered,
     NotFound,
     Overloaded,
     Refused,
     Skipped,
     TryLater,
 )
-from hermes.net.http_errors import error_response
+from hermes.message.parts import Media
+from hermes.net.http_errors import error_response, wrong_method
 from hermes.net.http_json import json_response
 from hermes.net.platform_call import call
 from hermes.ports.channel import (
@@ -33,6 +48,8 @@ from hermes.ports.channel import (
     Target,
 )
 from hermes.ports.channel_setup import ChannelSetup
+
+log = structlog.get_logger(__name__)
 
 _KEY_WINDOW_S = 86_400.0
 
@@ -71,13 +88,22 @@ class WebhookRoutes:
         except (Refused, TryLater) as error:
             return error_response(error)
 
-    async def _receive(self, request: HttpRequest) -> HttpResponse:
-        name = request.path.rstrip("/").rpartition("/")[2]
+    def glance(self, headers: Mapping[str, str], *, path: str) -> None:
+        """Raise for a call to no route, or one that is not signed."""
+        _, route = self._named(path)
+        glance(route, headers, now=self._setup.clock.now())
+
+    def _named(self, path: str) -> tuple[str, Route]:
+        name = path.rstrip("/").rpartition("/")[2]
         route = self._routes.get(name)
-        if request.method != "POST":
-            raise BadRequest("webhooks are posted: expected POST")
         if route is None:
             raise NotFound(f"no route {name[:64]!r} is configured under platforms.webhook.routes")
+        return name, route
+
+    async def _receive(self, request: HttpRequest) -> HttpResponse:
+        if request.method != "POST":
+            return wrong_method(request.method, "POST")
+        name, route = self._named(request.path)
         now = self._setup.clock.now()
         signed = check_signature(route, request.headers, request.body, now=now)
         if self._accept is None:
@@ -96,7 +122,8 @@ class WebhookRoutes:
     async def send(self, delivery: Delivery) -> Receipt:
         """Post one reply to where its route says."""
         route = self._route_of(delivery.target)
-        post = post_of(delivery, route, at=int(self._setup.clock.now()))
+        attached = tuple([await self._read(media, delivery) for media in media_in(delivery)])
+        post = post_of(delivery, route, at=int(self._setup.clock.now()), attached=attached)
         check(
             await call(
                 self._setup.client,
@@ -116,6 +143,20 @@ class WebhookRoutes:
     async def find(self, target: Target, key: str) -> Receipt | None:
         """Nobody can be asked what arrived; the manifest says so."""
         return None
+
+    async def _read(self, media: Media, delivery: Delivery) -> Attached:
+        """Return an attachment with its bytes; one that is gone is named, the text goes out."""
+        try:
+            data = await self._setup.media.read(media, limit=self._capabilities.media_bytes)
+        except Refused as error:
+            log.warning("webhook.not_attached", delivery=delivery.id, problem=str(error))
+            return without_content(media)
+        except (HermesError, OSError) as error:
+            raise NotDelivered(
+                f"webhook: an attachment could not be read: {error}",
+                FailureClass.SERVICE_UNAVAILABLE,
+            ) from error
+        return with_content(media, data)
 
     def _route_of(self, target: Target) -> Route:
         route = self._routes.get(target.chat_id)

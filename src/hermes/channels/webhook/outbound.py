@@ -1,5 +1,6 @@
 """Replies as signed posts, and what the receiver's answers mean. Pure."""
 
+import base64
 from typing import Final
 
 import msgspec
@@ -7,7 +8,7 @@ import msgspec
 from hermes.channels.webhook.settings import Route
 from hermes.channels.webhook.signatures import sign_standard
 from hermes.errors import DeliveryRejected, FailureClass
-from hermes.message.parts import AudioPart, FilePart, ImagePart, TextPart, text_of
+from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, TextPart, text_of
 from hermes.net.platform_call import Answer, failure_of
 from hermes.ports.channel import Delivery
 
@@ -21,13 +22,38 @@ class Post(msgspec.Struct, frozen=True):
     body: bytes
 
 
-def post_of(delivery: Delivery, route: Route, *, at: int) -> Post:
+class Attached(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A file of a reply: its bytes as base64, or why they are not there."""
+
+    name: str
+    type: str
+    size: int | None = None
+    content: str | None = None
+    problem: str | None = None
+
+
+def media_in(delivery: Delivery) -> tuple[Media, ...]:
+    """Return what is attached to a reply."""
+    return tuple(
+        part.media for part in delivery.parts if isinstance(part, ImagePart | AudioPart | FilePart)
+    )
+
+
+def with_content(media: Media, data: bytes) -> Attached:
+    """Return an attachment as it is posted."""
+    coded = base64.b64encode(data).decode("ascii")
+    return Attached(name=_name(media), type=media.mime, size=len(data), content=coded)
+
+
+def without_content(media: Media) -> Attached:
+    """Return an attachment that can be named and not read any more."""
+    return Attached(name=_name(media), type=media.mime, problem="it could not be attached")
+
+
+def post_of(
+    delivery: Delivery, route: Route, *, at: int, attached: tuple[Attached, ...] = ()
+) -> Post:
     """Return the reply as a Standard Webhook whose id is the delivery's key."""
-    attached = [
-        {"mime": part.media.mime, "name": part.media.name, "url": part.media.url}
-        for part in delivery.parts
-        if isinstance(part, ImagePart | AudioPart | FilePart)
-    ]
     told = {
         "type": "reply",
         "id": delivery.key,
@@ -47,6 +73,10 @@ def post_of(delivery: Delivery, route: Route, *, at: int) -> Post:
         },
         body,
     )
+
+
+def _name(media: Media) -> str:
+    return media.name or "file"
 
 
 def check(answer: Answer) -> None:

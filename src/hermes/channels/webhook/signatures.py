@@ -43,6 +43,18 @@ def check(route: Route, headers: Headers, body: bytes, *, now: float) -> Signed:
     return Signed(found, headers.get(event_header.lower(), "")[:_LONGEST_ID])
 
 
+def glance(route: Route, headers: Headers, *, now: float) -> None:
+    """Raise `Unauthenticated` for a call that no body could make authentic."""
+    if route.scheme == "gitlab":
+        _check_gitlab(route, headers, b"")
+        return
+    name = _SIGNATURES.get(route.scheme, route.signature_header)
+    if not headers.get(name.lower(), ""):
+        raise Unauthenticated(f"{name} is missing: calls to this route are signed")
+    if route.scheme == "standard":
+        _check_age("webhook-timestamp", headers.get("webhook-timestamp", ""), now=now)
+
+
 def sign_standard(secret: str, message_id: str, *, at: int, body: bytes) -> str:
     """Return the value of `webhook-signature` for a message of ours."""
     return f"v1,{_standard(secret, f'{message_id}.{at}.', body)}"
@@ -81,6 +93,7 @@ _CHECKS: Final = {
     "gitlab": _check_gitlab,
     "hmac": _check_hmac,
 }
+_SIGNATURES: Final = {"standard": "webhook-signature", "github": "X-Hub-Signature-256"}
 _NAMES: Final = {
     "standard": ("webhook-id", "webhook-event"),
     "github": ("x-github-delivery", "x-github-event"),

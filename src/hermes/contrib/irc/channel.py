@@ -5,6 +5,8 @@ Fits `PushChannel`, `LiveChannel`, `ProbingChannel`, `MeasuringChannel`, `Inform
 """
 
 import asyncio
+from contextlib import suppress
+from typing import Final
 
 import structlog
 
@@ -28,6 +30,8 @@ from hermes.ports.channel import Accept, Capabilities, ChatInfo, Delivery, Recei
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.directory import ChatEntry
 
+# How long what was heard last may take to be kept when the channel ends.
+_LAST_S: Final = 1.0
 _log = structlog.get_logger(__name__)
 
 
@@ -40,7 +44,7 @@ class IrcChannel:
         self._setup = setup
         self._settings = settings
         self._sleep = sleep
-        self._intake = Intake(sleep=sleep)
+        self._intake = Intake(setup.clock, sleep=sleep, gather_s=settings.gather_s)
         self._session: Session | None = None
         self._taking: asyncio.Task[None] | None = None
 
@@ -96,13 +100,21 @@ class IrcChannel:
         """Leave the network; what was heard and not kept waits for the next connection."""
         session, self._session = self._session, None
         taking, self._taking = self._taking, None
+        self._intake.close_all()
         if taking is not None:
+            await self._hand_in_last(taking)
             taking.cancel()
             await asyncio.gather(taking, return_exceptions=True)
         if session is not None:
             await session.close()
         if self._intake.waiting:
             _log.warning("irc.not_kept_yet", messages=self._intake.waiting)
+
+    async def _hand_in_last(self, taking: "asyncio.Task[None]") -> None:
+        """Give what was heard last a moment to be kept: the server will not say it again."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0 if taking.done() else _LAST_S):
+                await self._intake.drain()
 
     async def lost(self) -> None:
         """Wait until the connection is gone; raises why."""

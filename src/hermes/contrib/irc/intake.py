@@ -7,35 +7,118 @@ new connection. While too much waits nothing more is read, and the server keeps 
 import asyncio
 from typing import Final
 
+import msgspec
 import structlog
 
 from hermes.contrib.irc.pacing import Sleep
 from hermes.errors import HermesError, Refused, TryLater
 from hermes.message.event import MessageEvent
+from hermes.message.parts import TextPart
 from hermes.ports.channel import Accept
+from hermes.ports.clock import Clock
 
 _MOST: Final = 1000
 _LONGEST_S: Final = 30.0
 _MOST_FAILURES: Final = 5
+# What is pasted beyond this is another message.
+_MOST_LINES: Final = 200
+_MOST_CHARS: Final = 32_000
 _log = structlog.get_logger(__name__)
 
 
-class Intake:
-    """What was heard and is not kept yet."""
+class _Pasted:
+    """What one person is writing in one chat, as far as it has come."""
 
-    def __init__(self, *, sleep: Sleep = asyncio.sleep) -> None:
+    def __init__(self, event: MessageEvent, now: float) -> None:
+        self.event = event
+        self.heard_at = now
+        self.lines = 1
+        self.last_at = event.at
+        self.closing: asyncio.Task[None] | None = None
+
+    def takes(self, event: MessageEvent, *, within_s: float) -> bool:
+        """Tell whether a line goes on with what was written before."""
+        is_near = abs(event.at - self.last_at) <= within_s
+        fits = self.lines < _MOST_LINES and len(self.event.text) + len(event.text) < _MOST_CHARS
+        return is_near and fits and event.type == "text"
+
+    def add(self, event: MessageEvent, now: float) -> None:
+        """Put a line behind the others; named in one of them, the bot is meant by all."""
+        self.lines += 1
+        self.heard_at = now
+        self.last_at = event.at
+        self.event = msgspec.structs.replace(
+            self.event,
+            parts=(TextPart(f"{self.event.text}\n{event.text}"),),
+            addressed=self.event.addressed or event.addressed,
+        )
+
+
+class Intake:
+    """What was heard and is not kept yet.
+
+    Lines of one person that come one right after the other are one message: IRC has no other way to
+    write a text of several lines. The first of them gives it its name.
+    """
+
+    def __init__(
+        self, clock: Clock, *, sleep: Sleep = asyncio.sleep, gather_s: float = 0.0
+    ) -> None:
+        self._clock = clock
         self._sleep = sleep
+        self._gather_s = gather_s
         self._heard: asyncio.Queue[MessageEvent] = asyncio.Queue(_MOST)
         self._held: MessageEvent | None = None
+        self._pasted: dict[tuple[str, str | None], _Pasted] = {}
+        self._drained = asyncio.Event()
 
     @property
     def waiting(self) -> int:
         """How many messages are not kept yet."""
-        return self._heard.qsize() + (self._held is not None)
+        return self._heard.qsize() + len(self._pasted) + (self._held is not None)
 
     async def put(self, event: MessageEvent) -> None:
         """Take a message; waits while there is no room."""
-        await self._heard.put(event)
+        who = (event.source.chat_id, event.source.user_id)
+        begun = self._pasted.get(who)
+        if begun is not None:
+            if begun.takes(event, within_s=self._gather_s):
+                begun.add(event, self._clock.monotonic())
+                return
+            await self._close(who, begun)
+        if not self._gather_s or event.type != "text":
+            await self._heard.put(event)
+            return
+        pasted = self._pasted[who] = _Pasted(event, self._clock.monotonic())
+        pasted.closing = asyncio.create_task(self._close_later(who, pasted), name="irc lines")
+
+    def close_all(self) -> None:
+        """Wait for no more lines: what was written so far is a message."""
+        for who, pasted in tuple(self._pasted.items()):
+            if pasted.closing is not None:
+                pasted.closing.cancel()
+            if not self._heard.full():
+                self._heard.put_nowait(self._pasted.pop(who).event)
+
+    async def drain(self) -> None:
+        """Return once nothing waits any more."""
+        self._drained.clear()
+        if self.waiting:
+            await self._drained.wait()
+
+    async def _close_later(self, who: tuple[str, str | None], pasted: _Pasted) -> None:
+        while (rest_s := pasted.heard_at + self._gather_s - self._clock.monotonic()) > 0:
+            await self._sleep(rest_s)
+        pasted.closing = None
+        await self._close(who, pasted)
+
+    async def _close(self, who: tuple[str, str | None], pasted: _Pasted) -> None:
+        if self._pasted.get(who) is not pasted:
+            return
+        del self._pasted[who]
+        if pasted.closing is not None:
+            pasted.closing.cancel()
+        await self._heard.put(pasted.event)
 
     async def run(self, accept: Accept) -> None:
         """Hand messages in, for as long as it is let."""
@@ -44,6 +127,8 @@ class Intake:
                 self._held = await self._heard.get()
             await self._keep(self._held, accept)
             self._held = None
+            if not self.waiting:
+                self._drained.set()
 
     async def _keep(self, event: MessageEvent, accept: Accept) -> None:
         failures = 0

@@ -38,6 +38,7 @@ class IrcSettings(msgspec.Struct, frozen=True, kw_only=True):
     formatting: bool = True
     burst: int = 4
     line_gap_s: float = 1.0
+    gather_s: float = 1.0
     answer_s: float = 8.0
     allowed_users: tuple[str, ...] = ()
     allowed_chats: tuple[str, ...] = ()
@@ -111,6 +112,8 @@ def _check_pace(settings: IrcSettings) -> None:
         raise _wrong("burst", "1 line or more", str(settings.burst))
     if not 0 <= settings.line_gap_s <= 5:
         raise _wrong("line_gap_s", "0 to 5 seconds", f"{settings.line_gap_s:g}")
+    if not 0 <= settings.gather_s <= 10:
+        raise _wrong("gather_s", "0 to 10 seconds", f"{settings.gather_s:g}")
     if not 0 < settings.answer_s <= 60:
         raise _wrong("answer_s", "more than 0 and at most 60 seconds", f"{settings.answer_s:g}")
 

@@ -114,12 +114,20 @@ def _as_words(source: str) -> Document:
 def _reader() -> "MarkdownIt":
     # Its import costs a gateway without push channels memory that it does not have.
     from markdown_it import MarkdownIt  # noqa: PLC0415
+    from markdown_it.rules_block import reference  # noqa: PLC0415
 
     reader = MarkdownIt("commonmark", {"maxNesting": _DEEPEST + 8})
     reader.disable(["html_block", "html_inline"]).enable(["table", "strikethrough"])
     # Forbidden addresses are judged below, so that their words are kept and their syntax is not.
     reader.validateLink = lambda url: True  # type: ignore[method-assign]
     reader.block.ruler.before("table", "too_deep", _too_deep)
+
+    def name(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # noqa: PLR0917 - a rule of markdown-it
+        # A footnote, `[^1]: words`, is not the address of a link: taken for one it would vanish.
+        is_note = state.src.startswith("[^", state.bMarks[start] + state.tShift[start])
+        return not is_note and reference(state, start, end, silent)
+
+    reader.block.ruler.at("reference", name)
     return reader
 
 

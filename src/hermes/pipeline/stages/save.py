@@ -8,7 +8,7 @@ from hermes.graph.records import Link
 from hermes.message.chat import ChatMessage
 from hermes.message.outcome import DeliveryState, Outcome
 from hermes.message.parts import Part, TextPart
-from hermes.message.reply import Reply
+from hermes.message.reply import STOPPED, Reply
 from hermes.message.rewind import Rewind
 from hermes.message.session_key import is_background
 from hermes.people.credits import charge_for
@@ -36,7 +36,6 @@ from hermes.ports.upward import Progress
 from hermes.tools.executor import denied
 
 _RETRY_S = 0.5
-_STOPPED = "(stopped)"
 _log = structlog.get_logger(__name__)
 
 
@@ -212,7 +211,7 @@ def _stopped(turn: Turn, reply: Reply) -> tuple[Part, ...]:
         ),
         "",
     )
-    return (TextPart(f"{shown}\n\n{_STOPPED}" if shown else _STOPPED),)
+    return (TextPart(f"{shown}\n\n{STOPPED}" if shown else STOPPED),)
 
 
 def _deliveries(turn: Turn, reply: Reply, ctx: TurnContext) -> tuple[NewDelivery, ...]:

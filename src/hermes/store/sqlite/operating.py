@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hermes.ports.operating import OpenSession, Paused
+from hermes.ports.operating import LastTraffic, OpenSession, Paused
 from hermes.ports.records import DeliveryNote, DeliveryRecord
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine
@@ -44,6 +44,13 @@ class SqlitePaused:
 
         return await self._engine.writer.run("resume_channel", unit)
 
+    def last_traffic(self, platform: str) -> LastTraffic:
+        """Return when a platform last brought and took something, as far as it is kept."""
+        read = self._engine.reader.one
+        return LastTraffic(
+            came=read(_SQL["last_in"], (platform,)), went=read(_SQL["last_out"], (platform,))
+        )
+
 
 class SqliteDeadLetters:
     """Fits `ports.operating.DeadLetterStore`."""
@@ -69,6 +76,21 @@ class SqliteDeadLetters:
     async def drop(self, delivery_id: str, *, at: float) -> bool:
         """Forget about one; false if there is none."""
         return await self._change("drop", delivery_id, at)
+
+    async def lapse(self, before: float, *, at: float, limit: int) -> int:
+        """Drop those that became so before then, at most `limit`; how many."""
+        if self._engine.reader.row(_SQL["old_letters"], (before, 1)) is None:
+            return 0
+
+        def unit(db: Database) -> int:
+            rows = db.rows(_SQL["old_letters"], (before, limit))
+            for (delivery_id,) in rows:
+                db.execute(_SQL["drop"], (delivery_id, at))
+                note = DeliveryNote(at=at, then="lapsed", tried=False)
+                self._outbox.stories.tell(db, delivery_id, note)
+            return len(rows)
+
+        return await self._engine.writer.run("letters_lapse", unit)
 
     async def _change(self, name: str, delivery_id: str, at: float) -> bool:
         def unit(db: Database) -> bool:

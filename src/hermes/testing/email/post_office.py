@@ -11,7 +11,7 @@ from email.parser import BytesParser
 import msgspec
 
 from hermes.ports.clock import SystemClock
-from hermes.testing.stand_in import Fault, FaultKind, Operation
+from hermes.testing.stand_in import Fault, FaultKind, Operation, no_rejections
 
 HOST = "hermes.test"
 ADDRESS = f"hermes@{HOST}"
@@ -66,7 +66,7 @@ class PostOffice:
             name: Folder(validity) for validity, name in enumerate(("INBOX", "Done", "Sent"), 1000)
         }
         self.password = PASSWORD
-        self.rejections: list[str] = []
+        self.rejections = no_rejections()
         self.sent: list[tuple[str, bytes]] = []
         self.mail_was_taken: list[Callable[[], None]] = []
         self.files_sent = False

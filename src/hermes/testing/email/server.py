@@ -31,6 +31,7 @@ class EmailStandIn:
         self._taken = asyncio.Event()
         self.office.mail_was_taken.append(self._taken.set)
         self._seen = 0
+        self._late: list[tuple[bytes, int]] = []
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -74,7 +75,13 @@ class EmailStandIn:
         for post in self.posts(said.chat):
             self.people.got(said.chat, post.id)
         message_id, raw = self.people.write(said)
-        await self._put(raw, times=said.times)
+        if said.late:
+            self._late.append((raw, said.times))
+        else:
+            await self._put(raw, times=said.times)
+            late, self._late = self._late, []
+            for one, times in late:
+                await self._put(one, times=times)
         return message_id
 
     async def bounce(self, post: Post, *, status: str = "5.1.1") -> None:
@@ -112,6 +119,10 @@ class EmailStandIn:
         """Make the password worthless, and end what was opened with it."""
         self.office.password = "another-password"
         self.imap.cut()
+
+    def restore(self) -> None:
+        """Make the password good again."""
+        self.office.password = PASSWORD
 
 
 def _post(chat: str, raw: bytes) -> Post:

@@ -36,7 +36,7 @@ class Link:
         self._tokens = float(_BURST)
         self._counted_at = 0.0
         self._label = ""
-        self._deaf = False
+        self._is_silent = False
         self.nick = ""
         self.account = ""
         self.caps: set[str] = set()
@@ -69,8 +69,7 @@ class Link:
         """Read until the connection ends."""
         try:
             while raw := await self._reader.readline():
-                if not self._deaf:
-                    self._take(raw)
+                self._take(raw)
                 await self._writer.drain()
         except (OSError, ValueError, asyncio.IncompleteReadError):
             return
@@ -141,6 +140,9 @@ class Link:
         """Take what needs no answer."""
 
     def _ping(self, said: Said) -> None:
+        if self._is_silent:
+            self._is_silent = False
+            return
         tags = {"label": self._label} if self._label else {}
         self.send(SERVER, "PONG", SERVER, said.params[0], tags=tags)
 
@@ -277,7 +279,8 @@ class Link:
         if fault is not None and fault.kind == "reset_after":
             self.abort()
         elif fault is not None:
-            self._deaf = True
+            # Without labels the answer is that to the PING behind the message.
+            self._is_silent = not self._label
         elif "echo-message" in self.caps:
             tags = self._server.tags(self, id=name, account=self.account)
             label = {"label": self._label} if self._label else {}

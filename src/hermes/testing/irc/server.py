@@ -15,7 +15,7 @@ import msgspec
 from hermes.ports.clock import Clock, SystemClock
 from hermes.testing.irc.link import SERVER, Link
 from hermes.testing.irc.town import Town
-from hermes.testing.stand_in import Fault, Post, Said
+from hermes.testing.stand_in import Fault, Post, Said, no_rejections
 
 ALL_CAPS = frozenset(
     {
@@ -54,9 +54,10 @@ class IrcStandIn:
         self._rooms = rooms
         self._tls = tls
         self._clock = clock or SystemClock()
-        self._rejections: list[str] = []
+        self._rejections = no_rejections()
         self._faults: list[Fault] = []
         self._told: set[str] = set()
+        self._late: list[tuple[dict[str, str], tuple[str, str, str, str]]] = []
         self._changed = asyncio.Event()
         self._listener: asyncio.Server | None = None
         self._again: asyncio.Task[None] | None = None
@@ -75,6 +76,8 @@ class IrcStandIn:
             "port": self.port,
             "channels": list(self._rooms),
             "line_gap_s": 0,
+            # What is said to it is said whole.
+            "gather_s": 0,
             **secret,
         }
 
@@ -168,11 +171,18 @@ class IrcStandIn:
         text = f"{link.nick}: {said.text}" if said.mentions and room else said.text
         # Where nothing can mark a bot, it speaks as RFC 1459 wants it to.
         verb = "NOTICE" if said.is_bot and not has_ids else "PRIVMSG"
+        lines = []
         for _ in range(times):
             for number, line in enumerate(_typed(text)):
                 own = f"{name}.{number}" if number else name
                 tags = self.tags(link, id=own, account=person.account, is_bot=said.is_bot)
-                link.send(person.prefix, verb, room or link.nick, line, tags=tags)
+                lines.append((tags, (person.prefix, verb, room or link.nick, line)))
+        if said.late:
+            self._late += lines
+        else:
+            lines, self._late = [*lines, *self._late], []
+            for tags, words in lines:
+                link.send(*words, tags=tags)
         return name
 
     def posts(self, chat: str) -> tuple[Post, ...]:
@@ -220,6 +230,10 @@ class IrcStandIn:
         self.is_revoked = True
         for link in tuple(self.links):
             link.expel("Account suspended")
+
+    def restore(self) -> None:
+        """Make the bot's password good again."""
+        self.is_revoked = False
 
     async def kick(self, room: str, why: str = "out") -> None:
         """Throw the bot out of a channel."""

@@ -20,6 +20,7 @@ class MatrixStandIn:
 
     def __init__(self) -> None:
         self.wire = Wire()
+        self._late: list[tuple[Room, Event]] = []
 
     @property
     def town(self) -> Town:
@@ -64,10 +65,15 @@ class MatrixStandIn:
         """Make the bot's token worthless."""
         self.wire.revoke()
 
+    def restore(self) -> None:
+        """Make the bot's token good again."""
+        self.wire.is_revoked = False
+
     async def say(self, said: Said) -> str:
         """Let a person write; returns the event's id once the bot has taken it."""
         first = self.write(said)
-        await self.taken()
+        if not said.late:
+            await self.taken()
         return first
 
     def write(self, said: Said) -> str:
@@ -76,7 +82,7 @@ class MatrixStandIn:
         user = user_id(said.user)
         contents = self._contents(said, room)
         events = [
-            self.town.add(
+            self.town.make(
                 room.id,
                 user,
                 "m.room.message",
@@ -85,9 +91,13 @@ class MatrixStandIn:
             )
             for number, content in enumerate(contents)
         ]
-        for _ in range(said.times - 1):
-            for event in events:
-                self.town.put(room, event)
+        told = [(room, event) for _ in range(said.times) for event in events]
+        if said.late:
+            self._late += told
+        else:
+            told, self._late = [*told, *self._late], []
+            for place, event in told:
+                self.town.put(place, event)
         return str(events[0]["event_id"])
 
     async def taken(self) -> None:

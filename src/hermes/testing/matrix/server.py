@@ -11,7 +11,7 @@ from hermes.testing.loopback import lose
 from hermes.testing.matrix.rules import MatrixError, check_filter, check_room_filter, read_object
 from hermes.testing.matrix.syncing import is_empty, page_answer, read_token, sync_answer
 from hermes.testing.matrix.town import BOT, BOT_NAME, SERVER, Town
-from hermes.testing.stand_in import Fault, take_fault
+from hermes.testing.stand_in import Fault, no_rejections, take_fault
 
 V3: Final = "/_matrix/client/v3"
 PASSWORD: Final = "not-a-real-password"
@@ -29,7 +29,7 @@ class Wire:
         self.token = "not-a-real-token"
         self.device = "STANDIN"
         self.is_revoked = False
-        self.rejected: list[str] = []
+        self.rejected = no_rejections()
         self.calls: list[str] = []
         self.faults: list[Fault] = []
         self.read: list[tuple[str, str]] = []

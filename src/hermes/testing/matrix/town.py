@@ -71,6 +71,21 @@ class Town:
         event_id: str = "",
     ) -> Event:
         """Put an event into a room."""
+        event = self.make(room_id, sender, kind, content, state_key=state_key, event_id=event_id)
+        self.put(self.rooms[room_id], event)
+        return event
+
+    def make(  # noqa: PLR0917 - as events are spoken of: where, who, what
+        self,
+        room_id: str,
+        sender: str,
+        kind: str,
+        content: Mapping[str, Any],
+        *,
+        state_key: str | None = None,
+        event_id: str = "",
+    ) -> Event:
+        """Return an event that nobody is told of yet."""
         room = self.rooms[room_id]
         event: Event = {
             "type": kind,
@@ -86,7 +101,6 @@ class Town:
             if before is not None:
                 event["unsigned"] = {"prev_content": before["content"]}
         check_size(event)
-        self.put(room, event)
         return event
 
     def put(self, room: Room, event: Event) -> None:

@@ -11,6 +11,7 @@ import aiohttp
 import msgspec
 
 from hermes.ports.clock import Clock
+from hermes.testing.stand_in import no_rejections
 
 Json = dict[str, Any]
 _TRIES = 120
@@ -36,7 +37,7 @@ class Calls:
         self._is_verified = False
         self.url: str | None = None
         self.statuses: list[int] = []
-        self.rejections: list[str] = []
+        self.rejections = no_rejections()
 
     async def event(self, call: Json) -> None:
         """Tell of an event."""

@@ -17,6 +17,9 @@ _INSIDE = re.compile(
 _SECTION = frozenset({"type", "text", "block_id", "fields", "accessory", "expand"})
 _FENCED = re.compile(r"```\n?(.*?)\n?```", re.DOTALL)
 _STYLES = re.compile(r"(?<![\w*_~])([*_~])(?=\S)(.+?)(?<=\S)\1(?![\w*_~])")
+_DATE = re.compile(r"<!date\^[^<>|]*\|([^<>]*)>")
+_HIDDEN = dict(zip(map(ord, "*_~`"), "\ue000\ue001\ue002\ue003", strict=True))
+_SHOWN = {ord(hidden): chr(mark) for mark, hidden in _HIDDEN.items()}
 _CODE = re.compile(r"`([^`\n]+)`")
 
 
@@ -67,13 +70,15 @@ def _check_block(block: Any) -> int:
 
 def as_read(text: str) -> str:
     """Return what people read of a mrkdwn text."""
+    # The words for a date that is none are shown as they are: no mark among them styles anything.
+    text = _DATE.sub(lambda match: match.group(1).translate(_HIDDEN), text)
     pieces = []
     end = 0
     for match in _FENCED.finditer(text):
         pieces += [_read(text[end : match.start()]), match.group(1)]
         end = match.end()
     pieces.append(_read(text[end:]))
-    shown = "".join(pieces).replace("\u200b", "")
+    shown = "".join(pieces).replace("\u200b", "").translate(_SHOWN)
     return shown.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 

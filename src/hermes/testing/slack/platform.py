@@ -21,7 +21,7 @@ from hermes.testing.slack.markup import as_read
 from hermes.testing.slack.methods import Methods
 from hermes.testing.slack.refusal import SlackError
 from hermes.testing.slack.sockets import Sockets
-from hermes.testing.stand_in import Fault, FaultKind, Post, Said, take_fault
+from hermes.testing.stand_in import Fault, FaultKind, Post, Said, no_rejections, take_fault
 
 BOT_TOKEN = "xoxb-not-a-real-token"
 APP_TOKEN = "xapp-not-a-real-token"
@@ -57,8 +57,9 @@ class SlackStandIn:
         self.calls = Calls(SIGNING_SECRET, clock=clock)
         # Every call that came to the Web API, with its code or `ok`.
         self.log: list[tuple[str, str]] = []
-        self._rejections: list[str] = []
+        self._rejections = no_rejections()
         self._faults: list[Fault] = []
+        self._late: list[Json] = []
         self._is_revoked = False
         self._released = asyncio.Event()
         self._runner: web.AppRunner | None = None
@@ -135,8 +136,12 @@ class SlackStandIn:
     async def say(self, said: Said) -> str:
         """Let a person write; returns `channel:ts` once the bot has taken every event of it."""
         happened = self.events.happen(said)
-        for _ in range(max(1, said.times)):
-            for call in happened.calls:
+        calls = list(happened.calls) * max(1, said.times)
+        if said.late:
+            self._late += calls
+        else:
+            calls, self._late = [*calls, *self._late], []
+            for call in calls:
                 await self.tell(call)
         return happened.id
 
@@ -213,6 +218,10 @@ class SlackStandIn:
         """Make both tokens worthless from now on; a standing socket is told and closed."""
         self._is_revoked = True
         self.sockets.disable()
+
+    def restore(self) -> None:
+        """Make both tokens good again."""
+        self._is_revoked = False
 
     async def _link(self, request: web.Request) -> web.StreamResponse:
         ticket = request.query.get("ticket", "")

@@ -7,6 +7,7 @@ import msgspec
 from aiohttp import WSMsgType, web
 
 from hermes.testing.slack.book import APP
+from hermes.testing.stand_in import no_rejections
 
 Json = dict[str, Any]
 _PATIENCE_S = 60.0
@@ -34,7 +35,7 @@ class Sockets:
         self.opened = 0
         # How often each envelope went out.
         self.sent: dict[str, int] = {}
-        self.rejections: list[str] = []
+        self.rejections = no_rejections()
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
         """Serve one connection until it ends."""

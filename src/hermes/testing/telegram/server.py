@@ -13,12 +13,12 @@ from aiohttp import web
 
 from hermes.ports.clock import Clock, SystemClock
 from hermes.testing.loopback import HttpLoopback
-from hermes.testing.stand_in import Fault, Post, Said
+from hermes.testing.stand_in import Fault, Post, Said, no_rejections
 from hermes.testing.telegram import rules
 from hermes.testing.telegram.book import MAX_DOWNLOAD_BYTES, Book, Draft, Stored, Upload
 from hermes.testing.telegram.people import People
 from hermes.testing.telegram.refusal import ApiError, bad
-from hermes.testing.telegram.updates import Updates
+from hermes.testing.telegram.updates import Updates, Waiting
 
 TOKEN: Final = "7000000001:AAF-not-a-real-token_of_any_bot-000"
 SECRET: Final = "not-a-real-webhook-secret"
@@ -59,7 +59,8 @@ class TelegramStandIn:
         self._token = token
         self._is_revoked = False
         self._faults: list[Fault] = []
-        self._rejections: list[str] = []
+        self._late: list[Waiting] = []
+        self._rejections = no_rejections()
         self._released = asyncio.Event()
         self._http = HttpLoopback()
 
@@ -113,8 +114,14 @@ class TelegramStandIn:
         first = messages[0]
         kind = "channel_post" if first["chat"]["type"] == "channel" else "message"
         chat = first["chat"]["id"]
-        told = [self.updates.push(kind, one, chat=chat, times=said.times) for one in messages]
-        await asyncio.gather(*(one.taken.wait() for one in told))
+        told = [self.updates.happen(kind, one, chat=chat, times=said.times) for one in messages]
+        if said.late:
+            self._late += told
+        else:
+            told, self._late = [*told, *self._late], []
+            for update in told:
+                self.updates.tell(update)
+            await asyncio.gather(*(one.taken.wait() for one in told))
         return f"{first['message_id']}@{chat}"
 
     def posts(self, chat: str) -> tuple[Post, ...]:
@@ -146,6 +153,14 @@ class TelegramStandIn:
         """Make the bot's token worthless from now on."""
         self._is_revoked = True
         self.updates.wake()
+
+    def restore(self) -> None:
+        """Make the bot's token good again."""
+        self._is_revoked = False
+
+    def renew(self, token: str) -> None:
+        """Give the bot another token; the one before is worthless."""
+        self._token, self._is_revoked = token, False
 
     def release(self) -> None:
         """End the calls that hang."""

@@ -63,23 +63,33 @@ class Updates:
 
     def push(self, kind: str, body: dict[str, Any], *, chat: int, times: int = 1) -> Waiting:
         """Let something happen; it is told from now on."""
-        update = Waiting(
-            update_id=self._next,
+        update = self.happen(kind, body, chat=chat, times=times)
+        self.tell(update)
+        return update
+
+    def happen(self, kind: str, body: dict[str, Any], *, chat: int, times: int = 1) -> Waiting:
+        """Let something happen that is told later."""
+        self._next += 1
+        return Waiting(
+            update_id=self._next - 1,
             kind=kind,
             body=body,
             chat=chat,
             times=times,
             taken=asyncio.Event(),
         )
-        self._next += 1
-        if kind not in self._allowed:
+
+    def tell(self, update: Waiting) -> None:
+        """Tell from now on; those who poll get updates by their number, whatever is late."""
+        if update.kind not in self._allowed:
             update.taken.set()
-            return update
+            return
+        if not self.url and update.update_id + 1 < self._next:
+            update.update_id, self._next = self._next, self._next + 1
         self._waiting[update.update_id] = update
         self._arrived.set()
         if self.url:
             self._start(update)
-        return update
 
     async def get(self, params: dict[str, Any]) -> list[dict[str, Any]]:
         """Answer a poll: confirm what lies below the offset, then wait for more."""

@@ -19,6 +19,7 @@ const draw = (state) => {
   shown = now;
   document.title = `Try ${state.platform}`;
   find("title").textContent = `Try ${state.platform}`;
+  find("chats").hidden = !state.has_groups;
   const items = state.lines.map((line) => {
     const item = document.createElement("li");
     item.className = line.mine ? "mine" : "";

@@ -1,7 +1,7 @@
 """The stand-in machine on loopback: it posts events, repeats them until they are taken, and judges answers.
 
 It fits `hermes.testing.stand_in.StandIn`: a chat is a route, and what a person would say is the event's
-`text`. Answers are refused unless they are signed, fresh and new, by its own reading of the standard.
+`text`. Answers are refused unless they are signed and fresh, by its own reading of the standard.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from aiohttp import web
 
 from hermes.ports.clock import Clock, SystemClock
 from hermes.testing.loopback import HttpLoopback
-from hermes.testing.stand_in import Fault, Post, Said
+from hermes.testing.stand_in import Fault, Post, Said, no_rejections
 
 SECRET: Final = "whsec_" + base64.b64encode(b"not a real secret of any machine").decode()
 ROUTES: Final = ("chat-1", "chat-2")
@@ -26,18 +26,24 @@ _AGAIN_S: Final = 0.05
 _REFUSED_S: Final = 0.3
 _OLDEST_S: Final = 300
 _FIELDS: Final = frozenset({"type", "id", "route", "reply_to", "text", "attachments"})
+_FILE_FIELDS: Final = (
+    {"name", "type", "size", "content"},
+    {"name", "type", "problem"},
+)
+# Whoever answers so will answer so again.
+_FOR_GOOD: Final = frozenset({400, 401, 403, 404, 405, 409, 410, 413, 415, 422})
 _STATUS: Final = {"rate_limited": 429, "server_error": 503, "rejected": 410, "unauthorized": 401}
 
 
 class MachineStandIn:
-    """One machine with a route for each of its chats."""
+    """One machine with a route for each of its chats; it repeats what may be taken later, nothing else."""
 
     def __init__(self, *, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
         self._posts: list[Post] = []
-        self._rejections: list[str] = []
+        self._rejections = no_rejections()
         self._faults: list[Fault] = []
-        self._seen: set[str] = set()
+        self._late: list[tuple[str, str, bytes]] = []
         self._made = 0
         self._target = ""
         self._is_revoked = False
@@ -66,7 +72,7 @@ class MachineStandIn:
 
     async def start(self) -> None:
         """Listen for answers."""
-        app = web.Application(client_max_size=1 << 20)
+        app = web.Application(client_max_size=8 << 20)
         app.add_routes([web.post("/replies/{route}", self._take)])
         await self._http.start(app)
         self.port = self._http.port
@@ -85,8 +91,13 @@ class MachineStandIn:
         self._made += 1
         event_id = said.id or f"evt-{self._made}"
         body = msgspec.json.encode({"type": "said", "text": said.text, "by": said.user})
-        for _ in range(said.times):
-            await self._post(f"{self._target}/{said.chat}", event_id, body)
+        calls = [(f"{self._target}/{said.chat}", event_id, body)] * said.times
+        if said.late:
+            self._late += calls
+        else:
+            calls, self._late = [*calls, *self._late], []
+            for url, name, told in calls:
+                await self._post(url, name, told)
         return event_id
 
     def posts(self, chat: str) -> tuple[Post, ...]:
@@ -108,6 +119,10 @@ class MachineStandIn:
         """Take no more answers under the secret."""
         self._is_revoked = True
 
+    def restore(self) -> None:
+        """Take answers again."""
+        self._is_revoked = False
+
     async def _post(self, url: str, event_id: str, body: bytes) -> None:
         async with aiohttp.ClientSession() as session:
             while True:
@@ -119,9 +134,10 @@ class MachineStandIn:
                 }
                 try:
                     async with session.post(url, data=body, headers=headers) as answer:
-                        if answer.status < 300:
+                        if answer.status >= 300:
+                            self._note(answer.status, await answer.text())
+                        if answer.status < 300 or answer.status in _FOR_GOOD:
                             return
-                        self._note(answer.status, await answer.text())
                 except aiohttp.ClientError:
                     pass
                 await asyncio.sleep(_AGAIN_S)
@@ -152,11 +168,9 @@ class MachineStandIn:
         return web.Response(status=500)
 
     def _keep(self, request: web.Request, body: bytes) -> None:
+        """Act on an answer; a machine that looks at no id acts again on what comes twice."""
         told = msgspec.json.decode(body)
-        if told["id"] in self._seen:
-            return
-        self._seen.add(told["id"])
-        files = tuple(one["name"] or one["url"] or "" for one in told["attachments"])
+        files = tuple(one["name"] for one in told["attachments"])
         self._posts.append(
             Post(
                 id=told["id"],
@@ -184,7 +198,16 @@ class MachineStandIn:
             return f"the body has the fields {sorted(told)} or another id than its header"
         if told["route"] != request.match_info["route"]:
             return "the body names another route than the address"
-        return None
+        return next((bad for one in told["attachments"] if (bad := _bad_file(one))), None)
+
+
+def _bad_file(told: dict[str, Any]) -> str | None:
+    """Return what is wrong with an attachment: it has its bytes, or says why not."""
+    if set(told) not in _FILE_FIELDS:
+        return f"an attachment has the fields {sorted(told)}"
+    if "content" in told and len(base64.b64decode(told["content"], validate=True)) != told["size"]:
+        return "an attachment has another size than its content"
+    return None
 
 
 def _sign(message_id: str, stamp: str, body: bytes) -> str:

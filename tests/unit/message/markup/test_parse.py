@@ -187,3 +187,13 @@ def test_a_long_answer_is_read_as_markdown() -> None:
     blocks = parse("A **bold** word and a [link](https://x.org).\n\n" * 1_500)
     assert len(blocks) == 1_500
     assert all(isinstance(block, Paragraph) and len(block.spans) == 5 for block in blocks)
+
+
+@pytest.mark.req("W10")
+@pytest.mark.parametrize("note", ["note", "https://x.org", "two words", "<a> 'b'"])
+def test_a_footnote_stays_to_be_read(note: str) -> None:
+    document = parse(f"said[^1] so\n\n[^1]: {note}\n[^b]: more\n\n[k]: https://y.org\n\nsee [k]")
+    said, notes, link = map(plain, ((block,) for block in document))
+    assert said == "said[^1] so"
+    assert notes == f"[^1]: {note}\n[^b]: more"
+    assert link == "see k (https://y.org)"

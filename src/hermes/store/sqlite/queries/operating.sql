@@ -15,6 +15,37 @@ DELETE FROM paused_channels WHERE platform = ?1 RETURNING at;
 UPDATE outbox SET created_at = created_at + (?3 - max(created_at, ?2))
 WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND created_at < ?3;
 
+-- name: last_in
+-- When a platform last brought a message, as the sessions that were used last know it.
+SELECT max((
+    SELECT received_at FROM inbox INDEXED BY inbox_lane
+    WHERE lane = used.key AND platform = ?1 ORDER BY seq DESC LIMIT 1
+))
+FROM (
+    SELECT key FROM lanes INDEXED BY lanes_used
+    WHERE platform = ?1 ORDER BY used_at DESC LIMIT 8
+) AS used;
+
+-- name: last_out
+-- When a platform last took something: a reply in the sessions that were used last, or anything of the newest.
+SELECT max(ended_at) FROM (
+    SELECT outbox.ended_at AS ended_at
+    FROM (
+        SELECT key FROM lanes INDEXED BY lanes_used
+        WHERE platform = ?1 ORDER BY used_at DESC LIMIT 8
+    ) AS used
+    CROSS JOIN inbox INDEXED BY inbox_lane ON inbox.lane = used.key
+        AND inbox.seq >= coalesce((
+            SELECT seq FROM inbox INDEXED BY inbox_lane
+            WHERE lane = used.key ORDER BY seq DESC LIMIT 1 OFFSET 8
+        ), 0)
+    CROSS JOIN outbox INDEXED BY outbox_message ON outbox.message_id = inbox.id
+    WHERE outbox.platform = ?1 AND outbox.state = 'sent'
+    UNION ALL
+    SELECT ended_at FROM outbox
+    WHERE seq > (SELECT max(seq) FROM outbox) - 500 AND platform = ?1 AND state = 'sent'
+);
+
 -- name: dead_letters
 -- Replies that were given up or are held, the newest first.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
@@ -50,6 +81,15 @@ WHERE id = ?1 AND body IS NOT NULL
 UPDATE outbox SET state = 'dead', failure = 'dropped', held = 0, ended_at = ?2
 WHERE id = ?1
     AND ((state = 'dead' AND coalesce(failure, '') <> 'dropped') OR (state = 'unknown' AND held = 1));
+
+-- name: old_letters
+-- Replies that were given up, or left to the operator, before then.
+SELECT id FROM outbox INDEXED BY outbox_dead
+WHERE state = 'dead' AND ended_at < ?1 AND coalesce(failure, '') <> 'dropped'
+UNION ALL
+SELECT id FROM outbox INDEXED BY outbox_open
+WHERE state NOT IN ('sent', 'dead') AND state = 'unknown' AND held = 1 AND next_at < ?1
+LIMIT ?2;
 
 -- name: sessions
 -- Sessions that have not ended, the most recently used first.

@@ -44,10 +44,11 @@ SELECT id, body, reply_body, result_body FROM inbox INDEXED BY inbox_lane
 WHERE lane = ?1 AND epoch = ?2 AND state = 'done' ORDER BY seq LIMIT ?3;
 
 -- name: has_open_replies
--- Whether a reply of a conversation is still on its way.
+-- Whether a reply of a conversation is still on its way, or a dead letter.
 SELECT EXISTS (
     SELECT 1 FROM inbox INDEXED BY inbox_lane CROSS JOIN outbox ON outbox.message_id = inbox.id
-    WHERE lane = ?1 AND epoch = ?2 AND outbox.state NOT IN ('sent', 'dead')
+    WHERE lane = ?1 AND epoch = ?2 AND outbox.state <> 'sent'
+        AND NOT (outbox.state = 'dead' AND coalesce(outbox.failure, '') = 'dropped')
 );
 
 -- name: drop_refs

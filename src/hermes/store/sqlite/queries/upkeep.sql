@@ -4,20 +4,22 @@ UPDATE lanes SET owner = NULL, expires = NULL, restarts = restarts + 1 WHERE own
 RETURNING key;
 
 -- name: old_messages
--- Finished messages whose time is over and whose replies have ended; nothing behind the first young one is looked at.
+-- Finished messages whose time is over and of whose replies none is on its way or a dead letter; nothing behind the first young one is looked at.
 SELECT id, body, reply_body, result_body FROM inbox
 WHERE state = 'done' AND done_at < ?1
     AND seq <= coalesce((SELECT seq FROM inbox WHERE received_at >= ?1 ORDER BY seq LIMIT 1), 1e18)
     AND NOT EXISTS (
         SELECT 1 FROM outbox
-        WHERE outbox.message_id = inbox.id AND outbox.state NOT IN ('sent', 'dead')
+        WHERE outbox.message_id = inbox.id AND outbox.state <> 'sent'
+            AND NOT (outbox.state = 'dead' AND coalesce(outbox.failure, '') = 'dropped')
     )
 ORDER BY seq LIMIT ?2;
 
 -- name: old_sends
--- What operators sent on their own and whose time is over; nothing behind the first young one is looked at.
+-- What operators sent on their own, whose time is over and which is no dead letter; nothing behind the first young one is looked at.
 SELECT id, body FROM outbox
-WHERE message_id = id AND state IN ('sent', 'dead') AND coalesce(ended_at, created_at) < ?1
+WHERE message_id = id AND (state = 'sent' OR (state = 'dead' AND coalesce(failure, '') = 'dropped'))
+    AND coalesce(ended_at, created_at) < ?1
     AND seq <= coalesce((SELECT seq FROM outbox WHERE created_at >= ?1 ORDER BY seq LIMIT 1), 1e18)
 ORDER BY seq LIMIT ?2;
 

@@ -1,0 +1,65 @@
+"""Puts a new channel in the place of one that runs, for a credential that was changed or was refused.
+
+The operator's orders arrive here from `control`; everything that holds channels by name sees the new
+one, and what is not the channel's own in the settings stays as it was at the start.
+"""
+
+from collections.abc import MutableMapping
+from pathlib import Path
+
+import msgspec
+
+from hermes.app.connect import Connections
+from hermes.app.credential_locks import make_rights
+from hermes.app.platforms import make_one
+from hermes.config import Settings
+from hermes.control.status import ChannelStatus
+from hermes.net.client import HttpClient
+from hermes.outbox.returns import take_returns
+from hermes.plugins.registry import Registry
+from hermes.ports.channel import Channel, WebhookChannel
+from hermes.ports.channel_setup import MediaShelf
+from hermes.ports.clock import Clock
+from hermes.ports.store import OutboxStore
+
+
+class Renewal(msgspec.Struct, frozen=True, kw_only=True):
+    """What a channel is made with, and who holds it: by name, for webhooks, and as a connection."""
+
+    settings: Settings
+    registry: Registry
+    client: HttpClient
+    home: Path
+    clock: Clock
+    shelf: MediaShelf
+    outbox: OutboxStore
+    channels: MutableMapping[str, Channel]
+    webhooks: MutableMapping[str, WebhookChannel]
+    connections: Connections
+
+    async def renew(self, platform: str, found: Settings) -> ChannelStatus:
+        """Connect a platform anew with its own settings as found; returns how its first try went."""
+        settings = _with_own(self.settings, platform, found)
+        channel = make_one(
+            platform,
+            settings,
+            self.registry,
+            client=self.client,
+            home=self.home,
+            clock=self.clock,
+            shelf=self.shelf,
+            returned=take_returns(platform, self.outbox, clock=self.clock),
+        )
+        self.channels[platform] = channel
+        if isinstance(channel, WebhookChannel):
+            self.webhooks[platform] = channel
+        rights = make_rights(settings, self.registry, home=self.home, clock=self.clock)
+        return await self.connections.replace(channel, right=rights.get(platform))
+
+
+def _with_own(settings: Settings, name: str, found: Settings) -> Settings:
+    """Return the settings with those of a platform's own, such as its token, as they were found."""
+    if name not in found.platforms:
+        return settings
+    own = settings.platforms[name].model_copy(update={"extra": found.platforms[name].extra})
+    return settings.model_copy(update={"platforms": {**settings.platforms, name: own}})

@@ -1,0 +1,248 @@
+"""What `hermes channels add` knows of a platform's settings while it gathers them, place by place.
+
+A place is a setting, or a setting in a row of a table. Nothing is asked and nothing written here.
+"""
+
+import base64
+import re
+import secrets
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import typer
+
+from hermes.config.files import YAML
+from hermes.config.keys import dotted
+from hermes.config.layers import ENVIRONMENT
+from hermes.config.load import Loaded
+from hermes.config.platform_files import Place, platform_variable
+from hermes.config.section import NAME_MEANING, NAME_PATTERN
+from hermes.plugins.manifest import Manifest, Setting, read_settings, read_value
+
+_SECRET_BYTES = 32
+_ANYTHING = "*"
+_ROW_SIZE = 3
+
+
+class Sheet:
+    """The settings as far as they are known: `answers` are new, `made` of them was made up here."""
+
+    def __init__(self, manifest: Manifest, loaded: Loaded, *, given: Mapping[str, str]) -> None:
+        self.manifest = manifest
+        known = loaded.settings.platforms.get(manifest.name)
+        self.present = dict(_places(manifest, {} if known is None else known.extra))
+        self.found = {
+            place: value
+            for place, value in self.present.items()
+            if _origin(loaded.origins, manifest.name, place).startswith(f"{ENVIRONMENT} ")
+        }
+        self._origins = loaded.origins
+        self.answers: dict[Place, str] = {place_of(manifest, n): v for n, v in given.items()}
+        self.made: dict[Place, str] = {}
+        self._check_rows()
+
+    def setting(self, place: Place) -> Setting:
+        """Return what the manifest says of a place."""
+        top = self.manifest.settings[place[0]]
+        if len(place) == 1:
+            return top
+        return top.entries[place[2]] if top.entries else Setting(help=top.help)
+
+    # Any: what a setting holds is its manifest's business.
+    def value(self, place: Place) -> Any:
+        """Return what a place holds, or would hold by default; None for nothing."""
+        known = {**self.present, **self.answers}
+        return known.get(place) or self.setting(place).default
+
+    def rows(self, table: str) -> list[str]:
+        """Return the names of a table's rows."""
+        known = (*self.present, *self.answers)
+        return list(dict.fromkeys(place[1] for place in known if place[0] == table and place[1:]))
+
+    def places(self) -> Iterator[Place]:
+        """Return every place there is by now, in the manifest's order."""
+        for name, setting in self.manifest.settings.items():
+            if setting.entries:
+                yield from ((name, row, one) for row in self.rows(name) for one in setting.entries)
+            elif setting.type != "table":
+                yield (name,)
+
+    def is_needed(self, place: Place) -> bool:
+        """Tell whether a place must hold something, as the others are."""
+        setting = self.setting(place)
+        wanted = setting.needed_if.items()
+        fits = (_fits(self.value((*place[:-1], other)), want) for other, want in wanted)
+        return setting.required or (bool(wanted) and all(fits))
+
+    def is_asked(self, place: Place) -> bool:
+        """Tell whether a person is asked for a place."""
+        setting = self.setting(place)
+        if place in self.answers:
+            return False
+        if setting.needed_if:
+            return self.is_needed(place)
+        if setting.ask is not None:
+            return setting.ask
+        return setting.required or setting.type == "secret" or bool(setting.choices)
+
+    def check(self, place: Place, text: str) -> None:
+        """Raise `ConfigurationError` unless a text can stand at a place."""
+        self._read(place, text)
+
+    def check_row(self, row: str) -> None:
+        """Raise `BadParameter` unless a row may be named so: its secrets are named after it."""
+        if re.fullmatch(NAME_PATTERN, row) is None or "__" in row:
+            raise typer.BadParameter(f"{row[:64]!r}: expected {NAME_MEANING}, no two '_' in a row")
+
+    def make_up(self, place: Place) -> None:
+        """Fill a place with a secret of our own making."""
+        kind = self.setting(place).generate
+        made = secrets.token_bytes(_SECRET_BYTES)
+        text = (
+            f"whsec_{base64.b64encode(made).decode()}"
+            if kind == "whsec"
+            else base64.urlsafe_b64encode(made).decode().rstrip("=")
+        )
+        self.answers[place] = self.made[place] = text
+
+    def complete(self) -> None:
+        """Make up what may be made up; raises `BadParameter` for what is still missing."""
+        for name, setting in self.manifest.settings.items():
+            if setting.entries and setting.required and not self.rows(name):
+                fields = ", ".join(setting.entries)
+                raise typer.BadParameter(
+                    f"{name} is missing: {setting.help} Add --set {name}.NAME.FIELD=VALUE; the fields "
+                    f"are {fields}"
+                )
+        for place in self.places():
+            if place in self.answers and self._is_secret(place):
+                self._check_file(place)
+            if self.value(place) or not self.is_needed(place):
+                continue
+            if not self.setting(place).generate:
+                raise self._missing(place)
+            self.make_up(place)
+
+    def table(self) -> dict[str, Any]:
+        """Return all settings, checked, as a channel gets them; raises for the one that is wrong."""
+        nested: dict[str, Any] = {}
+        for place, value in {**self.present, **self.answers}.items():
+            at = nested
+            for name in place[:-1]:
+                at = at.setdefault(name, {})
+            at[place[-1]] = self._read(place, value) if place[1:] else value
+        return read_settings(self.manifest, nested)
+
+    def secrets(self) -> dict[Place, str]:
+        """Return the secrets to write; the gateway may start without today's environment."""
+        return {place: str(value) for place, value in self._chosen() if self._is_secret(place)}
+
+    def plain(self) -> dict[Place, Any]:
+        """Return everything else to write, as YAML writes it."""
+        chosen = {place: value for place, value in self._chosen() if not self._is_secret(place)}
+        written = {**self.present, **chosen}
+        for place, _ in self._chosen():
+            named = any(one[:2] == place[:2] and not self._is_secret(one) for one in written)
+            if len(place) == _ROW_SIZE and not named:
+                # A variable cannot spell every name: the file has to name the row.
+                chosen |= self._first_default(place)
+        return {place: _for_yaml(value) for place, value in chosen.items()}
+
+    def _first_default(self, place: Place) -> dict[Place, Any]:
+        entries = self.manifest.settings[place[0]].entries
+        named = ((one, entry.default) for one, entry in entries.items() if entry.default)
+        return {(*place[:2], one): default for one, default in [*named][:1]}
+
+    def _chosen(self) -> list[tuple[Place, Any]]:
+        return [
+            (one, self._read(one, text)) for one, text in {**self.found, **self.answers}.items()
+        ]
+
+    def _read(self, place: Place, value: object) -> Any:
+        setting = self.setting(place)
+        return read_value(f"platforms.{self.manifest.name}.{dotted(place)}", value, setting=setting)
+
+    def _is_secret(self, place: Place) -> bool:
+        return self.setting(place).type == "secret"
+
+    def _missing(self, place: Place) -> typer.BadParameter:
+        setting, name = self.setting(place), dotted(place)
+        because = " and ".join(
+            f"{other} is {'not set' if want == '' else 'set' if want == _ANYTHING else want}"
+            for other, want in setting.needed_if.items()
+        )
+        reason = f" (as {because})" if because else ""
+        variable = platform_variable(self.manifest.name, *place)
+        return typer.BadParameter(
+            f"{name} is missing{reason}: {setting.help} Add --set {name}=VALUE, or set {variable} in "
+            "the environment"
+        )
+
+    def _check_file(self, place: Place) -> None:
+        """Refuse a secret for `.env` that nobody would read there."""
+        if _origin(self._origins, self.manifest.name, place) == YAML:
+            raise typer.BadParameter(
+                f"{dotted(place)} stands in config.yaml, which wins over .env; change it there, or "
+                "remove it there first"
+            )
+
+    def _check_rows(self) -> None:
+        for place in self.answers:
+            if len(place) == _ROW_SIZE:
+                self.check_row(place[1])
+
+
+def place_of(manifest: Manifest, name: str) -> Place:
+    """Return the place that `--set NAME=...` speaks of; raises `BadParameter` if there is none."""
+    first, _, rest = name.partition(".")
+    setting = manifest.settings.get(first)
+    if setting is None or (rest and setting.type != "table"):
+        known = ", ".join(sorted(manifest.settings))
+        raise typer.BadParameter(
+            f"--set {name[:64]}: {manifest.label} has no such setting; known: {known}"
+        )
+    if setting.type != "table":
+        return (first,)
+    if not setting.entries and rest:
+        return (first, rest)
+    row, _, field = rest.rpartition(".")
+    if not row or field not in setting.entries:
+        fields = f".FIELD=VALUE; the fields are {', '.join(setting.entries)}"
+        raise typer.BadParameter(
+            f"--set {name[:64]}: expected --set {first}.NAME"
+            + (fields if setting.entries else "=VALUE")
+        )
+    return (first, row, field)
+
+
+def _places(manifest: Manifest, extra: Mapping[str, Any]) -> Iterator[tuple[Place, Any]]:
+    """Return what is set, place by place, without what is empty."""
+    for name, value in extra.items():
+        setting = manifest.settings.get(name)
+        if setting is None or value in (None, ""):
+            continue
+        if setting.type != "table" or not isinstance(value, Mapping):
+            yield (name,), value
+            continue
+        for row, held in value.items():
+            if setting.entries and isinstance(held, Mapping):
+                yield from (((name, row, one), it) for one, it in held.items())
+            else:
+                yield (name, row), held
+
+
+def _origin(origins: Mapping[str, str], platform: str, place: Place) -> str:
+    return origins.get(dotted(("platforms", platform, "extra", *place)), "")
+
+
+# Any: what a setting holds is its manifest's business.
+def _for_yaml(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _fits(value: Any, want: str) -> bool:
+    reveal = getattr(value, "get_secret_value", None)
+    text = str(reveal() if callable(reveal) else value or "")
+    return bool(text) if want == _ANYTHING else text == want

@@ -1,0 +1,88 @@
+"""When traffic last flowed is known after a restart too, and asked of the store only then."""
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from hermes.control.channels import ChannelDesk
+from hermes.control.running import Levers
+from hermes.ports.clock import ManualClock
+from hermes.store.sqlite.queries import load
+from tests.contract.journal.rig import Rig, open_rig
+
+HOUR_S = 3_600.0
+Times = dict[str, tuple[float | None, float | None]]
+
+
+async def times(rig: Rig) -> Times:
+    levers = Levers(platforms=rig.core.platforms, flow=rig.core.traffic.of)
+    report = await ChannelDesk(rig.store, levers, clock=rig.clock).list()
+    return {one.platform: (one.last_in, one.last_out) for one in report.channels}
+
+
+@pytest.mark.req("W2")
+async def test_a_restart_forgets_neither_what_came_nor_what_went(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with open_rig(tmp_path, clock=clock) as rig:
+        assert await times(rig) == {"push": (None, None), "rest": (None, None)}
+        await rig.answer("early", platform="push", chat="bob")
+        clock.advance(HOUR_S)
+        came = clock.now()
+        message_id = await rig.say("hello", platform="push")
+        await rig.as_time_passes(lambda: len(rig.push.texts("ann")) == 1)
+        await rig.until(lambda: rig.store.outbox.waiting() == 0)
+        (row,) = rig.store.outbox.of_message(message_id)
+        clock.advance(HOUR_S)
+        # Much else happens afterwards, and says nothing of the platform.
+        for number in range(12):
+            await rig.answer("hello", chat=f"c{number}")
+        rest_at = clock.now()
+
+    clock.advance(HOUR_S)
+    async with open_rig(tmp_path, clock=clock) as rig:
+        after = await times(rig)
+        rig.core.traffic.came("push")
+        seen = await times(rig)
+
+    assert row.ended_at is not None
+    assert after == {"push": (came, row.ended_at), "rest": (rest_at, rest_at)}
+    assert seen["push"] == (clock.now(), row.ended_at)
+
+
+@pytest.mark.req("W2")
+async def test_what_an_operator_sent_counts_as_taken(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with open_rig(tmp_path, clock=clock, sending=False) as rig:
+        message_id = await rig.say("hello", platform="push")
+        await rig.outcome(message_id)
+        (row,) = rig.store.outbox.of_message(message_id)
+        await rig.store.outbox.dead(row.id, failure="rejected", at=clock.now())
+        dead = await times(rig)
+        clock.advance(HOUR_S)
+        await rig.store.dead_letters.replay(row.id, at=clock.now())
+        await rig.store.outbox.sending(row.id, chunk=0, at=clock.now())
+        await rig.store.outbox.chunk_sent(
+            row.id, chunk=0, platform_message_id="x", last=True, at=clock.now()
+        )
+
+        assert dead["push"] == (clock.now() - HOUR_S, None)
+        assert (await times(rig))["push"][1] == clock.now()
+
+
+@pytest.mark.req("W2", "A23")
+async def test_it_is_asked_along_indexes_only(tmp_path: Path) -> None:
+    async with open_rig(tmp_path):
+        pass
+    db = apsw.Connection(str(tmp_path / "hermes.db"))
+    try:
+        queries = load("operating")
+        plans = [
+            str(row[3])
+            for name in ("last_in", "last_out")
+            for row in db.execute(f"EXPLAIN QUERY PLAN {queries[name]}", ("push",))
+        ]
+    finally:
+        db.close()
+
+    assert [one for one in plans if one.startswith("SCAN") and "used" not in one] == []
