@@ -141,8 +141,9 @@ def delivery_error(failed: SmtpFailed) -> DeliveryError:
         )
     if is_wrong_password(failed):
         return DeliveryRejected(
-            f"email: {failed}; set platforms.email.password, and replay the dead letter",
+            f"email: {failed}; set platforms.email.password, then `hermes channels resume email`",
             FailureClass.UNAUTHORIZED,
+            credential=True,
         )
     if answer.code < 500:
         return NotDelivered(
