@@ -166,7 +166,10 @@ async def test_a_reply_that_comes_back_is_a_dead_letter_and_its_story_says_so(to
         await town.answered("#1 barrier", chat="b")
 
     assert (letter["platform"], letter["failure"]) == ("email", "invalid_recipient")
-    assert "the reply to email is a dead letter (invalid_recipient)" in story["answer"]
+    assert (
+        "the reply to email is a dead letter after 1 attempt (invalid_recipient: it came back: 5.1.1)"
+        in story["answer"]
+    )
     came_back = [line["data"] for line in story["lines"] if line["what"] == "returned"]
     assert came_back == [
         {"delivery": letter["id"], "failure": "invalid_recipient", "status": "5.1.1"}
