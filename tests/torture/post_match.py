@@ -21,6 +21,7 @@ class Slot(msgspec.Struct, kw_only=True):
     ref: str
     text: str
     word: str
+    is_notice: bool = False
     plain: int = 0
     marked: int = 0
 
@@ -43,7 +44,12 @@ def _slots(books: Books, place: Place) -> dict[str, list[Slot]]:
     for delivery in books.deliveries:
         if delivery.platform == place.platform:
             slots[delivery.chat] += [
-                Slot(ref=f"{delivery.id}.{number}", text=text, word=words[delivery.message_id])
+                Slot(
+                    ref=f"{delivery.id}.{number}",
+                    text=text,
+                    word=words[delivery.message_id],
+                    is_notice=delivery.purpose == "notice",
+                )
                 for number, text in enumerate(place.shown(delivery.text))
             ]
     return slots
@@ -67,11 +73,15 @@ def _whole(text: str, slots: list[Slot], is_marked: bool) -> Slot | None:
     if is_marked:
         # A repeat is one of what stands there already, as far as anything does.
         missing.sort(key=lambda slot: not slot.plain)
+    else:
+        # What was repeated stood there before: a later message is another's.
+        missing.sort(key=lambda slot: bool(slot.marked))
     return next(iter(missing or same[-1:]), None)
 
 
 def _begun(text: str, slots: list[Slot]) -> Slot | None:
-    """Return the reply that was being written when its gateway died."""
+    """Return the reply that was being written when its gateway died; a notice is sent whole."""
+    slots = [slot for slot in slots if not slot.is_notice]
     begun = text.rstrip(f" {CURSOR}")
     word = _WORD.search(f"{begun} ")
     claims: list[Callable[[Slot], bool]] = [
