@@ -40,6 +40,19 @@ class Live:
         async with asyncio.timeout(START_S):
             return await self.process.wait()
 
+    async def settled(self) -> None:
+        """Wait until no reply is on its way: seen by its reader it may not yet be confirmed."""
+        url = f"{self.url}/control/status"
+        async with (
+            asyncio.timeout(START_S),
+            aiohttp.ClientSession(headers=self.bearer) as session,
+        ):
+            while True:
+                async with session.get(url) as answer:
+                    if not (await answer.json())["waiting_deliveries"]:
+                        return
+                await asyncio.sleep(0.02)
+
     async def post(self, session: aiohttp.ClientSession, **message: object) -> dict[str, object]:
         """Send a message through REST and return the reply's JSON."""
         async with session.post(

@@ -141,8 +141,9 @@ async def test_killed_after_accept_and_with_servers_restarted_each_mail_is_answe
 
     await asyncio.to_thread(servers.send, named(letter("two", subject="Another")))
     more = {"HERMES_EMAIL__DONE_FOLDER": "Done"}
-    async with live_gateway(home, variables(servers, model, **more)):
+    async with live_gateway(home, variables(servers, model, **more)) as gateway:
         await servers.until(ADA, "#1 one", "#1 two")
+        await gateway.settled()
         servers.stop()
         await servers.start()
         await asyncio.to_thread(servers.send, named(letter("three", subject="A third")))

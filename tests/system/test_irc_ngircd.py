@@ -113,6 +113,8 @@ async def test_a_restart_of_the_server_and_a_taken_nick(tmp_path: Path, server: 
         ada.say("hermes", "one")
         assert await ada.hear("hermes") == [("Ada", "#1 one")]
 
+        # Between what she read and its confirmation a restart would make it a marked repeat.
+        await live.settled()
         await ada.close()
         server.stop()
         await server.start()
