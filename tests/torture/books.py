@@ -60,7 +60,7 @@ class EntryRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeliveryRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of the outbox, opened."""
+    """A row of the outbox, opened; it is known on its platform by the ids of its messages."""
 
     seq: int
     id: str
@@ -71,6 +71,7 @@ class DeliveryRow(msgspec.Struct, frozen=True, kw_only=True):
     held: bool
     purpose: str
     text: str
+    known_as: tuple[str | None, ...] = ()
 
 
 class Lane(msgspec.Struct, frozen=True):
@@ -200,8 +201,8 @@ class Books:
 
     def _read_deliveries(self) -> list[DeliveryRow]:
         rows = self._db.rows(
-            "SELECT seq, id, message_id, platform, chat_id, state, held, purpose, body"
-            " FROM outbox ORDER BY seq"
+            "SELECT seq, id, message_id, platform, chat_id, state, held, purpose, body,"
+            " platform_message_id, more FROM outbox ORDER BY seq"
         )
         return [
             DeliveryRow(
@@ -214,6 +215,7 @@ class Books:
                 held=bool(row[6]),
                 purpose=row[7],
                 text=self._text(row[8]) or "",
+                known_as=(row[9], *msgspec.json.decode(row[10])),
             )
             for row in rows
         ]

@@ -1,4 +1,9 @@
-"""Which reply each message on a platform is, where the platform keeps no reference: by chat and words."""
+"""Which reply each message on a platform is, where the platform keeps no reference.
+
+The outbox knows the ids of what was confirmed. What was not is told by chat and words: it stands for
+a reply that was sent again, or that died half written. Replies of one chat stand in order, so it
+is none of those that were confirmed before it.
+"""
 
 import re
 from collections import defaultdict
@@ -12,6 +17,7 @@ from tests.torture.books import Books
 from tests.torture.places import Place
 
 CURSOR = "▉"
+# A word that is followed by others; the last one of a preview may be cut off.
 _WORD = re.compile(r"\w+-m\d+(?= )")
 
 
@@ -21,21 +27,46 @@ class Slot(msgspec.Struct, kw_only=True):
     ref: str
     text: str
     word: str
+    known_as: str | None = None
     is_notice: bool = False
+    place: int | None = None
     plain: int = 0
     marked: int = 0
+
+    def take(self, post: Posted) -> str:
+        """Count a message as one of this, and return its reference."""
+        is_marked = post.text.startswith(REPEAT_PREFIX)
+        self.marked += is_marked
+        self.plain += not is_marked
+        return self.ref
 
 
 def attribute(books: Books, posted: tuple[Posted, ...], *, place: Place) -> tuple[Posted, ...]:
     """Return what stands there with the reference of the reply that it is."""
     slots = _slots(books, place)
+    known = {(chat, slot.known_as): slot for chat, some in slots.items() for slot in some}
     refs: dict[tuple[str, str], str | None] = {}
-    # Whole replies first: what is left of a preview belongs to one that was sent again.
-    for post in sorted(posted, key=lambda one: one.text.endswith(CURSOR)):
-        refs[post.chat, post.message_id] = _ref(post, slots[post.chat])
-    return tuple(
-        msgspec.structs.replace(post, ref=refs[post.chat, post.message_id]) for post in posted
-    )
+    unconfirmed: list[tuple[int, Posted]] = []
+    for number, post in enumerate(posted):
+        slot = known.get(_name(post))
+        if slot is None:
+            unconfirmed.append((number, post))
+            continue
+        slot.place = number
+        refs[_name(post)] = slot.take(post)
+    # Whole replies first: what is left of a preview was sent again.
+    for number, post in sorted(unconfirmed, key=lambda one: one[1].text.endswith(CURSOR)):
+        slot = _guess(post, [one for one in slots[post.chat] if _may_follow(one, number)])
+        refs[_name(post)] = None if slot is None else slot.take(post)
+    return tuple(msgspec.structs.replace(post, ref=refs[_name(post)]) for post in posted)
+
+
+def _name(post: Posted) -> tuple[str, str]:
+    return post.chat, post.message_id
+
+
+def _may_follow(slot: Slot, number: int) -> bool:
+    return slot.place is None or slot.place > number
 
 
 def _slots(books: Books, place: Place) -> dict[str, list[Slot]]:
@@ -48,6 +79,7 @@ def _slots(books: Books, place: Place) -> dict[str, list[Slot]]:
                     ref=f"{delivery.id}.{number}",
                     text=text,
                     word=words[delivery.message_id],
+                    known_as=dict(enumerate(delivery.known_as)).get(number),
                     is_notice=delivery.purpose == "notice",
                 )
                 for number, text in enumerate(place.shown(delivery.text))
@@ -55,35 +87,23 @@ def _slots(books: Books, place: Place) -> dict[str, list[Slot]]:
     return slots
 
 
-def _ref(post: Posted, slots: list[Slot]) -> str | None:
+def _guess(post: Posted, slots: list[Slot]) -> Slot | None:
     text = post.text.removeprefix(REPEAT_PREFIX)
-    is_marked = text != post.text
-    slot = _begun(text, slots) if text.endswith(CURSOR) else _whole(text, slots, is_marked)
-    if slot is None:
-        return None
-    slot.marked += is_marked
-    slot.plain += not is_marked
-    return slot.ref
+    if text.endswith(CURSOR):
+        return _begun(text.rstrip(f" {CURSOR}"), slots)
+    return _whole(text, slots, is_marked=text != post.text)
 
 
-def _whole(text: str, slots: list[Slot], is_marked: bool) -> Slot | None:
+def _whole(text: str, slots: list[Slot], *, is_marked: bool) -> Slot | None:
     """Return the reply with these words: the first that misses one like it, else the last."""
     same = [slot for slot in slots if slot.text == text]
     missing = [slot for slot in same if not (slot.marked if is_marked else slot.plain)]
-    if is_marked:
-        # A repeat is one of what stands there already, as far as anything does.
-        missing.sort(key=lambda slot: not slot.plain)
-    else:
-        # What was repeated stood there before: a later message is another's.
-        missing.sort(key=lambda slot: bool(slot.marked))
     return next(iter(missing or same[-1:]), None)
 
 
-def _begun(text: str, slots: list[Slot]) -> Slot | None:
+def _begun(begun: str, slots: list[Slot]) -> Slot | None:
     """Return the reply that was being written when its gateway died; a notice is sent whole."""
-    slots = [slot for slot in slots if not slot.is_notice]
-    begun = text.rstrip(f" {CURSOR}")
-    word = _WORD.search(f"{begun} ")
+    word = _WORD.search(begun)
     claims: list[Callable[[Slot], bool]] = [
         lambda slot: word is not None and slot.word == word[0],
         lambda slot: not slot.plain and slot.text.startswith(begun),
@@ -91,5 +111,5 @@ def _begun(text: str, slots: list[Slot]) -> Slot | None:
         lambda slot: not slot.plain and bool(slot.marked),
         lambda slot: slot.text.startswith(begun),
     ]
-    found = (slot for claim in claims for slot in slots if claim(slot))
-    return next(found, None)
+    replies = [slot for slot in slots if not slot.is_notice]
+    return next((slot for claim in claims for slot in replies if claim(slot)), None)

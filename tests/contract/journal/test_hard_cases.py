@@ -177,6 +177,8 @@ async def test_a_command_that_waited_an_hour_does_nothing(tmp_path: Path) -> Non
     async with open_rig(tmp_path, clock=clock) as rig:
         assert await rig.outcome(new) == "expired"
         assert await rig.answer("again") == "#2 again"
+        # Commands are no interactions, however they end.
+        assert new not in [row.message_id for row in rig.store.interactions.page(None, limit=10)]
 
 
 @pytest.mark.req("J4")

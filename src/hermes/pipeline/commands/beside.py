@@ -56,7 +56,6 @@ async def run_command(turn: Turn, ctx: TurnContext, plane: ControlPlane) -> tupl
         reset_lane=effect.reset_lane,
         end_reason=effect.end_reason,
         stops_below=lane if effect.stops_below else None,
-        interaction=None,
     )
     assert ctx.journal.lease is not None
     await commit_patiently(ctx, ctx.journal.lease, commit)

@@ -10,7 +10,7 @@ from hermes.message.outcome import DeliveryState, Outcome
 from hermes.message.parts import Part, TextPart
 from hermes.message.reply import STOPPED, Reply
 from hermes.message.rewind import Rewind
-from hermes.message.session_key import is_background
+from hermes.message.session_key import base_lane, is_background
 from hermes.people.credits import charge_for
 from hermes.pipeline.background import mirrors_of, under_task
 from hermes.pipeline.beside import said_parts
@@ -117,7 +117,7 @@ def build_commit(turn: Turn, reply: Reply, ctx: TurnContext) -> Commit:
         reply_entry=reply_entry,
         charge=charge_for(turn.hold, delivered=_earned(turn, reply)),
         deliveries=_deliveries(turn, reply, ctx),
-        interaction=_interaction(turn),
+        interaction=_interaction(turn) if base_lane(turn.lane) == turn.lane else None,
         spent=ctx.journal.take_spent(),
         merged=(*turn.joined, *turn.merged) if has_used_joined(turn, reply) else turn.merged,
         events=ctx.journal.take_events(),
