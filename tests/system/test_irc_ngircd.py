@@ -13,7 +13,7 @@ from tests.system.live import Live, live_gateway, model_server, with_model
 from tests.system.real_ngircd import PASSWORD, PROGRAM, Ngircd
 
 pytestmark = [
-    pytest.mark.timeout(120),
+    pytest.mark.timeout(300),
     pytest.mark.skipif(
         PROGRAM is None, reason="ngircd is not installed: run tools/install_test_parts.sh"
     ),

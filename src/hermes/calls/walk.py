@@ -187,8 +187,9 @@ class Calls:
     ) -> AsyncGenerator[ModelEvent, None]:
         """Yield what a provider says, within the limits of time, up to its end."""
         times, name = self._times, provider.info.name
+        silence_s = times.limit_s if provider.info.watched else times.silence_s
         async with failpoints.outside("model.call"), aclosing(provider.stream(request)) as events:
-            with Patience(times.silence_s, limit_s=times.limit_s) as patience:
+            with Patience(silence_s, limit_s=times.limit_s) as patience:
                 while True:
                     try:
                         event = await patience.wait(anext(events))
@@ -196,7 +197,7 @@ class Calls:
                         raise StreamTruncated(f"{name} ended its stream without an end") from None
                     except TimeoutError:
                         raise ProviderTimeout(
-                            f"{name} gave no output for {times.silence_s:g} s "
+                            f"{name} gave no output for {silence_s:g} s "
                             f"(turns.output_timeout_s) or took over {times.limit_s:g} s in all"
                         ) from None
                     yield event

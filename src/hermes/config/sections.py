@@ -110,7 +110,9 @@ class TurnSettings(Section):
     """One turn: its model calls and tools."""
 
     output_timeout_s: Seconds = Field(
-        default=45, description="A model call fails after this long without any output."
+        default=45,
+        description="A model call fails after this long without any output; the built-in model has"
+        " `call_limit_s`, since it is seen to work.",
     )
     call_limit_s: Seconds = Field(
         default=600, description="A model call may last this long in all."

@@ -121,6 +121,7 @@ class ProviderInfo(msgspec.Struct, frozen=True, kw_only=True):
     One that does not `forces_tools` cannot be made to use one. One that is not `probed` tells its availability without asking anybody.
     A `tools`, `vision` or `schema` of False means that the service has no native way for it. Thoughts
     of its own `dialect` go back to the service as they came; those of others are not shown to it.
+    The end of one that is `watched` is seen at once: while it is silent, it works.
     """
 
     name: str
@@ -136,6 +137,7 @@ class ProviderInfo(msgspec.Struct, frozen=True, kw_only=True):
     probed: bool = True
     forces_tools: bool = True
     dialect: str = ""
+    watched: bool = False
 
 
 class Embedding(msgspec.Struct, frozen=True):

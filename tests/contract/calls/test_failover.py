@@ -161,6 +161,20 @@ async def test_silence_in_the_middle_of_an_answer_ends_it(tmp_path: Path) -> Non
 
 
 @pytest.mark.req("A23")
+async def test_a_model_that_is_seen_to_work_may_be_silent(tmp_path: Path) -> None:
+    slow = [ScriptedTurn(text="at last", delay_s=0.2)]
+    quick = {"TURNS__OUTPUT_TIMEOUT_S": "0.05"}
+    async with open_calls(tmp_path, model("one", slow, watched=True), settings=quick) as rig:
+        story = await rig.call("hello", "one")
+    assert text_of(story.answer.end.parts) == "at last"
+
+    limited = {**quick, "TURNS__CALL_LIMIT_S": "0.1"}
+    async with open_calls(tmp_path, model("one", slow, watched=True), settings=limited) as rig:
+        with pytest.raises(ProviderTimeout):
+            await rig.call("hello", "one")
+
+
+@pytest.mark.req("A23")
 async def test_a_caller_who_waits_for_the_whole_has_seen_nothing_of_a_broken_answer(
     tmp_path: Path,
 ) -> None:

@@ -123,6 +123,7 @@ class LocalProvider:
             demonstration=True,
             local=True,
             probed=False,
+            watched=True,
         )
 
     @property
