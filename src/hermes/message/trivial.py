@@ -10,6 +10,8 @@ import unicodedata
 from functools import cache
 from importlib.resources import files
 
+from hermes.message.phrases import Phrases, Words
+
 _STRETCHED = re.compile(r"(.)\1{2,}")
 _ECHOED = re.compile(r"(\w\w)\1{2,}")
 # Scripts without blanks are taken character by character.
@@ -19,8 +21,6 @@ _MOST_WORDS = 24
 _MOST_CHARS = 160
 # What only goes with the others: "and" says nothing, but it is no greeting either.
 _JOINED = "joined"
-
-Words = tuple[str, ...]
 
 
 def is_trivial(text: str) -> bool:
@@ -33,21 +33,17 @@ def is_trivial(text: str) -> bool:
     if len(words) > _MOST_WORDS:
         return False
     spoken, known = _phrases()
-    return _are_made_of(words, known) and any(
-        words[start:end] in spoken
-        for start in range(len(words))
-        for end in range(start + 1, len(words) + 1)
-    )
+    return known.make_up(words) and spoken.stand_in(words)
 
 
 @cache
-def _phrases() -> tuple[frozenset[Words], frozenset[Words]]:
+def _phrases() -> tuple[Phrases, Phrases]:
     """Return what is small talk by itself, and that with what only goes with it."""
     text = files(__package__).joinpath("trivial.toml").read_text(encoding="utf-8")
     tables = {name: {_words(one) for one in many} for name, many in tomllib.loads(text).items()}
     joined = tables.pop(_JOINED)
-    spoken = frozenset().union(*tables.values())
-    return spoken, spoken | joined
+    spoken = set[Words]().union(*tables.values())
+    return Phrases(spoken), Phrases(spoken | joined)
 
 
 def _words(text: str) -> Words:
@@ -61,11 +57,3 @@ def _without_marks(text: str) -> str:
     apart = unicodedata.normalize("NFKD", text)
     bare = "".join(char for char in apart if unicodedata.category(char) not in {"Mn", "Cf", "Me"})
     return unicodedata.normalize("NFC", bare)
-
-
-def _are_made_of(words: Words, phrases: frozenset[Words]) -> bool:
-    """Tell whether the words are nothing but phrases, one after another."""
-    reached = [True] + [False] * len(words)
-    for end in range(1, len(words) + 1):
-        reached[end] = any(reached[start] and words[start:end] in phrases for start in range(end))
-    return reached[-1]

@@ -8,6 +8,7 @@ prompt cache is worth more, tools are left out only of small talk before anythin
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -17,7 +18,7 @@ from hermes.message.trivial import is_trivial
 from hermes.ports.pricing import estimated
 from hermes.ports.provider import ToolSpec
 from hermes.ports.tool import Tool
-from hermes.tools.gate_rules import GateRules, plain
+from hermes.tools.gate_rules import GateRules, words_of
 
 EVERY_TOOL = "*"
 # A longer message is not small talk, and words can be hidden anywhere in it.
@@ -177,13 +178,18 @@ def _asks(recent: Sequence[ChatMessage]) -> bool:
 
 def _is_trivial(text: str, rules: GateRules, *, name: str) -> bool:
     """Tell whether a message is nothing but small talk, also when it greets the agent by name."""
-    bare = re.sub(rf"\b{re.escape(name)}\b", " ", text, flags=re.IGNORECASE) if name else text
-    return is_trivial(bare) or rules.trivial.make_up(tuple(plain(bare).split()))
+    bare = _called(name).sub(" ", text) if name else text
+    return is_trivial(bare) or (bool(rules.trivial) and rules.trivial.make_up(words_of(bare)))
+
+
+@lru_cache(maxsize=256)
+def _called(name: str) -> re.Pattern[str]:
+    return re.compile(rf"\b{re.escape(name)}\b", flags=re.IGNORECASE)
 
 
 def _follows(text: str, rules: GateRules, *, asked: bool, knows: bool) -> bool:
     """Tell whether a message goes on with what was said before."""
-    words = tuple(plain(text).split())
+    words = words_of(text)
     if rules.follow_ups.begin(words):
         return True
     return asked and not knows and len(words) <= _SHORT_WORDS
@@ -208,5 +214,5 @@ def _before(
 
 
 def _begins_matter(text: str, rules: GateRules, *, knows: bool) -> bool:
-    words = tuple(plain(text).split())
+    words = words_of(text)
     return not rules.follow_ups.begin(words) and (knows or len(words) > _SHORT_WORDS)

@@ -15,6 +15,7 @@ from importlib import resources
 import msgspec
 
 from hermes.config import GateSettings
+from hermes.message.phrases import Phrases, Words
 from hermes.ports.tool import Tool
 from hermes.routing.words import WordFinder
 
@@ -61,26 +62,9 @@ def plain(text: str) -> str:
     return _NO_WORD.sub(" ", _STRETCHED.sub(r"\1", bare)).strip()
 
 
-class Phrases:
-    """Phrases that a message begins with, or is made of."""
-
-    def __init__(self, phrases: Iterable[str]) -> None:
-        words = {tuple(plain(phrase).split()) for phrase in phrases}
-        self._known = words - {()}
-        self._longest = max(map(len, self._known), default=0)
-
-    def make_up(self, words: tuple[str, ...]) -> bool:
-        """Tell whether the words are nothing but phrases, one after another."""
-        reached = {0}
-        for end in range(1, len(words) + 1):
-            starts = range(max(0, end - self._longest), end)
-            if any(start in reached and words[start:end] in self._known for start in starts):
-                reached.add(end)
-        return bool(words) and len(words) in reached
-
-    def begin(self, words: tuple[str, ...]) -> bool:
-        """Tell whether the words begin with a phrase."""
-        return any(words[:size] in self._known for size in range(1, self._longest + 1))
+def words_of(text: str) -> Words:
+    """Return the words of a text, as `plain` writes them."""
+    return tuple(plain(text).split())
 
 
 class GateRules:
@@ -88,8 +72,8 @@ class GateRules:
 
     def __init__(self, table: RuleTable, settings: GateSettings) -> None:
         self.mode = settings.mode
-        self.trivial = Phrases(settings.trivial)
-        self.follow_ups = Phrases((*_flat(table.follow_ups), *settings.follow_ups))
+        self.trivial = Phrases(map(words_of, settings.trivial))
+        self.follow_ups = Phrases(map(words_of, (*_flat(table.follow_ups), *settings.follow_ups)))
         self.aside = frozenset(name for name, one in table.intents.items() if one.aside)
         self._intents: dict[str, Intent] = {}
         self._of: dict[tuple[str, tuple[str, ...]], frozenset[str]] = {}

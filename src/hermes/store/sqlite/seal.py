@@ -89,11 +89,11 @@ class Sealer:
         """Return a keyed digest of `content`."""
         return hashlib.blake2b(content, key=self._digest_key, digest_size=20).digest()
 
-    def make_key(self, db: Database, person_id: str) -> AESGCM:
-        """Make and store a person's data key; it is cached only after it was read back."""
+    def make_key(self, db: Database, person_id: str) -> None:
+        """Make and store a person's data key; `forget_all` is called when that is undone."""
         key = os.urandom(32)
         db.execute(_SQL["add_key"], (person_id, self._wrap.encrypt(key)))
-        return AESGCM(key)
+        self._keep(person_id, AESGCM(key))
 
     def seal(self, db: Database, person_id: str, content: bytes) -> bytes:
         """Return `content` as only the key of a person opens it."""
@@ -174,10 +174,13 @@ class Sealer:
         if row is None:
             return None
         cipher = AESGCM(self._unwrap(row[0]))
+        self._keep(person_id, cipher)
+        return cipher
+
+    def _keep(self, person_id: str, cipher: AESGCM) -> None:
         self._ciphers[person_id] = cipher
         if len(self._ciphers) > _CACHED_KEYS:
             self._ciphers.popitem(last=False)
-        return cipher
 
     def _unwrap(self, wrapped: bytes) -> bytes:
         try:
