@@ -12,7 +12,7 @@ from pathlib import Path
 
 import bench.groups
 import bench.peers
-from bench.process import load_average
+from bench.process import fixed_piece_ms, load_average
 from bench.registry import Group, Target, choose
 from bench.report import Progress, machine_lines, result_rows, table, write
 
@@ -33,11 +33,15 @@ def main() -> int:
     except LookupError as problem:
         print(f"bench: {problem}", file=sys.stderr)
         return 2
-    numbers = {"load_average_before": load_average()}
+    numbers = {
+        "load_average_before": load_average(),
+        "fixed_piece_ms_before": fixed_piece_ms(),
+    }
     is_whole = True
     for group in groups:
         is_whole &= _run(group, numbers)
     numbers["load_average_after"] = load_average()
+    numbers["fixed_piece_ms_after"] = fixed_piece_ms()
     targets = {name: target for group in groups for name, target in group.targets.items()}
     _print(groups, numbers, targets=targets)
     path = write(numbers, folder=Path.cwd(), keep=options.peers)

@@ -14,6 +14,7 @@ import msgspec
 from bench.conversations import MODEL, NAME, SAMPLING, USAGE, answer, grown, open_grown, question
 from bench.graph_costs import expect, median_of_rounds
 from hermes.graph import MessageGraph
+from hermes.graph.storage import Batch
 from hermes.store.sqlite.connection import Database, Synchronous, open_database
 from hermes.store.sqlite.graph_storage import SqliteGraphStorage
 from hermes.store.sqlite.seal import Sealer, make_store_keys
@@ -34,6 +35,14 @@ class Opened(msgspec.Struct, frozen=True, eq=False):
     storage: SqliteGraphStorage
 
 
+class InUnit(SqliteGraphStorage):
+    """As a unit of the gateway keeps what a turn said: the transaction around it undoes it."""
+
+    def write(self, batch: Batch) -> None:
+        """Keep all of `batch`."""
+        self.put(batch)
+
+
 @contextmanager
 def fresh_file() -> Iterator[Opened]:
     """Yield a database without a conversation; its file is gone afterwards."""
@@ -43,7 +52,7 @@ def fresh_file() -> Iterator[Opened]:
             db.execute(_SCHEMA)
             sealer.load_digest_key(db)
             sealer.make_key(db, _PERSON)
-            yield Opened(db, SqliteGraphStorage(db, NAME, sealer=sealer, person_id=_PERSON))
+            yield Opened(db, InUnit(db, NAME, sealer=sealer, person_id=_PERSON))
 
 
 def grown_in(opened: Opened, size: int) -> MessageGraph:

@@ -7,6 +7,7 @@ have equal trees, whatever edits led to them, and an edit changes only the chunk
 
 import struct
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import cast
 
 import msgspec
@@ -106,7 +107,7 @@ def encode(chunk: Chunk, hasher: Hasher) -> bytes:
     below = chunks_of(chunk)
     sizes = [one.count << _HEIGHT_BITS | one.height for one in below]
     ids = [one.id or id_of(one, hasher) for one in below]
-    return header + b"".join(ids) + struct.pack(_sizes_format(chunk.level, len(ids)), *sizes)
+    return header + b"".join(ids) + _sizes(chunk.level, len(ids)).pack(*sizes)
 
 
 def decode(data: bytes, hasher: Hasher) -> "tuple[int, tuple[Chunk, ...] | tuple[Blob, ...]]":
@@ -117,7 +118,7 @@ def decode(data: bytes, hasher: Hasher) -> "tuple[int, tuple[Chunk, ...] | tuple
             "it was damaged, or a newer Hermes wrote it. Run `hermes graph verify`."
         )
     level, size = data[1], hasher.size
-    width = size + (0 if level == 0 else struct.calcsize(_sizes_format(level, 1)))
+    width = size + (0 if level == 0 else _sizes(level, 1).size)
     number, rest = divmod(len(data) - _HEADER, width)
     if rest or (level and not number):
         raise StoreError(
@@ -129,12 +130,15 @@ def decode(data: bytes, hasher: Hasher) -> "tuple[int, tuple[Chunk, ...] | tuple
     ids = [data[at : at + size] for at in range(_HEADER, end, size)]
     if level == 0:
         return level, tuple([Blob(one, None, True) for one in ids])
-    sizes = struct.unpack(_sizes_format(level, number), data[end:])
+    sizes = _sizes(level, number).unpack(data[end:])
     return level, tuple(
         Chunk(level - 1, None, number >> _HEIGHT_BITS, number & _HIGHEST, one, True)
         for one, number in zip(ids, sizes, strict=True)
     )
 
 
-def _sizes_format(level: int, number: int) -> str:
-    return f"<{number}H" if level == 1 else f"<{number}I"
+# Damaged chunks may claim any number; a whole one has `LARGEST` at most.
+@lru_cache(maxsize=_HIGHEST * LARGEST)
+def _sizes(level: int, number: int) -> struct.Struct:
+    """Return how the counts and heights of so many chunks below are written."""
+    return struct.Struct(f"<{number}H" if level == 1 else f"<{number}I")

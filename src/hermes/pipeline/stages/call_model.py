@@ -172,7 +172,7 @@ def _request(turn: Turn, ctx: TurnContext) -> ModelRequest:
     limit = turn.agent.settings.tool_rounds
     rounds = ctx.services.settings.turns.tool_rounds if limit is None else limit
     key = key_of(turn, ctx)
-    messages = tuple(map(as_read, turn.context()))
+    messages, plain_chars = _read(turn.context())
     return ModelRequest(
         model="",
         max_output_tokens=None if key is None else key.max_output_tokens,
@@ -183,8 +183,21 @@ def _request(turn: Turn, ctx: TurnContext) -> ModelRequest:
         cut_history=True,
         # What comes before this message is the same with every call of the session.
         cache_prefix=True,
-        plain_chars=_plain_chars(messages),
+        plain_chars=plain_chars,
     )
+
+
+def _read(context: tuple[ChatMessage, ...]) -> tuple[tuple[ChatMessage, ...], int | None]:
+    """Return messages as models are given them, and their characters as `_plain_chars` counts."""
+    chars = 0
+    for message in context:
+        parts = message.parts
+        if len(parts) != 1 or type(parts[0]) is not TextPart:
+            messages = tuple(map(as_read, context))
+            return messages, _plain_chars(messages)
+        chars += len(parts[0].text)
+    # Nearly always: a note never stands alone, so there is none.
+    return context, chars
 
 
 def _plain_chars(messages: tuple[ChatMessage, ...]) -> int | None:

@@ -55,10 +55,10 @@ def build_messages(
     """Return the stacked system blocks and the conversation as wire messages."""
     built = _system(request.system, together=quirks.one_system_message)
     for message in request.messages:
-        parts = message.parts
-        if len(parts) == 1 and isinstance(parts[0], TextPart) and message.role != "tool":
+        parts, role = message.parts, message.role
+        if len(parts) == 1 and type(part := parts[0]) is TextPart and role != "tool":
             # Nearly all of a long history: plain words look the same in every role.
-            built.append({"role": message.role, "content": parts[0].text})
+            built.append({"role": role, "content": part.text})
         else:
             built.extend(_wire_messages(message, images=images, vision=vision, quirks=quirks))
     return built

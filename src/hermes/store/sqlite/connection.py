@@ -12,8 +12,10 @@ from hermes.errors import HermesError, StorageFull, StoreError, StoreRejected
 _MIGRATIONS = "hermes.store.sqlite.migrations"
 Synchronous = Literal["FULL", "NORMAL"]
 
-# Per connection; what falls out of it is still in the system's own cache of the file.
-_CACHE_KIB = 2_000
+# What falls out of them is still in the system's own cache of the file. The writer meets pages all
+# over the indexes of names, again and again.
+_WRITER_CACHE_KIB = 8_000
+_READER_CACHE_KIB = 2_000
 _OWNER_ONLY = 0o600
 
 # What may go away by itself; anything else is the unit's own fault.
@@ -64,7 +66,7 @@ def open_database(path: Path | str, *, synchronous: Synchronous, vfs: str | None
         db.set_busy_timeout(5_000)
         db.pragma("journal_mode", "wal")
         db.pragma("synchronous", synchronous)
-        db.pragma("cache_size", -_CACHE_KIB)
+        db.pragma("cache_size", -_WRITER_CACHE_KIB)
         db.pragma("temp_store", "memory")
         db.pragma("wal_autocheckpoint", 4_000)
     except apsw.Error as error:
@@ -89,7 +91,7 @@ def open_reader(path: Path | str, *, vfs: str | None) -> Database:
         db = Database(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs, statementcachesize=1024)
         db.set_busy_timeout(5_000)
         db.pragma("query_only", True)
-        db.pragma("cache_size", -_CACHE_KIB)
+        db.pragma("cache_size", -_READER_CACHE_KIB)
     except apsw.Error as error:
         raise translate(error, f"open {path}") from error
     return db
