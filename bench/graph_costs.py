@@ -1,20 +1,22 @@
-"""What single operations on a message graph cost, in CPU of this process: the median of some
-rounds, the first of which is thrown away. The garbage collector runs as it does in any program.
+"""What single operations on a message graph cost, in CPU of this process: the median of
+the calm among some rounds, the first of which is thrown away. The garbage collector runs as it does in any program.
 """
 
 import statistics
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from time import process_time
 
 import msgspec
 
+from bench.calm import Rounds, fixed_piece_ms
 from bench.conversations import MODEL, TEXT_LENGTH, messages, open_grown, question, text
 from bench.naive_list import CopyingList
 from hermes.graph import Batch, GraphStorage, MemoryStorage, Message, MessageGraph
 
 ROUNDS, OPERATIONS = 11, 100
-LOADS = 5
+LOADS = 11
 _BYTE_EDITS = 1_000
 # A copy of 100,000 messages takes 0.2 s and 25 MB, which stay.
 _NAIVE_CHANGES, _NAIVE_MESSAGES = 4, 20_000
@@ -45,9 +47,18 @@ def batch_size(batch: Batch) -> int:
     return kept + sum(len(msgspec.msgpack.encode(row)) for row in rows)
 
 
-def median_of_rounds(one_round: Callable[[int], float], rounds: int = ROUNDS) -> float:
-    """Return the median of what the rounds return, after one more to warm up."""
-    return statistics.median([one_round(number) for number in range(rounds + 1)][1:])
+def median_of_rounds(
+    one_round: Callable[[int], float],
+    rounds: int = ROUNDS,
+    *,
+    piece: Callable[[], float] = fixed_piece_ms,
+) -> float:
+    """Return the median of what the calm rounds return, after one more to warm up."""
+    one_round(0)
+    timed: Rounds[float] = Rounds(piece)
+    for number in range(1, rounds + 1):
+        timed.run(partial(one_round, number))
+    return statistics.median(timed.calm)
 
 
 def expect(what: str, found: int, expected: int) -> None:

@@ -23,7 +23,7 @@ SYNCHRONOUS: Synchronous = "FULL"
 # As group commit does under load. A round is long enough for the write-ahead log to be taken back
 # into the file, which happens at every second or third commit.
 SAVES, TRANSACTIONS = 50, 5
-RECORD_ROUNDS = 5
+RECORD_ROUNDS = 15
 _PERSON = "p_bench"
 _SCHEMA = resources.files("hermes.store.sqlite").joinpath("schema.sql").read_text("utf-8")
 

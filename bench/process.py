@@ -1,15 +1,12 @@
-"""What the kernel says of one process: its CPU time and its memory; and how busy and how fast the machine is."""
+"""What the kernel says of one process: its CPU time and its memory; and how busy the machine is."""
 
 import os
-import statistics
 from collections.abc import Iterator
 from pathlib import Path
-from time import process_time
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 # Places behind the command name in /proc/PID/stat; C is what ended children have used.
 _PPID, _UTIME, _STIME, _CUTIME, _CSTIME = 1, 11, 12, 13, 14
-_PIECES, _PIECE_STEPS = 7, 100_000
 
 
 def cpu_s(pid: int) -> float:
@@ -41,20 +38,6 @@ def rss_mb(pid: int) -> float:
 def load_average() -> float:
     """Return how many processes wanted to run in the last minute."""
     return os.getloadavg()[0]
-
-
-def fixed_piece_ms() -> float:
-    """Return the CPU time of a piece of work that is always the same: the machine's speed just now."""
-    return statistics.median(_fixed_piece() for _ in range(_PIECES)) * 1e3
-
-
-def _fixed_piece() -> float:
-    began = process_time()
-    found: dict[str, int] = {}
-    for number in range(_PIECE_STEPS):
-        name = f"name {number % 1000}"
-        found[name] = found.get(name, 0) + len(name)
-    return process_time() - began
 
 
 def _stat(pid: int) -> list[str]:

@@ -100,8 +100,8 @@ def effective_settings() -> Settings:
         "edits": 'graph[index]["content"] = text at random places, all seen by a recorded call',
         "bytes": "blob, chunks and the row of the move, as save() hands them to the storage",
         "store": f"a SQLite file, synchronous = {SYNCHRONOUS}, bodies sealed, {SAVES} saves a commit; "
-        f"median of {RECORD_ROUNDS} rounds of {SAVES * TRANSACTIONS} with their commits",
-        "CPU": f"of this process, median of {ROUNDS} rounds of {OPERATIONS} ({LOADS} for loading) "
+        f"median of the calm of {RECORD_ROUNDS} rounds of {SAVES * TRANSACTIONS} with their commits",
+        "CPU": f"of this process, median of the calm of {ROUNDS} rounds of {OPERATIONS} ({LOADS} for loading) "
         "after one to warm up; the garbage collector runs",
     }
 

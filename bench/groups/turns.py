@@ -6,9 +6,11 @@ import statistics
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from time import sleep
 
+from bench.calm import Rounds
 from bench.gateway import Model, Running, environment, gateway, model_server
 from bench.known_people import tell_facts, wait_idle
 from bench.load import Outcome, run
@@ -19,8 +21,10 @@ from hermes.config import load, show
 
 _STARTS = 5
 _IDLE_S = 2.0
-_ROUNDS = 3
+_ROUNDS = 5
 _TURNS = {1: 300, 10: 1_000, 50: 2_500}
+# A long round goes on in parts, between which the machine's speed is looked at.
+_PARTS = {1: 1, 10: 1, 50: 5}
 _CONVERSATION_TURNS = 10
 _WARM_UP = 500
 _GROWTH_WARM_UP, _GROWTH_TURNS = 2_000, 10_000
@@ -86,30 +90,34 @@ def _measure_starts(model: Model, say: Say) -> dict[str, float]:
 
 
 def _measure_levels(model: Model, say: Say) -> dict[str, float]:
-    """Rates and CPU at 1, 10 and 50 at a time: the median of some rounds."""
+    """Rates and CPU at 1, 10 and 50 at a time: the median of the calm among some rounds."""
     numbers: dict[str, float] = {}
     with gateway(model) as running:
         say("warming up")
         _send(running, "warm", workers=50, turns=_WARM_UP, conversation=_CONVERSATION_TURNS)
         for level, turns in _TURNS.items():
-            outcomes = []
+            rounds: Rounds[Outcome] = Rounds()
             for number in range(1, _ROUNDS + 1):
                 say(f"{turns} turns, {level} at a time, round {number} of {_ROUNDS}")
                 name = f"level-{level}-{number}"
-                outcomes.append(_send(running, name, workers=level, turns=turns, conversation=0))
-            numbers |= _level_numbers(level, outcomes)
+                part = turns // _PARTS[level]
+                send = partial(_send, running, name, workers=level, turns=part, conversation=0)
+                for _ in range(_PARTS[level]):
+                    rounds.run(send)
+            numbers |= _level_numbers(level, rounds)
         say("long conversations")
         numbers |= _measure_long(running)
     return numbers
 
 
-def _level_numbers(level: int, outcomes: list[Outcome]) -> dict[str, float]:
-    median = statistics.median
+def _level_numbers(level: int, rounds: Rounds[Outcome]) -> dict[str, float]:
+    median, outcomes = statistics.median, rounds.calm
     return {
         f"turns_per_s_{level}": median(one.per_s for one in outcomes),
         f"cpu_ms_per_turn_{level}": median(one.cpu_ms_each for one in outcomes),
         f"p50_ms_{level}": median(one.p50_ms for one in outcomes),
         f"p99_ms_{level}": median(one.p99_ms for one in outcomes),
+        f"calm_share_{level}": rounds.calm_share,
     }
 
 

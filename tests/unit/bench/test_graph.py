@@ -122,7 +122,10 @@ def test_a_conversation_that_was_not_read_whole_is_no_number() -> None:
 
 
 def test_the_round_that_warms_up_does_not_count() -> None:
-    assert median_of_rounds(lambda number: [1000.0, 3.0, 1.0, 2.0][number], 3) == 2.0
+    assert (
+        median_of_rounds(lambda number: [1000.0, 3.0, 1.0, 2.0][number], 3, piece=lambda: 1.0)
+        == 2.0
+    )
 
 
 def test_a_conversation_in_the_database_is_sealed_and_reads_back() -> None:

@@ -62,7 +62,7 @@ def open_database(path: Path | str, *, synchronous: Synchronous, vfs: str | None
     if vfs is None:
         _keep_private(Path(path))
     try:
-        db = Database(str(path), vfs=vfs, statementcachesize=1024)
+        db = Database(str(path), vfs=vfs, statementcachesize=512)
         db.set_busy_timeout(5_000)
         db.pragma("journal_mode", "wal")
         db.pragma("synchronous", synchronous)
@@ -88,7 +88,7 @@ def _keep_private(path: Path) -> None:
 def open_reader(path: Path | str, *, vfs: str | None) -> Database:
     """Open the database a second time, for reading beside the writer."""
     try:
-        db = Database(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs, statementcachesize=1024)
+        db = Database(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs, statementcachesize=512)
         db.set_busy_timeout(5_000)
         db.pragma("query_only", True)
         db.pragma("cache_size", -_READER_CACHE_KIB)

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from hermes.errors import PersonErased, StoreError, StoreRejected
 from hermes.graph.hashing import Hasher, keyed_hasher
+from hermes.message.randomness import RandomBytes
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.queries import load
 
@@ -21,6 +22,7 @@ _SQL = load("people")
 _NONCE = 12
 # Each holds an expanded key of 2.5 kB; opening a wrapped one again costs microseconds.
 _CACHED_KEYS = 200
+_nonces = RandomBytes(_NONCE)
 
 
 def make_store_keys() -> bytes:
@@ -100,7 +102,7 @@ class Sealer:
         cipher = self._cipher(db, person_id)
         if cipher is None:
             raise PersonErased(f"person {person_id} was erased; nothing more can be kept for them")
-        nonce = os.urandom(_NONCE)
+        nonce = _nonces.take()
         return nonce + cipher.encrypt(nonce, content, person_id.encode())
 
     def put(self, db: Database, person_id: str, content: bytes) -> int:
