@@ -29,9 +29,15 @@ class Slot(msgspec.Struct, kw_only=True):
     word: str
     known_as: str | None = None
     is_notice: bool = False
+    is_held: bool = False
     place: int | None = None
     plain: int = 0
     marked: int = 0
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether it was said that nobody knows how often it stands there."""
+        return self.is_held or bool(self.marked)
 
     def take(self, post: Posted) -> str:
         """Count a message as one of this, and return its reference."""
@@ -81,6 +87,7 @@ def _slots(books: Books, place: Place) -> dict[str, list[Slot]]:
                     word=words[delivery.message_id],
                     known_as=dict(enumerate(delivery.known_as)).get(number),
                     is_notice=delivery.purpose == "notice",
+                    is_held=delivery.held,
                 )
                 for number, text in enumerate(place.shown(delivery.text))
             ]
@@ -102,14 +109,19 @@ def _whole(text: str, slots: list[Slot], *, is_marked: bool) -> Slot | None:
 
 
 def _begun(begun: str, slots: list[Slot]) -> Slot | None:
-    """Return the reply that was being written when its gateway died; a notice is sent whole."""
+    """Return the reply that was being written when its gateway died; a notice is sent whole.
+
+    It was said to be a repeat afterwards, or left to the operator; anything else is a mistake, and
+    is looked for last. Its turn may have ended with other words.
+    """
     word = _WORD.search(begun)
     claims: list[Callable[[Slot], bool]] = [
         lambda slot: word is not None and slot.word == word[0],
         lambda slot: not slot.plain and slot.text.startswith(begun),
-        # Its turn ended with other words.
-        lambda slot: not slot.plain and bool(slot.marked),
+        lambda slot: not slot.plain and slot.in_doubt,
         lambda slot: slot.text.startswith(begun),
     ]
-    replies = [slot for slot in slots if not slot.is_notice]
+    replies = sorted(
+        (slot for slot in slots if not slot.is_notice), key=lambda one: not one.in_doubt
+    )
     return next((slot for claim in claims for slot in replies if claim(slot)), None)
