@@ -2,7 +2,7 @@
 
 The outbox knows the ids of what was confirmed. What was not is told by chat and words: it stands for
 a reply that was sent again, or that died half written. Replies of one chat stand in order, so it
-is none of those that were confirmed before it.
+is none of those that were confirmed, or repeated, before it.
 """
 
 import re
@@ -39,11 +39,13 @@ class Slot(msgspec.Struct, kw_only=True):
         """Whether it was said that nobody knows how often it stands there."""
         return self.is_held or bool(self.marked)
 
-    def take(self, post: Posted) -> str:
-        """Count a message as one of this, and return its reference."""
+    def take(self, post: Posted, number: int) -> str:
+        """Count a message as one of this, and return its reference; a repeat comes last."""
         is_marked = post.text.startswith(REPEAT_PREFIX)
         self.marked += is_marked
         self.plain += not is_marked
+        if is_marked or post.message_id == self.known_as:
+            self.place = number
         return self.ref
 
 
@@ -58,12 +60,11 @@ def attribute(books: Books, posted: tuple[Posted, ...], *, place: Place) -> tupl
         if slot is None:
             unconfirmed.append((number, post))
             continue
-        slot.place = number
-        refs[_name(post)] = slot.take(post)
+        refs[_name(post)] = slot.take(post, number)
     # Whole replies first: what is left of a preview was sent again.
     for number, post in sorted(unconfirmed, key=lambda one: one[1].text.endswith(CURSOR)):
         slot = _guess(post, [one for one in slots[post.chat] if _may_follow(one, number)])
-        refs[_name(post)] = None if slot is None else slot.take(post)
+        refs[_name(post)] = None if slot is None else slot.take(post, number)
     return tuple(msgspec.structs.replace(post, ref=refs[_name(post)]) for post in posted)
 
 
