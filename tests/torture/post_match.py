@@ -63,7 +63,7 @@ def attribute(books: Books, posted: tuple[Posted, ...], *, place: Place) -> tupl
         refs[_name(post)] = slot.take(post, number)
     # Whole replies first: what is left of a preview was sent again.
     for number, post in sorted(unconfirmed, key=lambda one: one[1].text.endswith(CURSOR)):
-        slot = _guess(post, [one for one in slots[post.chat] if _may_follow(one, number)])
+        slot = _guess(post, _likely_first(slots[post.chat], number))
         refs[_name(post)] = None if slot is None else slot.take(post, number)
     return tuple(msgspec.structs.replace(post, ref=refs[_name(post)]) for post in posted)
 
@@ -72,8 +72,17 @@ def _name(post: Posted) -> tuple[str, str]:
     return post.chat, post.message_id
 
 
-def _may_follow(slot: Slot, number: int) -> bool:
-    return slot.place is None or slot.place > number
+def _likely_first(slots: list[Slot], number: int) -> list[Slot]:
+    """Return what a message may be, those first that stand in a row with it."""
+    in_row: list[Slot] = []
+    others: list[Slot] = []
+    before = -1
+    for index, slot in enumerate(slots):
+        after = next((one.place for one in slots[index:] if one.place is not None), number + 1)
+        if slot.place is None or slot.place > number:
+            (in_row if before < number < after else others).append(slot)
+        before = before if slot.place is None else slot.place
+    return in_row + others
 
 
 def _slots(books: Books, place: Place) -> dict[str, list[Slot]]:
