@@ -1,5 +1,6 @@
-"""What single operations on a message graph cost, in CPU of this process: the median of
-the calm among some rounds, the first of which is thrown away. The garbage collector runs as it does in any program.
+"""What single operations on a message graph cost, in CPU of this process: the median of the
+calm among some rounds, the first of which is thrown away. The garbage collector runs as it does in
+any program.
 """
 
 import statistics

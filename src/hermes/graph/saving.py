@@ -40,13 +40,12 @@ def open_history(family: Family, branch: str) -> History:
             f"The storage has no branch {branch!r} of a graph {family.name!r}; its branches are: "
             f"{known}. Check the name, or make the graph with MessageGraph(name=...)."
         )
-    numbers = [move.number for move in moves]
-    if numbers != list(range(len(moves))):
-        gap = next(number for number, found in enumerate(numbers) if found != number)
-        raise StoreError(
-            f"The log of branch {branch!r} of graph {family.name!r} lacks version {gap}: it "
-            "was removed. Run `hermes graph verify`, and put a backup in its place."
-        )
+    for number, move in enumerate(moves):
+        if move.number != number:
+            raise StoreError(
+                f"The log of branch {branch!r} of graph {family.name!r} lacks version {number}: it "
+                "was removed. Run `hermes graph verify`, and put a backup in its place."
+            )
     family.calls[:] = family.storage.calls(family.name)
     family.links[:] = family.storage.links(family.name)
     history = History(family, branch, [version_of(move) for move in moves])

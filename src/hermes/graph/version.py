@@ -53,7 +53,12 @@ class Version(msgspec.Struct, eq=False, gc=False):
 
 def version_of(move: Move) -> Version:
     """Return the version that a row of the log tells of."""
-    # By place: a long log has a hundred thousand of them, and names double the cost of each.
     return Version(
-        move.number, move.edit, move.content, move.after, move.length, move.at, move.origin
+        number=move.number,
+        edit=move.edit,
+        content=move.content,
+        kept=move.after,
+        length=move.length,
+        at=move.at,
+        origin=move.origin,
     )

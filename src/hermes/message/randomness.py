@@ -16,7 +16,7 @@ class RandomBytes:
     def __init__(self, size: int) -> None:
         self._size = size
         self._stock: deque[bytes] = deque()
-        os.register_at_fork(before=self._stock.clear)
+        os.register_at_fork(after_in_child=self._stock.clear)
 
     def take(self) -> bytes:
         """Return a piece that nobody else gets."""
