@@ -1,0 +1,1 @@
+"""Homes made by earlier versions of Hermes, kept as they were, and the script that makes one."""
