@@ -3,7 +3,6 @@
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Collection, Mapping
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from hermes.agents.roster import Roster
@@ -12,9 +11,8 @@ from hermes.app.chores import make_chores
 from hermes.app.given import Given
 from hermes.app.remembering import make_memory_layer
 from hermes.app.scheduling import CronLayer, LateCourier, make_cron_layer
-from hermes.config import Settings, read_or_create_secret_file, system_zone
+from hermes.config import Settings, system_zone
 from hermes.control.status import MemoryStatus
-from hermes.errors import ConfigurationError, StoreError
 from hermes.inbox.accept import Inbox
 from hermes.inbox.pre_dispatch import PreDispatch
 from hermes.memory.whereabouts import platform_block
@@ -46,54 +44,13 @@ from hermes.schedule.upkeep import Upkeep
 from hermes.server.door import GatewayDoor
 from hermes.sessions.commands import CommandBook, CommandSpec
 from hermes.sessions.resets import Resets
-from hermes.store.sqlite.seal import make_store_keys
-from hermes.store.sqlite.shelf import SqliteShelf
-from hermes.store.sqlite.store import SqliteStore, StoreOptions
+from hermes.store.sqlite.store import SqliteStore
 from hermes.tools.gate_rules import gate_rules
 from hermes.tools.image_intents import ImageIntents
 from hermes.tools.tool_sets import ToolSets
 
-DATABASE = "hermes.db"
-KEY_FILE = "keys/store.keys"
 # How long a stop waits for platforms to take the last replies.
 _FLUSH_S = 5.0
-
-
-def _key_file(home: Path) -> bytes:
-    path, database = home / KEY_FILE, home / DATABASE
-    if database.exists() and not path.exists():
-        raise ConfigurationError(
-            f"{path} is missing, and without it nobody can read {database}: put the copy of it there "
-            "that was made with this database, or move the database away to begin anew"
-        )
-    return read_or_create_secret_file(path, make_store_keys)
-
-
-def open_store(home: Path, settings: Settings, *, clock: Clock, make_id: MakeId) -> SqliteStore:
-    """Open the database of a home, making it and its key file on the first start."""
-    return SqliteStore(
-        home / DATABASE,
-        key_file=_key_file(home),
-        clock=clock,
-        make_id=make_id,
-        options=StoreOptions(
-            synchronous=settings.store.synchronous,
-            group_commit_max=settings.store.group_commit_max,
-            disk_reserve_mb=settings.store.disk_reserve_mb,
-        ),
-    )
-
-
-def open_shelf(home: Path) -> SqliteShelf:
-    """Open the message graphs of a home for reading."""
-    try:
-        key_file = (home / KEY_FILE).read_bytes()
-    except OSError as error:
-        raise StoreError(
-            f"the key file {KEY_FILE} of this home cannot be read ({error.strerror}); "
-            "restore it from a backup, or run the command as the user of the gateway"
-        ) from error
-    return SqliteShelf.read(home / DATABASE, key_file=key_file)
 
 
 class Core:

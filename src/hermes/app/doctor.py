@@ -11,10 +11,10 @@ import msgspec
 
 from hermes.app.adapters import make_registry
 from hermes.app.channel_test import unusable_platforms
-from hermes.app.core import DATABASE, KEY_FILE
 from hermes.app.key_test import Tried
 from hermes.app.platforms import built_in
 from hermes.app.searching import SEARCH
+from hermes.app.store_files import DATABASE, KEY_FILE, lost_database, restore_advice
 from hermes.config import Loaded, Settings
 from hermes.control.doctor import (
     Check,
@@ -118,6 +118,10 @@ def _listen(host: str, port: int) -> None:
 
 def _database_checks(home: Path, alive: Callable[[], None]) -> Iterator[Check]:
     path, key_path = home / DATABASE, home / KEY_FILE
+    lost = lost_database(home)
+    if lost is not None:
+        yield _lost_check(home, lost)
+        return
     if not path.exists():
         yield Check(
             name="database", status="ok", what="there is none yet; the first start makes it"
@@ -125,9 +129,17 @@ def _database_checks(home: Path, alive: Callable[[], None]) -> Iterator[Check]:
         return
     key_file = key_path.read_bytes() if key_path.exists() else None
     found = inspect(path, key_file, alive=alive)
+    if key_file is not None and not found.version:
+        yield _lost_check(home, f"{path} has no schema, but its key file {key_path} exists")
+        return
     yield _schema_check(found)
     yield _whole_check(path, found)
     yield _key_check(found, key_path)
+
+
+def _lost_check(home: Path, what: str) -> Check:
+    why = "the gateway does not start: everything that was stored would seem to be gone"
+    return Check(name="database", status="fail", what=what, why=why, fix=restore_advice(home))
 
 
 def _schema_check(found: Inspection) -> Check:

@@ -20,7 +20,7 @@ from hermes.app.adapters import (
     make_registry,
 )
 from hermes.app.connect import Connections
-from hermes.app.core import Core, open_store
+from hermes.app.core import Core
 from hermes.app.credential_locks import make_rights
 from hermes.app.given import Given
 from hermes.app.hooking import GatewayHooks, make_hooks
@@ -36,6 +36,7 @@ from hermes.app.renewal import Renewal
 from hermes.app.scheduling import make_cron_desk
 from hermes.app.searching import open_search
 from hermes.app.sending import make_send_desk
+from hermes.app.store_files import open_store
 from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.channels.web.channel import WebChannel, WebSettings
 from hermes.config import Loaded, ensure_home

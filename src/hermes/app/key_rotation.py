@@ -10,7 +10,8 @@ from typing import Protocol, runtime_checkable
 
 import structlog
 
-from hermes.app.core import KEY_FILE, Core
+from hermes.app.core import Core
+from hermes.app.store_files import KEY_FILE
 from hermes.config import read_or_create_secret_file
 from hermes.config.home import replace_secret_file
 from hermes.control.store_keys import RotationReport

@@ -6,8 +6,9 @@ from pathlib import Path
 import msgspec
 
 from hermes import __version__
-from hermes.app.core import DATABASE, Core
+from hermes.app.core import Core
 from hermes.app.standing import process_readers, store_readers
+from hermes.app.store_files import DATABASE
 from hermes.config import Settings
 from hermes.errors import StoreError
 from hermes.message.ids import MakeId

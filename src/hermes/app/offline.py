@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hermes.app.core import DATABASE, open_shelf, open_store
 from hermes.app.media import forgetting_files
 from hermes.app.operating import make_office
 from hermes.app.platforms import built_in
 from hermes.app.scheduling import make_cron_desk, make_schedules
 from hermes.app.searching import open_search
 from hermes.app.sending import make_send_desk
+from hermes.app.store_files import DATABASE, open_shelf, open_store
 from hermes.calls.days import Calendar
 from hermes.config import Loaded, Settings, ensure_home
 from hermes.config.tiers import tier_names

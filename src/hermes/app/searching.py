@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hermes.app.core import DATABASE, KEY_FILE
+from hermes.app.store_files import DATABASE, KEY_FILE
 from hermes.config import Settings, read_or_create_secret_file
 from hermes.ports.clock import Clock
 from hermes.store.search.search import SqliteSearch

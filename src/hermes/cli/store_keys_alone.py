@@ -5,9 +5,9 @@ Loaded by name only when it is used: it brings the whole composition root with i
 
 import asyncio
 
-from hermes.app.core import DATABASE, KEY_FILE, open_store
 from hermes.app.key_rotation import KeyRotation
 from hermes.app.operating import make_office
+from hermes.app.store_files import DATABASE, KEY_FILE, open_store
 from hermes.cli.offline import logs_in_a_file
 from hermes.cli.progress import Show
 from hermes.config import Loaded, ensure_home

@@ -101,6 +101,17 @@ def replace_secret_file(path: Path, content: bytes) -> None:
         ) from None
 
 
+def rename_secret_file(path: Path, to: Path) -> None:
+    """Give a secret another name in its folder; after a crash it has one of the two."""
+    try:
+        path.rename(to)
+        _sync_folder(to.parent)
+    except OSError as fault:
+        raise ConfigurationError(
+            f"{path} cannot be renamed to {to.name} ({fault.strerror}); its folder must be writable"
+        ) from None
+
+
 def _write_new(path: Path, content: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as file:

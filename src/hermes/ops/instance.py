@@ -1,12 +1,15 @@
 """One gateway per home: the lock, the pid file, where it listens, and the word of a wanted stop.
 
 `run/gateway.lock` is an OS lock that dies with the process; it decides. The files beside it only
-say who holds it. Commands of the same machine find the gateway here; it knows nothing of HTTP.
+say who holds it, and are believed only in the folder whose lock was taken: a copy of a home has copies
+of these files and no gateway. Commands of the same machine find the gateway here; it knows nothing of
+HTTP.
 """
 
 import fcntl
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -44,10 +47,19 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
 
+class LockHolder(ProcessIdentity, frozen=True, kw_only=True):
+    """The process that holds a home's lock; `folder` is the run folder by device and inode.
+
+    The pid file of an earlier version has no `folder`.
+    """
+
+    folder: str | None = None
+
+
 class Running(msgspec.Struct, frozen=True):
     """A gateway that runs in this home; `address` is None until it listens."""
 
-    identity: ProcessIdentity
+    identity: LockHolder
     address: Address | None
 
 
@@ -70,7 +82,7 @@ _MARKERS: dict[Wanted, str] = {"stop": _PLANNED_STOP, "takeover": _TAKEOVER}
 class Instance:
     """The right to be the gateway of a home, held until `release` or the end of the process."""
 
-    def __init__(self, home: Path, lock: int, *, identity: ProcessIdentity) -> None:
+    def __init__(self, home: Path, lock: int, *, identity: LockHolder) -> None:
         self.home = home
         self.identity = identity
         self._run = _run_folder(home)
@@ -119,26 +131,38 @@ def acquire(home: Path) -> Instance:
             f"The folder {folder} cannot be used: {error.strerror}. Hermes must be able to write "
             "and lock files there; fix its owner and rights, or set HERMES_HOME to another folder."
         ) from error
-    running = find_running(home)
+    running = _find(folder, is_locked=lambda: lock is None)
     if lock is None or running is not None:
         if lock is not None:
             os.close(lock)
         raise AlreadyRunning(_already_running(home, running))
-    # Whoever wrote these held the lock and is dead.
+    # Whoever wrote these is dead, or holds the home that this one was copied from.
     for name in _OF_ONE_LIFE:
         (folder / name).unlink(missing_ok=True)
-    identity = own_identity(KIND)
+    own = msgspec.structs.asdict(own_identity(KIND))
+    identity = LockHolder(**own, folder=_name_of(folder))
     create_private(folder / _PID, msgspec.json.encode(identity))
     return Instance(home, lock, identity=identity)
 
 
 def find_running(home: Path) -> Running | None:
-    """Return the gateway that runs in `home`, proven by pid, start time and arguments."""
+    """Return the gateway that runs in `home`, proven by pid, start time, arguments and folder."""
     folder = _run_folder(home)
-    identity = read_as(folder / _PID, ProcessIdentity)
+    return _find(folder, is_locked=lambda: _is_locked(folder / _LOCK))
+
+
+def _find(folder: Path, *, is_locked: Callable[[], bool]) -> Running | None:
+    identity = read_as(folder / _PID, LockHolder)
     if identity is None or identity.kind != KIND or not is_alive(identity):
         return None
-    return Running(identity, read_as(folder / _ADDRESS, Address))
+    is_ours = is_locked() if identity.folder is None else identity.folder == _name_of(folder)
+    return Running(identity, read_as(folder / _ADDRESS, Address)) if is_ours else None
+
+
+def _name_of(folder: Path) -> str:
+    """Return what tells a folder from every copy of it."""
+    found = folder.stat()
+    return f"{found.st_dev}:{found.st_ino}"
 
 
 def left_behind(home: Path) -> tuple[str, ...]:
@@ -186,6 +210,21 @@ def _lock(path: Path) -> int | None:
             os.close(descriptor)
             raise
         os.close(descriptor)
+
+
+def _is_locked(path: Path) -> bool:
+    """Tell whether another process holds the lock at `path`."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def _is_at(descriptor: int, path: Path) -> bool:

@@ -1,4 +1,5 @@
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -10,7 +11,7 @@ import pytest
 
 from hermes.errors import AlreadyRunning, ConfigurationError
 from hermes.ops.instance import Address, PlannedStop, acquire, find_running, request_stop
-from hermes.ops.process import ProcessIdentity, own_identity, start_time_of
+from hermes.ops.process import own_identity, start_time_of
 from hermes.ports.clock import SystemClock
 
 ADDRESS = Address(host="127.0.0.1", port=8080, token="t" * 43, version="0.1.0", started_at=5.0)
@@ -78,6 +79,7 @@ def test_the_pid_file_says_pid_kind_arguments_and_start_time(tmp_path):
         "kind": "hermes-gateway",
         "argv": list(instance.identity.argv),
         "start_time": start_time_of(os.getpid()),
+        "folder": f"{path.parent.stat().st_dev}:{path.parent.stat().st_ino}",
     }
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     instance.release()
@@ -248,10 +250,43 @@ def test_the_start_time_survives_a_command_name_with_spaces_and_brackets(tmp_pat
 
 @pytest.mark.req("W4")
 def test_without_a_start_time_the_pid_alone_has_to_do(tmp_path):
-    unknown = ProcessIdentity(
-        pid=os.getpid(), kind="hermes-gateway", argv=("hermes",), start_time=None
-    )
-    (tmp_path / "run").mkdir()
+    instance = acquire(tmp_path)
+    unknown = msgspec.structs.replace(instance.identity, argv=("hermes",), start_time=None)
     (tmp_path / "run" / "gateway.pid").write_bytes(msgspec.json.encode(unknown))
 
     assert find_running(tmp_path) is not None
+    instance.release()
+
+
+@pytest.mark.req("W4")
+def test_a_copied_home_has_no_gateway_and_may_have_its_own(tmp_path, holder):
+    copy = tmp_path / "copy"
+    shutil.copytree(tmp_path / "run", copy / "run")
+
+    found = find_running(copy)
+    instance = acquire(copy)
+
+    assert found is None
+    assert holder.poll() is None
+    assert [run.identity.pid for home in (tmp_path, copy) if (run := find_running(home))] == [
+        holder.pid,
+        os.getpid(),
+    ]
+    instance.release()
+
+
+@pytest.mark.req("W4")
+def test_a_pid_file_without_its_folder_counts_only_while_the_lock_is_held(tmp_path, holder):
+    path = tmp_path / "run" / "gateway.pid"
+    earlier = msgspec.json.decode(path.read_bytes())
+    del earlier["folder"]
+    path.write_bytes(msgspec.json.encode(earlier))
+    copy = tmp_path / "copy"
+    shutil.copytree(tmp_path / "run", copy / "run")
+
+    running = find_running(tmp_path)
+
+    assert running is not None
+    assert running.identity.pid == holder.pid
+    assert find_running(copy) is None
+    acquire(copy).release()

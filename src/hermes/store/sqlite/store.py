@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from hermes import failpoints
-from hermes.errors import StorageFull
+from hermes.errors import StorageFull, StoreError
 from hermes.message.ids import MakeId
 from hermes.ports.clock import Clock
 from hermes.ports.records import Event, MessageRecord, Refusal, Timeline
@@ -83,13 +83,17 @@ _INTERACTION = (
 
 
 class StoreOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How the store is opened; `max_pages` caps the file, as a full disk would."""
+    """How the store is opened; `max_pages` caps the file, as a full disk would.
+
+    Unless `is_new`, a database without a schema is refused: it is not the one that was made here.
+    """
 
     synchronous: Synchronous = "FULL"
     group_commit_max: int = 512
     disk_reserve_mb: int = 64
     vfs: str | None = None
     max_pages: int | None = None
+    is_new: bool = True
 
 
 def free_bytes(folder: Path) -> int:
@@ -163,6 +167,13 @@ class SqliteStore:
         options = self._options
         self._db = open_database(self._path, synchronous=options.synchronous, vfs=options.vfs)
         failpoints.hit("store.open.before")
+        if not options.is_new and not int(str(self._db.pragma("user_version"))):
+            self._db.close()
+            raise StoreError(
+                f"{self._path} holds nothing, not even a schema: it was copied without its -wal file, "
+                "or another file was put in its place. Put the database back from a backup, with its "
+                "-wal file if there is one"
+            )
         migrate(self._db, steps_beside(sealer))
         if options.max_pages is not None:
             self._db.pragma("max_page_count", options.max_pages)

@@ -1,0 +1,91 @@
+"""The database of a home and the key file beside it: neither is used without the other.
+
+The key file gets its name only after the database was made. So a key file without a database means that
+the database was lost, never that a first start was cut off, and Hermes refuses to start on it.
+"""
+
+from pathlib import Path
+
+from hermes.config import Settings, read_or_create_secret_file
+from hermes.config.home import rename_secret_file
+from hermes.errors import ConfigurationError, StoreError
+from hermes.message.ids import MakeId
+from hermes.ports.clock import Clock
+from hermes.store.sqlite.seal import make_store_keys
+from hermes.store.sqlite.shelf import SqliteShelf
+from hermes.store.sqlite.store import SqliteStore, StoreOptions
+
+DATABASE = "hermes.db"
+KEY_FILE = "keys/store.keys"
+# The key file's name until the database that it seals has its schema.
+FIRST_KEY_FILE = "keys/store.keys.first"
+
+
+def open_store(home: Path, settings: Settings, *, clock: Clock, make_id: MakeId) -> SqliteStore:
+    """Open the database of a home; the first start makes it and its key file."""
+    is_first = not (home / KEY_FILE).exists()
+    store = SqliteStore(
+        home / DATABASE,
+        key_file=_first_key(home) if is_first else _key(home),
+        clock=clock,
+        make_id=make_id,
+        options=StoreOptions(
+            synchronous=settings.store.synchronous,
+            group_commit_max=settings.store.group_commit_max,
+            disk_reserve_mb=settings.store.disk_reserve_mb,
+            is_new=is_first,
+        ),
+    )
+    if is_first:
+        rename_secret_file(home / FIRST_KEY_FILE, home / KEY_FILE)
+    return store
+
+
+def open_shelf(home: Path) -> SqliteShelf:
+    """Open the message graphs of a home for reading."""
+    try:
+        key_file = (home / KEY_FILE).read_bytes()
+    except OSError as error:
+        raise StoreError(
+            f"the key file {KEY_FILE} of this home cannot be read ({error.strerror}); "
+            "restore it from a backup, or run the command as the user of the gateway"
+        ) from error
+    return SqliteShelf.read(home / DATABASE, key_file=key_file)
+
+
+def lost_database(home: Path) -> str | None:
+    """Return why the database beside a key file cannot be the one it was made for, or None."""
+    path = home / DATABASE
+    if not (home / KEY_FILE).exists():
+        return None
+    if not path.exists():
+        return f"{path} is missing, but its key file {home / KEY_FILE} exists"
+    if path.stat().st_size == 0:
+        return f"{path} is empty, but its key file {home / KEY_FILE} exists"
+    return None
+
+
+def restore_advice(home: Path) -> str:
+    """Return what an operator can do about a lost database."""
+    return (
+        f"Put {DATABASE} back from a backup, together with {DATABASE}-wal if there is one (a copy "
+        f"without it lacks the newest messages). To start with an empty home instead, move "
+        f"{home / KEY_FILE} away"
+    )
+
+
+def _key(home: Path) -> bytes:
+    lost = lost_database(home)
+    if lost is not None:
+        raise ConfigurationError(f"{lost}. {restore_advice(home)}.")
+    return read_or_create_secret_file(home / KEY_FILE, make_store_keys)
+
+
+def _first_key(home: Path) -> bytes:
+    key_file, database, first = home / KEY_FILE, home / DATABASE, home / FIRST_KEY_FILE
+    if database.exists() and not first.exists():
+        raise ConfigurationError(
+            f"{key_file} is missing, and without it nobody can read {database}: put the copy of it there "
+            "that was made with this database, or move the database away to begin anew"
+        )
+    return read_or_create_secret_file(first, make_store_keys)
