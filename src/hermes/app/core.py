@@ -211,6 +211,7 @@ class Core:
             wake=self.lanes,
             roster=roster,
             admission=reception.admit,
+            may_use=reception.may_use,
             groups=Groups(settings),
             answers=self.questions.expects,
             commands=self.commands,

@@ -23,6 +23,7 @@ from hermes.message.outcome import BusyPolicy, MessageState
 from hermes.message.parts import TextPart
 from hermes.message.plain_answer import plain_answer
 from hermes.message.session_key import control_lane
+from hermes.message.source import Source
 from hermes.people.access import Admission
 from hermes.people.groups import Groups, Heard
 from hermes.ports.channel import Accepted
@@ -48,6 +49,8 @@ _MESSAGES = {"queue": BusyPolicy.QUEUE, "steer": BusyPolicy.STEER}
 
 # Whether an event is the answer to a question that waits on its lane.
 Answers = Callable[[MessageEvent, str], bool]
+# Whether a sender may use a command where they wrote it.
+MayUse = Callable[[str, Source], bool]
 # What hooks make of an event before anything else; raises `Skipped`.
 Dispatch = Callable[[MessageEvent], Awaitable[MessageEvent]]
 
@@ -62,6 +65,7 @@ class Inbox:
         wake: Wake,
         roster: Roster,
         admission: Callable[[MessageEvent], Admission],
+        may_use: MayUse,
         groups: Groups,
         answers: Answers,
         commands: CommandBook,
@@ -78,6 +82,7 @@ class Inbox:
         self._wake = wake
         self._roster = roster
         self._admission = admission
+        self._may_use = may_use
         self._groups = groups
         self._answers = answers
         self._commands = commands
@@ -125,7 +130,7 @@ class Inbox:
         if heard.hearing == "context" and not self._is_word(event, lane):
             return await self._overhear(sent, event, lane=lane)
         written = self._commands.read(event.text)
-        busy = None if written is None else _busy_of(written)
+        busy = None if written is None else self._busy_of(written, event)
         is_beside = written is not None and written.is_beside and busy is None
         control = (
             is_beside
@@ -218,12 +223,14 @@ class Inbox:
             received_at=self._clock.now(),
             control=control,
             busy=busy or self._policy(event),
+            steers=busy is BusyPolicy.STEER and not control,
             group=group,
         )
 
         def kept(result: AcceptResult) -> None:
-            # Sent again while it is part of a turn that runs: it must not stop that turn.
-            if result.state not in (MessageState.DONE, MessageState.MERGING):
+            # What is sent again has woken its lane before. Wherever it is by now, waiting or about
+            # to become part of a turn, it is no news, and stops nothing.
+            if not result.duplicate and result.state is MessageState.NEW:
                 self._wake.arrived(lane, message_id=result.message_id, busy=message.busy)
 
         result = await self._keep(message, kept)
@@ -268,6 +275,15 @@ class Inbox:
             finally:
                 self._notes -= 1
         return refusal.id
+
+    def _busy_of(self, written: Written, event: MessageEvent) -> BusyPolicy | None:
+        """Return what the text behind a command does to a running turn, if it is a message.
+
+        Whoever may not use the command gets that said beside the lane, as for any other.
+        """
+        if not written.argument or not self._may_use(written.name, event.source):
+            return None
+        return _MESSAGES.get(written.name)
 
     def _decides(self, event: MessageEvent, lane: str) -> bool:
         """Tell whether a plain yes or no is a person's word on what waits for it."""
@@ -342,11 +358,6 @@ def _identity(event: MessageEvent) -> bytes:
         return _encode(msgspec.structs.replace(event, at=0.0, raw=NO_RAW))
     except UnicodeEncodeError as error:
         raise BadRequest("the message holds a lone surrogate, which is not text") from error
-
-
-def _busy_of(written: Written) -> BusyPolicy | None:
-    """Return what the text behind a command does to a running turn, if it is a message."""
-    return _MESSAGES.get(written.name) if written.argument else None
 
 
 def _without_command(event: MessageEvent, written: Written, *, is_queued: bool) -> MessageEvent:

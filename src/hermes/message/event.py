@@ -44,7 +44,8 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     `key` is the id of the caller's key that pays for it.
     `addressed` is false for a message in a group that neither names the bot nor replies to it.
     `album` is the platform's id of several pictures that were sent as one; `is_queued` says that the
-    sender put it behind what runs (`/queue`), to be answered by itself.
+    sender put it behind what runs (`/queue`), to be answered by itself; `is_held_back` that it was
+    to join what runs (`/steer`), which was for somebody else, so that it waits for its own turn.
     `scheduled` says that no person wrote it just now: a job of theirs was due.
     `raw` is the untouched wire event, kept for debugging.
     """
@@ -67,6 +68,7 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     internal: bool = False
     album: str | None = None
     is_queued: bool = False
+    is_held_back: bool = False
     scheduled: Scheduled | None = None
     raw: msgspec.Raw = NO_RAW
 

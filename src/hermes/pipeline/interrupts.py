@@ -45,6 +45,8 @@ class Interrupt:
         self._scopes: list[_Scope] = []
         # There while other messages may join the turn.
         self.gathering: Arrivals | None = None
+        # Those that have joined it: being part of the turn, they never stop it.
+        self.joined: frozenset[str] = frozenset()
 
     def press(self, by: str) -> None:
         """Ask the turn to end; `by` is the id of the message that asked."""

@@ -171,10 +171,9 @@ class Journal:
             self._spent[:0] = write.spent
             self._events[:0] = write.events
 
-    async def claim(self, turn: Turn, message_id: str, *, body: bytes, person_id: str) -> int:
-        """Record that a waiting message, of whomever, joined this turn."""
-        step = self._step("steer", message_id)
-        step = msgspec.structs.replace(step, state="done", body=body, person_id=person_id)
+    async def claim(self, turn: Turn, message_id: str, *, body: bytes) -> int:
+        """Record that a waiting message of the turn's person joined it."""
+        step = msgspec.structs.replace(self._step("steer", message_id), state="done", body=body)
         await self._write(turn, started=(step,), claims=(message_id,))
         return step.ordinal
 

@@ -54,6 +54,15 @@ class _Running:
         self.view: LaneView | None = None
         self.is_stuck = False
 
+    def is_part(self, message_id: str) -> bool:
+        """Tell whether a message is the turn's own or one that joined it, or if nothing runs.
+
+        A message can be read from the store, and join, before its lane hears of its arrival.
+        """
+        if self.message_id in (None, message_id):
+            return True
+        return self.ctx is not None and message_id in self.ctx.interrupt.joined
+
 
 class Lanes:
     """Fits `ports.upward.Wake`; owns the task of every busy lane."""
@@ -86,7 +95,7 @@ class Lanes:
     def arrived(self, lane: str, *, message_id: str, busy: BusyPolicy) -> None:
         """A new message stands on a lane: start it, or let it interrupt what runs there."""
         running = self._running.get(lane)
-        if running is not None and running.message_id not in (None, message_id):
+        if running is not None and not running.is_part(message_id):
             gathering = None if running.ctx is None else running.ctx.interrupt.gathering
             if gathering is not None:
                 gathering.add(message_id, stops=busy is BusyPolicy.INTERRUPT)

@@ -1,4 +1,4 @@
-"""Whether a message finds its session over: then it is ended first, and the message begins another.
+"""How a message finds its session: over, then it is ended first, or busy with somebody else's work.
 
 Nothing is under way in a session that ends: a turn, a question or a subagent keeps it going.
 """
@@ -13,6 +13,11 @@ from hermes.ports.records import LaneView
 from hermes.ports.sending import NewSend
 from hermes.ports.upward import Progress
 from hermes.sessions.resets import told
+
+_HELD_BACK = (
+    "I was working for somebody else, and /steer joins only work for yourself. So your message "
+    "waited for its own turn; I answer it now."
+)
 
 
 async def end_if_over(view: LaneView, services: Services) -> bool:
@@ -35,10 +40,15 @@ async def end_if_over(view: LaneView, services: Services) -> bool:
 
 
 def notices_of(view: LaneView, services: Services) -> tuple[str, ...]:
-    """Return what the person of a lane's message is told about how its conversation begins."""
+    """Return what the person of a lane's message has to know before its reply.
+
+    That is why the conversation begins again, and that a `/steer` waited for its own turn.
+    """
+    event = None if view.message is None else view.message.event
+    held_back = (_HELD_BACK,) if event is not None and event.is_held_back else ()
     if view.end_reason is None or not services.resets.settings.tell_reset:
-        return ()
-    return (told(view.end_reason, can_search=services.settings.search.enabled),)
+        return held_back
+    return (told(view.end_reason, can_search=services.settings.search.enabled), *held_back)
 
 
 async def tell_notices(turn: Turn, services: Services) -> None:

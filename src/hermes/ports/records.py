@@ -39,7 +39,10 @@ class Event(msgspec.Struct, frozen=True):
 
 
 class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message to accept; `identity` is what makes two bodies under one id the same."""
+    """A message to accept; `identity` is what makes two bodies under one id the same.
+
+    One that `steers` was written to join the turn that runs on its lane (`/steer`).
+    """
 
     id: str
     lane: str
@@ -48,6 +51,7 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
     received_at: float
     control: bool = False
     busy: BusyPolicy = BusyPolicy.QUEUE
+    steers: bool = False
     group: "InGroup | None" = None
 
 
@@ -108,8 +112,7 @@ class StepFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One recorded effect of a turn; `body` is its frozen input or its result, as JSON.
 
-    `person_id` is whose body it is, where that is not the turn's own person. `facts` are what the
-    graph has to know about it and what resuming cannot find out otherwise.
+    `facts` are what the graph has to know about it and what resuming cannot find out otherwise.
     """
 
     ordinal: int
@@ -122,7 +125,6 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     payer: Payer = "person"
     at: float = 0.0
     ended_at: float | None = None
-    person_id: str | None = None
     facts: StepFacts | None = None
 
 

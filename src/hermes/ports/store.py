@@ -127,8 +127,8 @@ class TurnStore(Protocol):
         """Return what has not ended on lanes below one, the oldest first."""
         ...
 
-    def steering(self, lane: str) -> tuple[MessageRecord, ...]:
-        """Return waiting messages of the lane that want to join the running turn."""
+    def steering(self, lane: str, person_id: str) -> tuple[MessageRecord, ...]:
+        """Return waiting messages of the person that want to join their running turn on the lane."""
         ...
 
 

@@ -37,8 +37,10 @@ async def join_follow_ups(turn: Turn, ctx: TurnContext) -> Turn | Reply:
     joined = await _gather(turn, ctx, arrivals)
     if not joined:
         return turn
-    ctx.journal.join(tuple(record.id for record in joined))
-    ctx.journal.note("joined", messages=[record.id for record in joined])
+    names = tuple(record.id for record in joined)
+    ctx.interrupt.joined = frozenset(names)
+    ctx.journal.join(names)
+    ctx.journal.note("joined", messages=list(names))
     return with_joined(turn, joined)
 
 

@@ -212,16 +212,17 @@ def _timed(turn: Turn, ms: float) -> Turn:
 
 
 async def _steer(turn: Turn, ctx: TurnContext) -> Turn:
-    """Let messages that wait with the policy `steer` join the turn."""
-    for waiting in ctx.services.store.turns.steering(turn.lane):
+    """Let the person's own messages that wait with the policy `steer` join the turn.
+
+    What others say never does: the tools of a turn act for its person alone.
+    """
+    for waiting in ctx.services.store.turns.steering(turn.lane, turn.person_id):
         if waiting.event is None:
             continue
         joined = ChatMessage(
             "user", await fetched(await joined_parts(waiting.event, turn.context()), turn, ctx)
         )
-        ordinal = await ctx.journal.claim(
-            turn, waiting.id, body=_encode(joined), person_id=waiting.person_id
-        )
+        ordinal = await ctx.journal.claim(turn, waiting.id, body=_encode(joined))
         turn = msgspec.structs.replace(turn, claimed=(*turn.claimed, waiting.id))
         turn = turn.plus(joined, ordinal=ordinal)
     return turn

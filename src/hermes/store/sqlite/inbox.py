@@ -91,11 +91,13 @@ class SqliteInbox:
             count_bots(db, group)
         if group is not None and group.is_kept:
             return self._overhear(db, message, group, person_id=person_id, digest=digest)
+        busy_with = db.row(_SQL["under_way"], (message.lane,))
         event = self._with_missed(db, message)
+        if message.steers and busy_with not in (None, (person_id,)):
+            event = msgspec.structs.replace(event, is_held_back=True)
         lane = db.row(_TURNS["lane"], (message.lane,))
         if lane is None:
             lane = _add_lane(db, message, person_id)
-        is_busy = db.row(_SQL["lane_is_busy"], (message.lane,)) is not None
         content = encode(event)
         body = self._engine.sealer.put(db, person_id, content)
         db.execute(
@@ -114,7 +116,7 @@ class SqliteInbox:
             ),
         )
         result = AcceptResult(message_id=message.id, duplicate=False, state=MessageState.NEW)
-        if is_busy:
+        if busy_with is not None:
             return Kept(result)
         seq = db.last_insert_rowid()
         return Kept(result, _view(message, lane, person_id=person_id, seq=seq, content=content))

@@ -19,8 +19,7 @@ def start_steps(
 ) -> None:
     """Insert steps; one that is born `done` (prepared, steer) has its end at its start."""
     for step in steps:
-        owner = step.person_id or person_id
-        body = None if step.body is None else engine.sealer.put(db, owner, step.body)
+        body = None if step.body is None else engine.sealer.put(db, person_id, step.body)
         db.execute(
             _SQL["start_step"],
             (
@@ -30,7 +29,7 @@ def start_steps(
                 step.state,
                 step.name,
                 step.arguments_hash,
-                owner,
+                person_id,
                 body,
                 step.payer,
                 step.at,

@@ -226,9 +226,9 @@ class SqliteTurns:
         rows = self._engine.reader.rows(_SQL["below"], (lane,))
         return tuple(self._engine.message(row) for row in rows)
 
-    def steering(self, lane: str) -> tuple[MessageRecord, ...]:
-        """Return waiting messages of the lane that want to join the running turn."""
-        rows = self._engine.reader.rows(_SQL["steering"], (lane,))
+    def steering(self, lane: str, person_id: str) -> tuple[MessageRecord, ...]:
+        """Return waiting messages of the person that want to join their running turn on the lane."""
+        rows = self._engine.reader.rows(_SQL["steering"], (lane, person_id))
         return tuple(self._engine.message(row) for row in rows)
 
 
@@ -236,7 +236,7 @@ def _claim(db: Database, claims: tuple[str, ...], *, host: str) -> None:
     for claimed in claims:
         db.execute(_SQL["claim"], (claimed, host))
         if db.changes() != 1:
-            raise GuardFailed(f"message {claimed} is no longer waiting")
+            raise GuardFailed(f"message {claimed} no longer waits, or is another person's")
 
 
 def _delivered(commit: Commit) -> Delivered:
@@ -249,7 +249,7 @@ def _delivered(commit: Commit) -> Delivered:
 def _idle_view(db: Database, lane: str) -> LaneView | None:
     """Return the view of a lane on which nothing is open, else None."""
     row = db.row(_SQL["lane"], (lane,))
-    if row is None or db.row(_INBOX["lane_is_busy"], (lane,)) is not None:
+    if row is None or db.row(_INBOX["under_way"], (lane,)) is not None:
         return None
     fence, epoch, head, waiting_on, used_at, end_reason, choices = row
     return LaneView(

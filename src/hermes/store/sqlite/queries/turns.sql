@@ -49,11 +49,11 @@ WHERE lane > ?1 || '/' AND lane < ?1 || '0' AND state <> 'done'
 ORDER BY seq LIMIT 100;
 
 -- name: steering
--- Waiting messages that want to join the running turn.
+-- Waiting messages of one person that want to join their running turn.
 SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attempts, external_id,
     platform, outcome, done_at, merged_into, interrupted_by
 FROM inbox INDEXED BY inbox_open
-WHERE lane = ?1 AND state <> 'done' AND state = 'new' AND busy = 'steer'
+WHERE lane = ?1 AND state <> 'done' AND state = 'new' AND busy = 'steer' AND person_id = ?2
 ORDER BY seq LIMIT 20;
 
 -- name: waiting
@@ -114,8 +114,10 @@ WHERE key = (SELECT lane FROM inbox WHERE id = ?1);
 UPDATE inbox SET state = 'parked' WHERE id = ?1 AND state = 'running';
 
 -- name: claim
--- A waiting message becomes part of a running turn.
-UPDATE inbox SET state = 'merging', merged_into = ?2 WHERE id = ?1 AND state = 'new';
+-- A waiting message becomes part of a running turn of the same person.
+UPDATE inbox SET state = 'merging', merged_into = ?2
+WHERE id = ?1 AND state = 'new'
+    AND person_id = (SELECT host.person_id FROM inbox AS host WHERE host.id = ?2);
 
 -- name: finish_merged
 -- A message ends inside another's turn.
