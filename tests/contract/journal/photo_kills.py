@@ -1,7 +1,8 @@
 """Kills a process at every failpoint of a turn that three photos share, and looks what became of them.
 
 A program of its own, so that it can fork: `python -m tests.contract.journal.photo_kills FOLDER`
-prints how many kills there were; each is followed by a process that finishes the turn.
+prints how many kills there were; each is followed by a process that finishes the turn, while the
+platform brings the photos again and again.
 """
 
 import asyncio
@@ -38,18 +39,19 @@ def _script(_seen: Seen, _number: int) -> ScriptedTurn:
     return ScriptedTurn(text="three photos")
 
 
+async def _send_one(rig: Rig, name: str) -> str:
+    shown = ImagePart(Media("image/png", url=f"https://photos.example/{name}"))
+    return await rig.say("", platform="push", name=name, attached=(shown,))
+
+
 async def _send(rig: Rig) -> tuple[str, ...]:
     """Send the photos; whoever heard no answer sends them again under the same names."""
-    sent = [
-        await rig.say(
-            "",
-            platform="push",
-            name=name,
-            attached=(ImagePart(Media("image/png", url=f"https://photos.example/{name}")),),
-        )
-        for name in NAMES
-    ]
-    return tuple(sent)
+    return tuple([await _send_one(rig, name) for name in NAMES])
+
+
+async def _send_on(rig: Rig, name: str) -> None:
+    while True:
+        await _send_one(rig, name)
 
 
 async def _started(rig: Rig) -> tuple[str, ...]:
@@ -70,8 +72,14 @@ async def _act(home: Path, *, kill_at: int) -> None:
 
 async def _finish(home: Path) -> None:
     async with open_rig(home, script=_script, settings=SETTINGS, start=False) as rig:
-        host, *others = await _started(rig)
+        host, *others = await _send(rig)
+        rig.clock.advance(6)
+        repeats = [asyncio.create_task(_send_on(rig, name)) for name in NAMES]
+        await asyncio.sleep(0)
+        rig.core.start()
         outcomes = [await rig.outcome(message_id) for message_id in (host, *others)]
+        for repeat in repeats:
+            repeat.cancel()
         assert outcomes == ["answered", "merged", "merged"], outcomes
         records = [rig.store.inbox.get(message_id) for message_id in others]
         assert all(record is not None and record.merged_into == host for record in records)
