@@ -216,16 +216,16 @@ async def test_replies_of_a_platform_that_is_gone_die_of_age_and_block_nobody(
 
 
 @pytest.mark.req("J13", "J24")
-async def test_what_another_person_steered_in_goes_with_their_key(tmp_path: Path) -> None:
+async def test_what_another_person_wanted_to_steer_in_goes_with_their_key(tmp_path: Path) -> None:
     release = asyncio.Event()
     tool = RunTool("look", lambda _: release.wait())
     async with open_rig(tmp_path, tools=(tool,), settings=STEERING) as rig:
         await rig.say_in_thread("[[tool:look]]", user="ann")
         await rig.until(lambda: tool.runs == 1)
-        joined = await rig.say_in_thread("bobs word", user="bob")
+        bobs = await rig.say_in_thread("bobs word", user="bob")
         release.set()
-        assert await rig.outcome(joined) == "merged"
-        record = rig.store.inbox.get(joined)
+        assert await rig.outcome(bobs) == "answered"
+        record = rig.store.inbox.get(bobs)
         assert record is not None
 
         await rig.store.people.erase(record.person_id, at=rig.clock.now())

@@ -141,7 +141,7 @@ async def test_a_message_that_joined_a_turn_is_its_writers_and_a_subagents_nobod
     async with open_rig(tmp_path, tools=(look, ask), settings=STEERING, search=True) as rig:
         host = await rig.say_in_thread("needle [[tool:look]]", user="ann")
         await rig.until(lambda: look.runs == 1)
-        joined = await rig.say_in_thread("needle joined", user="bob")
+        joined = await rig.say_in_thread("needle joined", user="ann")
         release.set()
         await rig.outcome(host)
         await rig.outcome(joined)
@@ -149,7 +149,7 @@ async def test_a_message_that_joined_a_turn_is_its_writers_and_a_subagents_nobod
 
         result = await index(rig).find(SearchAsk(text="needle", limit=50))
         owners = {one.snippet: one.person_id for one in result.found if one.role == "user"}
-        assert owners["needle joined"] == person(rig, "bob")
+        assert owners["needle joined"] == person(rig, "ann")
         assert owners["needle inside"] == person(rig, "ann")
         asker = Asker(person(rig, "ann"), rig.lane("ann"), True)
         assert set(await texts(rig, "needle", asker)) == {"needle [[tool:look]]", "needle joined"}
