@@ -10,12 +10,14 @@ from hermes.message.chat import ChatMessage
 class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     """A person's message and everything up to the next one, `length` messages from `start` on.
 
-    `said` is the message that it begins with; None if it does not open any more.
+    `said` is the message that it begins with; None if it does not open any more. `person_id` is
+    whose turn it was.
     """
 
     start: int
     length: int
     said: ChatMessage | None
+    person_id: str
 
 
 class PastStore(Protocol):

@@ -153,3 +153,22 @@ async def test_the_store_lets_no_message_join_a_turn_of_another_person(tmp_path:
 
         await rig.store.turns.begin(msgspec.structs.replace(begin, claims=()))
         assert [one.id for one in rig.store.turns.waiting(lane)] == [bobs]
+
+
+@pytest.mark.req("W18")
+async def test_retry_answers_the_last_message_only_to_whoever_wrote_it(tmp_path: Path) -> None:
+    people: list[str] = []
+    tool = RunTool("look", lambda context: people.append(context.person_id))
+    async with open_rig(tmp_path, tools=(tool,)) as rig:
+        ann = await say(rig, "please [[tool:look]]", user="ann")
+        await rig.outcome(ann)
+        bobs = await say(rig, "/retry", user="bob")
+        assert await rig.outcome(bobs) == "refused"
+        again = await say(rig, "/retry", user="ann")
+        assert await rig.outcome(again) == "answered"
+
+        result, record = rig.store.inbox.result(bobs), rig.store.inbox.get(ann)
+        assert result is not None
+        assert record is not None
+        assert "somebody else's" in result.text
+        assert people == [record.person_id, record.person_id]

@@ -44,6 +44,9 @@ async def retry(turn: Turn, ctx: TurnContext, argument: str) -> Turn | Reply:
     last = next(iter(_exchanges(turn, ctx, limit=1)), None)
     if last is None or last.said is None:
         return _refused("There is no message to answer again.")
+    if last.person_id != turn.person_id:
+        # Their words would be worked on with the memory, the tools and the credits of another.
+        return _refused("The last message here is somebody else's; /retry answers only your own.")
     if ctx.services.commands.read(last.said.text) is not None:
         return _refused("Your last message was a command; send it again instead.")
     ctx.journal.note("retried", messages=last.length - 1)

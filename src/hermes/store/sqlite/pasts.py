@@ -43,7 +43,12 @@ class Past:
             (said,) = opened([first.id])
             # What was delivered into the chat belongs to the exchange before it.
             if said is None or said.role == "user":
-                yield Exchange(start=span.start, length=end - span.start, said=said)
+                yield Exchange(
+                    start=span.start,
+                    length=end - span.start,
+                    said=said,
+                    person_id=span.move.edit.actor,
+                )
                 end = span.start
 
     def states(self) -> dict[str, int]:
