@@ -95,3 +95,34 @@ async def test_a_burst_whose_gateway_is_killed_is_answered_once_by_the_next(
     assert [post.text for post in pigeon.book.posted] == ["#1 [[slow:1]] my trip"]
     assert (host["outcome"], other["outcome"]) == ("answered", "merged")
     assert other["merged_into"] == host["id"]
+
+
+async def repeat(live: Live, http: aiohttp.ClientSession, name: str) -> None:
+    """Bring a photo again and again, as a platform does that has heard no answer."""
+    while True:
+        await send(live, http, name, album="a")
+
+
+@pytest.mark.req("W16", "J1", "J13")
+async def test_photos_that_come_again_after_a_kill_do_not_stop_their_turn(
+    tmp_path: Path, pigeon: Pigeon
+) -> None:
+    names = ("p1", "p2", "p3")
+    async with model_server() as url, aiohttp.ClientSession() as http:
+        # The album is whole with the third photo, or never.
+        whole = {"HERMES_BUSY__PHOTO_BURST_S": "600", "HERMES_BUSY__MAX_MERGED": "3"}
+        more = {**with_model(url), **pigeon_settings(pigeon), **whole}
+        async with live_gateway(tmp_path / "home", more) as live:
+            await send(live, http, "p1", album="a")
+            await send(live, http, "p2", album="a")
+            await live.stop(signal.SIGKILL)
+        async with live_gateway(tmp_path / "home", more) as live:
+            repeats = [asyncio.create_task(repeat(live, http, name)) for name in names]
+            await until(lambda: len(pigeon.book.posted) == 1)
+            for task in repeats:
+                task.cancel()
+            await asyncio.gather(*repeats, return_exceptions=True)
+            told = [(await why(live, name))["outcome"] for name in names]
+
+    assert told == ["answered", "merged", "merged"]
+    assert "(stopped)" not in pigeon.book.posted[0].text
