@@ -9,7 +9,7 @@ import pytest
 from hermes.errors import GuardFailed
 from hermes.ports.clock import ManualClock
 from hermes.ports.records import Begin
-from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
+from hermes.ports.tool import ToolTraits
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 from tests.contract.journal.test_photo_bursts import ledger
 
@@ -86,22 +86,19 @@ async def test_whoever_steers_the_turn_of_another_hears_that_it_waited(tmp_path:
 async def test_what_others_say_does_not_join_a_turn_that_goes_on_after_a_crash(
     tmp_path: Path,
 ) -> None:
-    clock, tool = ManualClock(), RunTool("look")
-
-    def script(_seen: Seen, number: int) -> ScriptedTurn:
-        return ScriptedTurn(tools=(ToolUse("look"),)) if number == 1 else ScriptedTurn(fault="hang")
-
-    async with open_rig(
-        tmp_path, script=script, clock=clock, tools=(tool,), settings=STEERING
-    ) as rig:
-        host = await say(rig, "look", user="ann")
-        await rig.until(lambda: len(rig.model.calls) == 2)
+    clock, again = ManualClock(), ToolTraits(idempotent=True)
+    hanging = RunTool("look", lambda _: asyncio.Event().wait(), traits=again)
+    async with open_rig(tmp_path, clock=clock, tools=(hanging,), settings=STEERING) as rig:
+        host = await say(rig, "please [[tool:look]]", user="ann")
+        await rig.until(lambda: hanging.runs == 1)
         bobs = await say(rig, "bobs word", user="bob")
 
+    tool = RunTool("look", traits=again)
     async with open_rig(tmp_path, clock=clock, tools=(tool,), settings=STEERING) as rig:
         assert [await rig.outcome(one) for one in (host, bobs)] == ["answered", "answered"]
+        assert tool.runs == 1
         kinds = {step.kind for step in rig.timeline(host).steps}
-        assert kinds == {"prepared", "model", "tool", "note"}
+        assert kinds == {"prepared", "model", "tool"}
 
 
 @pytest.mark.req("W18", "A4")
