@@ -279,11 +279,12 @@ class Inbox:
     def _busy_of(self, written: Written, event: MessageEvent) -> BusyPolicy | None:
         """Return what the text behind a command does to a running turn, if it is a message.
 
-        Whoever may not use the command gets that said beside the lane, as for any other.
+        Without the right to use the command it is none: it is refused beside the lane, like any other.
         """
-        if not written.argument or not self._may_use(written.name, event.source):
+        busy = _MESSAGES.get(written.name) if written.argument else None
+        if busy is None or not self._may_use(written.name, event.source):
             return None
-        return _MESSAGES.get(written.name)
+        return busy
 
     def _decides(self, event: MessageEvent, lane: str) -> bool:
         """Tell whether a plain yes or no is a person's word on what waits for it."""
