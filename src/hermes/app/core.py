@@ -111,7 +111,14 @@ class Core:
     def _make_keepers(self) -> None:
         """Make what ends and forgets sessions, and what knows the chats' names."""
         store, settings = self.store, self._settings
-        self.resets = Resets(settings.sessions, zone=ZoneInfo(settings.time_zone or system_zone()))
+        self.resets = Resets(
+            settings.sessions,
+            zone=ZoneInfo(settings.time_zone or system_zone()),
+            lasting={
+                name: one.capabilities.lasting_senders for name, one in self._channels.items()
+            },
+            person_of=lambda platform, sender: store.users.standing(platform, sender).person_id,
+        )
         self.session_keep = SessionKeep(
             settings.sessions.cache,
             clock=self._clock,

@@ -37,7 +37,8 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     the platform takes in all, `chat_gap_s` and `group_gap_s` how far apart those to one chat must be
     (0: no limit). `in_doubt` is what becomes of a reply of which nobody knows whether it arrived, where
     it can neither be found nor repeated under its key: sent once more and marked, or held for the
-    operator. `hint` is what a model is told of how the platform shows what it writes. `probe_s` is how often a channel that can is asked whether it still hears. `keeps` says
+    operator. `lasting_senders` are those whose conversations do not end by the clock (`*`: everybody's)
+    unless `sessions.reset_platforms` names the platform. `hint` is what a model is told of how the platform shows what it writes. `probe_s` is how often a channel that can is asked whether it still hears. `keeps` says
     whether the platform keeps messages for a bot that is away.
     """
 
@@ -62,6 +63,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     probe_s: float = 0.0
     send_s: float = 0.0
     in_doubt: Literal["mark", "hold"] = "mark"
+    lasting_senders: tuple[str, ...] = ()
     hint: str = ""
     busy: Literal["interrupt", "queue", "steer"] = "interrupt"
     unknown: Unknown | None = None

@@ -9,6 +9,7 @@ from hermes.errors import HermesError
 from hermes.message.event import MessageEvent
 from hermes.ports.access import Role
 from hermes.ports.channel import Accepted, Channel
+from hermes.ports.pasts import ConversationPage
 from hermes.ports.records import MessageRecord, Result
 from hermes.ports.upward import Progress
 
@@ -69,11 +70,19 @@ class Door(Protocol):
         ...
 
     def conversation(
-        self, platform: str, chat_id: str, *, limit: int, user_id: str = ""
-    ) -> tuple[MessageStatus, ...]:
-        """Return the messages of a conversation's current epoch, oldest first.
+        self,
+        platform: str,
+        chat_id: str,
+        *,
+        limit: int,
+        user_id: str = "",
+        before: str | None = None,
+    ) -> ConversationPage:
+        """Return the newest messages of a conversation over all its epochs, oldest first.
 
-        `user_id` is whose direct chat it is: the rules may give them an agent of their own.
+        `user_id` is whose direct chat it is: the rules may give them an agent of their own, and what
+        another person said there before is not shown. `before` is the `earlier` of another page;
+        raises `BadRequest` if it is none.
         """
         ...
 

@@ -1,10 +1,11 @@
-"""What was said in a session as something that can be gone back in: exchanges and kept states."""
+"""What was said in a session before: exchanges and kept states to go back to, and pages to show."""
 
 from typing import Protocol
 
 import msgspec
 
 from hermes.message.chat import ChatMessage
+from hermes.ports.records import MessageRecord, Result
 
 
 class Exchange(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,6 +19,26 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     length: int
     said: ChatMessage | None
     person_id: str
+
+
+class ConversationMessage(msgspec.Struct, frozen=True):
+    """A message, its result once it has ended, and the epoch of its session that it belongs to."""
+
+    record: MessageRecord
+    result: Result | None
+    epoch: int
+
+
+class ConversationPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Some messages of a session over all its epochs, oldest first.
+
+    A model sees only what belongs to `epoch`, which the session is in. `earlier` names the page
+    before this one; None if this is the first.
+    """
+
+    messages: tuple[ConversationMessage, ...] = ()
+    epoch: int = 0
+    earlier: str | None = None
 
 
 class PastStore(Protocol):

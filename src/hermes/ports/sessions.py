@@ -17,11 +17,12 @@ class SessionUsage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnusedSession(msgspec.Struct, frozen=True):
-    """A session that has not ended, and when it was last used."""
+    """A session that has not ended, when it was last used, and who began it."""
 
     lane: str
     epoch: int
     used_at: float
+    person_id: str
 
 
 class SessionStore(Protocol):

@@ -18,7 +18,7 @@ from hermes.ports.interactions import InteractionStore
 from hermes.ports.keys import KeptAnswer, KeyStore
 from hermes.ports.memory import FactStore, JobStore, SoulStore, VectorStore
 from hermes.ports.operating import DeadLetterStore, OpenSessionStore, PausedStore
-from hermes.ports.pasts import PastStore
+from hermes.ports.pasts import ConversationPage, PastStore
 from hermes.ports.people import PairingStore, UserStore
 from hermes.ports.records import (
     AcceptResult,
@@ -318,11 +318,18 @@ class TranscriptStore(PastStore, Protocol):
         ...
 
     def conversation(
-        self, lane: str, *, limit: int
-    ) -> tuple[tuple[MessageRecord, Result | None], ...]:
-        """Return the messages of the session's current epoch with their results, oldest first.
+        self,
+        lane: str,
+        *,
+        limit: int,
+        person_id: str | None = None,
+        before: str | None = None,
+    ) -> ConversationPage:
+        """Return the newest messages of a session over all its epochs, oldest first.
 
-        What was said stays, also when the rows of its messages have been forgotten.
+        What was said stays, also when the rows of its messages have been forgotten. Of epochs that
+        have ended only what `person_id` said is there: a session can be handed to another person.
+        `before` is the `earlier` of another page; raises `BadRequest` if it is none.
         """
         ...
 

@@ -57,7 +57,7 @@ class SessionWatch:
         self._sweep()
         count = 0
         for number, rule in enumerate(self._resets.rules()):
-            for platform in self._platforms:
+            for platform in filter(self._resets.may_end, self._platforms):
                 count += await self._look(platform, number, rule=rule)
         if count:
             _log.info("sessions_ended", count=count)
@@ -81,7 +81,9 @@ class SessionWatch:
 
     async def _end(self, session: UnusedSession) -> bool:
         now = self._clock.now()
-        reason = self._resets.reason(session.lane, used_at=session.used_at, now=now)
+        reason = self._resets.reason(
+            session.lane, person_id=session.person_id, used_at=session.used_at, now=now
+        )
         if reason is None:
             return False
         ended = await self._sessions.end(session.lane, epoch=session.epoch, reason=reason, at=now)

@@ -15,6 +15,7 @@ from hermes.outbox.traffic import Traffic
 from hermes.pipeline.watch import WatchHub
 from hermes.ports.channel import Accepted
 from hermes.ports.door import Caller, MessageStatus
+from hermes.ports.pasts import ConversationPage
 from hermes.ports.records import Result
 from hermes.ports.store import Store
 from hermes.ports.upward import Progress
@@ -114,15 +115,23 @@ class GatewayDoor:
         return Progress(kind="done", outcome=status.record.outcome, result=status.result)
 
     def conversation(
-        self, platform: str, chat_id: str, *, limit: int, user_id: str = ""
-    ) -> tuple[MessageStatus, ...]:
-        """Return the messages of a conversation's current epoch, oldest first."""
+        self,
+        platform: str,
+        chat_id: str,
+        *,
+        limit: int,
+        user_id: str = "",
+        before: str | None = None,
+    ) -> ConversationPage:
+        """Return the newest messages of a conversation over all its epochs, oldest first."""
         source = Source(platform=platform, chat_id=chat_id, user_id=user_id)
         person_id = self._store.users.standing(platform, user_id).person_id
         agent = self._roster.for_source(source, person_id=person_id).key
         lane = SessionKey(agent=agent, platform=platform, chat_type="dm", chat_id=chat_id)
-        told = self._store.transcripts.conversation(str(lane), limit=limit)
-        return tuple(MessageStatus(record, result) for record, result in told)
+        # Nobody's words are shown where nobody has written yet, or who wrote was erased.
+        return self._store.transcripts.conversation(
+            str(lane), limit=limit, person_id=person_id or "", before=before
+        )
 
     def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
         """Return the platform's conversations, the most recently used first."""

@@ -4,6 +4,7 @@ Pure. It is asked when a message comes and by the watcher; both get the same ans
 instants. What a person is told of it stands here too.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
@@ -24,7 +25,13 @@ _TOLD: dict[EndReason, str] = {
 _SHORTEST_DAY_S = 22 * 3600.0
 # No session is idle after less.
 _LEAST_S = 60.0
+EVERYBODY = "*"
+PersonOf = Callable[[str, str], str | None]
 _FIND = " What was said before is kept: /search finds it."
+
+
+def _nobody(_platform: str, _sender: str) -> str | None:
+    return None
 
 
 def rule_for(key: SessionKey, settings: SessionSettings) -> ResetSettings:
@@ -85,15 +92,48 @@ def told(reason: EndReason, *, can_search: bool) -> str:
 
 
 class Resets:
-    """The rules of one gateway, asked for every message: the last end of a day is kept."""
+    """The rules of one gateway, asked for every message: the last end of a day is kept.
 
-    def __init__(self, settings: SessionSettings, *, zone: ZoneInfo) -> None:
+    `lasting` are the senders of each platform whose sessions no clock ends, as its channel says;
+    a rule for the platform goes before that. `person_of` finds the person behind a sender.
+    """
+
+    def __init__(
+        self,
+        settings: SessionSettings,
+        *,
+        zone: ZoneInfo,
+        lasting: Mapping[str, Sequence[str]] | None = None,
+        person_of: PersonOf = _nobody,
+    ) -> None:
         self.settings = settings
         self.zone = zone
         self._boundaries: dict[str, float] = {}
+        ruled = settings.reset_platforms
+        self._lasting = {name: who for name, who in (lasting or {}).items() if name not in ruled}
+        self._person_of = person_of
 
-    def reason(self, lane: str, *, used_at: float, now: float) -> Literal["daily", "idle"] | None:
-        """Return why the session of a lane is over, if it is."""
+    def may_end(self, platform: str) -> bool:
+        """Return False if no clock ends any session of a platform."""
+        return EVERYBODY not in self._lasting.get(platform, ())
+
+    def reason(
+        self, lane: str, *, person_id: str, used_at: float, now: float
+    ) -> Literal["daily", "idle"] | None:
+        """Return why the session of a lane is over, if it is; `person_id` is whose it is."""
+        reason = self._by_rule(lane, used_at=used_at, now=now)
+        if reason is None or self._is_lasting(lane, person_id):
+            return None
+        return reason
+
+    def _is_lasting(self, lane: str, person_id: str) -> bool:
+        platform = read_session_key(lane).platform
+        return not self.may_end(platform) or any(
+            self._person_of(platform, sender) == person_id
+            for sender in self._lasting.get(platform, ())
+        )
+
+    def _by_rule(self, lane: str, *, used_at: float, now: float) -> Literal["daily", "idle"] | None:
         rule = self._rule(lane)
         if rule.mode == "none":
             return None

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from hermes.errors import Conflict, HermesError, NotFound, Overloaded
+from hermes.errors import BadRequest, Conflict, HermesError, NotFound, Overloaded
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.outcome import BusyPolicy, MessageState, Outcome
@@ -19,11 +19,17 @@ from hermes.message.reply import Usage
 from hermes.ports.channel import Accepted
 from hermes.ports.clock import Clock
 from hermes.ports.door import Caller, MessageStatus
+from hermes.ports.pasts import ConversationMessage, ConversationPage
 from hermes.ports.records import MessageRecord, Refusal, Result, ToolUse
 from hermes.ports.upward import Progress
 from hermes.testing.door_script import Ask, Note, Script
 
+NEW = "/new"
 _FRIENDLY = "Something went wrong while answering. Please send that again."
+
+
+def _lane(platform: str, chat_id: str) -> str:
+    return f"{platform}:{chat_id}"
 
 
 class Authenticate(Protocol):
@@ -35,9 +41,10 @@ class Authenticate(Protocol):
 
 
 class _Turn:
-    def __init__(self, record: MessageRecord, event: MessageEvent) -> None:
+    def __init__(self, record: MessageRecord, event: MessageEvent, *, epoch: int) -> None:
         self.record = record
         self.event = event
+        self.epoch = epoch
         self.text = ""
         self.status: Progress | None = None
         self.tools: list[ToolUse] = []
@@ -85,6 +92,7 @@ class MemoryDoor:
         self._turns: dict[str, _Turn] = {}
         self._by_external: dict[tuple[str, str, str, str], _Turn] = {}
         self._lanes: dict[tuple[str, str], asyncio.Lock] = {}
+        self._epochs: dict[str, int] = {}
 
     async def accept(self, event: MessageEvent) -> Accepted:
         """Keep a message and start its turn."""
@@ -159,15 +167,28 @@ class MemoryDoor:
         raise AssertionError(f"the watch of {message_id} ended before its message")
 
     def conversation(
-        self, platform: str, chat_id: str, *, limit: int, user_id: str = ""
-    ) -> tuple[MessageStatus, ...]:
-        """Return the messages of a conversation, oldest first."""
+        self,
+        platform: str,
+        chat_id: str,
+        *,
+        limit: int,
+        user_id: str = "",
+        before: str | None = None,
+    ) -> ConversationPage:
+        """Return the newest messages of a conversation, oldest first; `before` is a message's number."""
+        lane = _lane(platform, chat_id)
+        if before is not None and not before.isdecimal():
+            raise BadRequest(f"before={before!r} is no place in a conversation.")
+        newest = int(before) if before is not None else len(self._turns) + 1
         found = [
-            MessageStatus(turn.record, turn.result)
+            ConversationMessage(turn.record, turn.result, epoch=turn.epoch)
             for turn in self._turns.values()
-            if (turn.event.source.platform, turn.event.source.chat_id) == (platform, chat_id)
+            if turn.record.lane == lane and turn.record.seq < newest and turn.event.text != NEW
         ]
-        return tuple(found[-limit:])
+        shown = found[-limit:]
+        earlier = str(shown[0].record.seq) if len(shown) < len(found) else None
+        epoch = self._epochs.get(lane, 0)
+        return ConversationPage(messages=tuple(shown), epoch=epoch, earlier=earlier)
 
     # Any: the door's rows are printed, each with the keys that its store knows.
     def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
@@ -202,18 +223,18 @@ class MemoryDoor:
         record = MessageRecord(
             id=self._make_id("m"),
             seq=len(self._turns) + 1,
-            lane=f"{event.source.platform}:{event.source.chat_id}",
+            lane=_lane(event.source.platform, event.source.chat_id),
             person_id=event.source.user_id,
             event=event,
             state=MessageState.NEW,
             busy=BusyPolicy.QUEUE,
-            control=event.text.partition(" ")[0] in {"/stop", "/approve"},
+            control=event.text.partition(" ")[0] in {"/stop", "/approve", NEW},
             received_at=self._clock.now(),
             attempts=0,
             external_id=event.external_id,
             platform=event.source.platform,
         )
-        turn = _Turn(record, event)
+        turn = _Turn(record, event, epoch=self._epochs.get(record.lane, 0))
         self._turns[record.id] = turn
         return turn
 
@@ -271,6 +292,11 @@ class MemoryDoor:
         turn.finish(outcome, result, at=self._clock.now())
 
     def _obey(self, command: _Turn) -> None:
+        if command.event.text == NEW:
+            lane = command.record.lane
+            self._epochs[lane] = self._epochs.get(lane, 0) + 1
+            command.finish(Outcome.ANSWERED, Result(text="Done."), at=self._clock.now())
+            return
         for other in self._turns.values():
             if other.record.lane != command.record.lane or other.task is None:
                 continue

@@ -67,12 +67,12 @@ async def test_j1_finished_rows_are_kept_for_eight_days(tmp_path: Path) -> None:
 async def test_j1_a_conversation_outlives_the_rows_of_its_messages(tmp_path: Path) -> None:
     async with open_rig(tmp_path, settings={"SESSIONS__RESET__MODE": "none"}) as rig:
         await rig.answer("hello")
-        before = rig.core.door.conversation("rest", "ann", limit=10)
+        before = rig.core.door.conversation("rest", "ann", limit=10).messages
         rig.clock.advance(9 * 86_400)
         await rig.core.upkeep.round()
         await rig.answer("still there?")
 
-        after = rig.core.door.conversation("rest", "ann", limit=10)
+        after = rig.core.door.conversation("rest", "ann", limit=10).messages
         said = [
             (one.record.event.text, one.result.text)
             for one in after

@@ -60,7 +60,8 @@ class JumpingClock(ManualClock):
 def runs(rig: Rig) -> list[MessageRecord]:
     """Return the messages that jobs made, the oldest first."""
     told = rig.store.transcripts.conversation(rig.lane(), limit=100)
-    return [record for record, _ in told if record.external_id.startswith("j_")]
+    records = [one.record for one in told.messages]
+    return [record for record in records if record.external_id.startswith("j_")]
 
 
 def texts(rig: Rig) -> list[str]:

@@ -253,10 +253,10 @@ async def test_a_conversation_is_shown_when_its_messages_were_purged(tmp_path: P
         assert await rig.store.purge(rig.clock.now(), limit=100) == 3
 
         after = rig.store.transcripts.conversation(rig.lane(), limit=10)
-        told = [(record.event, result) for record, result in after]
+        told = [(one.record.event, one.result) for one in after.messages]
         assert [event.text for event, _ in told if event] == [f"message {n}" for n in range(3)]
         assert [result.text for _, result in told if result] == [
-            result.text for _, result in before if result
+            one.result.text for one in before.messages if one.result
         ]
         assert_recorded(rig, graph_of(rig))
         assert await rig.answer("still there?") == "#4 still there?"

@@ -89,7 +89,7 @@ async def test_what_changes_in_a_session_is_told_once_at_the_end_of_the_next_mes
         assert [text.splitlines()[-1] for text in told] == ["what can I eat?", "- diet: vegan"]
         assert silent == ["and drink?"]
         assert forgotten[-1].endswith("- diet: (no longer known)")
-        message = rig.store.transcripts.conversation(rig.lane(), limit=10)[1][0]
+        message = rig.store.transcripts.conversation(rig.lane(), limit=10).messages[1].record
         assert message.event is not None
         assert message.event.text == "what can I eat?"
 

@@ -515,7 +515,7 @@ async def test_a_rule_about_a_person_holds_on_all_their_channels(tmp_path: Path)
         shown = rig.core.door.conversation("rest", "ann", limit=5, user_id="ann")
 
         assert [lane.split(":")[1] for lane in lanes] == ["boss", "boss", "main"]
-        assert [status.record.lane for status in shown] == [lanes[0]]
+        assert [one.record.lane for one in shown.messages] == [lanes[0]]
 
 
 @pytest.mark.req("A3", "W30")

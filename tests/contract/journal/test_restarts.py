@@ -132,7 +132,8 @@ async def test_what_waits_behind_a_suspended_turn_belongs_to_the_new_conversatio
         seen = [message.text for message in rig.model.calls[-1].request.messages]
         assert seen == ["[[hang]] and this?"]
         shown = rig.store.transcripts.conversation(rig.lane(), limit=9)
-        assert [record.id for record, _ in shown] == [waiting]
+        told = [(one.record.id, one.epoch == shown.epoch) for one in shown.messages]
+        assert told == [(stuck, False), (waiting, True)]
 
 
 @pytest.mark.req("W5")

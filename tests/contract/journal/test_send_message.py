@@ -183,7 +183,7 @@ async def test_w27_where_nothing_is_pushed_the_message_stands_in_the_conversatio
 
         assert said(rig, rig.lane())[-1] == ("assistant", "psst")
         shown = rig.store.transcripts.conversation(rig.lane(), limit=9)
-        assert [result.text for _, result in shown if result is not None][-1] == "psst"
+        assert [one.result.text for one in shown.messages if one.result is not None][-1] == "psst"
         assert [one.state.value for one in sent(rig, message_id)] == ["sent"]
 
 

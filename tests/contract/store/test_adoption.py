@@ -100,7 +100,7 @@ async def test_conversations_move_onto_the_graph(tmp_path: Path) -> None:
             assert len(graph.versions()) == turns
             # Nobody recorded the calls of those days.
             assert not any(graph.is_sampled(index) for index in range(len(graph)))
-        assert store.transcripts.sessions(platform="rest", limit=5)[0]["title"] == "afresh"
+        assert store.transcripts.sessions(platform="rest", limit=5)[0]["title"] == "hello"
     finally:
         await store.close()
 

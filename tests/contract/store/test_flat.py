@@ -139,6 +139,28 @@ def test_no_query_reads_a_whole_table(topic: str) -> None:
     assert scans == {name for name in MAY_SCAN if name.startswith(f"{topic}.")}
 
 
+@pytest.mark.req("W9")
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        ("messages", "SEARCH inbox USING INDEX inbox_lane (lane=? AND seq<?)"),
+        ("graphs", "SEARCH graphs USING INDEX graphs_session (<expr>=? AND rowid<?)"),
+        ("first_graph", "SEARCH graphs USING INDEX graphs_session (<expr>=?)"),
+        ("sessions_of_platform", "SEARCH inbox USING INDEX inbox_lane (lane=?)"),
+    ],
+)
+def test_a_conversation_is_found_without_reading_others(name: str, step: str) -> None:
+    db = apsw.Connection(":memory:")
+    db.execute(PACKAGE.joinpath("schema.sql").read_text())
+    sql = load("transcripts")[name]
+    bindings = [None] * len(set(re.findall(r"\?(\d+)", sql)))
+
+    plan = [str(row[3]) for row in db.execute(f"EXPLAIN QUERY PLAN {sql}", bindings)]
+
+    assert step in plan
+    assert not any("TEMP B-TREE" in step for step in plan), plan
+
+
 @pytest.mark.req("J21")
 @pytest.mark.parametrize(
     ("name", "step"),

@@ -85,8 +85,8 @@ async def test_w27_a_delivery_and_its_mirrors_are_kept_once_and_sealed(tmp_path:
         (delivery,) = store.outbox.of_message("m_1")
         assert (delivery.parts, delivery.purpose) == ((TextPart(SECRET),), "tool")
         assert (told, store.inbox.waiting()) == ([(lane_of("bob"),)], 3)
-        _, mirror = store.transcripts.conversation(lane_of("bob"), limit=9)
-        record = mirror[0]
+        _, mirror = store.transcripts.conversation(lane_of("bob"), limit=9).messages
+        record = mirror.record
         assert record.event is not None
         assert (record.person_id, record.event.route, record.event.internal) == (bob, MIRROR, True)
         assert record.event.history[0].text == SECRET
@@ -101,7 +101,7 @@ async def test_w27_a_session_of_somebody_who_is_gone_is_told_nothing(store: Sqli
 
     assert store.sends.sessions("push", "bob", thread_id=None, agents=AGENTS) == ()
     assert await store.sends.put(new_send(ann, lane_of("bob")), kept=lambda _: None)
-    assert len(store.transcripts.conversation(lane_of("bob"), limit=9)) == 1
+    assert len(store.transcripts.conversation(lane_of("bob"), limit=9).messages) == 1
 
 
 @pytest.mark.req("W27")

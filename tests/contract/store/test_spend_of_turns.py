@@ -109,10 +109,10 @@ async def test_a_forgotten_message_still_tells_its_unpriced_tokens(store: Sqlite
     )
     await store.purge(CLOCK.now() + 1, limit=10)
 
-    ((_, result),) = store.transcripts.conversation("ann", limit=5)
+    (shown,) = store.transcripts.conversation("ann", limit=5).messages
 
-    assert result is not None
-    assert result.usage == Usage(10, 5, unpriced=2)
+    assert shown.result is not None
+    assert shown.result.usage == Usage(10, 5, unpriced=2)
 
 
 def line(name: str, at: float) -> CallLine:

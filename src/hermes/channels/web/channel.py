@@ -11,7 +11,14 @@ import msgspec
 from starlette.routing import Route
 
 from hermes.channels.web.assets import file_response, page_response, read_assets
-from hermes.channels.web.inbound import OWNER, read_message, read_stop, to_event, to_stop_event
+from hermes.channels.web.inbound import (
+    OWNER,
+    read_message,
+    read_page,
+    read_stop,
+    to_event,
+    to_stop_event,
+)
 from hermes.channels.web.outbound import conversation_json, conversations_json
 from hermes.channels.web.signin import SignIn, SignInPages
 from hermes.errors import BadRequest, NotFound, Refused, TryLater
@@ -189,10 +196,11 @@ class _Chat:
     async def _conversation(self, exchange: Exchange) -> Answer:
         await self._enter(exchange)
         conversation = exchange.parameter("id")
-        found = self._door.conversation(
-            "web", conversation, limit=self._settings.history, user_id=OWNER
+        asked = read_page(exchange.query(), most=self._settings.history)
+        page = self._door.conversation(
+            "web", conversation, limit=asked.limit, user_id=OWNER, before=asked.before
         )
-        return json_response(conversation_json(conversation, found))
+        return json_response(conversation_json(conversation, page))
 
     async def _conversations(self, exchange: Exchange) -> Answer:
         await self._enter(exchange)

@@ -1,6 +1,7 @@
 """The wire to an event: what the page may send. Pure."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated
 from urllib.parse import parse_qsl
 
@@ -19,6 +20,7 @@ LongText = Annotated[str, msgspec.Meta(min_length=1, max_length=100_000)]
 STOP = "/stop"
 # Whoever has signed in is the one person who uses this page.
 OWNER = "owner"
+_LIMIT_DIGITS = 9
 _COMMAND = re.compile(r"/[A-Za-z][\w-]*(?:\s|$)")
 
 
@@ -42,6 +44,13 @@ class TokenForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     token: ShortText
 
 
+class PageRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Which messages of a conversation to show: at most `limit`, those before the page `before`."""
+
+    limit: int
+    before: str | None = None
+
+
 _message = JsonBody(WebMessage)
 _stop = JsonBody(StopRequest)
 _token = JsonBody(TokenForm)
@@ -58,6 +67,14 @@ def read_message(raw: bytes) -> WebMessage:
 def read_stop(raw: bytes) -> StopRequest:
     """Return the stop request in a body; raises `BadRequest`."""
     return _stop.decode(raw)
+
+
+def read_page(query: Mapping[str, str], *, most: int) -> PageRequest:
+    """Return the page that a query asks for; raises `BadRequest`."""
+    limit = query.get("limit", str(most))
+    if not (limit.isascii() and limit.isdecimal() and len(limit) <= _LIMIT_DIGITS and int(limit)):
+        raise BadRequest(f"limit: expected a number from 1 on, found {limit[:80]!r}.")
+    return PageRequest(limit=min(int(limit), most), before=query.get("before"))
 
 
 def read_token(raw: bytes, *, is_form: bool) -> str:

@@ -8,13 +8,15 @@ import msgspec
 from hermes.channels.web.inbound import STOP
 from hermes.net.http_turn import TurnView, status_view
 from hermes.ports.door import MessageStatus
+from hermes.ports.pasts import ConversationMessage, ConversationPage
 
 
 class MessageView(msgspec.Struct, frozen=True, kw_only=True):
-    """One message of a conversation and the turn that it caused."""
+    """One message of a conversation, the epoch that it belongs to, and the turn that it caused."""
 
     text: str | None
     at: float
+    epoch: int
     turn: TurnView
 
 
@@ -26,10 +28,18 @@ class ConversationView(msgspec.Struct, frozen=True, kw_only=True):
     at: float
 
 
-def conversation_json(conversation: str, statuses: Sequence[MessageStatus]) -> dict[str, object]:
-    """Return a conversation's messages; the page's own stop commands are left out."""
-    shown = [_message(status) for status in statuses if not _is_stop(status)]
-    return {"id": conversation, "messages": shown}
+def conversation_json(conversation: str, page: ConversationPage) -> dict[str, object]:
+    """Return some messages of a conversation; the page's own stop commands are left out.
+
+    The model sees only messages of the conversation's present `epoch`; `earlier` asks for older ones.
+    """
+    shown = [_message(message) for message in page.messages if not _is_stop(message)]
+    return {
+        "id": conversation,
+        "epoch": page.epoch,
+        "earlier": page.earlier,
+        "messages": shown,
+    }
 
 
 # Any: the door's rows are printed, each with the keys that its store knows.
@@ -38,14 +48,18 @@ def conversations_json(rows: Sequence[Mapping[str, Any]]) -> dict[str, object]:
     return {"conversations": [_conversation(row) for row in rows]}
 
 
-def _message(status: MessageStatus) -> MessageView:
-    record = status.record
-    text = record.event.text if record.event is not None else None
-    return MessageView(text=text, at=record.received_at, turn=status_view(status))
+def _message(message: ConversationMessage) -> MessageView:
+    record = message.record
+    return MessageView(
+        text=record.event.text if record.event is not None else None,
+        at=record.received_at,
+        epoch=message.epoch,
+        turn=status_view(MessageStatus(record, message.result)),
+    )
 
 
-def _is_stop(status: MessageStatus) -> bool:
-    event = status.record.event
+def _is_stop(message: ConversationMessage) -> bool:
+    event = message.record.event
     return event is not None and event.type == "command" and event.text == STOP
 
 

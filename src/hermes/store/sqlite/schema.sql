@@ -91,12 +91,13 @@ CREATE TABLE blobs (
 );
 CREATE UNIQUE INDEX blobs_name ON blobs (graph, name, person_id) WHERE name IS NOT NULL;
 
--- Message graphs: one per session and `/new`.
+-- Message graphs: one per session and `/new`; the name is the session's, `#` and its epoch.
 CREATE TABLE graphs (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
     links INTEGER NOT NULL DEFAULT 0
 );
+CREATE INDEX graphs_session ON graphs (rtrim(name, '0123456789'));
 
 -- Where each branch of a graph stands.
 CREATE TABLE refs (

@@ -15,21 +15,19 @@ import structlog
 from hermes.errors import NotFound, StoreError
 from hermes.graph.growth import Growth, Tip, grow, no_tip, read_tip
 from hermes.graph.reader import Reader
-from hermes.graph.rewinding import spans
 from hermes.message.chat import ChatMessage
 from hermes.message.event import MessageEvent
 from hermes.message.session_key import graph_name
-from hermes.ports.pasts import Exchange
-from hermes.ports.records import Commit, MessageRecord, Result, Said
+from hermes.ports.pasts import ConversationPage, Exchange
+from hermes.ports.records import Commit, Said
 from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.conversation_pages import ConversationPages, Readers, read_place
 from hermes.store.sqlite.engine import Engine
 from hermes.store.sqlite.graph_storage import SqliteGraphStorage
-from hermes.store.sqlite.inbox import read_result
 from hermes.store.sqlite.pasts import MAIN, Past
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.recent import RecentTranscripts, Session, window_start, without_answers
 from hermes.store.sqlite.sights import Names, sights_of
-from hermes.store.sqlite.told import remembered
 
 _SQL = load("transcripts")
 _GRAPH = load("graph")
@@ -238,61 +236,51 @@ class SqliteTranscripts:
                 "epoch": row[4],
                 "entries": row[5],
                 "used_at": row[6],
-                "title": self._safe_title(row[0], row[4], event_body=row[7]),
+                "title": self._safe_title(row[0], row[3], event_body=row[7]),
             }
             for row in rows
         )
 
-    def _safe_title(self, lane: str, epoch: int, *, event_body: int | None) -> str:
+    def _safe_title(self, lane: str, person_id: str, *, event_body: int | None) -> str:
         """Return the title; one damaged session must not hide the others."""
         try:
-            return self._title(lane, epoch, event_body=event_body)
+            return self._title(lane, person_id, event_body=event_body)
         except (NotFound, StoreError) as error:
             _log.error("session_does_not_open", lane=lane, problem=str(error))
             return ""
 
-    def _title(self, lane: str, epoch: int, *, event_body: int | None) -> str:
-        """Return the first words of a session, from its first entry or its first message."""
-        storage = self._storage(lane, epoch)
-        tip = self._tip(storage, graph_name(lane, epoch))
-        if len(tip):
+    def _title(self, lane: str, person_id: str, *, event_body: int | None) -> str:
+        """Return the first words of a session over all its epochs, from a graph or the inbox."""
+        reader, sealer = self._engine.reader, self._engine.sealer
+        found = reader.row(_SQL["first_graph"], (lane, person_id))
+        if found is not None:
+            storage, tip = self._graph(found[0])
             first = next(iter(tip.sequence.names(0, 1)))
             (message,) = self._open(storage, [first.id], lane=lane)
             return "" if message is None else message.text[:_TITLE_CHARS]
-        reader, sealer = self._engine.reader, self._engine.sealer
         content = None if event_body is None else sealer.get(reader, event_body)
         return "" if content is None else _decode_event(content).text[:_TITLE_CHARS]
 
     def conversation(
-        self, lane: str, *, limit: int
-    ) -> tuple[tuple[MessageRecord, Result | None], ...]:
-        """Return the messages of the session's current epoch with their results, oldest first."""
-        rows = self._engine.reader.rows(_SQL["messages"], (lane, limit))
-        records = [self._engine.message(row) for row in reversed(rows)]
-        known = frozenset(record.id for record in records)
-        older = self._remembered(lane, known=known, limit=limit - len(records))
-        newer = (
-            (record, read_result(self._engine, record.merged_into or record.id))
-            for record in records
-        )
-        return (*older, *newer)
-
-    def _remembered(
-        self, lane: str, *, known: frozenset[str], limit: int
-    ) -> tuple[tuple[MessageRecord, Result], ...]:
-        """Return the exchanges that only the graph still knows, oldest first."""
+        self,
+        lane: str,
+        *,
+        limit: int,
+        person_id: str | None = None,
+        before: str | None = None,
+    ) -> ConversationPage:
+        """Return the newest messages of a session over all its epochs, oldest first."""
+        place = read_place(before)
         row = self._engine.reader.row(_SQL["epoch"], (lane,))
-        if row is None or limit < 1:
-            return ()
-        storage = self._storage(lane, row[0])
-        tip = self._tip(storage, graph_name(lane, row[0]))
-        found = spans(partial(storage.log, MAIN), tip.version, length=len(tip))
-        told = []
-        for span in islice(found, limit + len(known)):
-            reason = span.move.edit.reason
-            if reason in known:
-                continue
-            names = [blob.id for blob in tip.sequence.names(span.start, span.stop)]
-            said = self._open(storage, names, lane=lane)
-            told.append((reason, [message for message in said if message is not None]))
-        return remembered(self._engine, lane, told[:limit][::-1])
+        if row is None:
+            return ConversationPage()
+        readers = Readers(self._graph, partial(self._open, lane=lane))
+        pages = ConversationPages(
+            self._engine, lane, readers=readers, epoch=row[0], person_id=person_id
+        )
+        return pages.page(limit, place)
+
+    def _graph(self, name: str) -> tuple[SqliteGraphStorage, Tip]:
+        engine = self._engine
+        storage = SqliteGraphStorage(engine.reader, name, sealer=engine.sealer)
+        return storage, self._tip(storage, name)

@@ -30,8 +30,9 @@ export const getInfo = async () => (await call("/web/info")).json();
 
 export const getConversations = async () => (await call("/web/conversations")).json();
 
-export const getConversation = async (id) =>
-  (await call(`/web/conversations/${encodeURIComponent(id)}`)).json();
+// `page` may have `limit` and `before`, the `earlier` of another page.
+export const getConversation = async (id, page = {}) =>
+  (await call(`/web/conversations/${encodeURIComponent(id)}?${new URLSearchParams(page)}`)).json();
 
 export const stopConversation = async (conversation) => post("/web/stop", { conversation });
 

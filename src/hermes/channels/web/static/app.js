@@ -3,7 +3,7 @@
 import { getConversation, getConversations, getInfo, stopConversation } from "./api.js";
 import { closeOverlay, drawConversations, setUpSidebar } from "./sidebar.js";
 import { Turn } from "./turn.js";
-import { element, ReplyView, saidNode } from "./view.js";
+import { dividerNode, element, FRESH_START, ReplyView, saidNode } from "./view.js";
 
 const find = (id) => document.getElementById(id);
 const text = find("text");
@@ -11,14 +11,18 @@ const scroll = find("scroll");
 const messages = find("messages");
 const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 
-const state = { conversation: "", turns: new Set(), sticks: true };
+// Of the conversation: its epoch once it is loaded, that of the oldest message on the page, the ids of
+// the messages on the page, and the name of the page before them.
+const nothingShown = () => ({ epoch: null, oldest: 0, shown: new Set(), earlier: null });
+const state = { conversation: "", turns: new Set(), sticks: true, ...nothingShown() };
 
 // Conversations
 
 async function open(id) {
   for (const turn of state.turns) turn.leave();
   state.turns.clear();
-  state.conversation = id;
+  Object.assign(state, { conversation: id, ...nothingShown() });
+  find("earlier").hidden = true;
   messages.replaceChildren();
   setTitle("");
   showEmpty();
@@ -30,9 +34,10 @@ async function open(id) {
 
 async function loadConversation(id) {
   try {
-    const { messages: kept } = await getConversation(id);
+    const page = await getConversation(id);
     if (state.conversation !== id) return;
-    kept.forEach(showKept);
+    state.epoch = page.epoch;
+    showPage(page, page.epoch);
     toEnd();
     refreshList();
   } catch (problem) {
@@ -40,13 +45,64 @@ async function loadConversation(id) {
   }
 }
 
-function showKept({ text: said, turn }) {
-  messages.append(saidNode(said));
-  if (messages.childElementCount === 1) setTitle(said);
+async function loadEarlier() {
+  const id = state.conversation;
+  const button = find("earlier");
+  button.disabled = true;
+  try {
+    // A page may hold nothing but what is shown already.
+    const first = messages.firstElementChild;
+    while (state.earlier && messages.firstElementChild === first) {
+      const page = await getConversation(id, { before: state.earlier });
+      if (state.conversation !== id) return;
+      const top = first.getBoundingClientRect().top;
+      showPage(page, state.oldest);
+      scroll.scrollTop += first.getBoundingClientRect().top - top;
+    }
+  } catch {
+    announce("Earlier messages could not be loaded.");
+  } finally {
+    button.disabled = false;
+  }
+}
+
+// Messages of a page go above those that are shown; `epoch` is what follows them.
+function showPage({ messages: kept, earlier }, epoch) {
+  const above = document.createDocumentFragment();
+  const fresh = kept.filter(({ turn }) => !state.shown.has(turn.id));
+  if (!messages.childElementCount && fresh.length) setTitle(fresh[0].text);
+  fresh.forEach((one, number) => {
+    showKept(one, above);
+    if (one.epoch !== (fresh[number + 1]?.epoch ?? epoch)) above.append(dividerNode());
+  });
+  messages.prepend(above);
+  if (fresh.length) state.oldest = fresh[0].epoch;
+  state.earlier = earlier;
+  find("earlier").hidden = !earlier;
   showEmpty();
-  const view = addReply();
+}
+
+function showKept({ text: said, turn }, holder) {
+  state.shown.add(turn.id);
+  holder.append(saidNode(said));
+  const view = addReply(holder);
   if (turn.state !== "done") follow(view, { messageId: turn.id }, said);
   else endTurn(view, turn, said);
+}
+
+// After a command the fresh start is below its reply; a new day begins above the day's first message.
+async function showFreshStart(view, turn) {
+  const id = state.conversation;
+  const page = await getConversation(id, { limit: 5 }).catch(() => null);
+  if (!page || state.conversation !== id || state.epoch === null) return;
+  if (page.epoch === state.epoch) return;
+  state.epoch = page.epoch;
+  const isFirst = page.messages.some((one) => one.turn.id === turn.id && one.epoch === page.epoch);
+  const said = view.node.previousElementSibling;
+  if (!isFirst) view.node.after(dividerNode());
+  else (said?.matches(".mine") ? said : view.node).before(dividerNode());
+  announce(FRESH_START);
+  stick();
 }
 
 function showLoadProblem(id, problem) {
@@ -104,16 +160,19 @@ function ask(said) {
   toEnd();
 }
 
-function addReply() {
+function addReply(holder = messages) {
   const view = new ReplyView(announce);
   view.onDraw = stick;
-  messages.append(view.node);
+  holder.append(view.node);
   return view;
 }
 
 function follow(view, what, said) {
   const turn = new Turn(what, {
-    accepted: () => what.message && refreshList(),
+    accepted: (id) => {
+      state.shown.add(id);
+      if (what.message) refreshList();
+    },
     restart: () => view.restart(),
     event: (event, data) => showEvent(view, event, data),
     link: showLink,
@@ -124,7 +183,10 @@ function follow(view, what, said) {
     end: (event, data) => {
       forget(turn);
       if (event === "parked") showQuestion(view, data, said);
-      else endTurn(view, data, said, true);
+      else {
+        endTurn(view, data, said, true);
+        showFreshStart(view, data);
+      }
       // An operator may have swapped the model meanwhile.
       showInfo();
       stick();
@@ -331,6 +393,7 @@ function setUp() {
   find("stop").addEventListener("click", stop);
   find("new").addEventListener("click", newConversation);
   find("jump").addEventListener("click", toEnd);
+  find("earlier").addEventListener("click", loadEarlier);
   find("empty").addEventListener("click", useIdea);
   find("close-notice").addEventListener("click", () => {
     sessionStorage.setItem("notice", "hidden");

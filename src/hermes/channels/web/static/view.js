@@ -23,6 +23,10 @@ export function saidNode(text) {
   return node;
 }
 
+export const FRESH_START = "Hermes starts fresh here: it no longer sees the messages above.";
+
+export const dividerNode = () => element("p", "divider", FRESH_START);
+
 export class ReplyView {
   constructor(announce) {
     this.announce = announce;

@@ -1,6 +1,6 @@
 -- name: unused
 -- Sessions of a platform that were last used in a stretch of time and have not ended since.
-SELECT key, epoch, used_at FROM lanes INDEXED BY lanes_used
+SELECT key, epoch, used_at, person_id FROM lanes INDEXED BY lanes_used
 WHERE platform = ?1 AND used_at >= ?2 AND used_at < ?3 AND ended_at IS NULL AND head > 0
     AND instr(key, '/') = 0 AND instr(key, '#') = 0
 ORDER BY used_at LIMIT ?4;

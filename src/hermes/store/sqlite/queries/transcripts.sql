@@ -1,8 +1,8 @@
 -- name: sessions
 -- Sessions of every platform, the most recently used first.
 SELECT key, platform, chat_id, person_id, epoch, head, used_at,
-    (SELECT body FROM inbox WHERE inbox.lane = lanes.key AND inbox.epoch = lanes.epoch
-        AND inbox.control = 0 ORDER BY seq LIMIT 1)
+    (SELECT body FROM inbox INDEXED BY inbox_lane WHERE inbox.lane = lanes.key
+        AND inbox.person_id = lanes.person_id AND inbox.control = 0 ORDER BY seq LIMIT 1)
 FROM lanes
 WHERE head > 0
 ORDER BY used_at DESC LIMIT ?1;
@@ -10,8 +10,8 @@ ORDER BY used_at DESC LIMIT ?1;
 -- name: sessions_of_platform
 -- Sessions of one platform, the most recently used first, read along its index.
 SELECT key, platform, chat_id, person_id, epoch, head, used_at,
-    (SELECT body FROM inbox WHERE inbox.lane = lanes.key AND inbox.epoch = lanes.epoch
-        AND inbox.control = 0 ORDER BY seq LIMIT 1)
+    (SELECT body FROM inbox INDEXED BY inbox_lane WHERE inbox.lane = lanes.key
+        AND inbox.person_id = lanes.person_id AND inbox.control = 0 ORDER BY seq LIMIT 1)
 FROM lanes
 WHERE platform = ?1 AND head > 0
 ORDER BY used_at DESC LIMIT ?2;
@@ -28,9 +28,28 @@ FROM interactions JOIN lanes ON lanes.key = ?2
 WHERE interactions.message_id = ?1;
 
 -- name: messages
--- The newest messages of a session's current epoch, newest first.
+-- The newest messages of a session before one; of epochs that have ended only those of one person, if one is given.
 SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attempts, external_id,
-    platform, outcome, done_at, merged_into, interrupted_by
-FROM inbox
-WHERE lane = ?1 AND control = 0 AND epoch = (SELECT epoch FROM lanes WHERE key = ?1)
-ORDER BY seq DESC LIMIT ?2;
+    platform, outcome, done_at, merged_into, interrupted_by, epoch
+FROM inbox INDEXED BY inbox_lane
+WHERE lane = ?1 AND seq < ?2 AND control = 0 AND (epoch = ?3 OR ?4 IS NULL OR person_id = ?4)
+ORDER BY seq DESC LIMIT ?5;
+
+-- name: has_row
+-- Whether the inbox still has the row of a message.
+SELECT 1 FROM inbox WHERE id = ?1;
+
+-- name: graphs
+-- The graphs of a session up to a number, the newest first: one per epoch in which something was said.
+SELECT id, name FROM graphs
+WHERE rtrim(name, '0123456789') = ?1 || '#' AND id <= ?2 ORDER BY id DESC LIMIT ?3;
+
+-- name: first_graph
+-- The oldest graph of a session in which words of a person are left.
+SELECT name FROM graphs CROSS JOIN refs ON refs.graph = graphs.id
+WHERE rtrim(name, '0123456789') = ?1 || '#' AND refs.branch = 'main' AND refs.length > 0
+    AND EXISTS (
+        SELECT 1 FROM blobs
+        WHERE blobs.graph = graphs.id AND blobs.name IS NOT NULL AND blobs.person_id = ?2
+    )
+ORDER BY graphs.id LIMIT 1;

@@ -1,0 +1,213 @@
+"""A session's conversation in pages, newest page first, over every epoch of the session.
+
+The newest messages have rows in the inbox. What is older is only in the message graphs, one per
+epoch. A page costs work for its own length, however long the conversation is.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import structlog
+
+from hermes.errors import BadRequest, NotFound, StoreError
+from hermes.graph.growth import Tip
+from hermes.graph.rewinding import spans
+from hermes.message.chat import ChatMessage
+from hermes.message.event import MessageEvent
+from hermes.message.outcome import BusyPolicy, MessageState, Outcome
+from hermes.message.parts import NotePart
+from hermes.message.reply import Usage
+from hermes.message.source import Source
+from hermes.ports.pasts import ConversationMessage, ConversationPage
+from hermes.ports.records import MessageRecord, Result
+from hermes.store.sqlite.engine import Engine
+from hermes.store.sqlite.graph_storage import SqliteGraphStorage
+from hermes.store.sqlite.inbox import read_result
+from hermes.store.sqlite.pasts import MAIN
+from hermes.store.sqlite.queries import load
+
+_SQL = load("transcripts")
+_log = structlog.get_logger(__name__)
+_NEWEST = 2**62
+# Graphs and messages that a page looks at for each message that it may hold: what has a row in the
+# inbox is skipped in the graph, and so are empty graphs.
+_LOOKS = 4
+
+
+class Place(NamedTuple):
+    """Where a page ends: before the inbox row `seq`, or in a graph before message `length`.
+
+    `version` is the version of the graph's branch from which its log is read on.
+    """
+
+    seq: int = 0
+    graph: int = _NEWEST
+    version: int = 0
+    length: int = 0
+
+    def __str__(self) -> str:
+        if self.seq:
+            return f"m.{self.seq}"
+        return f"g.{self.graph}.{self.version}.{self.length}"
+
+
+def read_place(text: str | None) -> Place:
+    """Return the place that a page named; raises `BadRequest`."""
+    if text is None:
+        return Place(seq=_NEWEST)
+    kind, *found = text.split(".")
+    numbers = [int(one) for one in found if one.isascii() and one.isdecimal() and len(one) < 19]
+    if kind == "m" and len(numbers) == len(found) == 1 and numbers[0]:
+        return Place(seq=numbers[0])
+    if kind == "g" and len(numbers) == len(found) == 3:
+        return Place(0, *numbers)
+    raise BadRequest(
+        f"before={text[:80]!r} is no place in a conversation: use the `earlier` of the last page."
+    )
+
+
+class Readers(NamedTuple):
+    """How a session's graphs are opened, and messages in them; None for one that does not open."""
+
+    graph: Callable[[str], tuple[SqliteGraphStorage, Tip]]
+    messages: Callable[[SqliteGraphStorage, Sequence[bytes]], list[ChatMessage | None]]
+
+
+class ConversationPages:
+    """Reads the pages of one session."""
+
+    def __init__(
+        self, engine: Engine, lane: str, *, readers: Readers, epoch: int, person_id: str | None
+    ) -> None:
+        self._engine = engine
+        self._lane = lane
+        self._readers = readers
+        self._epoch = epoch
+        self._person_id = person_id
+
+    def page(self, limit: int, place: Place) -> ConversationPage:
+        """Return the last `limit` messages before a place, oldest first."""
+        found: list[ConversationMessage] = []
+        earlier: Place | None = place
+        is_whole = True
+        if place.seq:
+            found, is_whole = self._kept(limit, place.seq)
+            earlier = Place(seq=found[-1].record.seq) if found else place
+        if is_whole and earlier is not None:
+            looks = _LOOKS * (limit + 1)
+            older, earlier = self._remembered(limit - len(found), earlier, looks=looks)
+            found += older
+        return ConversationPage(
+            messages=tuple(reversed(found)),
+            epoch=self._epoch,
+            earlier=None if earlier is None else str(earlier),
+        )
+
+    def _kept(self, limit: int, before: int) -> tuple[list[ConversationMessage], bool]:
+        """Return messages that have rows, newest first, and whether there are no older rows."""
+        engine = self._engine
+        bindings = (self._lane, before, self._epoch, self._person_id, limit + 1)
+        rows = engine.reader.rows(_SQL["messages"], bindings)
+        found = []
+        for row in rows[:limit]:
+            record = engine.message(row)
+            result = read_result(engine, record.merged_into or record.id)
+            found.append(ConversationMessage(record, result, epoch=row[16]))
+        return found, len(rows) <= limit
+
+    def _remembered(
+        self, limit: int, place: Place, *, looks: int
+    ) -> tuple[list[ConversationMessage], Place | None]:
+        """Return messages that only graphs have, newest first, and where older ones may be."""
+        found: list[ConversationMessage] = []
+        for number, (after, message) in enumerate(self._walk(place, looks)):
+            if number == looks:
+                return found, place
+            if message is not None:
+                if len(found) == limit:
+                    return found, place
+                found.append(message)
+            place = after
+        return found, None
+
+    def _walk(self, place: Place, most: int) -> Iterator[tuple[Place, ConversationMessage | None]]:
+        """Yield what the graphs say before a place, newest first, and the place after each.
+
+        None is for what is not shown from the graph, and once for each graph.
+        """
+        rows = self._engine.reader.rows(_SQL["graphs"], (self._lane, place.graph, most + 1))
+        for number, name in rows:
+            start = place if number == place.graph else None
+            try:
+                yield from self._walk_graph(number, name, start=start)
+            except (NotFound, StoreError) as error:
+                # One damaged graph must not hide the others.
+                _log.error("conversation_does_not_open", graph=name, problem=str(error))
+
+    def _walk_graph(
+        self, number: int, name: str, *, start: Place | None
+    ) -> Iterator[tuple[Place, ConversationMessage | None]]:
+        storage, tip = self._readers.graph(name)
+        version, length = tip.version, len(tip)
+        if start is not None:
+            version, length = min(start.version, version), min(start.length, length)
+        yield Place(0, number, version, length), None
+        epoch = int(name.rpartition("#")[2])
+        for span in spans(partial(storage.log, MAIN), version, length=length):
+            after = Place(0, number, max(span.move.number - 1, 0), span.start)
+            took = self._took(span.move.edit.reason, epoch)
+            if took is None:
+                yield after, None
+                continue
+            names = [blob.id for blob in tip.sequence.names(span.start, span.stop)]
+            said = [one for one in self._readers.messages(storage, names) if one is not None]
+            told = _told(span.move.edit.reason, took, said=said, lane=self._lane)
+            yield after, None if told is None else ConversationMessage(*told, epoch=epoch)
+
+    # Any: apsw types a row as a tuple of any SQLite values; the query decides the columns.
+    def _took(self, message_id: str, epoch: int) -> tuple[Any, ...] | None:
+        """Return what the turn of a message took; None if it is not shown from the graph."""
+        reader = self._engine.reader
+        if reader.row(_SQL["has_row"], (message_id,)) is not None:
+            return None
+        row = reader.row(_SQL["provenance"], (message_id, self._lane))
+        is_theirs = epoch == self._epoch or self._person_id is None
+        return row if row is not None and (is_theirs or row[0] == self._person_id) else None
+
+
+# Any: as above.
+def _told(
+    message_id: str, took: tuple[Any, ...], *, said: Sequence[ChatMessage], lane: str
+) -> tuple[MessageRecord, Result] | None:
+    """Return an exchange as a record with its result; None if nothing of it is left."""
+    if not said or said[0].role != "user":
+        return None
+    person_id, platform, chat_id, at, model, tokens_in, tokens_out, cost, unpriced = took
+    reply = next((entry.text for entry in reversed(said) if entry.role == "assistant"), "")
+    event = MessageEvent(
+        account="",
+        route="",
+        external_id=message_id,
+        source=Source(platform=platform, chat_id=chat_id, user_id=""),
+        parts=tuple(part for part in said[0].parts if not isinstance(part, NotePart)),
+        at=at,
+    )
+    record = MessageRecord(
+        id=message_id,
+        seq=0,
+        lane=lane,
+        person_id=person_id,
+        event=event,
+        state=MessageState.DONE,
+        busy=BusyPolicy.QUEUE,
+        control=False,
+        received_at=at,
+        attempts=1,
+        external_id=message_id,
+        platform=platform,
+        outcome=Outcome.ANSWERED if reply else Outcome.FAILED,
+        done_at=at,
+    )
+    usage = Usage(tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost, unpriced=unpriced)
+    return record, Result(text=reply, usage=usage, model=model)
