@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -15,11 +16,11 @@ from hermes.testing.push.faults import Fault
 from hermes.testing.push.platform import Pigeon
 from hermes.testing.push.webhooks import InboundMessage
 from tests.system.live import Live, live_gateway, model_server, with_model
+from tests.system.moved_clock import LIBRARY, faked, put_clock
 from tests.system.pigeon_chat import pigeon_settings, write
 from tests.system.test_life import until_running
 from tests.system.test_operator_commands import hermes
 
-LIBRARY = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
 DAY_S = 86_400.0
 WAIT_S = 15.0
 
@@ -40,11 +41,21 @@ class Story:
 
     def move(self, days: int) -> None:
         """Put the gateway's clock so many days ahead of the real one."""
-        _put(self.live.home.parent / "clock", days)
+        put_clock(self.live.home.parent / "clock", days)
         self._ahead_s = days * DAY_S
 
     async def ask(self, text: str) -> dict[str, object]:
         return await self.live.post(self._http, sender="ann", conversation="ann", text=text)
+
+    async def ask_in_web(self, text: str) -> dict[str, Any]:
+        """Send a message as the page does; returns what the page shows of the conversation."""
+        message = {"conversation": "c1", "text": text, "id": text}
+        url, headers = f"{self.live.url}/web", self.live.bearer
+        async with self._http.post(f"{url}/messages", json=message, headers=headers) as answer:
+            await answer.read()
+        async with self._http.get(f"{url}/conversations/c1", headers=headers) as answer:
+            shown: dict[str, Any] = await answer.json()
+            return shown
 
     async def write(self, text: str) -> None:
         self._count += 1
@@ -62,12 +73,6 @@ class Story:
         return any(line["event"] == event and facts.items() <= line.items() for line in lines)
 
 
-def _put(clock: Path, days: int) -> None:
-    new = clock.with_suffix(".new")
-    new.write_text(f"{days:+d}d\n")
-    new.rename(clock)
-
-
 async def until(claim: Callable[[], bool]) -> None:
     async with asyncio.timeout(WAIT_S):
         while not claim():  # noqa: ASYNC110  another process makes it true
@@ -77,20 +82,13 @@ async def until(claim: Callable[[], bool]) -> None:
 @pytest.fixture
 async def story(tmp_path: Path):
     clock = tmp_path / "clock"
-    _put(clock, 0)
-    faked = {
-        "LD_PRELOAD": str(LIBRARY),
-        "FAKETIME_TIMESTAMP_FILE": str(clock),
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        "FAKETIME_NO_CACHE": "1",
-        "HERMES_TIME_ZONE": "UTC",
-    }
+    put_clock(clock, 0)
     pigeon = Pigeon(PigeonSettings(token="t", signing_secret="s", chats=("c1",)))
     await pigeon.start()
     async with AsyncExitStack() as stack:
         stack.push_async_callback(pigeon.stop)
         url = await stack.enter_async_context(model_server())
-        variables = {**with_model(url), **pigeon_settings(pigeon), **faked}
+        variables = {**with_model(url), **pigeon_settings(pigeon), **faked(clock)}
         live = await stack.enter_async_context(live_gateway(tmp_path / "home", variables))
         http = await stack.enter_async_context(aiohttp.ClientSession())
         yield Story(live, http, pigeon)
@@ -138,3 +136,22 @@ async def test_a_day_ahead_and_back_again(story: Story) -> None:
     assert sum("A new day" in text for text in story.posted()) == 1
     assert len(story.posted()) == len(set(story.posted()))
     assert await story.live.stop(signal.SIGINT) == 0
+
+
+@pytest.mark.req("W23", "W9")
+async def test_web_and_terminal_go_on_after_days_where_rest_starts_afresh(story: Story) -> None:
+    chat = (story.live.home, "chat", "--message")
+    await story.ask("one")
+    await story.ask_in_web("one")
+    await hermes(*chat, "one")
+    story.move(3)
+
+    rest = await story.ask("two")
+    web = await story.ask_in_web("two")
+    terminal = await hermes(*chat, "two")
+
+    assert rest["reply"] == "#1 two"
+    assert "#2 two" in terminal
+    # The scripted model repeats the note about the new day, too.
+    shown = [(one["epoch"], one["turn"]["reply"].split("\n")[0]) for one in web["messages"]]
+    assert (web["epoch"], shown) == (0, [(0, "#1 one"), (0, "#2 two")])

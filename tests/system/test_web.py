@@ -180,6 +180,37 @@ async def test_conversations_are_listed_newest_first(gateway: Gateway, http: Htt
     ]
 
 
+@pytest.mark.req("W9")
+async def test_a_conversation_is_told_in_pages_over_its_epochs(
+    gateway: Gateway, http: Http
+) -> None:
+    cookie = await gateway.cookie()
+    for number, text in enumerate(["one", "two", "/new", "three", "/new"]):
+        body = {"conversation": "c1", "text": text, "id": str(number)}
+        await (await http.post("/web/messages", json=body, headers=cookie)).read()
+
+    async def page(**query: str) -> tuple[object, list[tuple[object, object]], str | None]:
+        answer = await http.get("/web/conversations/c1", params=query, headers=cookie)
+        kept = await answer.json()
+        told = [(one["epoch"], one["text"]) for one in kept["messages"]]
+        return kept["epoch"], told, kept["earlier"]
+
+    assert await page() == (2, [(0, "one"), (0, "two"), (1, "three")], None)
+    epoch, newest, earlier = await page(limit="2")
+    assert (epoch, newest) == (2, [(0, "two"), (1, "three")])
+    assert await page(limit="2", before=earlier or "") == (2, [(0, "one")], None)
+
+
+@pytest.mark.req("W9")
+@pytest.mark.parametrize("query", ["limit=0", "limit=x", "limit=-1", "limit=", "before=x"])
+async def test_a_page_that_there_cannot_be_is_refused(
+    gateway: Gateway, http: Http, query: str
+) -> None:
+    cookie = await gateway.cookie()
+    answer = await http.get(f"/web/conversations/c1?{query}", headers=cookie)
+    assert answer.status == 400
+
+
 @pytest.mark.req("A8")
 async def test_a_refused_web_message_is_recorded(gateway: Gateway, http: Http) -> None:
     cookie = await gateway.cookie()

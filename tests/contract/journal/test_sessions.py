@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from hermes.ports.channel import Capabilities
 from hermes.ports.clock import ManualClock
 from hermes.ports.tool import ToolTraits
 from hermes.schedule.session_watch import SessionWatch
+from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.model_script import ScriptedTurn, Seen
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 
@@ -201,4 +203,24 @@ async def test_a_clock_that_was_set_back_ends_nothing(tmp_path: Path) -> None:
 
         assert await watch(rig, []).round() == 0
         assert await told(rig, "two") == ()
+        assert seen(rig)[0] == "one"
+
+
+@pytest.mark.req("W23", "W24")
+@pytest.mark.parametrize(("senders", "ended"), [(("*",), []), (("ann",), ["bob"])])
+async def test_no_clock_ends_the_sessions_of_lasting_senders(
+    tmp_path: Path, senders: tuple[str, ...], ended: list[str]
+) -> None:
+    lasting = Capabilities(delivery="push", unknown="allow", lasting_senders=senders)
+    push = MemoryChannel(lasting, name="push")
+    async with open_rig(tmp_path, settings=IDLE, push=push) as rig:
+        for chat in ("ann", "bob"):
+            await rig.answer("one", chat=chat, platform="push")
+        rig.clock.advance(3 * DAY)
+        found: list[tuple[str, str]] = []
+
+        await watch(rig, found).round()
+
+        assert [lane for lane, _ in found] == [rig.lane(chat, "push") for chat in ended]
+        assert await told(rig, "two", platform="push") == ()
         assert seen(rig)[0] == "one"

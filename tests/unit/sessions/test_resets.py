@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hermes.cli.conversation import SENDER
 from hermes.config import ResetSettings, SessionSettings
 from hermes.message.session_key import SessionKey
-from hermes.sessions.resets import end_reason, last_boundary, rule_for, told
+from hermes.plugins.manifest import load_capabilities
+from hermes.sessions.resets import Resets, end_reason, last_boundary, rule_for, told
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NEW_YORK = ZoneInfo("America/New_York")
@@ -140,6 +142,62 @@ def test_a_platform_s_rule_goes_before_that_of_a_kind_of_chat_and_before_the_com
     assert mode("telegram", "dm") == "both"
     assert mode("telegram", "group", thread="7") == "none"
     assert mode("slack", "group", thread="7") == "idle"
+
+
+LASTING = {"web": ("*",), "rest": ("cli",)}
+
+
+def reason(lane: str, person_id: str, settings: SessionSettings) -> str | None:
+    """Return why a session is over that nobody used for two days."""
+    people = {("rest", "cli"): "p_cli"}
+    resets = Resets(
+        settings,
+        zone=BERLIN,
+        lasting=LASTING,
+        person_of=lambda platform, sender: people.get((platform, sender)),
+    )
+    now = at("2026-11-15T12:00")
+    return resets.reason(lane, person_id=person_id, used_at=now - 2 * 86_400, now=now)
+
+
+@pytest.mark.req("W23")
+@pytest.mark.parametrize(
+    ("platform", "person_id", "over"),
+    [
+        ("web", "p_owner", None),
+        ("web", "p_cli", None),
+        ("rest", "p_cli", None),
+        ("rest", "p_ann", "daily"),
+        ("slack", "p_cli", "daily"),
+    ],
+)
+def test_no_clock_ends_the_sessions_of_lasting_senders(
+    platform: str, person_id: str, over: str | None
+) -> None:
+    common = SessionSettings()
+    by_chat = SessionSettings(reset_chat_types=MappingProxyType({"dm": ResetSettings()}))
+
+    assert reason(f"agent:main:{platform}:dm:c", person_id, common) == over
+    assert reason(f"agent:main:{platform}:dm:c", person_id, by_chat) == over
+
+
+@pytest.mark.req("W23")
+@pytest.mark.parametrize(("platform", "person_id"), [("web", "p_owner"), ("rest", "p_cli")])
+def test_a_rule_for_the_platform_ends_the_sessions_of_lasting_senders_too(
+    platform: str, person_id: str
+) -> None:
+    rules = MappingProxyType({platform: ResetSettings(mode="idle", idle_min=60)})
+    settings = SessionSettings(reset_platforms=rules)
+
+    assert reason(f"agent:main:{platform}:dm:c", person_id, settings) == "idle"
+
+
+@pytest.mark.req("W23", "W9")
+def test_the_web_chat_and_the_terminal_last_by_their_manifests() -> None:
+    web, rest = (load_capabilities(f"hermes.channels.{name}") for name in ("web", "rest"))
+
+    assert {"web": web.lasting_senders, "rest": rest.lasting_senders} == LASTING
+    assert rest.lasting_senders == (SENDER,)
 
 
 @pytest.mark.req("W23")

@@ -38,6 +38,7 @@ async function loadConversation(id) {
     if (state.conversation !== id) return;
     state.epoch = page.epoch;
     showPage(page, page.epoch);
+    if (!messages.childElementCount) await loadEarlier();
     toEnd();
     refreshList();
   } catch (problem) {
@@ -48,23 +49,28 @@ async function loadConversation(id) {
 async function loadEarlier() {
   const id = state.conversation;
   const button = find("earlier");
-  button.disabled = true;
+  // Disabled, it would lose the focus.
+  if (button.ariaBusy === "true") return;
+  button.ariaBusy = "true";
   try {
     // A page may hold nothing but what is shown already.
     const first = messages.firstElementChild;
     while (state.earlier && messages.firstElementChild === first) {
       const page = await getConversation(id, { before: state.earlier });
       if (state.conversation !== id) return;
-      const top = first.getBoundingClientRect().top;
-      showPage(page, state.oldest);
-      scroll.scrollTop += first.getBoundingClientRect().top - top;
+      const top = topOf(first);
+      showPage(page, first ? state.oldest : state.epoch);
+      scroll.scrollTop += topOf(first) - top;
     }
   } catch {
     announce("Earlier messages could not be loaded.");
   } finally {
-    button.disabled = false;
+    button.ariaBusy = "false";
+    if (button.hidden) text.focus({ preventScroll: true });
   }
 }
+
+const topOf = (node) => node?.getBoundingClientRect().top ?? 0;
 
 // Messages of a page go above those that are shown; `epoch` is what follows them.
 function showPage({ messages: kept, earlier }, epoch) {
