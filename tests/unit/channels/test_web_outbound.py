@@ -10,11 +10,11 @@ from hermes.channels.web.outbound import conversation_json, conversations_json
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, MessageState, Outcome
 from hermes.message.reply import Usage
-from hermes.ports.door import MessageStatus
+from hermes.ports.pasts import ConversationMessage, ConversationPage
 from hermes.ports.records import MessageRecord, Result
 
 
-def status(event: MessageEvent | None, result: Result | None) -> MessageStatus:
+def shown(event: MessageEvent | None, result: Result | None) -> ConversationMessage:
     record = MessageRecord(
         id="m_1",
         seq=1,
@@ -30,7 +30,11 @@ def status(event: MessageEvent | None, result: Result | None) -> MessageStatus:
         platform="web",
         outcome=Outcome.ANSWERED if result else None,
     )
-    return MessageStatus(record, result)
+    return ConversationMessage(record, result, epoch=2)
+
+
+def page(*messages: ConversationMessage) -> ConversationPage:
+    return ConversationPage(messages=messages, epoch=3, earlier="m.1")
 
 
 def as_json(value: object) -> dict[str, Any]:
@@ -42,13 +46,16 @@ def test_a_conversation_shows_messages_and_not_the_pages_own_stops() -> None:
     asked = to_event(WebMessage("c", "hi", "1"), now=0.0)
     stop = to_stop_event(StopRequest("c"), now=0.0, make_id=lambda prefix: prefix)
     answer = Result(text="day", usage=Usage(1, 2, cost_usd=0.5), model="m")
-    shown = conversation_json("c", [status(asked, answer), status(stop, None)])
-    assert as_json(shown) == {
+    told = conversation_json("c", page(shown(asked, answer), shown(stop, None)))
+    assert as_json(told) == {
         "id": "c",
+        "epoch": 3,
+        "earlier": "m.1",
         "messages": [
             {
                 "text": "hi",
                 "at": 3.0,
+                "epoch": 2,
                 "turn": {
                     "id": "m_1",
                     "state": "done",
@@ -71,13 +78,13 @@ def test_a_conversation_shows_messages_and_not_the_pages_own_stops() -> None:
 def test_a_cost_that_nobody_knows_is_not_shown_as_nothing() -> None:
     asked = to_event(WebMessage("c", "hi", "1"), now=0.0)
     answer = Result(text="day", usage=Usage(1, 2, unpriced=3), model="m")
-    (message,) = as_json(conversation_json("c", [status(asked, answer)]))["messages"]
+    (message,) = as_json(conversation_json("c", page(shown(asked, answer))))["messages"]
     assert message["turn"]["cost_usd"] is None
 
 
 @pytest.mark.req("J24")
 def test_an_erased_message_has_no_text() -> None:
-    (message,) = as_json(conversation_json("c", [status(None, None)]))["messages"]
+    (message,) = as_json(conversation_json("c", page(shown(None, None))))["messages"]
     assert (message["text"], message["turn"]["conversation"]) == (None, None)
 
 
