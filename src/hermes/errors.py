@@ -208,9 +208,13 @@ class LeaseLost(GuardFailed):
 
 
 class ProviderError(HermesError):
-    """A model call failed; `status` is the HTTP status that said so, if one did."""
+    """A model call failed; `status` is the HTTP status that said so, if one did.
+
+    `was_sent` is True if the service got the request and did not refuse it: it may bill the input.
+    """
 
     code = "provider"
+    was_sent = False
 
     def __init__(self, text: str, *, status: int | None = None) -> None:
         super().__init__(text)
@@ -223,10 +227,16 @@ class ProviderUnavailable(ProviderError):
     code = "provider_unavailable"
 
     def __init__(
-        self, text: str, retry_after: float | None = None, *, status: int | None = None
+        self,
+        text: str,
+        retry_after: float | None = None,
+        *,
+        status: int | None = None,
+        was_sent: bool = False,
     ) -> None:
         super().__init__(text, status=status)
         self.retry_after = retry_after
+        self.was_sent = was_sent
 
 
 class ProviderRejected(ProviderError):
@@ -247,18 +257,21 @@ class ProviderTimeout(ProviderError):
     """The service gave no output in time."""
 
     code = "provider_timeout"
+    was_sent = True
 
 
 class StreamTruncated(ProviderError):
     """The stream ended before its end marker."""
 
     code = "stream_truncated"
+    was_sent = True
 
 
 class AnswerInvalid(ProviderError):
     """The answer does not fit the schema that was asked for; `answer` is what the model wrote."""
 
     code = "answer_invalid"
+    was_sent = True
 
     def __init__(self, text: str, *, answer: str) -> None:
         super().__init__(text)

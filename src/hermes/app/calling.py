@@ -59,7 +59,9 @@ def make_model_layer(
     )
     memory = AnswerMemory(store, settings=settings.cache, clock=clock)
     turns = settings.turns
-    limit = CallLimit(turns.max_concurrent_calls, wait_s=turns.call_wait_s)
+    limit = CallLimit(
+        turns.max_concurrent_calls, wait_s=turns.call_wait_s, each=turns.max_calls_each
+    )
     till = Till(budgets, Costs(settings.providers, settings=settings.budgets))
     calls = Calls(
         providers,

@@ -1,11 +1,14 @@
 """The money side of one try: held before it, settled by what it took, however it ends."""
 
+from types import TracebackType
+
 import msgspec
 
 from hermes.calls.budgets import Budgets, Purse
 from hermes.calls.costs import Cost, Costs
 from hermes.calls.events import Piece
 from hermes.calls.token_estimate import input_tokens
+from hermes.errors import ProviderError
 from hermes.message.reply import Usage
 from hermes.ports.pricing import estimated
 from hermes.ports.provider import CallEnd, ModelRequest, ProviderInfo, ToolCallDelta
@@ -57,21 +60,48 @@ class Bill:
         self._request = request
         self._receipt = receipt
         self._heard = 0
+        self._is_sent = False
         self._is_paid = False
 
     async def __aenter__(self) -> "Bill":
-        ahead = self._till.costs.ahead(self._info, self._request)
-        self._hold = await self._till.budgets.hold(self._purse, ahead)
+        self._ahead = self._till.costs.ahead(self._info, self._request)
+        self._hold = await self._till.budgets.hold(self._purse, self._ahead)
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self._is_paid:
             return
-        if not self._heard:
+        cost = self._cost_without_end(error)
+        if cost is None:
             await self._till.budgets.release(self._hold)
-            return
-        usage = Usage(input_tokens(self._request), estimated(self._heard))
-        await self._settle(self._till.costs.of(self._info, self._candidate.model, usage))
+        else:
+            await self._settle(cost)
+
+    def _cost_without_end(self, error: BaseException | None) -> Cost | None:
+        """Return what a try took that has no end, or None if the service took nothing for it.
+
+        A caller who leaves a silent model pays what was held: nobody learns what the model did.
+        """
+        if not self._is_sent:
+            return None
+        if self._heard:
+            return self._estimate(estimated(self._heard))
+        if isinstance(error, ProviderError):
+            return self._estimate(0) if error.was_sent else None
+        return self._ahead
+
+    def _estimate(self, written: int) -> Cost:
+        usage = Usage(input_tokens(self._request), written)
+        return self._till.costs.of(self._info, self._candidate.model, usage)
+
+    def send(self) -> None:
+        """Note that the request goes to the service now: from here on it may cost something."""
+        self._is_sent = True
 
     def hear(self, piece: Piece) -> None:
         """Count output of which nobody may ever say what it was."""

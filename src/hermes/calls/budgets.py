@@ -11,6 +11,7 @@ import structlog
 
 from hermes.calls.costs import Cost
 from hermes.calls.days import Calendar
+from hermes.calls.shares import Asker
 from hermes.config import AgentSettings, BudgetSettings
 from hermes.errors import CounterDown, ModelsStopped, OverBudget, Overloaded, StoreError
 from hermes.ports.clock import Clock
@@ -28,6 +29,12 @@ class Purse(msgspec.Struct, frozen=True, kw_only=True):
     account: Account
     tier: str | None = None
     key: CallerKey | None = None
+
+    @property
+    def asker(self) -> Asker:
+        """Who asks, where a call says nothing else: the key, or the person, on their channel."""
+        account = self.account
+        return Asker(account.channel, account.key or account.person_id)
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,38 +1,84 @@
-"""How many model calls run at a time, and how long one waits for a place."""
+"""How many model calls run at a time, who gets the next place, and how long one waits for it."""
 
 import asyncio
 
+from hermes.calls.shares import Asker, Shares
 from hermes.errors import Overloaded
+
+_THIRD = 3
 
 
 class CallLimit:
-    """At most `places` calls at a time; a call waits `wait_s` for a place, then is refused."""
+    """At most `places` calls at a time, dealt in turn; one asker has at most `each` of them.
 
-    def __init__(self, places: int, *, wait_s: float) -> None:
-        self._places = asyncio.Semaphore(places)
+    Without `each` it is a third. A call waits `wait_s` for a place unless it says how long.
+    """
+
+    def __init__(self, places: int, *, wait_s: float, each: int | None = None) -> None:
         self._count = places
+        self._wait_s = wait_s
+        self._each = each or -(-places // _THIRD)
+        self._shares: Shares[asyncio.Future[None]] = Shares(places, each=self._each)
+
+    def place(self, asker: Asker, *, wait_s: float | None = None) -> "Place":
+        """Return a place for `async with`; who gets none in time is refused with `Overloaded`."""
+        return Place(self, asker, wait_s=self._wait_s if wait_s is None else wait_s)
+
+    def is_free_for(self, asker: Asker) -> bool:
+        """Return True if the asker would get a place at once."""
+        return self._shares.can_take(asker)
+
+    async def take(self, asker: Asker, *, wait_s: float) -> None:
+        """Wait for a place; raises `Overloaded` when none comes free in time."""
+        if self._shares.can_take(asker):
+            self._shares.take(asker)
+            return
+        place = asyncio.get_running_loop().create_future()
+        self._shares.wait(asker, place)
+        try:
+            async with asyncio.timeout(wait_s):
+                await place
+        except BaseException as error:
+            if place.done() and not place.cancelled():
+                # It was dealt just as its asker gave up.
+                self.release(asker)
+            else:
+                self._shares.leave(asker, place)
+            if isinstance(error, TimeoutError):
+                raise self._refusal(wait_s) from None
+            raise
+
+    def release(self, asker: Asker) -> None:
+        """Give a place back; it goes to whose turn it is."""
+        self._shares.release(asker)
+        while (dealt := self._shares.deal()) is not None:
+            asker, place = dealt
+            if place.done():
+                # Its asker is about to find out that the wait is over.
+                self._shares.release(asker)
+            else:
+                place.set_result(None)
+
+    def _refusal(self, wait_s: float) -> Overloaded:
+        return Overloaded(
+            f"all {self._count} places for model calls (turns.max_concurrent_calls), or the "
+            f"{self._each} that one person or key may have (turns.max_calls_each), were taken for "
+            f"{wait_s:g} s; try again in a moment"
+        )
+
+
+class Place:
+    """`async with` waits for a place and gives it back."""
+
+    __slots__ = ("_asker", "_limit", "_wait_s")
+
+    def __init__(self, limit: CallLimit, asker: Asker, *, wait_s: float) -> None:
+        self._limit = limit
+        self._asker = asker
         self._wait_s = wait_s
 
     async def __aenter__(self) -> None:
-        await self.take()
+        await self._limit.take(self._asker, wait_s=self._wait_s)
 
     async def __aexit__(self, *_: object) -> None:
-        self.release()
-
-    async def take(self) -> None:
-        """Wait for a place; raises `Overloaded` when none comes free in time."""
-        if not self._places.locked():
-            await self._places.acquire()
-            return
-        try:
-            async with asyncio.timeout(self._wait_s):
-                await self._places.acquire()
-        except TimeoutError:
-            raise Overloaded(
-                f"all {self._count} places for model calls (turns.max_concurrent_calls) were "
-                f"taken for {self._wait_s:g} s; try again in a moment"
-            ) from None
-
-    def release(self) -> None:
-        """Give the place back."""
-        self._places.release()
+        self._limit.release(self._asker)

@@ -53,7 +53,8 @@ class Costs:
 
     def ahead(self, info: ProviderInfo, request: ModelRequest) -> Cost:
         """Return the most that a call is expected to cost, before it is made."""
-        written = request.max_output_tokens or self._settings.expected_output_tokens
+        limit = request.max_output_tokens
+        written = self._settings.expected_output_tokens if limit is None else limit
         return self.of(info, request.model, Usage(input_tokens(request), written))
 
     def _assumed(self, usage: Usage) -> float:

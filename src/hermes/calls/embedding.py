@@ -77,9 +77,9 @@ class Embeddings:
             request=request,
             receipt=receipt,
         )
-        async with bill, self._limit:
-            self._till.budgets.check_switch()
+        async with self._limit.place(purse.asker), bill:
             tell(Trying(candidate))
+            bill.send()
             try:
                 async with asyncio.timeout(self._limit_s):
                     made = await provider.embed(texts, model=candidate.model)

@@ -1,6 +1,6 @@
 """What a model call tells while it runs; the pipeline and `/v1` both listen.
 
-A call begins with `Trying`, then pieces of the answer, then exactly one `Answered`. `Failed` stands
+A call may first be `Waiting` for a place. It begins with `Trying`, then pieces of the answer, then exactly one `Answered`. `Failed` stands
 between two candidates; a call without an answer ends by raising the last error.
 """
 
@@ -11,6 +11,10 @@ from hermes.ports.provider import CallEnd, ReasoningDelta, TextDelta, ToolCallDe
 from hermes.routing.plan import Candidate
 
 Piece = TextDelta | ReasoningDelta | ToolCallDelta
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """All places for model calls are taken, or all that the asker may have: the call waits."""
 
 
 class Trying(msgspec.Struct, frozen=True):
@@ -39,4 +43,4 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     max_output_tokens: int | None = None
 
 
-CallEvent = Trying | Failed | Piece | Answered
+CallEvent = Waiting | Trying | Failed | Piece | Answered

@@ -15,11 +15,12 @@ from hermes.calls.bill import Bill, Receipt, Till
 from hermes.calls.budgets import Purse
 from hermes.calls.capacity import CallLimit
 from hermes.calls.costs import Cost
-from hermes.calls.events import Answered, CallEvent, Failed, Trying
+from hermes.calls.events import Answered, CallEvent, Failed, Trying, Waiting
 from hermes.calls.failover import Walk
 from hermes.calls.fitting import fit, read
 from hermes.calls.memory import AnswerMemory
 from hermes.calls.patience import Patience
+from hermes.calls.shares import Asker
 from hermes.calls.verbatim import is_kept_whole, is_shown_whole
 from hermes.errors import (
     ProviderError,
@@ -45,7 +46,9 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     """A call as its caller wants it.
 
     `whole` says that nobody waits for pieces; `wait_s` is the patience with a service that asks
-    for some; `remembers` lets the answer be one that was given before.
+    for some; `remembers` lets the answer be one that was given before. The call waits `place_s` for
+    a place among the model calls (None: as the settings say), as one of its `asker`'s, which
+    without a word is whoever pays.
     """
 
     call_id: str
@@ -54,6 +57,8 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     whole: bool = False
     wait_s: float = 0.0
     remembers: bool = False
+    place_s: float | None = None
+    asker: Asker | None = None
 
 
 class CallTimes(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,10 +152,15 @@ class Calls:
             request=fitted.request,
             receipt=receipt,
         )
-        async with bill, self._limit:
-            self._till.budgets.check_switch()
+        asker = wish.asker or wish.purse.asker
+        self._till.budgets.check_switch()
+        if not self._limit.is_free_for(asker):
+            yield Waiting()
+        # The place comes first: a call that waits for hours must not hold other people's budget.
+        async with self._limit.place(asker, wait_s=wish.place_s), bill:
             yield Trying(candidate)
             has_thought, began = False, self._monotonic()
+            bill.send()
             async with aclosing(self._pieces(provider, fitted.request)) as events:
                 async for event in events:
                     if isinstance(event, CallEnd):

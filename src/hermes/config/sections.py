@@ -120,8 +120,15 @@ class TurnSettings(Section):
     max_concurrent_calls: Count = Field(
         default=30, description="At most this many model calls run at once."
     )
+    max_calls_each: Count | None = Field(
+        default=None,
+        description="At most this many of them are of one person or caller's key; without a number"
+        " a third of `max_concurrent_calls`.",
+    )
     call_wait_s: Delay = Field(
-        default=15, description="How long a model call waits for a free place."
+        default=15,
+        description="How long a call of `/v1` and of jobs waits for a free place; messages wait"
+        " until they expire (`inbox.expire_after_s`).",
     )
     wait_s: Delay = Field(
         default=20,

@@ -102,7 +102,8 @@ def _waiting_message(
         head = store.turns.view(message.lane).message
         if head is not None and head.id != message.id:
             return f"{head.id}, which is before it in the same conversation"
-        return "a free worker"
+        waits = any(event.kind == "waits_for_place" for event in timeline.events)
+        return "a free place for its model call" if waits else "a free worker"
     for step in reversed(timeline.steps):
         if step.state == "started":
             since = f" (started {span(now - step.at)} ago)" if step.at else ""

@@ -41,7 +41,8 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     `account` and `route` say through which configured account and which door it came;
     `external_id` is the platform's id of the message, unique within (account, platform, route).
     `history` is what a caller without a session of its own says was said before.
-    `key` is the id of the caller's key that pays for it.
+    `key` is the id of the caller's key that pays for it. `token` is the id of the API token that
+    brought it, where one program speaks for many senders: they share one part of what there is.
     `addressed` is false for a message in a group that neither names the bot nor replies to it.
     `album` is the platform's id of several pictures that were sent as one; `is_queued` says that the
     sender put it behind what runs (`/queue`), to be answered by itself; `is_held_back` that it was
@@ -65,6 +66,7 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     channel_context: str | None = None
     history: tuple[ChatMessage, ...] = ()
     key: str | None = None
+    token: str = ""
     internal: bool = False
     album: str | None = None
     is_queued: bool = False

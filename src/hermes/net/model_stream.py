@@ -12,6 +12,8 @@ from typing import Final, Protocol
 import msgspec
 
 from hermes.errors import (
+    AnswerLost,
+    AnswerTooLarge,
     NetError,
     ProviderError,
     ProviderTimeout,
@@ -158,7 +160,9 @@ async def open_call(
                 raise await _stranger(response, endpoint, found=found)
             yield response
     except NetError as error:
-        raise ProviderUnavailable(wire_words(endpoint.provider, error)) from error
+        was_sent = isinstance(error, AnswerLost | AnswerTooLarge)
+        words = wire_words(endpoint.provider, error)
+        raise ProviderUnavailable(words, was_sent=was_sent) from error
     except ProviderError as error:
         # Also what was raised inside, about an error in the middle of an answer.
         ours = (endpoint.provider, endpoint.url)

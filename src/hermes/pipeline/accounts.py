@@ -1,6 +1,7 @@
-"""On whose account the model calls of a turn go."""
+"""On whose account the model calls of a turn go, and as whose they wait for a place."""
 
 from hermes.calls.budgets import Purse
+from hermes.calls.shares import Asker
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.ports.keys import CallerKey
@@ -26,3 +27,21 @@ def purse_of(turn: Turn, ctx: TurnContext) -> Purse:
 def key_of(turn: Turn, ctx: TurnContext) -> CallerKey | None:
     """Return the caller's key that a turn runs on."""
     return None if turn.event.key is None else ctx.services.store.keys.get(turn.event.key)
+
+
+def asker_of(turn: Turn) -> Asker:
+    """Return as whose a turn's calls wait for a place: a person's, of the account they write to."""
+    event = turn.event
+    group = f"{event.source.platform}:{event.account}:{event.token}"
+    return Asker(group, event.key or turn.person_id)
+
+
+def place_wait_s(turn: Turn, ctx: TurnContext) -> float:
+    """Return how long a call of a turn waits for a place.
+
+    A turn that waits for its first call has not started: it waits until its message expires.
+    """
+    expire_s = ctx.services.settings.inbox.expire_after_s
+    if ctx.journal.begun:
+        return expire_s
+    return max(0.0, turn.received_at + expire_s - ctx.services.clock.now())

@@ -53,6 +53,8 @@ class Journal:
         self._spent: list[Spent] = []
         self._joining: tuple[Step, ...] = ()
         self.lease: Lease | None = None
+        # True while nothing happens because all places for model calls are taken.
+        self.waits_for_place = False
         # Steps as they began and as they ended; kept only where somebody traces turns.
         self.trace: list[tuple[Step, Step]] | None = None
         # Told of each step as it ends; only where a hook wants to hear of steps.

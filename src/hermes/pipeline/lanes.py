@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import structlog
 
+from hermes.calls.shares import Asker, Shares
 from hermes.config import LaneSettings
 from hermes.errors import (
     GuardFailed,
@@ -74,7 +75,8 @@ class Lanes:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._running: dict[str, _Running] = {}
         self._again: set[str] = set()
-        self._waiting: dict[str, None] = {}
+        self._waiting: set[str] = set()
+        self._places: Shares[str] = Shares(settings.max_running, each=1)
         self._started = False
         self._stopping = False
         self._renewer: asyncio.Task[None] | None = None
@@ -110,11 +112,18 @@ class Lanes:
             return
         if lane in self._tasks:
             self._again.add(lane)
-        elif len(self._tasks) >= self._settings.max_running and not _goes_first(lane):
-            self._waiting[lane] = None
-        else:
-            self._running[lane] = _Running()
-            self._tasks[lane] = asyncio.create_task(self._run(lane), name=f"lane {lane}")
+        elif _goes_first(lane):
+            self._start(lane)
+        elif self._places.can_take(_asker(lane)):
+            self._places.take(_asker(lane))
+            self._start(lane)
+        elif lane not in self._waiting:
+            self._waiting.add(lane)
+            self._places.wait(_asker(lane), lane)
+
+    def _start(self, lane: str) -> None:
+        self._running[lane] = _Running()
+        self._tasks[lane] = asyncio.create_task(self._run(lane), name=f"lane {lane}")
 
     def interrupt(self, lane: str, by: str, *, message_id: str | None) -> None:
         """Stop the turn of `message_id`, if it still runs on the lane, and its subagents."""
@@ -151,6 +160,7 @@ class Lanes:
         the waiting; with `tells`, people whose turn takes a while are told.
         """
         self._stopping = True
+        self._let_go_of_waiting()
         hurried = asyncio.create_task(_pressed(hurry or asyncio.Event()))
         grace_s = min(timeout_s, self._services.settings.process.tell_stop_after_s)
         await self._until_idle(grace_s, hurried)
@@ -164,6 +174,15 @@ class Lanes:
             task.cancel()
         await asyncio.gather(*rest, return_exceptions=True)
         return len(pending)
+
+    def _let_go_of_waiting(self) -> None:
+        """End the tasks of turns that wait for their first model call: they start next time."""
+        for lane, running in self._running.items():
+            journal = None if running.ctx is None else running.ctx.journal
+            if journal is None or journal.begun or is_subagent(lane):
+                continue
+            if journal.waits_for_place:
+                self._tasks[lane].cancel()
 
     async def _until_idle(self, timeout_s: float, hurried: asyncio.Task[None]) -> None:
         with suppress(TimeoutError):
@@ -195,16 +214,15 @@ class Lanes:
             self._next_waiting(lane)
 
     def _next_waiting(self, lane: str) -> None:
+        """Give the place of a lane to the next one, and look at the lane again if it was woken."""
+        if not _goes_first(lane):
+            self._places.release(_asker(lane))
+        while self._started and not self._stopping and (dealt := self._places.deal()) is not None:
+            self._waiting.discard(dealt[1])
+            self._start(dealt[1])
         if lane in self._again:
             self._again.discard(lane)
             self.wake(lane)
-        elif self._waiting:
-            self.wake(self._take_waiting())
-
-    def _take_waiting(self) -> str:
-        first = next(iter(self._waiting))
-        del self._waiting[first]
-        return first
 
     async def _work(self, lane: str) -> None:
         tell_expired, after_stop = True, False
@@ -341,6 +359,7 @@ class Lanes:
             for lane, running in self._running.items()
             if running.message_id is not None
             and running.ctx is not None
+            and not running.ctx.journal.waits_for_place
             and not any(is_below(child, ancestor=lane) for child in children)
             and questions.at(root_lane(lane)) is None
         }
@@ -367,6 +386,11 @@ def _let_go(running: _Running) -> TimeoutError:
         task.uncancel()
     running.is_stuck = False
     return TimeoutError("the turn made no step beyond every limit (process.stuck_turn_s)")
+
+
+def _asker(lane: str) -> Asker:
+    """Return as whose a lane waits for a place: as one of its platform's."""
+    return Asker(lane.split(":", 3)[2], lane)
 
 
 def _goes_first(lane: str) -> bool:

@@ -10,13 +10,14 @@ import msgspec
 import structlog
 
 from hermes.calls.bill import Receipt
-from hermes.calls.events import Answered, CallEvent, Failed, Trying
+from hermes.calls.events import Answered, CallEvent, Failed, Trying, Waiting
 from hermes.calls.walk import Wish
 from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable, Refused, TryLater
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import ImagePart, TextPart, text_of
 from hermes.message.reply import Usage
-from hermes.pipeline.accounts import key_of, purse_of
+from hermes.pipeline.accounts import asker_of, key_of, place_wait_s, purse_of
+from hermes.pipeline.place_waits import note_wait
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.ports.provider import ModelRequest
@@ -66,6 +67,7 @@ class Looker:
             self._end_failed(_encode(error.code))
             raise
         finally:
+            self._ctx.journal.waits_for_place = False
             self._ctx.journal.spend(receipt.take())
 
     def _known(self, asked: bytes) -> str | None:
@@ -95,6 +97,8 @@ class Looker:
             purse=purse_of(turn, ctx),
             whole=True,
             wait_s=ctx.services.settings.turns.wait_s,
+            place_s=place_wait_s(turn, ctx),
+            asker=asker_of(turn),
         )
         async with aclosing(ctx.services.calls.run(wish, plan, receipt=receipt)) as events:
             while True:
@@ -128,7 +132,10 @@ class Looker:
         )
 
     async def _hear(self, event: CallEvent, asked: bytes) -> None:
-        if isinstance(event, Trying):
+        if isinstance(event, Waiting):
+            await note_wait(self._turn, self._ctx)
+        elif isinstance(event, Trying):
+            self._ctx.journal.waits_for_place = False
             self._end_failed(None)
             candidate = event.candidate
             self._ordinal = await self._ctx.journal.start(

@@ -83,6 +83,12 @@ def expired(*, tell: bool, is_begun: bool) -> Reply:
     )
 
 
+def no_place(cause: str) -> Reply:
+    """Return the end of a message that waited for a model call until it expired."""
+    text = "Too many people were asking, and that message waited too long. Please send it again."
+    return Reply(parts=(TextPart(text),), outcome=Outcome.EXPIRED, reason=cause)
+
+
 def gave_up(attempts: int) -> Reply:
     """Return the end of a message whose turn was cut off too often."""
     return failed(

@@ -87,6 +87,8 @@ class TurnRunner:
         if reply is None:
             async with self._working(turn):
                 turn, reply = await self._act(turn, ctx)
+            if reply.outcome is Outcome.EXPIRED and not tell_expired:
+                reply = msgspec.structs.replace(reply, silent=True)
         if turn.event.scheduled is not None:
             reply = await end_scheduled(turn, reply, ctx)
         await save(turn, self._with_what_was_shown(reply, view), ctx)

@@ -105,7 +105,9 @@ class ScriptedProvider:
         if turn.fault == "hang":
             await asyncio.Event().wait()
         if turn.fault == "cut" and not pieces:
-            raise ProviderUnavailable("scripted: the request was sent, its answer was cut off")
+            raise ProviderUnavailable(
+                "scripted: the request was sent, its answer was cut off", was_sent=True
+            )
         if turn.fault is not None:
             raise StreamTruncated("scripted: the stream ended without its end marker")
         self.ended += 1

@@ -7,7 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hermes.errors import CounterDown, ModelsStopped, OverBudget, Overloaded
+from hermes.errors import (
+    CounterDown,
+    ModelsStopped,
+    OverBudget,
+    Overloaded,
+    ProviderUnavailable,
+)
 from hermes.ports.clock import ManualClock
 from hermes.ports.keys import CallerKey
 from hermes.ports.provider import ModelRequest
@@ -120,15 +126,15 @@ async def test_every_limit_refuses_what_it_has_no_room_for(
 @pytest.mark.req("A22", "J21")
 async def test_what_is_held_counts_and_what_a_failure_held_is_given_back(tmp_path: Path) -> None:
     capped = {"BUDGETS__PLATFORM_DAY_USD": "10"}
-    slow = model("one", [ScriptedTurn(text="x", fault="hang", after=0)])
+    slow = model("one", [ScriptedTurn(fault="status", status=503, delay_s=0.3)])
     async with open_calls(tmp_path, slow, model("two", ten_each), settings=capped) as rig:
         running = asyncio.create_task(rig.call(ask("hi", max_output_tokens=8), "one"))
         await until_called(slow)
         with pytest.raises(OverBudget):
             await rig.call(small(), "two")
 
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        with pytest.raises(ProviderUnavailable):
+            await running
         await rig.call(small(), "two")
 
 

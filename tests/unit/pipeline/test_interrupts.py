@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from hermes.calls.capacity import CallLimit
+from hermes.calls.shares import Asker
 from hermes.errors import Overloaded, TurnInterrupted
 from hermes.pipeline.interrupts import Interrupt
 
@@ -51,9 +52,9 @@ async def test_a_cancellation_from_elsewhere_stays_a_cancellation() -> None:
 @pytest.mark.req("A21")
 async def test_a_call_that_finds_no_place_in_time_is_told_so() -> None:
     limit = CallLimit(1, wait_s=0.01)
-    await limit.take()
-
-    with pytest.raises(Overloaded, match="max_concurrent_calls"):
-        await limit.take()
-    limit.release()
-    await limit.take()
+    ann, bob = Asker("rest", "ann"), Asker("rest", "bob")
+    async with limit.place(ann):
+        with pytest.raises(Overloaded, match="max_concurrent_calls"):
+            await limit.place(bob).__aenter__()
+    async with limit.place(bob):
+        assert not limit.is_free_for(ann)

@@ -10,17 +10,25 @@ import msgspec
 import structlog
 
 from hermes.calls.bill import Receipt
-from hermes.calls.events import Answered, CallEvent, Failed, Trying
+from hermes.calls.events import Answered, CallEvent, Failed, Trying, Waiting
 from hermes.calls.walk import Wish
-from hermes.errors import NoCredits, OverBudget, ProviderError, TryLater, TurnInterrupted
+from hermes.errors import (
+    NoCredits,
+    OverBudget,
+    Overloaded,
+    ProviderError,
+    TryLater,
+    TurnInterrupted,
+)
 from hermes.message.chat import ChatMessage, as_read
 from hermes.message.parts import Part, TextPart, ToolCallPart
 from hermes.message.reply import Reply
-from hermes.pipeline.accounts import key_of, purse_of
+from hermes.pipeline.accounts import asker_of, key_of, place_wait_s, purse_of
 from hermes.pipeline.candidates import choose_model, freeze
 from hermes.pipeline.exchange import rounds_used
 from hermes.pipeline.graph_notes import note_call
-from hermes.pipeline.replies import cut_off, interrupted, model_failed, not_now
+from hermes.pipeline.place_waits import note_wait
+from hermes.pipeline.replies import cut_off, interrupted, model_failed, no_place, not_now
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.shown import Shown
 from hermes.pipeline.turn import Turn
@@ -53,8 +61,11 @@ async def call_model(turn: Turn, ctx: TurnContext) -> Turn | Reply:
     except TryLater as error:
         limit = error.limit if isinstance(error, OverBudget) else None
         ctx.journal.note("model_refused", code=error.code, limit=limit)
+        if isinstance(error, Overloaded) and not ctx.journal.begun:
+            return no_place(str(error))
         return not_now(turn, error)
     finally:
+        ctx.journal.waits_for_place = False
         ctx.journal.spend(call.receipt.take())
         await call.shown.close()
 
@@ -81,6 +92,8 @@ class _Call:
             purse=purse_of(turn, ctx),
             wait_s=ctx.services.settings.turns.wait_s,
             remembers=turn.agent.settings.cache and turn.retry is None,
+            place_s=place_wait_s(turn, ctx),
+            asker=asker_of(turn),
         )
         run = ctx.services.calls.run(wish, turn.plan, receipt=self.receipt)
         stoppable = ctx.interrupt.scope()
@@ -95,7 +108,10 @@ class _Call:
                 await self._hear(event)
 
     async def _hear(self, event: CallEvent) -> None:
-        if isinstance(event, Trying):
+        if isinstance(event, Waiting):
+            await note_wait(self._turn, self._ctx)
+        elif isinstance(event, Trying):
+            self._ctx.journal.waits_for_place = False
             self._candidate = event.candidate
             name = f"{event.candidate.provider}:{event.candidate.model}"
             self._ordinal = await self._ctx.journal.start(

@@ -12,7 +12,7 @@ from functools import cached_property
 import msgspec
 
 from hermes.calls.embedding import Embeddings
-from hermes.calls.events import Answered, CallEvent, Failed, Piece, Trying
+from hermes.calls.events import Answered, CallEvent, Failed, Piece, Trying, Waiting
 from hermes.calls.ledger import CallLedger
 from hermes.calls.planning import Planner
 from hermes.calls.schema import check_schema
@@ -234,7 +234,7 @@ async def _next(events: AsyncGenerator[CallEvent, None], record: Record) -> Piec
         if event is None:
             raise StreamTruncated("the call ended without an answer")
         record.hear(event)
-        if not isinstance(event, Trying | Failed):
+        if not isinstance(event, Waiting | Trying | Failed):
             return event
 
 

@@ -1,0 +1,20 @@
+"""What a turn does while all places for model calls are taken: it says so in its timeline."""
+
+import structlog
+
+from hermes.errors import StorageFull, StoreError
+from hermes.pipeline.services import TurnContext
+from hermes.pipeline.turn import Turn
+from hermes.ports.records import Event
+
+_log = structlog.get_logger(__name__)
+
+
+async def note_wait(turn: Turn, ctx: TurnContext) -> None:
+    """Write at once that the turn waits for a place: `hermes why` has to know it now."""
+    ctx.journal.waits_for_place = True
+    event = Event("waits_for_place", ctx.services.clock.now())
+    try:
+        await ctx.services.store.inbox.note(turn.id, event)
+    except (StoreError, StorageFull) as error:
+        _log.warning("wait_not_noted", message_id=turn.id, problem=str(error))
