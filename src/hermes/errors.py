@@ -13,7 +13,7 @@ HermesError
 ├── TryLater                nothing was kept; the same request may succeed later
 │   ├── Overloaded          a queue or a limit is full
 │   ├── StorageFull         the disk reserve is touched
-│   ├── RateLimited         a key is used more often than it may be
+│   ├── RateLimited         a key is used too often, or a sender has too much waiting
 │   ├── OverBudget          a spending limit has no room; it opens again later
 │   └── ModelsStopped       the kill switch is on
 ├── ConfigurationError      the operator has to change a setting
@@ -138,9 +138,14 @@ class StorageFull(TryLater):
 
 
 class RateLimited(TryLater):
-    """A key is used more often than it may be."""
+    """A key is used more often than it may be, or a sender has too many messages waiting.
+
+    Others are not affected: a channel that must take messages in order passes such a one over.
+    `refusal` is the id under which that is noted.
+    """
 
     code = "rate_limited"
+    refusal: str | None = None
 
 
 class OverBudget(TryLater):

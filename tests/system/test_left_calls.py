@@ -40,13 +40,13 @@ async def test_calls_that_their_callers_leave_use_up_the_budget_of_the_key(tmp_p
                     for number in range(_CALLS)
                 ]
                 async with asyncio.timeout(START_S):
-                    while len(models.invocations) < _CALLS:
+                    while len(models.invocations) < _CALLS:  # noqa: ASYNC110  another process calls
                         await asyncio.sleep(0.02)
                 for call in calls:
                     call.cancel()
                 await asyncio.gather(*calls, return_exceptions=True)
                 async with asyncio.timeout(START_S):
-                    while (await _costs(live)).get("calls") != _CALLS:
+                    while (await _costs(live)).get("calls") != _CALLS:  # noqa: ASYNC110
                         await asyncio.sleep(0.1)
                 async with http.post("/v1/chat/completions", json=_body("hello")) as answer:
                     refused = answer.status, (await answer.json())["error"]["code"]

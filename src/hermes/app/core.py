@@ -228,6 +228,7 @@ class Core:
             busy=settings.busy,
             manifests={name: BusyPolicy(item.capabilities.busy) for name, item in channels.items()},
             pushed=[name for name, item in channels.items() if _is_push(item)],
+            programs=[name for name, item in channels.items() if item.capabilities.is_program],
             outbox_limit=settings.outbox.max_waiting,
             dispatch=PreDispatch(self.hooks)
             if self.hooks is not None and self.hooks.hears(DISPATCH)

@@ -76,7 +76,13 @@ class InboxSettings(Section):
 
     max_waiting: Count = Field(
         default=5000,
-        description="With this many messages waiting, new ones are refused with a retry time.",
+        description="With this many messages waiting, new ones are refused with a retry time. The"
+        " last tenth is for accounts of which hardly anything waits.",
+    )
+    max_waiting_each: Count = Field(
+        default=50,
+        description="With this many messages of one person waiting, new ones of theirs are refused"
+        " with a retry time; commands such as `/stop` are counted apart.",
     )
     expire_after_s: Seconds = Field(
         default=3600, description="A message older than this when its turn would start expires."

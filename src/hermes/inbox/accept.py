@@ -11,12 +11,14 @@ from hermes.errors import (
     BadRequest,
     HermesError,
     Overloaded,
+    RateLimited,
     Skipped,
     StorageFull,
     StoreError,
     StoreRejected,
 )
 from hermes.inbox.overhearing import as_context, in_group
+from hermes.inbox.room import FULL_RETRY_S, Claim, Room
 from hermes.message.event import NO_RAW, MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.outcome import BusyPolicy, MessageState
@@ -34,7 +36,6 @@ from hermes.ports.upward import Wake
 from hermes.sessions.commands import CommandBook, Written
 from hermes.sessions.keys import session_key
 
-_FULL_RETRY_S = 5.0
 _PAUSED_RETRY_S = 60.0
 _NOTES_IN_FLIGHT = 100
 # Replies are counted this often, and always when less than so much is left of their limit.
@@ -75,6 +76,7 @@ class Inbox:
         busy: BusySettings,
         manifests: Mapping[str, BusyPolicy],
         pushed: Collection[str],
+        programs: Collection[str],
         outbox_limit: int,
         dispatch: Dispatch | None = None,
     ) -> None:
@@ -92,6 +94,7 @@ class Inbox:
         self._busy = busy
         self._manifests = manifests
         self._pushed = pushed
+        self._room = Room(store, settings=settings, programs=programs)
         self._counted: dict[str, tuple[float, int]] = {}
         self._outbox_limit = outbox_limit
         self._dispatch = dispatch
@@ -132,11 +135,9 @@ class Inbox:
         written = self._commands.read(event.text)
         busy = None if written is None else self._busy_of(written, event)
         is_beside = written is not None and written.is_beside and busy is None
+        is_stranger = not self._admission(event).is_in
         control = (
-            is_beside
-            or not self._admission(event).is_in
-            or self._answers(event, lane)
-            or self._decides(event, lane)
+            is_beside or is_stranger or self._answers(event, lane) or self._decides(event, lane)
         )
         said = event
         if written is not None and busy is not None and not control:
@@ -149,6 +150,7 @@ class Inbox:
             agent=None if agent.key == self._roster.default.key else agent.key,
             busy=busy or (BusyPolicy.QUEUE if written is not None else None),
             group=self._in_group(said, takes=not control and (written is None or busy is not None)),
+            room=await self._claim(event, is_command=control and not is_stranger),
         )
 
     async def _heard(self, event: MessageEvent) -> Heard:
@@ -172,7 +174,13 @@ class Inbox:
         """Keep a message that is not meant for the bot as context for when somebody speaks to it."""
         group = in_group(event, self._groups.of(event.source.platform), is_kept=True, takes=False)
         return await self._put(
-            sent, as_context(event), lane=control_lane(lane), control=True, agent=None, group=group
+            sent,
+            as_context(event),
+            lane=control_lane(lane),
+            control=True,
+            agent=None,
+            group=group,
+            room=await self._claim(event, is_command=False),
         )
 
     def _in_group(self, event: MessageEvent, *, takes: bool) -> InGroup | None:
@@ -187,6 +195,16 @@ class Inbox:
             event.source.platform, error, external_id=event.external_id
         )
         return error
+
+    async def _claim(self, event: MessageEvent, *, is_command: bool) -> Claim:
+        """Let a message in; that one sender has too many waiting is noted here, for any channel."""
+        try:
+            return self._room.claim(event, is_command=is_command)
+        except RateLimited as error:
+            error.refusal = await self.refuse(
+                event.source.platform, error, external_id=event.external_id
+            )
+            raise
 
     async def _dispatched(self, event: MessageEvent, dispatch: Dispatch) -> MessageEvent:
         try:
@@ -213,6 +231,7 @@ class Inbox:
         agent: str | None,
         busy: BusyPolicy | None = None,
         group: InGroup | None = None,
+        room: Claim | None = None,
     ) -> Accepted:
         chosen = said if said.agent or not agent else msgspec.structs.replace(said, agent=agent)
         message = NewMessage(
@@ -225,15 +244,22 @@ class Inbox:
             busy=busy or self._policy(event),
             steers=busy is BusyPolicy.STEER and not control,
             group=group,
+            share=None if room is None else room.share,
         )
 
         def kept(result: AcceptResult) -> None:
+            if room is not None:
+                room.settle()
             # What is sent again has woken its lane before. Wherever it is by now, waiting or about
             # to become part of a turn, it is no news, and stops nothing.
             if not result.duplicate and result.state is MessageState.NEW:
                 self._wake.arrived(lane, message_id=result.message_id, busy=message.busy)
 
-        result = await self._keep(message, kept)
+        try:
+            result = await self._keep(message, kept)
+        finally:
+            if room is not None:
+                room.settle()
         if result.duplicate:
             await self._note_duplicate(result.message_id)
         return Accepted(
@@ -256,7 +282,7 @@ class Inbox:
         self, platform: str, error: HermesError, *, external_id: str | None = None
     ) -> str:
         """Note an authenticated refusal best-effort; returns the id that `hermes why` explains."""
-        if isinstance(error, Skipped) and error.refusal is not None:
+        if isinstance(error, Skipped | RateLimited) and error.refusal is not None:
             return error.refusal
         refusal = Refusal(
             id=self._make_id("r"),
@@ -294,7 +320,7 @@ class Inbox:
 
     def _check_room(self, event: MessageEvent) -> None:
         if self.draining:
-            raise Overloaded("Hermes is stopping; send this again in a moment", _FULL_RETRY_S)
+            raise Overloaded("Hermes is stopping; send this again in a moment", FULL_RETRY_S)
         if event.source.platform in self.resting:
             raise Overloaded(
                 f"{event.source.platform} is paused by its operator; send this again later",
@@ -303,16 +329,9 @@ class Inbox:
         problem = self._store.writable()
         if problem is not None:
             raise StorageFull(problem, retry_after=30.0)
-        waiting = self._store.inbox.waiting()
-        if waiting >= self._settings.max_waiting:
-            raise Overloaded(
-                f"{waiting} messages are waiting, as many as inbox.max_waiting allows; "
-                "send this again later",
-                _FULL_RETRY_S,
-            )
         if self._replies_waiting(event.source.platform) >= self._outbox_limit:
             raise Overloaded(
-                "too many replies are waiting to be delivered (outbox.max_waiting)", _FULL_RETRY_S
+                "too many replies are waiting to be delivered (outbox.max_waiting)", FULL_RETRY_S
             )
 
     def _replies_waiting(self, platform: str) -> int:
@@ -354,9 +373,9 @@ class Inbox:
 
 
 def _identity(event: MessageEvent) -> bytes:
-    """Return what makes two bodies under one id the same: all but the time and the raw event."""
+    """Return what makes two bodies under one id the same: neither time, raw event nor token do."""
     try:
-        return _encode(msgspec.structs.replace(event, at=0.0, raw=NO_RAW))
+        return _encode(msgspec.structs.replace(event, at=0.0, raw=NO_RAW, token=""))
     except UnicodeEncodeError as error:
         raise BadRequest("the message holds a lone surrogate, which is not text") from error
 

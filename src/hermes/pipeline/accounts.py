@@ -32,7 +32,7 @@ def key_of(turn: Turn, ctx: TurnContext) -> CallerKey | None:
 def asker_of(turn: Turn) -> Asker:
     """Return as whose a turn's calls wait for a place: a person's, of the account they write to."""
     event = turn.event
-    group = f"{event.source.platform}:{event.account}:{event.token}"
+    group = f"{event.source.platform}:{event.account}:{event.route}:{event.token}"
     return Asker(group, event.key or turn.person_id)
 
 

@@ -86,9 +86,8 @@ class TurnRunner:
                 turn = with_note(turn, reply)
         if reply is None:
             async with self._working(turn):
-                turn, reply = await self._act(turn, ctx)
-            if reply.outcome is Outcome.EXPIRED and not tell_expired:
-                reply = msgspec.structs.replace(reply, silent=True)
+                turn, acted = await self._act(turn, ctx)
+            reply = _once_told(acted, tell_expired=tell_expired)
         if turn.event.scheduled is not None:
             reply = await end_scheduled(turn, reply, ctx)
         await save(turn, self._with_what_was_shown(reply, view), ctx)
@@ -222,3 +221,10 @@ class TurnRunner:
         ended = Progress(kind="done", outcome=outcome, result=Result(text=""))
         self._services.watch.publish(view.message.id, ended)
         return outcome
+
+
+def _once_told(reply: Reply, *, tell_expired: bool) -> Reply:
+    """Return the reply, silent if it expired and the chat was told of another one just now."""
+    if reply.outcome is not Outcome.EXPIRED or tell_expired:
+        return reply
+    return msgspec.structs.replace(reply, silent=True)

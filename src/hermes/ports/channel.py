@@ -39,7 +39,8 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     it can neither be found nor repeated under its key: sent once more and marked, or held for the
     operator. `lasting_senders` are those whose conversations do not end by the clock (`*`: everybody's)
     unless `sessions.reset_platforms` names the platform. `hint` is what a model is told of how the platform shows what it writes. `probe_s` is how often a channel that can is asked whether it still hears. `keeps` says
-    whether the platform keeps messages for a bot that is away.
+    whether the platform keeps messages for a bot that is away. `is_program` says that a sender is a
+    program that tells of many things, not a person: `inbox.max_waiting_each` does not count for it.
     """
 
     delivery: DeliveryMode
@@ -69,6 +70,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     unknown: Unknown | None = None
     answers: bool = True
     keeps: bool = True
+    is_program: bool = False
 
     @property
     def strangers(self) -> Unknown:

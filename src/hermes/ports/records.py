@@ -19,6 +19,7 @@ from hermes.ports.channel import Target
 from hermes.ports.memory import NewJob, Soul
 from hermes.ports.provider import ToolSpec
 from hermes.ports.sessions import EndReason
+from hermes.ports.shares import Share
 from hermes.ports.spend import Spent
 
 StepKind = Literal[
@@ -42,6 +43,8 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message to accept; `identity` is what makes two bodies under one id the same.
 
     One that `steers` was written to join the turn that runs on its lane (`/steer`).
+    It counts for its `share` while it waits, under the person that the store finds; without a share
+    it counts in all alone.
     """
 
     id: str
@@ -53,6 +56,7 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
     busy: BusyPolicy = BusyPolicy.QUEUE
     steers: bool = False
     group: "InGroup | None" = None
+    share: Share | None = None
 
 
 class InGroup(msgspec.Struct, frozen=True, kw_only=True):

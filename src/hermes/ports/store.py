@@ -44,6 +44,7 @@ from hermes.ports.records import (
 )
 from hermes.ports.sending import SendStore
 from hermes.ports.sessions import PruningStore, SessionStore
+from hermes.ports.shares import ShareCounts
 from hermes.ports.spend import SpendStore
 from hermes.ports.wallet import WalletStore
 
@@ -62,6 +63,10 @@ class InboxStore(Protocol):
 
     def waiting(self) -> int:
         """Return how many accepted messages have no outcome yet."""
+        ...
+
+    def shares(self) -> ShareCounts:
+        """Return whose they are, as far as they came over a channel."""
         ...
 
     def get(self, message_id: str) -> MessageRecord | None:

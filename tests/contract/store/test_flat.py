@@ -53,7 +53,7 @@ MAY_SCAN = {
     "approvals.overdue": "open approvals only",
     "cron.page": "`hermes cron list`",
     "inbox.by_external": "`hermes why`",
-    "inbox.count_waiting": "at start, open messages only",
+    "inbox.open_shares": "at start, open messages only",
     "keys.list": "`hermes keys list`",
     "outbox.count_waiting": "open replies only",
     "outbox.expire": "open replies only",

@@ -34,6 +34,7 @@ from hermes.errors import (
     DeliveryRejected,
     FailureClass,
     HermesError,
+    RateLimited,
     Refused,
     StoreError,
     TryLater,
@@ -279,7 +280,8 @@ class Hearing:
         while True:
             try:
                 await self._accept(message)
-            except Refused as error:
+            except (Refused, RateLimited) as error:
+                # Where one sender has too many waiting, waiting would hold back everybody's.
                 _log.info("matrix.refused", event_id=message.external_id, problem=str(error))
             except TryLater as error:
                 self.held = str(error)

@@ -105,7 +105,7 @@ class _Api:
             settings = self._settings
             raw = await exchange.body(limit=settings.body_bytes, timeout_s=settings.body_timeout_s)
             message = read_message(raw)
-            ticket = await self._accept(message)
+            ticket = await self._accept(message, token=caller.id)
         except (Refused, TryLater) as error:
             return error_response(error, refusal=await self._note(error, message))
         if wants_events(exchange.headers):
@@ -126,8 +126,9 @@ class _Api:
             )
         return json_response(status_view(status))
 
-    async def _accept(self, message: RestMessage) -> Ticket:
-        event = to_event(message, now=self._clock.now(), make_id=self._make_id)
+    async def _accept(self, message: RestMessage, *, token: str) -> Ticket:
+        now = self._clock.now()
+        event = to_event(message, now=now, make_id=self._make_id, token=token)
         accepted = await self._door.accept(event)
         return Ticket(
             id=accepted.message_id,

@@ -39,8 +39,8 @@ def read_message(raw: bytes) -> RestMessage:
     return message
 
 
-def to_event(message: RestMessage, *, now: float, make_id: MakeId) -> MessageEvent:
-    """Return the message as the one event shape."""
+def to_event(message: RestMessage, *, now: float, make_id: MakeId, token: str = "") -> MessageEvent:
+    """Return the message as the one event shape; `token` is the id of the token that was shown."""
     return MessageEvent(
         account="default",
         route="api",
@@ -54,6 +54,7 @@ def to_event(message: RestMessage, *, now: float, make_id: MakeId) -> MessageEve
         at=now,
         type=_type_of(message.text),
         agent=message.agent,
+        token=token,
     )
 
 

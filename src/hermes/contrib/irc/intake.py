@@ -11,7 +11,7 @@ import msgspec
 import structlog
 
 from hermes.contrib.irc.pacing import Sleep
-from hermes.errors import HermesError, Refused, TryLater
+from hermes.errors import HermesError, RateLimited, Refused, TryLater
 from hermes.message.event import MessageEvent
 from hermes.message.parts import TextPart
 from hermes.ports.channel import Accept
@@ -135,7 +135,8 @@ class Intake:
         while failures < _MOST_FAILURES:
             try:
                 await accept(event)
-            except Refused as error:
+            except (Refused, RateLimited) as error:
+                # Where one sender has too many waiting, waiting would hold back everybody's.
                 _log.warning("irc.refused", code=error.code, problem=str(error)[:200])
             except TryLater as error:
                 _log.info("irc.not_now", code=error.code)

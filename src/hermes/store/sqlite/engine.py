@@ -1,5 +1,6 @@
 """What the parts of the SQLite store share: connections, the writer, the sealer and the clock."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, MessageState, Outcome
 from hermes.ports.clock import Clock
 from hermes.ports.records import Event, Lease, MessageRecord, Person
+from hermes.ports.shares import Share, ShareCounts
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.fresh import FreshViews
 from hermes.store.sqlite.queries import load
@@ -21,6 +23,26 @@ _TURNS = load("turns")
 encode = msgspec.json.Encoder().encode
 decode_event = msgspec.json.Decoder(MessageEvent).decode
 _decode_choices = msgspec.json.Decoder(SessionChoices).decode
+
+
+class OpenShares:
+    """Whose the open messages are, in memory; read off the inbox at the start."""
+
+    def __init__(self) -> None:
+        self.counts = ShareCounts()
+        self._open: dict[str, Share] = {}
+
+    def add(self, message_id: str, share: Share) -> None:
+        """Count a message that waits."""
+        self._open[message_id] = share
+        self.counts.add(share)
+
+    def end(self, message_ids: Iterable[str]) -> None:
+        """Count messages no more; those that were never counted are no error."""
+        for message_id in message_ids:
+            share = self._open.pop(message_id, None)
+            if share is not None:
+                self.counts.add(share, -1)
 
 
 class Engine:
@@ -41,7 +63,11 @@ class Engine:
         self.fresh = FreshViews()
         # People as they were read last; every unit that changes one clears it.
         self.known_people: dict[str, Person] = {}
-        self.waiting = int(reader.one(_INBOX["count_waiting"]))
+        self.waiting = 0
+        self.shares = OpenShares()
+        for row in reader.rows(_INBOX["open_shares"]):
+            self.waiting += 1
+            self.shares.add(row[0], Share(f"{row[1]}:{row[2]}:{row[3]}:", row[4], bool(row[5])))
 
     def add_events(self, db: Database, message_id: str, events: tuple[Event, ...]) -> None:
         """Write lines of a message's timeline."""

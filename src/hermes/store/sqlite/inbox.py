@@ -23,6 +23,7 @@ from hermes.ports.records import (
     Result,
 )
 from hermes.ports.sessions import EndReason
+from hermes.ports.shares import Share, ShareCounts
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, decode_event, encode, read_choices
 from hermes.store.sqlite.newcomers import find_or_add_person
@@ -42,6 +43,7 @@ class Kept(NamedTuple):
 
     result: AcceptResult
     view: LaneView | None = None
+    share: Share | None = None
 
 
 class SqliteInbox:
@@ -116,10 +118,14 @@ class SqliteInbox:
             ),
         )
         result = AcceptResult(message_id=message.id, duplicate=False, state=MessageState.NEW)
+        share = message.share
+        if share is not None:
+            share = Share(share.account, person_id, share.is_command)
         if busy_with is not None:
-            return Kept(result)
+            return Kept(result, share=share)
         seq = db.last_insert_rowid()
-        return Kept(result, _view(message, lane, person_id=person_id, seq=seq, content=content))
+        view = _view(message, lane, person_id=person_id, seq=seq, content=content)
+        return Kept(result, view, share)
 
     def _overhear(
         self, db: Database, message: NewMessage, group: InGroup, *, person_id: str, digest: bytes
@@ -156,12 +162,18 @@ class SqliteInbox:
         """Note that what `keep` wrote is on disk."""
         if not kept.result.duplicate and kept.result.state is MessageState.NEW:
             self._engine.waiting += 1
+            if kept.share is not None:
+                self._engine.shares.add(kept.result.message_id, kept.share)
         if kept.view is not None:
             self._engine.fresh.put(kept.view, commits=self._engine.writer.commits)
 
     def waiting(self) -> int:
         """Return how many accepted messages have no outcome yet."""
         return self._engine.waiting
+
+    def shares(self) -> ShareCounts:
+        """Return whose they are, as far as they came over a channel."""
+        return self._engine.shares.counts
 
     def get(self, message_id: str) -> MessageRecord | None:
         """Return one message."""

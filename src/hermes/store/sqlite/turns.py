@@ -189,6 +189,7 @@ class SqliteTurns:
         def after(done: tuple[Written | None, LaneView | None, int]) -> None:
             written, idle, told = done
             engine.waiting += told - 1 - len(commit.merged)
+            engine.shares.end((commit.message_id, *commit.merged))
             if written is not None:
                 self._transcripts.extend(lease.lane, commit, written)
             if idle is not None:
@@ -213,6 +214,7 @@ class SqliteTurns:
 
         def after(ended: int) -> None:
             self._engine.waiting -= ended
+            self._engine.shares.end((message_id,))
 
         await self._engine.writer.run("abandon", unit, after=after)
 

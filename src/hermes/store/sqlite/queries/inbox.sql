@@ -36,9 +36,10 @@ SELECT id FROM inbox WHERE external_id = ?1 ORDER BY seq DESC LIMIT 1;
 -- The sealed result of a finished message.
 SELECT reply_body, result_body FROM inbox WHERE id = ?1;
 
--- name: count_waiting
--- How many accepted messages have no outcome yet.
-SELECT count(*) FROM inbox WHERE state <> 'done';
+-- name: open_shares
+-- Whose the messages are that have no outcome yet; which token brought them is not kept.
+SELECT id, platform, account, route, person_id, control
+FROM inbox INDEXED BY inbox_open WHERE state <> 'done';
 
 -- name: refuse
 -- Note a refusal.

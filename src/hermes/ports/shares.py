@@ -1,0 +1,51 @@
+"""Who waiting messages belong to, and how many each has; pure."""
+
+import msgspec
+
+
+class Share(msgspec.Struct, frozen=True):
+    """Whose a waiting message is: of an account (or the token that brought it), and of a person.
+
+    Commands are counted apart from messages: they must get in when messages do not.
+    """
+
+    account: str
+    person: str = ""
+    is_command: bool = False
+
+
+class ShareCounts:
+    """Counts messages by share: O(1) for each that comes and goes."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[bool, str, str], int] = {}
+
+    def add(self, share: Share, number: int = 1) -> None:
+        """Count one more message, or one less with -1."""
+        for key in _keys(share):
+            count = self._counts.get(key, 0) + number
+            if count:
+                self._counts[key] = count
+            else:
+                del self._counts[key]
+
+    def in_all(self, *, is_command: bool) -> int:
+        """Return how many there are."""
+        return self._counts.get((is_command, "", ""), 0)
+
+    def of_account(self, share: Share) -> int:
+        """Return how many the share's account has."""
+        return self._counts.get((share.is_command, "account", share.account), 0)
+
+    def of_person(self, share: Share) -> int:
+        """Return how many the share's person has."""
+        return self._counts.get((share.is_command, "person", share.person), 0)
+
+
+def _keys(share: Share) -> tuple[tuple[bool, str, str], ...]:
+    is_command = share.is_command
+    return (
+        (is_command, "", ""),
+        (is_command, "account", share.account),
+        (is_command, "person", share.person),
+    )
