@@ -11,7 +11,14 @@ from hermes.calls.capacity import CallLimit
 from hermes.calls.events import CallEvent, Failed, Trying
 from hermes.errors import ProviderError, ProviderRejected, ProviderTimeout
 from hermes.message.chat import user_text
-from hermes.ports.provider import CallEnd, Embedder, Embedding, ModelRequest, Provider
+from hermes.ports.provider import (
+    CallEnd,
+    Embedder,
+    Embedding,
+    ModelRequest,
+    Provider,
+    SharedEmbedder,
+)
 from hermes.routing.plan import Candidate, Plan
 
 
@@ -82,10 +89,18 @@ class Embeddings:
             bill.send()
             try:
                 async with asyncio.timeout(self._limit_s):
-                    made = await provider.embed(texts, model=candidate.model)
+                    made = await _embed(provider, texts, model=candidate.model, purse=purse)
             except TimeoutError:
                 raise ProviderTimeout(
                     f"{candidate.provider} made no embeddings in {self._limit_s:g} s"
                 ) from None
             paid = await bill.pay(CallEnd((), "end", made.usage, made.model))
         return msgspec.structs.replace(made, usage=paid.usage)
+
+
+async def _embed(
+    provider: Embedder, texts: tuple[str, ...], *, model: str, purse: Purse
+) -> Embedding:
+    if isinstance(provider, SharedEmbedder):
+        return await provider.embed_for(":".join(purse.asker), texts, model=model)
+    return await provider.embed(texts, model=model)

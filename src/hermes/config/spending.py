@@ -66,6 +66,11 @@ class CallSettings(Section):
     max_body_bytes: Count = Field(
         default=33_554_432, description="A request body larger than this is refused."
     )
+    max_embedding_tokens: Count = Field(
+        default=300_000,
+        description="A request for embeddings of more tokens than this, counted as four characters"
+        " each, is refused.",
+    )
     wait_s: Delay = Field(
         default=5,
         description="A model service that asks for at most this much patience is waited for; "

@@ -157,6 +157,15 @@ class Embedder(Protocol):
         ...
 
 
+@runtime_checkable
+class SharedEmbedder(Protocol):
+    """An embedder in this process: its time is dealt over those who ask."""
+
+    async def embed_for(self, asker: str, texts: tuple[str, ...], *, model: str) -> Embedding:
+        """Return one vector for each text; `asker` names who shares with the others."""
+        ...
+
+
 class Provider(Protocol):
     """One configured model service."""
 

@@ -10,7 +10,8 @@ import math
 import struct
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ TEXTS = tuple(one["text"] for one in REFERENCE)
 # What is loaded by a gateway that has embedder and index, and has recalled nothing yet.
 UNUSED = """
 import sys
+import threading
 import hermes.memory.sanitiser, hermes.ports.vectors, hermes.message.trivial
 import hermes.providers.minilm.provider
 hermes.providers.minilm.provider.MiniLmEmbedder(hermes.providers.minilm.settings.MiniLmSettings())
@@ -204,6 +206,22 @@ async def test_a_small_call_passes_a_large_one() -> None:
     await embedder.close()
 
 
+class SlowReader:
+    """A model that waits with its first reading, and notes how many texts each reading has."""
+
+    def __init__(self) -> None:
+        self.reads: list[int] = []
+        self.may_go = threading.Event()
+
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        self.reads.append(len(texts))
+        assert self.may_go.wait(20)
+        return [[min(len(text), 256)] for text in texts]
+
+    def vectors(self, tokens: Sequence[Sequence[int]]) -> list[list[float]]:
+        return [[float(ids[0])] for ids in tokens]
+
+
 @pytest.mark.req("A12")
 async def test_calls_that_wait_share_a_pass_and_each_gets_its_own() -> None:
     pieces: list[int] = []
@@ -237,6 +255,51 @@ async def test_calls_that_wait_share_a_pass_and_each_gets_its_own() -> None:
     assert await together.embed([[5]]) == [(5.0,)]
     assert await together.embed([]) == []
     await together.ended()
+
+
+@pytest.mark.req("A12")
+async def test_texts_are_taken_in_turn_from_those_who_ask_however_many_calls_each_makes() -> None:
+    pieces: list[list[int]] = []
+    may_go = asyncio.Event()
+
+    async def run(piece: list[list[int]]) -> list[tuple[float, ...]]:
+        pieces.append([ids[0] for ids in piece])
+        await may_go.wait()
+        return [(float(ids[0]),) for ids in piece]
+
+    together = Together(run, piece_tokens=2)
+    large = [
+        asyncio.create_task(together.embed([[number]] * 5, asker="ann")) for number in range(9)
+    ]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    small = asyncio.create_task(together.embed([[99]], asker="bob"))
+    await asyncio.sleep(0)
+    may_go.set()
+
+    assert await small == [(99.0,)]
+    assert pieces[:2] == [[0, 1], [2, 99]]
+    assert [len(vectors) for vectors in await asyncio.gather(*large)] == [5] * 9
+
+
+@pytest.mark.req("A12")
+async def test_a_large_call_is_read_in_pieces_and_another_asker_waits_for_one() -> None:
+    model = SlowReader()
+    embedder = MiniLmEmbedder(MiniLmSettings(), load=lambda: model)
+    large = [
+        asyncio.create_task(embedder.embed_for("ann", ("x" * 20_000,) * 40, model=MODEL_NAME))
+        for _ in range(3)
+    ]
+    while not model.reads:  # noqa: ASYNC110  the reading is done by a thread
+        await asyncio.sleep(0)
+    small = asyncio.create_task(embedder.embed_for("bob", ("tea",), model=MODEL_NAME))
+    await asyncio.sleep(0)
+    model.may_go.set()
+
+    assert (await small).vectors == ((3.0,),)
+    assert model.reads[:2] == [4, 1]
+    assert [len((await call).vectors) for call in large] == [40] * 3
+    await embedder.close()
 
 
 @pytest.mark.req("A12")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 DIMENSIONS = 384
 MAX_TOKENS = 256
 # Ordinary text never has this many in 256 tokens; what is behind would be split up in vain.
-_MAX_CHARS = 16_384
+MAX_CHARS = 16_384
 _LAYERS = 6
 _HEADS = 12
 _HEAD = DIMENSIONS // _HEADS
@@ -107,9 +107,14 @@ class MiniLm:
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each text; no more than `MAX_TOKENS` of it are read."""
-        whole = [text[:_MAX_CHARS].encode(errors="replace").decode() for text in texts]
+        whole = [text[:MAX_CHARS].encode(errors="replace").decode() for text in texts]
         # One by one: a batch would start a thread for every core.
         return [self._tokenizer.encode(text).ids for text in whole]
+
+    def vectors(self, tokens: Sequence[Sequence[int]]) -> list[list[float]]:
+        """Return a vector of unit length for each list of token ids."""
+        made: list[list[float]] = self.embed(tokens).tolist()
+        return made
 
     def embed(self, tokens: Sequence[Sequence[int]]) -> "Array":
         """Return one row of unit length for each list of token ids."""

@@ -6,15 +6,16 @@ nothing to say in a chat.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 from hermes.errors import ProviderRejected, ProviderUnavailable
 from hermes.message.reply import Usage
 from hermes.ports.provider import Embedding, ModelEvent, ModelRequest, ProviderInfo
-from hermes.providers.minilm.model import MAX_TOKENS, MiniLm
+from hermes.providers.minilm.model import MAX_CHARS, MAX_TOKENS, MiniLm
 from hermes.providers.minilm.settings import (
     MODEL_NAME,
     MiniLmSettings,
@@ -25,6 +26,8 @@ from hermes.providers.minilm.together import Together, Vectors
 
 Made = TypeVar("Made")
 Tokens = list[list[int]]
+# About 30 ms of work: others wait that long for their own texts to be read.
+_READ_CHARS = 4 * MAX_CHARS
 
 
 class Timer(Protocol):
@@ -32,6 +35,18 @@ class Timer(Protocol):
 
     def cancel(self) -> None:
         """Do not let it happen."""
+        ...
+
+
+class Model(Protocol):
+    """What makes vectors; one thread at a time."""
+
+    def tokens(self, texts: Sequence[str]) -> Tokens:
+        """Return the token ids of each text."""
+        ...
+
+    def vectors(self, tokens: Sequence[Sequence[int]]) -> list[list[float]]:
+        """Return a vector for each list of token ids."""
         ...
 
 
@@ -48,17 +63,20 @@ class MiniLmEmbedder:
         *,
         on_status: OnStatus = lambda _text: None,
         call_later: CallLater | None = None,
+        load: Callable[[], Model] = lambda: MiniLm.load(find_folder()),
     ) -> None:
         self._settings = settings
+        self._load = load
         self._on_status = on_status
         self._call_later = call_later
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=settings.name)
-        self._model: MiniLm | None = None
+        self._model: Model | None = None
         self._waiting = 0
         self._together = Together(
             lambda piece: self._run(partial(self._vectors, piece)),
             piece_tokens=settings.piece_tokens,
         )
+        self._reading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._timer: Timer | None = None
         self._unloading: asyncio.Task[None] | None = None
         self._closed = False
@@ -90,6 +108,10 @@ class MiniLmEmbedder:
 
     async def embed(self, texts: tuple[str, ...], *, model: str) -> Embedding:
         """Return a vector of unit length for each text; there is one model, whatever is asked for."""
+        return await self.embed_for("", texts, model=model)
+
+    async def embed_for(self, asker: str, texts: tuple[str, ...], *, model: str) -> Embedding:
+        """Return the vectors; the work is dealt over those who ask, whatever each has asked for."""
         if self._waiting >= self._settings.max_waiting:
             raise ProviderUnavailable(
                 f"{self._settings.name}: {self._waiting} calls are waiting, which is the most it"
@@ -100,8 +122,8 @@ class MiniLmEmbedder:
             self._on_status("loading the embedder")
         self._waiting += 1
         try:
-            tokens = await self._run(partial(self._tokens, texts))
-            vectors = await self._together.embed(tokens)
+            tokens = await self._read(asker, texts)
+            vectors = await self._together.embed(tokens, asker=asker)
         finally:
             self._waiting -= 1
             self._arm()
@@ -131,22 +153,31 @@ class MiniLmEmbedder:
         await self._together.ended()
         self._thread.shutdown(wait=False)
 
+    async def _read(self, asker: str, texts: tuple[str, ...]) -> Tokens:
+        """Return the tokens of each text; of one asker's calls one piece at a time is read."""
+        lock = self._reading.setdefault(asker, asyncio.Lock())
+        tokens: Tokens = []
+        for piece in _pieces(texts):
+            async with lock:
+                tokens += await self._run(partial(self._tokens, piece))
+        return tokens
+
     async def _run(self, work: Callable[[], Made]) -> Made:
         """Do some work on the thread; who is cancelled takes back what has not begun."""
         if self._closed:
             raise ProviderUnavailable(f"{self._settings.name}: the gateway is stopping")
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
-    def _loaded(self) -> MiniLm:
+    def _loaded(self) -> Model:
         if self._model is None:
-            self._model = MiniLm.load(find_folder())
+            self._model = self._load()
         return self._model
 
     def _tokens(self, texts: tuple[str, ...]) -> Tokens:
         return self._loaded().tokens(texts)
 
     def _vectors(self, piece: Tokens) -> Vectors:
-        return [tuple(row) for row in self._loaded().embed(piece).tolist()]
+        return [tuple(row) for row in self._loaded().vectors(piece)]
 
     def _forget(self) -> None:
         self._model = None
@@ -167,3 +198,15 @@ class MiniLmEmbedder:
         # A call that came in between arms the timer again when it ends.
         if not self._waiting and not self._closed:
             self._unloading = asyncio.get_running_loop().create_task(self.unload())
+
+
+def _pieces(texts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the texts in pieces of about `_READ_CHARS` that are read, at least one text each."""
+    start, size = 0, 0
+    for place, text in enumerate(texts):
+        chars = min(len(text), MAX_CHARS)
+        if place > start and size + chars > _READ_CHARS:
+            yield texts[start:place]
+            start, size = place, 0
+        size += chars
+    yield texts[start:]

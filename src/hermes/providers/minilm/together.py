@@ -1,7 +1,8 @@
 """Texts of several calls in one pass through the model, which then costs half of what each would alone.
 
-Every call gives one text in turn, so a small call never waits longer than for the piece at work,
-however large the others are. Knows neither the model nor threads.
+Every asker gives one text in turn, of each of their calls in turn, so a small call never waits
+longer than for the piece at work, however large or many the calls of others are. Knows neither the
+model nor threads.
 """
 
 import asyncio
@@ -15,9 +16,10 @@ Vectors = list[tuple[float, ...]]
 class _Call:
     """One call: its texts as token ids, how many were taken, and the vectors that came back."""
 
-    __slots__ = ("future", "taken", "tokens", "vectors")
+    __slots__ = ("asker", "future", "taken", "tokens", "vectors")
 
-    def __init__(self, tokens: Tokens, future: "asyncio.Future[Vectors]") -> None:
+    def __init__(self, tokens: Tokens, future: "asyncio.Future[Vectors]", *, asker: str) -> None:
+        self.asker = asker
         self.tokens = tokens
         self.future = future
         self.taken = 0
@@ -42,15 +44,16 @@ class Together:
     ) -> None:
         self._run = run
         self._piece_tokens = piece_tokens
-        self._calls: deque[_Call] = deque()
+        # By asker, whose turn it is first.
+        self._calls: dict[str, deque[_Call]] = {}
         self._worker: asyncio.Task[None] | None = None
 
-    async def embed(self, tokens: Tokens) -> Vectors:
+    async def embed(self, tokens: Tokens, *, asker: str = "") -> Vectors:
         """Return the vector of each text; who is cancelled takes back what has not begun."""
         if not tokens:
             return []
-        call = _Call(tokens, asyncio.get_running_loop().create_future())
-        self._calls.append(call)
+        call = _Call(tokens, asyncio.get_running_loop().create_future(), asker=asker)
+        self._calls.setdefault(asker, deque()).append(call)
         if self._worker is None:
             self._worker = asyncio.create_task(self._work(), name="minilm-pieces")
         try:
@@ -80,22 +83,30 @@ class Together:
             self._worker = None
 
     def _next_piece(self) -> list[tuple[_Call, int]]:
-        """Take one text of each call in turn, at least one, until the piece is full."""
+        """Take one text of each asker in turn, at least one, until the piece is full."""
         piece: list[tuple[_Call, int]] = []
         room = self._piece_tokens
         while self._calls:
-            call = self._calls[0]
+            asker, calls = next(iter(self._calls.items()))
+            call = calls[0]
             size = len(call.tokens[call.taken])
             if piece and size > room:
                 break
             room -= size
             piece.append((call, call.taken))
             call.taken += 1
-            self._calls.popleft()
+            calls.popleft()
             if call.taken < len(call.tokens):
-                self._calls.append(call)
+                calls.append(call)
+            del self._calls[asker]
+            if calls:
+                self._calls[asker] = calls
         return piece
 
     def _drop(self, call: _Call) -> None:
-        if call in self._calls:
-            self._calls.remove(call)
+        calls = self._calls.get(call.asker)
+        if calls is None or call not in calls:
+            return
+        calls.remove(call)
+        if not calls:
+            del self._calls[call.asker]

@@ -121,7 +121,8 @@ class _Other:
 
     async def _embed(self, exchange: Exchange, caller: Caller, *, record: Record) -> Answer:
         parts = self._parts
-        call = read_embeddings(await self._body(exchange))
+        limit = parts.settings.v1.max_embedding_tokens
+        call = read_embeddings(await self._body(exchange), max_tokens=limit)
         record.wanted = call.model
         ask = Ask(capability="embeddings", model=call.model)
         plan = allowed_plan(caller, call.model, await parts.planner.plan(ask))

@@ -9,10 +9,12 @@ import msgspec
 from msgspec import Meta
 
 from hermes.errors import BadRequest
+from hermes.ports.pricing import estimated
 from hermes.ports.provider import Embedding
 from hermes.server.v1.wire_body import WireBody
 
 MAX_TEXTS = 2048
+MAX_TOKENS = 300_000
 
 _Text = Annotated[str, Meta(min_length=1)]
 _encode = msgspec.json.Encoder().encode
@@ -39,8 +41,8 @@ class EmbeddingsCall(msgspec.Struct, frozen=True, kw_only=True):
 _BODY = WireBody(_Body, "embeddings request")
 
 
-def read_embeddings(body: bytes) -> EmbeddingsCall:
-    """Return the request in a body; raises `BadRequest`."""
+def read_embeddings(body: bytes, *, max_tokens: int = MAX_TOKENS) -> EmbeddingsCall:
+    """Return the request in a body; raises `BadRequest`, also for more than `max_tokens`."""
     asked, unknown = _BODY.decode(body)
     if asked.dimensions is not None:
         raise BadRequest(
@@ -53,6 +55,12 @@ def read_embeddings(body: bytes) -> EmbeddingsCall:
         raise BadRequest(
             "input holds token numbers, which mean something to one model only: send text, as a"
             " string or a list of strings."
+        )
+    tokens = estimated(sum(map(len, texts)))
+    if tokens > max_tokens:
+        raise BadRequest(
+            f"input has about {tokens} tokens, more than the {max_tokens} of one request"
+            " (v1.max_embedding_tokens): send it as several requests."
         )
     return EmbeddingsCall(
         model=asked.model,

@@ -47,6 +47,7 @@ def test_a_request_is_one_text_or_several(fields: dict[str, object], call: Embed
         ({"input": []}, r"length >= 1 - at `\$.input`"),
         ({"input": ["one", ""]}, r"length >= 1 - at `\$.input"),
         ({"input": ["x"] * 2049}, r"length <= 2048 - at `\$.input`"),
+        ({"input": ["x" * 400_001] * 3}, "about 300001 tokens, more than the 300000"),
         ({"input": [1, 2]}, "input holds token numbers"),
         ({"input": [[1, 2], [3]]}, "input holds token numbers"),
         ({"input": "one", "dimensions": 256}, "dimensions cannot be honoured here"),
