@@ -102,7 +102,7 @@ def _waiting_message(
         head = store.turns.view(message.lane).message
         if head is not None and head.id != message.id:
             return f"{head.id}, which is before it in the same conversation"
-        waits = any(event.kind == "waits_for_place" for event in timeline.events)
+        waits = timeline.has_waited_for_place
         return "a free place for its model call" if waits else "a free worker"
     for step in reversed(timeline.steps):
         if step.state == "started":

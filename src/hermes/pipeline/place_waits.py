@@ -1,11 +1,11 @@
-"""What a turn does while all places for model calls are taken: it says so in its timeline."""
+"""What a turn does while all places for model calls are taken: its timeline says so."""
 
 import structlog
 
 from hermes.errors import StorageFull, StoreError
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import Event
+from hermes.ports.records import WAITS_FOR_PLACE, Event
 
 _log = structlog.get_logger(__name__)
 
@@ -13,7 +13,7 @@ _log = structlog.get_logger(__name__)
 async def note_wait(turn: Turn, ctx: TurnContext) -> None:
     """Write at once that the turn waits for a place: `hermes why` has to know it now."""
     ctx.journal.waits_for_place = True
-    event = Event("waits_for_place", ctx.services.clock.now())
+    event = Event(WAITS_FOR_PLACE, ctx.services.clock.now())
     try:
         await ctx.services.store.inbox.note(turn.id, event)
     except (StoreError, StorageFull) as error:

@@ -39,6 +39,10 @@ class Event(msgspec.Struct, frozen=True):
     data: dict[str, Any] = {}
 
 
+# The kind of the event that says so in a timeline.
+WAITS_FOR_PLACE = "waits_for_place"
+
+
 class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message to accept; `identity` is what makes two bodies under one id the same.
 
@@ -479,3 +483,8 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     ledger: tuple[dict[str, Any], ...]
     interaction: dict[str, Any] | None
     refusal: Refusal | None = None
+
+    @property
+    def has_waited_for_place(self) -> bool:
+        """Whether a model call of the message had to wait for a free place."""
+        return any(event.kind == WAITS_FOR_PLACE for event in self.events)

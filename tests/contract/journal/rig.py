@@ -105,6 +105,7 @@ class Rig:
         is_bot: bool = False,
         reply_to: ReplyContext | None = None,
         scheduled: Scheduled | None = None,
+        token: str = "",
     ) -> str:
         """Accept one message and return its id."""
         event = MessageEvent(
@@ -127,6 +128,7 @@ class Rig:
             addressed=addressed,
             reply_to=reply_to,
             scheduled=scheduled,
+            token=token,
         )
         return (await self.core.inbox.accept(event)).message_id
 

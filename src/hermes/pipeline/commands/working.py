@@ -13,6 +13,7 @@ from hermes.ports.records import LaneView, MessageRecord
 
 _MOST_SHOWN = 10
 _SHOWN_CHARS = 80
+_NO_PLACE = "This session waits for a free place to answer {}."
 _UNDER_WAY = (MessageState.RUNNING, MessageState.PARKED)
 
 
@@ -50,8 +51,9 @@ async def status(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     lane = base_lane(turn.lane)
     view = ctx.services.store.turns.view(lane)
     running = _running(view)
+    waiting = None if running else _without_place(view, ctx.services)
     said = ctx.services.store.sessions.usage(lane).turns
-    lines = [_doing(view, running, said)]
+    lines = [_doing(view, running, said) if waiting is None else _NO_PLACE.format(waiting)]
     behind = len(ctx.services.store.turns.waiting(lane))
     if behind:
         lines.append(f"{_count(behind, 'message')} waiting; /queue shows them.")
@@ -96,11 +98,21 @@ def _running(view: LaneView) -> str | None:
 
 
 def _about_to_run(view: LaneView, services: Services) -> str | None:
-    """Return what runs, or what may be waiting for others to follow it."""
+    """Return what runs, or what may be waiting for others to follow it, or for a place."""
     message = view.message
     if message is not None and is_gathering(message, services):
         return message.id
-    return _running(view)
+    return _running(view) or _without_place(view, services)
+
+
+def _without_place(view: LaneView, services: Services) -> str | None:
+    """Return the message that waits for its first model call, if one does."""
+    message = view.message
+    if message is None or message.state is not MessageState.NEW:
+        return None
+    timeline = services.store.timeline(message.id)
+    waits = timeline is not None and timeline.has_waited_for_place
+    return message.id if waits else None
 
 
 def _doing(view: LaneView, running: str | None, said: int) -> str:

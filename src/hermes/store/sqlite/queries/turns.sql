@@ -31,9 +31,9 @@ SELECT coalesce(
 SELECT restarts FROM lanes WHERE key = ?1;
 
 -- name: interrupt
--- A running turn has to end.
+-- A turn has to end that runs, or waits for others to follow it or for its first model call.
 UPDATE inbox SET interrupted_by = ?2
-WHERE id = ?1 AND state IN ('running', 'parked') AND interrupted_by IS NULL;
+WHERE id = ?1 AND state IN ('new', 'running', 'parked') AND interrupted_by IS NULL;
 
 -- name: interrupt_below
 -- Everything that has not ended below a lane has to end.

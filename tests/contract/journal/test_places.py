@@ -1,0 +1,171 @@
+"""Accepted messages and the places for model calls: they wait for one, in turn, until they expire."""
+
+from pathlib import Path
+
+import pytest
+
+from hermes.control.why_answer import waiting_for
+from hermes.message.outcome import MessageState
+from hermes.ports.spend import Meter
+from hermes.ports.tool import ToolContext
+from tests.contract.journal.rig import Rig, RunTool, open_rig
+from tests.contract.journal.test_wallet import wallet, wallet_of
+
+_HANG = "[[hang]] hello"
+# A call that is not of a message gives up at once.
+_ONE_PLACE = {"TURNS__MAX_CONCURRENT_CALLS": "1", "TURNS__CALL_WAIT_S": "0.01"}
+
+
+async def hold_the_place(rig: Rig, text: str = _HANG) -> str:
+    """Let somebody take the only place; returns their message."""
+    calls = len(rig.model.calls)
+    message_id = await rig.say(text, chat="holder")
+    await rig.until(lambda: len(rig.model.calls) > calls)
+    return message_id
+
+
+async def wait_in_line(rig: Rig, text: str = "hello") -> str:
+    """Let Ann wait for a place; returns her message."""
+    message_id = await rig.say(text)
+    await rig.until(lambda: "waits_for_place" in rig.kinds(message_id))
+    return message_id
+
+
+@pytest.mark.req("J3", "A21")
+async def test_a_crowd_that_was_accepted_is_answered(tmp_path: Path) -> None:
+    impatient = {"TURNS__CALL_WAIT_S": "0.01"}
+    async with open_rig(tmp_path, settings=impatient) as rig:
+        crowd = [await rig.say("[[slow:0.05]] hello", chat=f"chat {one}") for one in range(100)]
+
+        ends = [await rig.outcome(message_id) for message_id in crowd]
+
+    assert ends == ["answered"] * 100
+    assert len(rig.model.calls) == 100
+
+
+@pytest.mark.req("A21")
+async def test_one_person_with_many_open_calls_leaves_places_for_others(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings={"TURNS__CALL_WAIT_S": "0.01"}) as rig:
+        for number in range(30):
+            await rig.say(_HANG, chat=f"chat {number}", user="mallory")
+        await rig.until(lambda: len(rig.model.calls) == 10)
+
+        assert await rig.answer("hello") == "#1 hello"
+        assert len(rig.model.calls) == 11
+
+
+@pytest.mark.req("J3")
+async def test_j3_a_message_that_waits_for_a_place_expires_with_a_notice(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings={**_ONE_PLACE, "INBOX__EXPIRE_AFTER_S": "0.3"}) as rig:
+        await hold_the_place(rig)
+        message_id = await rig.say("hello")
+
+        assert await rig.outcome(message_id) == "expired"
+        result = rig.store.inbox.result(message_id)
+
+    assert result is not None
+    assert "Please send it again" in result.text
+    assert len(rig.model.calls) == 1
+
+
+@pytest.mark.req("J6", "J12")
+async def test_stop_ends_a_message_that_waits_for_a_place(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings=_ONE_PLACE) as rig:
+        await hold_the_place(rig)
+        message_id = await wait_in_line(rig)
+
+        assert "waits for a free place" in await rig.answer("/status")
+        assert await rig.answer("/stop") == "Stopped."
+        assert await rig.outcome(message_id) == "interrupted"
+        assert len(rig.model.calls) == 1
+
+
+@pytest.mark.req("J4", "J7")
+async def test_a_message_that_waits_for_a_place_starts_after_a_restart(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings=_ONE_PLACE) as rig:
+        await hold_the_place(rig)
+        message_id = await wait_in_line(rig)
+
+    async with open_rig(tmp_path, settings={}) as rig:
+        assert await rig.outcome(message_id) == "answered"
+        record = rig.store.inbox.get(message_id)
+        assert record is not None
+        assert record.attempts == 1
+
+
+@pytest.mark.req("J4")
+async def test_j4_the_lease_of_a_turn_that_waits_between_two_calls_is_renewed(
+    tmp_path: Path,
+) -> None:
+    rigs: list[Rig] = []
+
+    async def give_the_place_away(_: ToolContext) -> str:
+        return await hold_the_place(rigs[0])
+
+    tool = RunTool("give", give_the_place_away)
+    async with open_rig(tmp_path, tools=(tool,), settings=_ONE_PLACE) as rig:
+        rigs.append(rig)
+        message_id = await wait_in_line(rig, "[[tool:give {}]] hello")
+
+        assert rig.lane() in [lease.lane for lease in rig.core.lanes.leases()]
+        holder = rig.store.turns.view(rig.lane("holder")).message
+        assert holder is not None
+        rig.core.lanes.interrupt(rig.lane("holder"), "test", message_id=holder.id)
+        assert await rig.outcome(message_id) == "answered"
+
+
+@pytest.mark.req("A21")
+async def test_why_says_that_a_message_waits_for_a_place(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings=_ONE_PLACE) as rig:
+        holder = await hold_the_place(rig)
+        message_id = await wait_in_line(rig)
+
+        told = waiting_for(rig.store, rig.timeline(message_id), now=rig.clock.now())
+        rig.core.lanes.interrupt(rig.lane("holder"), "test", message_id=holder)
+        await rig.outcome(message_id)
+
+    assert told == "a free place for its model call"
+
+
+@pytest.mark.req("A21")
+async def test_a_turn_that_waits_for_a_place_is_not_stuck(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings=_ONE_PLACE) as rig:
+        holder = await hold_the_place(rig)
+        message_id = await wait_in_line(rig)
+        rig.core.lanes.end_stuck(0.0)
+        rig.core.lanes.end_stuck(1_000_000.0)
+
+        assert await rig.outcome(holder) == "failed"
+        assert await rig.outcome(message_id) == "answered"
+
+
+@pytest.mark.req("A21")
+async def test_a_stop_of_the_gateway_does_not_wait_for_messages_without_a_place(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path, settings=_ONE_PLACE) as rig:
+        holder = await hold_the_place(rig, "[[slow:0.3]] hello")
+        message_id = await wait_in_line(rig)
+
+        assert await rig.core.lanes.drain(20) == 0
+
+        assert await rig.outcome(holder) == "answered"
+        assert rig.store.inbox.state(message_id) is MessageState.NEW
+
+
+@pytest.mark.req("J11", "A22")
+async def test_j11_a_stop_before_the_first_word_costs_no_credit_and_counts_as_spent(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path, settings=wallet_of(5)) as rig:
+        message_id = await rig.say(_HANG)
+        await rig.until(lambda: bool(rig.model.calls))
+        await rig.say("/stop")
+
+        assert await rig.outcome(message_id) == "interrupted"
+        person = rig.store.inbox.get(message_id)
+        assert person is not None
+        spent = rig.store.spend.total(Meter("person", person.person_id, "tokens", "2023-11"))
+        assert (wallet(rig).balance, wallet(rig).held) == (5, 0)
+
+    assert spent > 1024

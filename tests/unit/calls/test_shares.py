@@ -1,0 +1,83 @@
+"""Who gets the next place: in turn, and never all of them for one."""
+
+import asyncio
+
+import pytest
+
+from hermes.calls.capacity import CallLimit
+from hermes.calls.shares import Asker, Shares
+
+ANN, BOB, CID = (Asker("rest", name) for name in ("ann", "bob", "cid"))
+WEB = Asker("web", "owner")
+
+
+def take_all(shares: Shares[str], asker: Asker) -> int:
+    """Take as many places as the asker gets; returns how many."""
+    count = 0
+    while shares.can_take(asker):
+        shares.take(asker)
+        count += 1
+    return count
+
+
+@pytest.mark.req("A21")
+def test_one_asker_gets_a_third_and_the_last_places_are_for_others() -> None:
+    shares: Shares[str] = Shares(30, each=10)
+
+    assert take_all(shares, ANN) == 10
+    assert take_all(shares, BOB) == 10
+    # The last three are for askers that have none, the very last for a group that has none.
+    assert take_all(shares, CID) == 7
+    assert [take_all(shares, Asker("rest", str(number))) for number in range(4)] == [1, 1, 0, 0]
+    assert take_all(shares, WEB) == 1
+
+
+@pytest.mark.req("A21")
+def test_places_are_dealt_over_groups_and_then_over_askers() -> None:
+    shares: Shares[str] = Shares(1, each=1)
+    shares.take(ANN)
+    for asker, ticket in (
+        (ANN, "ann 1"),
+        (ANN, "ann 2"),
+        (BOB, "bob 1"),
+        (CID, "cid 1"),
+        (CID, "gone"),
+        (WEB, "web 1"),
+        (WEB, "web 2"),
+    ):
+        shares.wait(asker, ticket)
+    shares.leave(CID, "gone")
+    shares.leave(CID, "was never there")
+
+    assert shares.deal() is None
+    dealt, holder = [], ANN
+    for _ in range(6):
+        shares.release(holder)
+        found = shares.deal()
+        assert found is not None
+        holder = found[0]
+        dealt.append(found[1])
+    shares.release(holder)
+
+    assert dealt == ["ann 1", "web 1", "bob 1", "web 2", "cid 1", "ann 2"]
+    assert shares.deal() is None
+
+
+@pytest.mark.req("A21")
+async def test_a_place_that_is_dealt_to_someone_who_leaves_goes_on_to_the_next() -> None:
+    limit = CallLimit(1, wait_s=60)
+    order: list[str] = []
+
+    async def call(asker: Asker) -> None:
+        async with limit.place(asker):
+            order.append(asker.one)
+
+    async with limit.place(ANN):
+        leaving, staying = asyncio.create_task(call(BOB)), asyncio.create_task(call(CID))
+        await asyncio.sleep(0)
+    # Bob's place is dealt to him here, and he leaves before he has noticed.
+    leaving.cancel()
+    await asyncio.gather(leaving, staying, return_exceptions=True)
+
+    assert order == ["cid"]
+    assert limit.is_free_for(ANN)
