@@ -28,6 +28,8 @@ StepKind = Literal[
 StepState = Literal["started", "done", "failed", "lost", "unknown"]
 Payer = Literal["person", "platform"]
 ApprovalState = Literal["waiting", "approved", "denied", "expired"]
+# The event in the timeline of a message whose model call waits for a free place.
+WAITS_FOR_PLACE = "waits_for_place"
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -37,10 +39,6 @@ class Event(msgspec.Struct, frozen=True):
     at: float
     # Any: each kind has its own fields; they are only ever printed.
     data: dict[str, Any] = {}
-
-
-# The kind of the event that says so in a timeline.
-WAITS_FOR_PLACE = "waits_for_place"
 
 
 class NewMessage(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ import structlog
 
 from hermes.channels.telegram.inbound import migration_of, read_update, to_event
 from hermes.channels.telegram.wire import Update, User
-from hermes.errors import RateLimited, Refused
+from hermes.errors import Refused
 from hermes.ports.channel import Accept
 from hermes.ports.clock import Clock
 
@@ -48,9 +48,8 @@ class Intake:
         if event is not None:
             try:
                 await self._accept(event)
-            except (Refused, RateLimited) as error:
-                # Refused for good, Telegram must not repeat it for ever. Where one sender has too
-                # many waiting, holding the update back would hold back everybody's behind it.
+            except Refused as error:
+                # It would be refused the next time, too: Telegram must not repeat it for ever.
                 log.info("telegram.refused", update=update.update_id, code=error.code)
         if update.callback_query is not None:
             await self._answer_button(update.callback_query.id)

@@ -16,7 +16,7 @@ from hermes.channels.telegram.inbound import ALLOWED_UPDATES
 from hermes.channels.telegram.intake import Intake, read_raw
 from hermes.channels.telegram.refusals import bad_token, read_result, refusal
 from hermes.channels.telegram.wire import Update
-from hermes.errors import DeliveryError, FailureClass, NotDelivered, TryLater
+from hermes.errors import DeliveryError, FailureClass, NotDelivered, RateLimited, TryLater
 from hermes.ports.clock import Clock
 
 log = structlog.get_logger(__name__)
@@ -118,6 +118,9 @@ class Poller:
         for update, raw in updates:
             try:
                 await self._intake.take(update, raw)
+            except RateLimited as error:
+                # Its sender has too many waiting: held back, it would hold back everybody's.
+                log.warning("telegram.passed_over", update=update.update_id, code=error.code)
             except TryLater as error:
                 log.info("telegram.try_later", update=update.update_id, code=error.code)
                 return update.update_id, error.retry_after
