@@ -61,7 +61,8 @@ def code_of(found: Wallet) -> str:
 
 @pytest.mark.req("A5", "A8", "J10", "J11")
 async def test_100_messages_at_once_spend_10_credits_on_10_answers(tmp_path: Path) -> None:
-    async with open_rig(tmp_path, settings=wallet_of(10)) as rig:
+    settings = wallet_of(10, INBOX__MAX_WAITING_EACH="100")
+    async with open_rig(tmp_path, settings=settings) as rig:
         chats = [f"chat{number}" for number in range(100)]
 
         messages = await asyncio.gather(
