@@ -19,6 +19,7 @@ from hermes.errors import (
     FailureClass,
     NotDelivered,
     Overloaded,
+    RateLimited,
     TooLarge,
 )
 from hermes.message.parts import ImagePart, Media, TextPart
@@ -163,6 +164,16 @@ async def test_a_message_that_is_refused_for_good_holds_up_no_other(rig: Rig) ->
 async def test_a_full_inbox_is_asked_again(rig: Rig) -> None:
     await rig.connected()
     rig.refusals = [Overloaded("full", 0.01), Overloaded("full", 0.01)]
+
+    await rig.server.say(Said(text="patient", chat="c"))
+
+    assert rig.texts() == ["patient"]
+
+
+@pytest.mark.req("W2", "A28")
+async def test_a_sender_with_too_many_waiting_is_waited_for(rig: Rig) -> None:
+    await rig.connected()
+    rig.refusals = [RateLimited("too many are waiting", 3600.0)]
 
     await rig.server.say(Said(text="patient", chat="c"))
 

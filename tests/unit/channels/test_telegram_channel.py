@@ -23,6 +23,7 @@ from hermes.errors import (
     NotDelivered,
     NotFound,
     Overloaded,
+    RateLimited,
     Skipped,
     TooLarge,
     Unauthenticated,
@@ -181,6 +182,30 @@ async def test_an_update_is_confirmed_only_once_it_was_taken(one: Rig) -> None:
     assert {"one", "two"} == {event.text for event in one.events}
     assert one.telegram.updates.info["pending_update_count"] == 0
     assert one.telegram.rejections == ()
+
+
+@pytest.mark.req("J1", "A28")
+async def test_a_sender_who_has_too_many_waiting_holds_back_nobody_else(tmp_path: Path) -> None:
+    async with rig(tmp_path) as made:
+        flood = [
+            asyncio.create_task(made.telegram.say(Said(text="spam", chat="spam", user="mallory")))
+            for _ in range(120)
+        ]
+        await until(lambda: made.telegram.updates.info["pending_update_count"] == 120)
+        said = asyncio.create_task(made.telegram.say(Said(text="hi", chat="chat-2", user="ann")))
+
+        async def accept(event: MessageEvent) -> Accepted:
+            if event.text == "spam":
+                raise RateLimited("too many are waiting", 0.01)
+            return await made.accept(event)
+
+        await made.channel.connect(accept)
+        await until(lambda: bool(made.events))
+        for task in (*flood, said):
+            task.cancel()
+        await asyncio.gather(*flood, said, return_exceptions=True)
+
+    assert {event.text for event in made.events} == {"hi"}
 
 
 @pytest.mark.req("J1")

@@ -40,6 +40,7 @@ from hermes.errors import (
     TryLater,
 )
 from hermes.message.event import MessageEvent
+from hermes.net.over_share import PAUSE_S, OverShare
 from hermes.ports.channel import Accept
 from hermes.ports.clock import Clock
 
@@ -82,6 +83,7 @@ class Hearing:
         self._kept = kept
         self._clock = clock
         self._sleep = sleep
+        self._over_share = OverShare(clock.monotonic)
         self._invites: dict[str, tuple[Invite, int]] = {}
         self._read: dict[str, str] = {}
         self.book = RoomBook(bot.user_id)
@@ -280,9 +282,16 @@ class Hearing:
         while True:
             try:
                 await self._accept(message)
-            except (Refused, RateLimited) as error:
-                # Where one sender has too many waiting, waiting would hold back everybody's.
+            except Refused as error:
                 _log.info("matrix.refused", event_id=message.external_id, problem=str(error))
+            except RateLimited as error:
+                if self._over_share.may_hold(message.source.user_id):
+                    self.held = str(error)
+                    await self._sleep(PAUSE_S)
+                    continue
+                _log.warning("matrix.passed_over", event_id=message.external_id, code=error.code)
+                self.held = None
+                return
             except TryLater as error:
                 self.held = str(error)
                 await self._sleep(error.retry_after)
@@ -292,6 +301,7 @@ class Hearing:
                 await self._sleep(_STORE_PAUSE_S)
                 continue
             self.held = None
+            self._over_share.taken(message.source.user_id)
             return
 
     async def _answer_invites(self) -> None:

@@ -14,6 +14,7 @@ from hermes.contrib.irc.pacing import Sleep
 from hermes.errors import HermesError, RateLimited, Refused, TryLater
 from hermes.message.event import MessageEvent
 from hermes.message.parts import TextPart
+from hermes.net.over_share import PAUSE_S, OverShare
 from hermes.ports.channel import Accept
 from hermes.ports.clock import Clock
 
@@ -66,6 +67,7 @@ class Intake:
     ) -> None:
         self._clock = clock
         self._sleep = sleep
+        self._over_share = OverShare(clock.monotonic)
         self._gather_s = gather_s
         self._heard: asyncio.Queue[MessageEvent] = asyncio.Queue(_MOST)
         self._held: MessageEvent | None = None
@@ -135,9 +137,14 @@ class Intake:
         while failures < _MOST_FAILURES:
             try:
                 await accept(event)
-            except (Refused, RateLimited) as error:
-                # Where one sender has too many waiting, waiting would hold back everybody's.
+            except Refused as error:
                 _log.warning("irc.refused", code=error.code, problem=str(error)[:200])
+            except RateLimited as error:
+                if self._over_share.may_hold(event.source.user_id):
+                    await self._sleep(PAUSE_S)
+                    continue
+                _log.warning("irc.passed_over", code=error.code)
+                return
             except TryLater as error:
                 _log.info("irc.not_now", code=error.code)
                 await self._sleep(min(_LONGEST_S, max(0.1, error.retry_after)))
@@ -147,5 +154,6 @@ class Intake:
                 _log.error("irc.not_kept", code=error.code, problem=str(error)[:200])
                 await self._sleep(1.0)
                 continue
+            self._over_share.taken(event.source.user_id)
             return
         _log.error("irc.message_lost", external_id=event.external_id, tries=failures)
