@@ -30,7 +30,7 @@ from hermes.app.media import make_shelf
 from hermes.app.models import ask_all, provider_states
 from hermes.app.observing import Observing, make_observing, watch_core
 from hermes.app.operating import as_swapped, make_levers, make_office, operating_desks
-from hermes.app.own_tools import can_use_tools, make_courier, make_own_tools
+from hermes.app.own_tools import make_courier, make_own_tools
 from hermes.app.platforms import make_push_channels, plugged_platforms
 from hermes.app.renewal import Renewal
 from hermes.app.scheduling import make_cron_desk
@@ -290,14 +290,12 @@ class Gateway:
         own_tools.update(self._own_tools(channels))
 
     def _own_tools(self, channels: Mapping[str, Channel]) -> dict[str, Tool]:
-        """Return the built-in tools that work on the core, where a model can use them."""
+        """Return the built-in tools that work on the core."""
         core, settings = self._core, self._settings
         courier = make_courier(
             core, settings, channels=channels, home=self._home, clock=self._clock
         )
         core.courier.use(courier)
-        if not can_use_tools(self._providers.values()):
-            return {}
         return make_own_tools(core, settings, courier=courier)
 
     def _own_channels(self, origins: Origins) -> dict[str, Any]:

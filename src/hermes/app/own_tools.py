@@ -1,6 +1,6 @@
 """The built-in tools that work on the gateway itself: memory, messages and subagents."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from hermes.app.core import Core
@@ -9,7 +9,6 @@ from hermes.outbox.courier import OutboxCourier, Platforms
 from hermes.outbox.local_file import LocalFiles
 from hermes.ports.channel import Channel
 from hermes.ports.clock import Clock
-from hermes.ports.provider import Provider
 from hermes.ports.sending import Courier
 from hermes.ports.tool import Tool
 from hermes.tools.builtin.delegate import Delegate
@@ -62,15 +61,6 @@ def make_own_tools(core: Core, settings: Settings, *, courier: Courier) -> dict[
     if settings.tools.delegate:
         tools.append(Delegate(_delegates(settings)))
     return {tool.spec.name: tool for tool in tools}
-
-
-def can_use_tools(providers: Iterable[Provider]) -> bool:
-    """Tell whether a model is there for which tools are worth their words.
-
-    The demonstration model is not: it is too small to tell when to call one.
-    """
-    infos = [provider.info for provider in providers]
-    return any(info.chat and info.tools and not info.demonstration for info in infos)
 
 
 def _delegates(settings: Settings) -> dict[str, str]:

@@ -32,7 +32,10 @@ class Planner:
         where it lacks what the call needs.
         """
         who = self._providers if ask.capability == "embeddings" else self._talking
-        decision = decide(ask, await _offers(who), policy=self.policy)
+        return self._planned(ask, await _offers(who))
+
+    def _planned(self, ask: Ask, offers: Sequence[Offer]) -> Plan:
+        decision = decide(ask, offers, policy=self.policy)
         if decision.problem is None:
             return decision.plan
         if decision.is_unknown and ask.model is not None:
@@ -40,6 +43,25 @@ class Planner:
         if decision.is_unfit:
             raise BadRequest(decision.problem)
         raise ProviderUnavailable(decision.problem)
+
+    async def plan_or(self, ask: Ask, smaller: Ask) -> tuple[Plan, bool]:
+        """Return the plan of a call, and whether it is the plan of `smaller`.
+
+        `smaller` is planned if only the demonstration model, or no model at all, can serve `ask`. A
+        call with pictures that no model can serve raises all the same: its pictures can be described.
+        """
+        offers = await _offers(self._talking)
+        plan = decide(ask, offers, policy=self.policy).plan
+        if not plan.candidates and ask.images:
+            return self._planned(ask, offers), False
+        if plan.candidates and not self.is_demonstration(plan):
+            return plan, False
+        return self._planned(smaller, offers), True
+
+    def is_demonstration(self, plan: Plan) -> bool:
+        """Tell whether the demonstration model is what a plan tries first."""
+        first = plan.candidates[0].provider
+        return any(one.info.name == first and one.info.demonstration for one in self._talking)
 
     def sees(self, plan: Plan) -> bool:
         """Tell whether the model that a plan tries first can read pictures."""

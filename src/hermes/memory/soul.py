@@ -75,6 +75,11 @@ def earlier_block(said: Sequence[SaidBefore]) -> tuple[str, ...]:
     return ("\n".join((_EARLIER, *lines)),) if lines else ()
 
 
+def is_earlier(block: str) -> bool:
+    """Tell whether a block is what a person wrote in earlier sessions."""
+    return block.startswith(_EARLIER)
+
+
 def dream_block(dream: Dream | None, *, lane: str, epoch: int) -> tuple[str, ...]:
     """Return the layer of what was dreamt of a person: one block, or none.
 

@@ -1,19 +1,37 @@
-"""Making the routing plan of a turn, and freezing it with everything else."""
+"""Making the routing plan of a turn, and freezing it with everything else.
+
+A turn that the demonstration model will answer is made smaller first: that model reads slowly, and
+it is too small to know when to call a tool.
+"""
 
 import msgspec
 
+from hermes.memory.soul import is_earlier
 from hermes.message.parts import ImagePart
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Prepared, Turn
 from hermes.routing.plan import Ask
+from hermes.tools.gate import only
+from hermes.tools.tool_sets import ToolSet
+
+_TOO_SMALL = "the model is too small for tools that are on by default, or cannot call any"
+_BE_SHORT = (
+    "{name} is a computer program. Be brief and factual: answer in two or three short sentences."
+)
 
 
 async def choose_model(turn: Turn, ctx: TurnContext) -> Turn:
     """Give the turn its plan; raises `ProviderUnavailable` when nothing can answer."""
     if turn.plan is not None:
         return turn
+    planner, given = ctx.services.planner, _given(turn, ctx)
     ask = _ask_of(turn, ctx)
-    plan = await ctx.services.planner.plan(ask)
+    fewer = msgspec.structs.replace(ask, tools=bool(given)) if turn.tools else ask
+    plan, has_fewer = await planner.plan_or(ask, fewer)
+    if has_fewer and len(given) < len(turn.tools):
+        turn = _with_given_tools(turn, ctx, given)
+    if planner.is_demonstration(plan):
+        turn = _made_short(turn)
     ctx.journal.note(
         "routed",
         wanted=ask.default_model if ask.tier is None else f"tier {ask.tier}",
@@ -24,6 +42,38 @@ async def choose_model(turn: Turn, ctx: TurnContext) -> Turn:
         dropped=[{"provider": item.provider, "reason": item.reason} for item in plan.dropped],
     )
     return msgspec.structs.replace(turn, plan=plan)
+
+
+def _given(turn: Turn, ctx: TurnContext) -> frozenset[str]:
+    """Return the names of the turn's tools that are not merely on by default."""
+    if not turn.tools:
+        return frozenset()
+    given = _tool_set(turn, ctx).given
+    return frozenset([spec.name for spec in turn.tools if spec.name in given])
+
+
+def _tool_set(turn: Turn, ctx: TurnContext) -> ToolSet:
+    return ctx.services.tool_sets.of(turn.agent.settings.tools, turn.event.source.platform)
+
+
+def _with_given_tools(turn: Turn, ctx: TurnContext, given: frozenset[str]) -> Turn:
+    """Return the turn without the tools that are on by default, and note it for `hermes why`."""
+    gated = only(given, _tool_set(turn, ctx).tools, rule=_TOO_SMALL)
+    ctx.journal.note(
+        "gated",
+        rule=gated.rule,
+        sent=gated.names,
+        left_out=gated.left_out,
+        saved_tokens=gated.saved_tokens,
+    )
+    return msgspec.structs.replace(turn, tools=gated.tools)
+
+
+def _made_short(turn: Turn) -> Turn:
+    """Return the turn as the demonstration model gets it: less to read, and a short answer asked for."""
+    blocks = tuple(block for block in turn.system if not is_earlier(block))
+    wish = _BE_SHORT.format(name=turn.agent.settings.name)
+    return msgspec.structs.replace(turn, system=(*blocks, wish))
 
 
 def _ask_of(turn: Turn, ctx: TurnContext) -> Ask:

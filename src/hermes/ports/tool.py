@@ -14,7 +14,9 @@ class ToolTraits(msgspec.Struct, frozen=True, kw_only=True):
     Only tools that are all `parallel` run side by side, and none that `needs_approval`. Only an
     `idempotent` one is repeated when its result was lost. Only a `cancellable` one ends early when
     the person stops the turn. One that names `intents` is sent to the model for messages that have
-    one of them; one that names none is sent with every message that is not trivial.
+    one of them; one that names none is sent with every message that is not trivial. One that is
+    `on_by_default` is there without any setting: a model that is too small for it, such as the
+    demonstration model, gets it only if the agent's list names it.
     """
 
     idempotent: bool = False
@@ -23,6 +25,7 @@ class ToolTraits(msgspec.Struct, frozen=True, kw_only=True):
     parallel: bool = False
     timeout_s: float | None = None
     intents: tuple[str, ...] = ()
+    on_by_default: bool = False
 
     @property
     def runs_beside_others(self) -> bool:

@@ -127,6 +127,11 @@ def nothing(tools: Sequence[Tool]) -> Gated:
     return _sent((), tools, "a trivial message")
 
 
+def only(names: frozenset[str], tools: Sequence[Tool], *, rule: str) -> Gated:
+    """Return the tools that have one of the names."""
+    return _sent([tool for tool in tools if tool.spec.name in names], tools, rule)
+
+
 def spec_tokens(spec: ToolSpec) -> int:
     """Return about how many tokens a tool takes in a request."""
     return estimated(len(spec.name) + len(spec.description) + len(bytes(spec.parameters)))

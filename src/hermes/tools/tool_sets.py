@@ -20,11 +20,15 @@ _encode = msgspec.json.Encoder().encode
 
 
 class ToolSet(msgspec.Struct, frozen=True):
-    """Tools, and the two ways to send them that need no look at the message."""
+    """Tools, and the two ways to send them that need no look at the message.
+
+    `given` are the names of those that somebody switched on or that the agent's list names.
+    """
 
     tools: Sequence[Tool]
     whole: Gated
     none: Gated
+    given: frozenset[str]
 
 
 class ToolSets:
@@ -50,7 +54,12 @@ class ToolSets:
         found = self._kept.get((allowed, platform))
         if found is None:
             usable = usable_on(platform, allowed_tools(tools, allowed))
-            found = ToolSet(usable, everything(usable), nothing(usable))
+            given = frozenset(
+                one.spec.name
+                for one in usable
+                if not one.traits.on_by_default or one.spec.name in allowed
+            )
+            found = ToolSet(usable, everything(usable), nothing(usable), given)
             self._kept[allowed, platform] = found
         return found
 

@@ -27,6 +27,9 @@ class Astray(Exception):
 class ConstrainedAnswer:
     """One answer in the making; `json_answer` says that it is any JSON value, not a text."""
 
+    is_full = False
+    is_verbatim = True
+
     def __init__(self, *, json_answer: bool, make_id: MakeId) -> None:
         self._json_answer = json_answer
         self._make_id = make_id
@@ -52,6 +55,10 @@ class ConstrainedAnswer:
             pass
         events, self._events = self._events, []
         return events
+
+    def cut(self) -> list[ModelEvent]:
+        """Return nothing: text inside of a form is cut as it is."""
+        return []
 
     def parts(self) -> tuple[Part, ...]:
         """Return what is whole: of an answer that was cut, its text and the finished calls."""

@@ -14,7 +14,7 @@ import structlog
 
 from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable, StreamTruncated
 from hermes.message.ids import MakeId, make_id
-from hermes.message.parts import Part, TextPart, tool_calls_of
+from hermes.message.parts import tool_calls_of
 from hermes.message.reply import Usage
 from hermes.ports.provider import (
     CallEnd,
@@ -22,10 +22,10 @@ from hermes.ports.provider import (
     ModelRequest,
     ProviderInfo,
     StopReason,
-    TextDelta,
 )
 from hermes.providers.local.answer import Astray, ConstrainedAnswer
 from hermes.providers.local.constraint import Constraint, constraint_of
+from hermes.providers.local.free_answer import FreeAnswer
 from hermes.providers.local.process import EngineProcess
 from hermes.providers.local.prompt import Fitted, Fitting, lines_of
 from hermes.providers.local.settings import MODEL_NAME, LocalSettings, is_installed
@@ -66,6 +66,12 @@ class _Usage(msgspec.Struct):
     prompt_tokens_details: _Details = msgspec.field(default_factory=_Details)
 
 
+class _Timings(msgspec.Struct):
+    cache_n: int = 0
+    prompt_n: int = 0
+    predicted_n: int = 0
+
+
 class _Problem(msgspec.Struct):
     message: str = ""
     code: int = 500
@@ -76,6 +82,7 @@ class _Problem(msgspec.Struct):
 class _Chunk(msgspec.Struct):
     choices: list[_Choice] = msgspec.field(default_factory=list)
     usage: _Usage | None = None
+    timings: _Timings | None = None
     error: _Problem | None = None
 
 
@@ -184,7 +191,9 @@ class LocalProvider:
         while True:
             self._tell(fitting.fitted)
             body = _body(request, fitting.fitted, output=output, constraint=constraint)
-            answer = self._answer(constraint)
+            answer = self._answer(
+                constraint, enough=None if request.max_output_tokens else output // 2
+            )
             try:
                 async with aclosing(self._run(engine, body, answer)) as events:
                     async for event in events:
@@ -211,29 +220,32 @@ class LocalProvider:
             status=400,
         )
 
-    def _answer(self, constraint: Constraint | None) -> "_FreeAnswer | ConstrainedAnswer":
+    def _answer(
+        self, constraint: Constraint | None, *, enough: int | None
+    ) -> FreeAnswer | ConstrainedAnswer:
         if constraint is None:
-            return _FreeAnswer()
+            return FreeAnswer(enough)
         return ConstrainedAnswer(json_answer=constraint.json_answer, make_id=self._new_id)
 
     async def _run(
         self,
         engine: EngineProcess,
         body: dict[str, Any],
-        answer: "_FreeAnswer | ConstrainedAnswer",
+        answer: FreeAnswer | ConstrainedAnswer,
     ) -> AsyncGenerator[ModelEvent, None]:
         finish, usage = None, None
         try:
             async with aclosing(engine.generate(body)) as chunks:
                 async for raw in chunks:
-                    chunk = _decode(raw)
-                    if chunk.error is not None:
-                        raise self._problem(chunk.error)
+                    chunk = self._read(raw)
                     usage = chunk.usage or usage
                     for choice in chunk.choices:
                         finish = choice.finish_reason or finish
                         for event in answer.feed(choice.delta.content or ""):
                             yield event
+                    if answer.is_full:
+                        finish, usage = "length", _so_far(chunk.timings)
+                        break
         except Astray as error:
             raise self._let_go(answer) from error
         except ProviderUnavailable as error:
@@ -242,9 +254,17 @@ class LocalProvider:
             raise
         if finish is None or usage is None or not (answer.is_whole or finish == "length"):
             raise StreamTruncated(f"{self._settings.name}: the generation stopped before its end")
-        yield _end(answer.parts(), finish, usage=usage)
+        for event in answer.cut() if finish == "length" else ():
+            yield event
+        yield _end(answer, finish, usage=usage)
 
-    def _let_go(self, answer: "_FreeAnswer | ConstrainedAnswer") -> ProviderError:
+    def _read(self, raw: bytes) -> _Chunk:
+        chunk = _decode(raw)
+        if chunk.error is not None:
+            raise self._problem(chunk.error)
+        return chunk
+
+    def _let_go(self, answer: FreeAnswer | ConstrainedAnswer) -> ProviderError:
         """Return what to raise when the engine does not hold the model to its grammar."""
         name = self._settings.name
         if answer.has_begun:
@@ -286,28 +306,6 @@ class LocalProvider:
             self._unloading = asyncio.get_running_loop().create_task(self.unload())
 
 
-class _FreeAnswer:
-    """An answer without a form: all of it is text."""
-
-    is_whole = True
-
-    def __init__(self) -> None:
-        self._said: list[str] = []
-
-    @property
-    def has_begun(self) -> bool:
-        return bool(self._said)
-
-    def feed(self, text: str) -> list[ModelEvent]:
-        if not text:
-            return []
-        self._said.append(text)
-        return [TextDelta(text)]
-
-    def parts(self) -> tuple[Part, ...]:
-        return (TextPart("".join(self._said)),) if self._said else ()
-
-
 # Any: a JSON object on its way to the engine.
 def _body(
     request: ModelRequest, fitted: Fitted, *, output: int, constraint: Constraint | None
@@ -322,6 +320,8 @@ def _body(
         "top_p": request.top_p if request.top_p is not None else _TOP_P,
         "repeat_penalty": 1.1,
         "cache_prompt": True,
+        # An answer that is ended early has no count of its tokens at its end.
+        "timings_per_token": True,
     }
     if constraint is not None:
         body["grammar"] = constraint.grammar
@@ -334,14 +334,22 @@ def _told(event: ModelEvent, fitted: Fitted, constraint: Constraint | None) -> M
     """Return the end of an answer with what the model was not shown."""
     if not isinstance(event, CallEnd):
         return event
-    is_verbatim = constraint is None and not fitted.cut
+    is_verbatim = event.is_verbatim and constraint is None and not fitted.cut
     is_verbatim = is_verbatim and all(line.is_verbatim for line in fitted.lines)
     return msgspec.structs.replace(event, left_out=fitted.dropped, is_verbatim=is_verbatim)
 
 
-def _end(parts: tuple[Part, ...], finish: str, *, usage: _Usage) -> CallEnd:
+def _so_far(timings: _Timings | None) -> _Usage:
+    """Return the usage of an answer that is ended here."""
+    now = timings or _Timings()
+    return _Usage(now.cache_n + now.prompt_n, now.predicted_n, _Details(now.cache_n))
+
+
+def _end(answer: FreeAnswer | ConstrainedAnswer, finish: str, *, usage: _Usage) -> CallEnd:
     counted = Usage(
         usage.prompt_tokens, usage.completion_tokens, usage.prompt_tokens_details.cached_tokens
     )
+    parts = answer.parts()
     reason: StopReason = "tool_calls" if tool_calls_of(parts) else "end"
-    return CallEnd(parts, "length" if finish == "length" else reason, counted, MODEL_NAME)
+    reason = "length" if finish == "length" else reason
+    return CallEnd(parts, reason, counted, MODEL_NAME, is_verbatim=answer.is_verbatim)

@@ -34,6 +34,7 @@ class Delegate:
             parallel=True,
             timeout_s=_TIMEOUT_S,
             intents=(INTENT,),
+            on_by_default=True,
         )
 
     @property

@@ -54,7 +54,9 @@ _SPEC: Final = ToolSpec(
 class Memory:
     """The tool; fulfils the tool port."""
 
-    traits: Final = ToolTraits(idempotent=True, parallel=True, intents=(INTENT,))
+    traits: Final = ToolTraits(
+        idempotent=True, parallel=True, intents=(INTENT,), on_by_default=True
+    )
     spec: Final = _SPEC
 
     def __init__(self, facts: FactKeeper) -> None:

@@ -61,7 +61,7 @@ class Schedule:
     """The tool; fulfils the tool port."""
 
     # A job is named by its call, so whoever runs it again finds the job of the first time.
-    traits: Final = ToolTraits(idempotent=True, intents=(INTENT,))
+    traits: Final = ToolTraits(idempotent=True, intents=(INTENT,), on_by_default=True)
     spec: Final = _SPEC
 
     def __init__(self, scheduler: Scheduler) -> None:

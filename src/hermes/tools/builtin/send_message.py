@@ -55,7 +55,7 @@ class SendMessage:
     """The tool; fulfils the tool port and says for each call who has to agree."""
 
     # Whoever runs it again finds the delivery of the first time.
-    traits: Final = ToolTraits(idempotent=True, intents=(INTENT,))
+    traits: Final = ToolTraits(idempotent=True, intents=(INTENT,), on_by_default=True)
     spec: Final = _SPEC
 
     def __init__(self, courier: Courier) -> None:

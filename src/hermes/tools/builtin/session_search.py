@@ -57,7 +57,12 @@ class SessionSearch:
     """The tool; fulfils the tool port."""
 
     traits: Final = ToolTraits(
-        idempotent=True, cancellable=True, parallel=True, timeout_s=_TIMEOUT_S, intents=(INTENT,)
+        idempotent=True,
+        cancellable=True,
+        parallel=True,
+        timeout_s=_TIMEOUT_S,
+        intents=(INTENT,),
+        on_by_default=True,
     )
     spec: Final = _SPEC
 
