@@ -3,12 +3,10 @@
 import msgspec
 import pytest
 
-from hermes.app.own_tools import can_use_tools
 from hermes.config import GateSettings
 from hermes.message.chat import ChatMessage, user_text
 from hermes.message.parts import TextPart, ToolCallPart
 from hermes.ports.provider import ToolSpec
-from hermes.testing.scripted_model import SCRIPTED_INFO, ScriptedProvider
 from hermes.tools.builtin.delegate import INTENT as DELEGATION
 from hermes.tools.builtin.delegate import Delegate
 from hermes.tools.builtin.memory import INTENT as MEMORY
@@ -147,14 +145,3 @@ def test_three_tools_cost_little_where_they_are_sent_all_the_time() -> None:
     specs: list[ToolSpec] = [Memory.spec, SendMessage.spec, Delegate({}).spec]
 
     assert sum(map(spec_tokens, specs)) < 500
-
-
-@pytest.mark.req("A17")
-def test_they_are_offered_where_a_model_is_worth_their_words() -> None:
-    def provider(**info: object) -> ScriptedProvider:
-        return ScriptedProvider(info=msgspec.structs.replace(SCRIPTED_INFO, **info))
-
-    small = (provider(demonstration=True), provider(tools=False), provider(chat=False))
-
-    assert not can_use_tools(small)
-    assert can_use_tools((*small, provider()))
