@@ -74,24 +74,24 @@ def _run_model(module: str, *arguments: str) -> Iterator[Model]:
         process.stdout.close()
 
 
-def environment(model: Model, home: Path, **more: str) -> dict[str, str]:
-    """Return the environment of a gateway: the shipped defaults, a home and one model."""
+def environment(model: Model | None, home: Path, **more: str) -> dict[str, str]:
+    """Return the environment of a gateway: the shipped defaults, a home and one model or none."""
     names = ("PATH", "LANG", "TMPDIR", "PYTHONPATH")
     kept = {name: os.environ[name] for name in names if name in os.environ}
-    return {
-        **kept,
-        "HERMES_HOME": str(home),
-        "OPENAI_BASE_URL": model.base_url,
-        "OPENAI_API_KEY": "sk-bench-0000000000000000",
-        **more,
-    }
+    own = {"HERMES_HOME": str(home)}
+    if model is not None:
+        own |= {"OPENAI_BASE_URL": model.base_url, "OPENAI_API_KEY": "sk-bench-0000000000000000"}
+    return {**kept, **own, **more}
 
 
 @contextmanager
 def gateway(
-    model: Model, *, settings: Mapping[str, str] | None = None, launcher: str = "hermes"
+    model: Model | None, *, settings: Mapping[str, str] | None = None, launcher: str = "hermes"
 ) -> Iterator[Running]:
-    """Run a gateway on a fresh home until the block ends; `launcher` is the module to run."""
+    """Run a gateway on a fresh home until the block ends; `launcher` is the module to run.
+
+    Without a model it has no key: the demonstration model answers.
+    """
     home = Path(tempfile.mkdtemp(prefix="hermes-bench-"))
     try:
         yield from _run(model, home, settings=settings or {}, launcher=launcher)
@@ -100,7 +100,7 @@ def gateway(
 
 
 def _run(
-    model: Model, home: Path, *, settings: Mapping[str, str], launcher: str
+    model: Model | None, home: Path, *, settings: Mapping[str, str], launcher: str
 ) -> Iterator[Running]:
     port = free_port()
     command = [sys.executable, "-m", launcher, "up", "--port", str(port)]

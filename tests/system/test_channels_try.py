@@ -14,6 +14,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from tests.system.live import model_server
+
 PATIENCE_S = 40.0
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
@@ -51,7 +53,11 @@ def left_in(folder: Path) -> list[Path]:
 
 @asynccontextmanager
 async def trying(
-    name: str, tmp_path: Path, *, end: Callable[[int], None] = lambda pid: os.killpg(pid, SIGINT)
+    name: str,
+    tmp_path: Path,
+    *,
+    end: Callable[[int], None] = lambda pid: os.killpg(pid, SIGINT),
+    options: tuple[str, ...] = ("--model", "echo"),
 ) -> AsyncIterator[Page]:
     """Run the command until the test is done; it ends, by Ctrl-C or otherwise, and leaves no file."""
     environ = {
@@ -61,7 +67,7 @@ async def trying(
         "TELEGRAM_BOT_TOKEN": "1:of-somebody-else",
     }
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "hermes", "channels", "try", name, "--model", "echo",
+        sys.executable, "-m", "hermes", "channels", "try", name, *options,
         stdout=asyncio.subprocess.PIPE, env=environ, start_new_session=True,
     )  # fmt: skip
     assert process.stdout is not None
@@ -99,6 +105,33 @@ async def test_a_person_sees_telegram_work_without_an_account(tmp_path: Path) ->
         state = await page.state()
         assert (state["platform"], state["rejections"]) == ("Telegram", [])
         assert state["has_groups"]
+
+
+@pytest.mark.req("W9", "M7")
+async def test_an_echo_answers_if_no_model_is_configured(tmp_path: Path) -> None:
+    async with trying("telegram", tmp_path, options=()) as page:
+        await page.post("say", text="hello there")
+
+        assert await page.until(lambda texts: texts == ["#1 hello there"])
+
+
+@pytest.mark.req("W9", "M7")
+@pytest.mark.parametrize("file", [".env", "config.yaml"])
+async def test_the_configured_model_answers_if_there_is_one(tmp_path: Path, file: str) -> None:
+    home = tmp_path / ".hermes"
+    home.mkdir(mode=0o700)
+    async with model_server("--text", "I am the house's own.") as url:
+        told = {
+            ".env": f"OPENAI_BASE_URL={url}\nOPENAI_API_KEY=sk-test-not-a-real-key\n",
+            "config.yaml": f"providers: {{house: {{base_url: '{url}', model: big}}}}\n"
+            "models: {default: 'house:big'}\n",
+        }
+        (home / file).write_text(told[file])
+        (home / file).chmod(0o600)
+        async with trying("telegram", tmp_path, options=()) as page:
+            await page.post("say", text="hello there")
+
+            assert await page.until(lambda texts: texts == ["I am the house's own."])
 
 
 @pytest.mark.req("W9", "W10")

@@ -10,12 +10,15 @@ from typing import Annotated
 
 import typer
 
-from hermes.cli.surroundings import home_for
+from hermes.cli.asking_models import ask_here
+from hermes.cli.surroundings import home_for, settings_for
 from hermes.cli.terminal import Home, examples
+from hermes.control.models import route_report
+from hermes.routing.plan import Ask
 
 EPILOG = examples(
     "hermes channels try telegram",
-    "hermes channels try slack --model configured",
+    "hermes channels try slack --model demo",
     "hermes channels try matrix --model echo --port 9000",
 )
 _PROGRAM = "hermes.testing.try_page"
@@ -34,12 +37,13 @@ def command(
     *,
     home: Home = None,
     model: Annotated[
-        TryModel,
+        TryModel | None,
         typer.Option(
             help="Who answers: the built-in demonstration model, those that are configured in the "
-            "home, or an echo."
+            "home, or an echo. By default the configured ones, or an echo if there are none.",
+            show_default=False,
         ),
-    ] = TryModel.DEMO,
+    ] = None,
     port: Annotated[
         int, typer.Option(min=0, max=65_535, help="The port of the page; 0 takes any free one.")
     ] = 0,
@@ -48,9 +52,10 @@ def command(
 
     Everything runs on this machine and ends with Ctrl-C; nothing of it is kept.
     """
+    chosen = model or _model_of(home)
     program = [sys.executable, "-m", _PROGRAM, platform]
-    program += ["--model", model.value, "--port", str(port)]
-    if model is TryModel.CONFIGURED:
+    program += ["--model", chosen.value, "--port", str(port)]
+    if chosen is TryModel.CONFIGURED:
         program += ["--models-of", str(home_for(home))]
     # Its input ends with this process, however that ends, and so it does, too.
     process = subprocess.Popen([*program, "--with-stdin"], stdin=subprocess.PIPE)
@@ -60,3 +65,21 @@ def command(
             raise typer.Exit(process.wait())
         except KeyboardInterrupt:
             process.stdin.close()
+
+
+def _model_of(home: Home) -> TryModel:
+    """Return who answers by default, and say it: a model of the home's own, or an echo."""
+    loaded = settings_for(home)
+    offers = ask_here(loaded)
+    demonstrations = {offer.info.name for offer in offers if offer.info.demonstration}
+    candidates = route_report(Ask(), offers, settings=loaded.settings).candidates
+    first = candidates[0] if candidates else None
+    if first is not None and first.provider not in demonstrations:
+        typer.echo(f"{first.provider}:{first.model} answers.", err=True)
+        return TryModel.CONFIGURED
+    typer.echo(
+        "An echo answers: no model is configured. The built-in demonstration model answers with "
+        "--model demo.",
+        err=True,
+    )
+    return TryModel.ECHO

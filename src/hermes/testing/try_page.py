@@ -34,7 +34,8 @@ _HOST = "127.0.0.1"
 _PATIENCE_S = 60.0
 _LOOK_S = 0.1
 _END_S = 15.0
-_MODEL_TABLES = ("providers", "models", "agents", "default_agent")
+_MODEL_TABLES = ("providers", "models", "routing", "agents", "default_agent", "offline")
+_MODEL_VARIABLES = tuple(f"HERMES_{table.upper()}" for table in _MODEL_TABLES)
 
 
 class CannotTry(Exception):
@@ -84,18 +85,16 @@ def package_of(name: str) -> str:
 
 def clean_environment(*, keep_models: bool) -> dict[str, str]:
     """Return the environment without anything that configures a gateway, but perhaps model keys."""
-    dropped = {
-        row.name for row in WELL_KNOWN.values() if not (keep_models and row.key[0] == "providers")
-    }
     return {
         name: text
         for name, text in os.environ.items()  # noqa: TID251 - handed on to the children
-        if name not in dropped and not name.startswith("HERMES_")
+        if not (name in WELL_KNOWN or name.startswith("HERMES_"))
+        or (keep_models and _is_of_model(name))
     }
 
 
 def keys_of(models_of: Path | None) -> dict[str, str]:
-    """Return the keys of models that stand in the `.env` of a home."""
+    """Return what the `.env` of a home says of models."""
     if models_of is None or not (models_of / DOTENV).is_file():
         return {}
     values = parse((models_of / DOTENV).read_text(encoding="utf-8")).values
@@ -104,7 +103,7 @@ def keys_of(models_of: Path | None) -> dict[str, str]:
 
 def _is_of_model(name: str) -> bool:
     row = WELL_KNOWN.get(name)
-    return name.startswith("HERMES_PROVIDERS__") if row is None else row.key[0] == "providers"
+    return name.startswith(_MODEL_VARIABLES) if row is None else row.key[0] == "providers"
 
 
 def write_home(
