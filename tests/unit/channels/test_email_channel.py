@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from hermes.channels.email.imap import Imap
 from hermes.channels.email.settings import Security, Server
@@ -48,6 +49,21 @@ def reply(thread_id: str | None = None, reply_to: str | None = None) -> Delivery
         platform="email", account="default", chat_id=ADA, thread_id=thread_id, reply_to=reply_to
     )
     return Delivery(id="d", target=target, parts=(TextPart("yes"),), key="d.0")
+
+
+@pytest.mark.req("A8", "W10")
+async def test_a_mail_that_takes_too_long_to_read_is_refused_and_not_fetched_again(
+    town: Rig,
+) -> None:
+    raw = b"From: a@people.test\r\nContent-Type: text/html\r\n\r\n" + b"<b>a</b> " * 100_000
+    await town.connected(read_s=0.01, trust="none")
+    with structlog.testing.capture_logs() as logs:
+        town.mail.office.inbox.add(raw, at=time.time())  # noqa: TID251 - as a mail server does
+        await until(lambda: seen(town) == [True])
+    (refused,) = [one for one in logs if one["event"] == "email.refused"]
+    assert refused["code"] == "too_large"
+    assert "took longer than 0.01 s" in refused["problem"]
+    assert town.texts() == []
 
 
 @pytest.mark.req("W2", "W10")

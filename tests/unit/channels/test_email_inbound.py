@@ -95,6 +95,25 @@ def test_without_an_id_a_mail_is_known_by_its_number_and_answered_without_one() 
         'Authentication-Results: mx.hermes.test; spf=fail reason="; dmarc=pass header.from=people.test"',
         "Authentication-Results: mx.hermes.test; spf=none\r\nReceived: from x\r\n" + VOUCHED,
         VOUCHED + "\r\nFrom: Eve <eve@people.test>",
+        # a quoted-pair ends neither a comment nor a quoted string
+        r'Authentication-Results: mx.hermes.test; spf=pass smtp.mailfrom=evil.test (envelope-from="a\) ;'
+        r' dmarc=pass header.from=people.test \(b"@evil.test) ; dkim=none',
+        r'Authentication-Results: mx.hermes.test; spf=pass smtp.mailfrom="\\"@evil.test'
+        " (x; dmarc=pass header.from=people.test ; y)",
+        "Authentication-Results: mx.hermes.test; spf=none (a (b) ; dmarc=pass header.from=people.test ; c)",
+        'Authentication-Results: mx.hermes.test; spf=pass smtp.mailfrom="'
+        + "x" * 300
+        + ' header.from=people.test"@evil.test; dmarc=pass header.from=evil.test',
+        # a comment or a quoted string that does not end
+        "Authentication-Results: mx.hermes.test; dmarc=pass header.from=people.test (",
+        'Authentication-Results: mx.hermes.test; dmarc=pass header.from=people.test; x="',
+        # some servers write below their Received, and the sender's own headers follow
+        "Received: from x\r\nAuthentication-Results: mx.hermes.test; spf=none\r\n" + VOUCHED,
+        "Authentication-Results: mx.hermes.test; spf=none\r\n" + VOUCHED,
+        "Authentication-Results: mx.hermes.test; x=y (" + "z" * 8000 + ")\r\n" + VOUCHED,
+        "Authentication-Results: mx.hermes.test (\r\n" + VOUCHED,
+        "Authentication-Results: mx.other.test; none\r\n" * 5 + VOUCHED,
+        "Authentication-Results: mx.hermes.test; dmarc=pass header.from=people.test; spf=fail; dkim=fail",
     ],
 )
 @pytest.mark.quality("authentication before reading")
@@ -113,6 +132,9 @@ def test_a_sender_for_whom_the_server_does_not_vouch_is_refused(top: str) -> Non
         "dkim=fail header.d=people.test; dkim=pass header.d=people.test",
         "spf=pass (sender ok) smtp.mailfrom=bounce@people.test",
         "dmarc=none; dkim=pass header.d=people.test",
+        'spf=pass smtp.mailfrom="a;b (c"@people.test',
+        "dkim = pass (good \\) really (2048) ) header.d = people.test",
+        "dkim/1=pass header.b=ab= header.d=people.test",
     ],
 )
 def test_a_sender_for_whom_the_server_vouches_is_believed(results: str) -> None:
@@ -124,10 +146,21 @@ def test_a_sender_for_whom_the_server_vouches_is_believed(results: str) -> None:
 def test_two_headers_of_one_server_count_together_and_a_child_follows_its_parent() -> None:
     top = (
         "Authentication-Results: mx.hermes.test; spf=fail\r\n"
-        "Authentication-Results: mx.hermes.test; dkim=pass header.d=test.example"
+        "Authentication-Results: mx.hermes.test; dkim=pass header.d=test.example\r\n"
+        "Received: from people.test"
     )
     raw = mail(top=top).replace(b"ada@people.test", b"ada@mail.test.example")
     assert read(raw).sender.domain == "mail.test.example"
+
+
+@pytest.mark.req("A8", "W10")
+@pytest.mark.parametrize("pairs", [1000, 3970])
+def test_many_lines_of_unended_quotes_are_refused_at_once(pairs: int) -> None:
+    line = 'Authentication-Results: x; a="' + r"\"" * pairs + "\r\n"
+    began = time.process_time()
+    with pytest.raises(Unauthenticated):
+        read(mail(top=line * (250_000 // len(line)) + VOUCHED))
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.req("W30")

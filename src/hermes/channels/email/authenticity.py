@@ -1,10 +1,11 @@
 """Whether the receiving server vouches for the address that a mail says it is from (RFC 8601). Pure.
 
-Only the topmost block of `Authentication-Results` under the configured name counts: what stands
-below the next `Received` was in the mail when it came, and anybody could have written it.
+Only the topmost `Authentication-Results` of the configured server counts: it writes its own above
+whatever was in the mail when it came, and anybody could have written that.
 """
 
 import re
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from hermes.channels.email import words
@@ -13,11 +14,15 @@ from hermes.channels.email.mime import Headers
 from hermes.errors import BadRequest
 
 _MAX: Final = 8000
-_QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
-_RESULT: Final = re.compile(
-    r"([a-z0-9-]{1,40})(?:/[0-9.]{1,5})?\s*=\s*([a-z]{1,20})\b(.*)", re.I | re.S
-)
-_PROPERTY: Final = re.compile(r"\b([a-z]{1,20}\.[a-z0-9_-]{1,40})\s*=\s*(\S{1,300})", re.I)
+_MAX_LINES: Final = 5
+_MAX_PROPERTY: Final = 300
+_QUOTED: Final = re.compile(r'"((?:[^"\\]++|\\.)*+)"', re.S)
+_COMMENT_MARK: Final = re.compile(r"\\.|[()]", re.S)
+_PLAIN: Final = re.compile(r'[^"(]++')
+_PAIR: Final = re.compile(r"\\(.)", re.S)
+# What has a meaning outside of quotes; none of the values that matter here holds any of it.
+_MARKS: Final = re.compile(r'[;=\s"\\()]')
+_METHOD: Final = re.compile(r"([a-z0-9-]{1,40})(?:/[0-9.]{1,5})?")
 
 
 class Result(NamedTuple):
@@ -31,66 +36,127 @@ class Result(NamedTuple):
 def is_vouched(headers: Headers, *, domain: str, authserv_id: str) -> bool:
     """Tell whether the server says that the mail is from the domain that it names."""
     results = results_of(headers, authserv_id=authserv_id)
-    if any(one.method == "dmarc" and one.said == "fail" for one in results):
+    if _is_denied(results):
         return False
     return any(one.said == "pass" and _is_for(one, domain) for one in results)
 
 
 def results_of(headers: Headers, *, authserv_id: str) -> tuple[Result, ...]:
-    """Return the results of the configured server, as far as they can only be its own."""
-    found: list[Result] = []
-    has_begun = False
-    for name, value in headers.fields:
-        if name == "received" and has_begun:
-            break
-        if name != "authentication-results":
+    """Return the results of the configured server, as far as they can only be its own.
+
+    Several lines of it count together only if they are all above the first `Received`. Below it
+    (some servers write there) the sender's own headers may follow, so only the first line counts.
+    """
+    found: list[list[Result]] = []
+    is_below = False
+    for name, value in _lines(headers):
+        if name == "received":
+            is_below = True
+            if found:
+                break
             continue
         server, results = _read(value)
+        if results is None:
+            # It may be the server's own, and what it says is not known: nobody vouches.
+            return ()
         if server == authserv_id:
-            has_begun = True
-            found += results
-    return tuple(found)
+            found.append(results)
+            if is_below:
+                break
+    return tuple(one for results in (found if is_below else found[:1]) for one in results)
 
 
 def topmost_server(headers: Headers) -> str:
     """Return the name of the server that wrote the topmost of these lines; empty if there is none."""
-    lines = (value for name, value in headers.fields if name == "authentication-results")
+    lines = (value for name, value in _lines(headers) if name != "received")
     return _read(next(lines, b""))[0]
 
 
-def _read(value: bytes) -> tuple[str, list[Result]]:
-    text = _without_comments(words.clean(value[:_MAX].decode("utf-8", "replace")))
-    # A quoted value may hold the sign that parts the results; none that matter here does.
-    text = _QUOTED.sub(lambda found: re.sub(r"[;\s]", "_", found[1]), text)
-    first, *others = text.split(";")
+def _lines(headers: Headers) -> Iterator[tuple[str, bytes]]:
+    """Yield the lines that matter, from the top: at most some, so that a mail cannot cost much."""
+    seen = 0
+    for name, value in headers.fields:
+        seen += name == "authentication-results"
+        if seen > _MAX_LINES:
+            return
+        if name in {"received", "authentication-results"}:
+            yield name, value
+
+
+def _read(value: bytes) -> tuple[str, list[Result] | None]:
+    """Return who wrote a line and its results: None for a line that is too long or malformed."""
+    text = words.clean(value[: _MAX + 1].decode("utf-8", "replace"))
+    flat = None if len(value) > _MAX else _flat(text)
+    if flat is None:
+        return "", None
+    first, *others = flat.split(";")
     server = (first.split() or [""])[0].lower()
-    return server, [result for one in others if (result := _result(one)) is not None]
+    return server, [result for one in others if (result := _result(one.split())) is not None]
 
 
-def _result(text: str) -> Result | None:
-    found = _RESULT.fullmatch(text.strip())
+def _flat(text: str) -> str | None:
+    """Return a line without comments and quotes; None if one of them does not end."""
+    kept: list[str] = []
+    at = 0
+    while at < len(text):
+        if text[at] == "(":
+            end = _end_of_comment(text, at)
+            kept.append(" ")
+        elif text[at] == '"':
+            quoted = _QUOTED.match(text, at)
+            end = -1 if quoted is None else quoted.end()
+            kept.append("" if quoted is None else _MARKS.sub("_", _PAIR.sub(r"\1", quoted[1])))
+        else:
+            plain = _PLAIN.match(text, at)
+            end = -1 if plain is None else plain.end()
+            kept.append(text[at:end])
+        if end < 0:
+            return None
+        at = end
+    return "".join(kept)
+
+
+def _end_of_comment(text: str, begin: int) -> int:
+    """Return where the comment that begins here ends; comments hold comments. -1 for no end."""
+    depth = 0
+    for mark in _COMMENT_MARK.finditer(text, begin):
+        depth += (mark[0] == "(") - (mark[0] == ")")
+        if depth == 0 and mark[0] == ")":
+            return mark.end()
+    return -1
+
+
+def _result(said: list[str]) -> Result | None:
+    (method, verdict), *others = [*_pairs(said)] or [("", "")]
+    found = _METHOD.fullmatch(method)
     if found is None:
         return None
     properties: dict[str, str] = {}
-    for name, value in _PROPERTY.findall(found[3]):
-        properties.setdefault(name.lower(), value.lower())
-    return Result(found[1].lower(), found[2].lower(), properties)
+    for name, value in others:
+        properties.setdefault(name, value[:_MAX_PROPERTY])
+    return Result(found[1], verdict, properties)
 
 
-def _without_comments(text: str) -> str:
-    kept: list[str] = []
-    depth = 0
-    is_quoted = False
-    for before, one in zip(" " + text, text, strict=False):
-        if one == '"' and before != "\\" and not depth:
-            is_quoted = not is_quoted
-        if one == "(" and not is_quoted:
-            depth += 1
-        elif one == ")" and depth and not is_quoted:
-            depth -= 1
-        elif not depth:
-            kept.append(one)
-    return "".join(kept)
+def _pairs(said: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield what is said as names and values; there may be space on both sides of the sign."""
+    rest = iter(said)
+    name = ""
+    for word in rest:
+        before, sign, value = word.partition("=")
+        name = before or name
+        if sign:
+            yield name.lower(), (value or next(rest, "")).lower()
+
+
+def _is_denied(results: tuple[Result, ...]) -> bool:
+    """Tell whether what failed outweighs every pass.
+
+    A forwarded mail fails SPF and one of several signatures may be broken, so a single failure of
+    these two says nothing.
+    """
+    failed = {one.method for one in results if one.said == "fail"}
+    passed = {one.method for one in results if one.said == "pass"}
+    return "dmarc" in failed or {"spf", "dkim"} <= failed - passed
 
 
 def _is_for(result: Result, domain: str) -> bool:

@@ -82,7 +82,9 @@ class EmailChannel:
             mailbox_memory.begun, setup.state, now=setup.clock.now(), age_s=settings.first_age_s
         )
         reading = Reading(own=settings.address, authserv_id=settings.authserv_id)
-        self._intake = Intake(accept, reading=reading, setup=setup, pacing=self._pacing)
+        self._intake = Intake(
+            accept, reading=reading, setup=setup, pacing=self._pacing, read_s=settings.read_s
+        )
         self._mailbox = Mailbox(
             imap, self._intake, settings=settings, begun=begun, clock=setup.clock
         )

@@ -18,7 +18,9 @@ from hermes.channels.email.addresses import Address
 _WIDTH: Final = 76
 # Bytes of UTF-8 that fit an encoded word of 75 signs.
 _WORD_BYTES: Final = 45
-_RE: Final = re.compile(r"(?:\s*(?:re|aw|sv|antw|odp|rif|res|vs)\s*(?:\[\d+\])?\s*:)+\s*", re.I)
+_RE: Final = re.compile(
+    r"(?:\s*+(?:re|aw|sv|antw|odp|rif|res|vs)\s*+(?:\[\d++\]\s*+)?:)++\s*+", re.I
+)
 _MAX_SUBJECT: Final = 500
 _MIME: Final = re.compile(r"[a-z0-9!#$&^_.+-]{1,60}/[a-z0-9!#$&^_.+-]{1,60}")
 
@@ -68,11 +70,9 @@ def write(draft: Draft) -> bytes:
 
 def reply_subject(subject: str) -> str:
     """Return a subject with "Re: " before it, once."""
-    bare = (
-        _RE.sub("", one_line(subject), count=1)
-        if _RE.match(one_line(subject))
-        else one_line(subject)
-    )
+    line = one_line(subject)
+    before = _RE.match(line)
+    bare = line if before is None else line[before.end() :]
     return f"Re: {bare}"[:_MAX_SUBJECT] if bare else "Re: your message"
 
 

@@ -13,7 +13,7 @@ from hermes.errors import AnswerLost
 Value = Union[bytes, list["Value"]]  # noqa: UP007 - recursive
 
 LITERAL: Final = re.compile(rb"\{(\d{1,12})\}$")
-_TOKEN: Final = re.compile(rb'[ ]+|\(|\)|"((?:[^"\\]|\\.)*)"|((?:BODY(?:\.PEEK)?\[[^\]]*\](?:<\d+>)?)|[^ ()"]+)', re.I)  # fmt: skip
+_TOKEN: Final = re.compile(rb'[ ]+|\(|\)|"((?:[^"\\]++|\\.)*+)"|((?:BODY(?:\.PEEK)?\[[^\]]*\](?:<\d+>)?)|[^ ()"]+)', re.I)  # fmt: skip
 _CODE: Final = re.compile(rb"\[([A-Z0-9-]+)(?: ([^\]]*))?\]", re.I)
 _DATE: Final = re.compile(
     rb" ?(\d{1,2})-([A-Za-z]{3})-(\d{4}) (\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)"

@@ -4,6 +4,7 @@ Between the mailbox, which fetches and marks, and the inbox. A mail is done once
 whatever must come again leaves as `TryLater`.
 """
 
+import asyncio
 from typing import Final
 
 import structlog
@@ -22,7 +23,7 @@ from hermes.channels.email.inbound import (
 )
 from hermes.channels.email.outbound import Answered
 from hermes.channels.email.pacing import Pacing
-from hermes.errors import HermesError, RateLimited, Refused
+from hermes.errors import HermesError, RateLimited, Refused, TooLarge
 from hermes.message.parts import Media
 from hermes.ports.channel import Accept
 from hermes.ports.channel_setup import ChannelSetup
@@ -36,12 +37,20 @@ class Intake:
     """Hands the mails of one mailbox on, and remembers for a while what replies will need."""
 
     def __init__(
-        self, accept: Accept, *, reading: Reading, setup: ChannelSetup, pacing: Pacing
+        self,
+        accept: Accept,
+        *,
+        reading: Reading,
+        setup: ChannelSetup,
+        pacing: Pacing,
+        read_s: float,
     ) -> None:
         self._accept = accept
         self._reading = reading
         self._setup = setup
         self._pacing = pacing
+        self._read_s = read_s
+        self._read: asyncio.Task[Mail | Ignored | Bounce] | None = None
         self._answered: dict[str, Answered] = {}
 
     def answered(self, message_id: str) -> Answered | None:
@@ -52,7 +61,7 @@ class Intake:
         """Return once the mail is on disk, refused for good, or of a kind that is ignored."""
         fallback_id = threads.made_up(validity, uid)
         try:
-            mail = read_mail(raw, reading=self._reading, fallback_id=fallback_id)
+            mail = await self._read_mail(raw, fallback_id)
         except Refused as error:
             log.warning("email.refused", uid=uid, code=error.code, problem=str(error))
             return
@@ -66,6 +75,22 @@ class Intake:
             log.info("email.ignored", uid=uid, reason=mail.reason)
         else:
             await self._take_back(mail)
+
+    async def _read_mail(self, raw: bytes, fallback_id: str) -> Mail | Ignored | Bounce:
+        """Read a mail in a thread; raises `TooLarge` for one that takes too long to be read."""
+        if self._read is not None:
+            # A reader that was given up cannot be stopped: there is never more than one.
+            await asyncio.wait({self._read})
+        reading = asyncio.to_thread(read_mail, raw, reading=self._reading, fallback_id=fallback_id)
+        self._read = asyncio.create_task(reading)
+        done, _ = await asyncio.wait({self._read}, timeout=self._read_s)
+        if not done:
+            self._read.add_done_callback(_forget)
+            raise TooLarge(
+                f"reading the mail took longer than {self._read_s:g} s; it stays in the mailbox, "
+                "marked as read. If such mail is wanted, raise platforms.email.read_s"
+            )
+        return self._read.result()
 
     async def _take_back(self, bounce: Bounce) -> None:
         _log_bounce(bounce)
@@ -121,6 +146,12 @@ class Intake:
         if len(self._answered) >= _REMEMBERED:
             self._answered.pop(next(iter(self._answered)))
         self._answered[mail.message_id] = Answered(subject=mail.subject, references=mail.references)
+
+
+def _forget(reading: asyncio.Task[Mail | Ignored | Bounce]) -> None:
+    """Take the result of a reader that was given up; the mail was refused already."""
+    if not reading.cancelled() and reading.exception() is not None:
+        log.info("email.given_up_unreadable", problem=str(reading.exception()))
 
 
 def _log_bounce(bounce: Bounce) -> None:

@@ -19,7 +19,7 @@ MAX_DEPTH: Final = 20
 MAX_PARTS: Final = 200
 _MAX_VALUE: Final = 2000
 _BLANK: Final = re.compile(rb"\r?\n\r?\n")
-_FIELD: Final = re.compile(rb"([!-9;-~]{1,200})[ \t]*:(.*)", re.S)
+_FIELD: Final = re.compile(rb"([!-9;-~]{1,200}+)[ \t]*+:(.*)", re.S)
 _NAME_UNSAFE: Final = re.compile(r'[/\\\x00-\x1f\x7f"<>|:*?]')
 
 

@@ -44,6 +44,7 @@ class EmailSettings(msgspec.Struct, frozen=True, kw_only=True):
     poll_s: float
     first_age_s: float
     max_bytes: int
+    read_s: float
     replies_per_hour: int
     authserv_id: str | None
 
@@ -67,6 +68,7 @@ def read(table: Mapping[str, Any]) -> EmailSettings:
         poll_s=_number(table, "poll_s", least=0.05, most=3600),
         first_age_s=_number(table, "first_age_s", least=0, most=10 * 365 * 86400),
         max_bytes=int(_number(table, "max_bytes", least=1000, most=100_000_000)),
+        read_s=_number(table, "read_s", least=0.01, most=600),
         replies_per_hour=int(_number(table, "replies_per_hour", least=1, most=100_000)),
         authserv_id=_authserv_id(table),
     )
