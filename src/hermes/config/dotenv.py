@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)", re.DOTALL)
-_DOUBLE = re.compile(r'"((?:[^"\\]|\\.)*)"\s*(?:#.*)?')
+_DOUBLE = re.compile(r'"((?:[^"\\]++|\\.)*+)"\s*(?:#.*)?')
 _SINGLE = re.compile(r"'([^']*)'\s*(?:#.*)?")
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "$": "$"}

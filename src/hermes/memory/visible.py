@@ -27,7 +27,8 @@ _STRAY_JOINER = re.compile(
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BLANKS = re.compile(r"[^\S\n\v\f\r\x85\u2028\u2029]{2,}|[^\S\n ]|\u2800")
-_LINES = re.compile(r"\s*[\n\v\f\r\x85\u2028\u2029]\s*")
+_LINE_END = re.compile(r"[\n\v\f\r\x85\u2028\u2029]")
+_GAP = re.compile(rf"\s{{2,}}|{_LINE_END.pattern}")
 # No script piles more marks on one letter.
 _MOST_MARKS = 4
 
@@ -36,8 +37,13 @@ def visible(text: str, most: int) -> str:
     """Return the first `most` characters of a text as it is seen; line breaks stay, as one each."""
     seen = _SURROGATE.sub("\ufffd", text)
     seen = _STRAY_JOINER.sub("", _HIDDEN.sub(r"\1", seen))
-    seen = _LINES.sub("\n", _BLANKS.sub(" ", seen)).strip()[:most]
+    seen = _GAP.sub(_gap, _BLANKS.sub(" ", seen)).strip()[:most]
     return seen if seen.isascii() else unicodedata.normalize("NFC", _thinned(seen))
+
+
+def _gap(found: re.Match[str]) -> str:
+    """Return one line break for space that holds any, and other space as it is."""
+    return "\n" if _LINE_END.search(found[0]) else found[0]
 
 
 def _thinned(text: str) -> str:

@@ -30,7 +30,7 @@ _SETTINGS = frozenset(
 )
 _LONGEST_NAME = 200
 # Files travel as one long word in which every short one stands somewhere.
-_FILES = re.compile(r"[A-Za-z0-9+/_-]{4000,}")
+_FILES = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{4000,}+")
 _FILE = re.compile(r"(?:data:[^,\s]{0,200},)?[A-Za-z0-9+/_-]{4000}")
 _CHUNK = re.compile(r"""[^\s"'`‘’“”«»=:,;<>()\[\]{}|&]+""")
 _EDGES = ".!?*-_/\\#$%^~"

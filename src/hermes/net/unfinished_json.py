@@ -8,14 +8,32 @@ import re
 
 import msgspec
 
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+# The inside of a string, up to its closing quote or to the end of the text.
+_INSIDE = re.compile(r'(?:[^"\\]++|\\.?)*+', re.DOTALL)
 
 
 def is_unfinished(text: str) -> bool:
     """Tell whether `text` has begun a string, an object or a list that it does not end."""
     try:
         msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        bare = _STRING.sub("", text)
-        return '"' in bare or sum(map(bare.count, "{[")) > sum(map(bare.count, "}]"))
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return _is_open(text)
     return False
+
+
+def _is_open(text: str) -> bool:
+    """Walk the text once: tell whether it ends inside a string, or closes less than it opens."""
+    depth = at = 0
+    while (quote := text.find('"', at)) >= 0:
+        depth += _opened(text, at, quote)
+        inside = _INSIDE.match(text, quote + 1)
+        at = len(text) + 1 if inside is None else inside.end() + 1
+        if at > len(text):
+            return True
+    return depth + _opened(text, at, len(text)) > 0
+
+
+def _opened(text: str, begin: int, end: int) -> int:
+    """Return how many objects and lists a piece without strings opens more than it closes."""
+    opened = text.count("{", begin, end) + text.count("[", begin, end)
+    return opened - text.count("}", begin, end) - text.count("]", begin, end)

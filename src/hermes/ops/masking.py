@@ -27,13 +27,20 @@ _LOOKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("hermes_", re.compile(r"\bhermes_[A-Za-z0-9_-]{43}\b")),
     ("earer ", re.compile(r"(?<=[Bb]earer )[A-Za-z0-9._~+/=-]{8,}")),
     ("asic ", re.compile(r"(?<=[Bb]asic )[A-Za-z0-9+/=]{12,}")),
-    ("eyJ", re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")),
+    (
+        # The second half is a token, the first what only begins like one: read once, and kept.
+        "eyJ",
+        re.compile(
+            r"(?P<kept>\beyJ[A-Za-z0-9_-]{8,}+(?!\.[A-Za-z0-9_-]++\.))"
+            r"|\beyJ[A-Za-z0-9_-]++\.[A-Za-z0-9_-]++\.[A-Za-z0-9_-]*+"
+        ),
+    ),
     ("xox", re.compile(r"\bxox[a-z]-[A-Za-z0-9-]{8,}")),
     ("xapp-", re.compile(r"\bxapp-[A-Za-z0-9-]{8,}")),
     ("AIza", re.compile(r"\bAIza[A-Za-z0-9_-]{20,}")),
-    (":AA", re.compile(r"\d{6,}:AA[A-Za-z0-9_-]{20,}")),
+    (":AA", re.compile(r"(?<!\d)\d{6,}+:AA[A-Za-z0-9_-]{20,}")),
     *((hint, _ASSIGNED) for hint in ("oken=", "ecret=", "assword=", "ey=")),
-    ("@", re.compile(r"(://)[^/@\s\"']+:[^/@\s\"']+(?=@)")),
+    ("@", re.compile(r"(://)[^/@\s\"'][^:/@\s\"']*+:[^/@\s\"']++(?=@)")),
 )
 
 
@@ -100,8 +107,10 @@ def names_a_secret(key: str) -> bool:
 
 
 def _hide(found: re.Match[str]) -> str:
-    kept = found[1] if found.re.groups else ""
-    return kept + MASK
+    if found.lastgroup == "kept":
+        return found[0]
+    kept = found[1] if found.re.groups else None
+    return (kept or "") + MASK
 
 
 def _forms(secret: str) -> tuple[str, str]:

@@ -12,7 +12,8 @@ from hermes.errors import BadRequest
 
 MAX_DEPTH = 64
 _BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+# A string that does not end reaches to the end of the body, so that nothing is read twice.
+_TOKENS = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?|[\[\]{}]', re.DOTALL)
 _PAIR = re.compile(
     r"(?<!\\)((?:\\\\)*)\\u[dD](?:[89abAB][0-9a-fA-F]{2}(\\u[dD][c-fC-F][0-9a-fA-F]{2})?|[c-fC-F][0-9a-fA-F]{2})"
 )

@@ -9,7 +9,8 @@ from functools import lru_cache
 
 import msgspec
 
-_VERSION = re.compile(r"claude(?:-[a-z]+)*-(\d{1,2})(?:[-.](\d{1,2})(?!\d))?")
+# A name without a version is matched too, so that no part of it is read twice.
+_VERSION = re.compile(r"claude(?:-[a-z]++)*+(?:-(\d{1,2})(?:[-.](\d{1,2})(?!\d))?)?")
 _NEWEST = (99, 0)
 
 Version = tuple[int, int]
@@ -49,7 +50,7 @@ def traits_of(model: str) -> Traits:
 
 
 def _version(model: str) -> Version:
-    found = _VERSION.search(model)
+    found = next((one for one in _VERSION.finditer(model) if one[1]), None)
     if found is None:
         return _NEWEST
     return int(found[1]), int(found[2] or 0)

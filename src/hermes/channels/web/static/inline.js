@@ -4,6 +4,7 @@
 const MAX_DEPTH = 10;
 const SAFE = new Set(["http:", "https:", "mailto:"]);
 const ESCAPABLE = "\\`*_{}[]()#+-.!|<>~";
+const CLOSING = ".,;:!?*_~)]";
 const STYLES = [
   ["**", "strong"],
   ["__", "strong"],
@@ -55,9 +56,9 @@ function spanAt(text, at, depth, lost) {
     case "`":
       return codeAt(text, at, lost);
     case "!":
-      return text[at + 1] === "[" ? linkAt(text, at + 1, depth, lost) : null;
+      return text[at + 1] === "[" ? linkAt(text, at + 1, depth) : null;
     case "[":
-      return linkAt(text, at, depth, lost);
+      return linkAt(text, at, depth);
     case "<":
       return angleAt(text, at);
     case "h":
@@ -80,8 +81,13 @@ function codeAt(text, at, lost) {
     return null;
   }
   const node = document.createElement("code");
-  node.textContent = text.slice(at + marks.length, end).replace(/^ (.*\S.*) $/, "$1");
+  node.textContent = withoutPadding(text.slice(at + marks.length, end));
   return { node, end: end + marks.length };
+}
+
+function withoutPadding(code) {
+  const padded = code.startsWith(" ") && code.endsWith(" ") && code.trim() !== "";
+  return padded ? code.slice(1, -1) : code;
 }
 
 function styleAt(text, at, depth, lost) {
@@ -115,18 +121,17 @@ function closerOf(text, mark, start) {
   return -1;
 }
 
-function linkAt(text, at, depth, lost) {
-  if (lost.has("](")) return null;
-  const middle = text.indexOf("](", at);
-  if (middle < 0) {
-    lost.add("](");
-    return null;
-  }
+function linkAt(text, at, depth) {
+  // A label holds no "[", so nothing behind the next one is looked at.
+  const next = text.indexOf("[", at + 1);
+  const label = text.slice(at + 1, next < 0 ? text.length : next).split("](", 1)[0];
+  const middle = at + 1 + label.length;
+  if (label === "" || !text.startsWith("](", middle)) return null;
   const end = closingParenthesis(text, middle + 2);
-  const label = text.slice(at + 1, middle);
-  if (end < 0 || label.includes("[") || label === "") return null;
-  const target = text.slice(middle + 2, end).trim().replace(/\s+["'(].*$/, "");
-  const href = safeAddress(target);
+  if (end < 0) return null;
+  const target = text.slice(middle + 2, end).trim();
+  const title = target.search(/\s["'(]/);
+  const href = safeAddress(title < 0 ? target : target.slice(0, title).trimEnd());
   if (href === null) return null;
   const node = anchor(href);
   scan(node, label, depth + 1);
@@ -154,7 +159,9 @@ function bareAt(text, at) {
   if (!text.startsWith("http://", at) && !text.startsWith("https://", at)) return null;
   if (/\w/.test(text[at - 1] ?? " ")) return null;
   const raw = /^[^\s<>"'`]{1,2000}/.exec(text.slice(at, at + 2100))[0];
-  const address = raw.replace(/[.,;:!?*_~)\]]+$/, "");
+  let length = raw.length;
+  while (length > 0 && CLOSING.includes(raw[length - 1])) length -= 1;
+  const address = raw.slice(0, length);
   return addressSpan(address, at + address.length);
 }
 

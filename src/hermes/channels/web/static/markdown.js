@@ -7,11 +7,11 @@ import { appendInline } from "./inline.js";
 const MAX_DEPTH = 8;
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^`\s]*)/;
-const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$/;
+const HEADING = /^ {0,3}(#{1,6})\s(.*)$/s;
 const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
 const QUOTE = /^ {0,3}> ?/;
-const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
-const TABLE_RULE = /^ {0,3}\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
+const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/s;
+const RULED_CELL = /^:?-+:?$/;
 
 export function renderInto(container, text) {
   const blocks = splitBlocks(text);
@@ -32,7 +32,7 @@ export function plainText(text) {
 }
 
 function splitBlocks(text) {
-  const lines = text.replace(/\r\n?/g, "\n").split("\n");
+  const lines = text.split(/\r\n?|[\n\u2028\u2029]/);
   const blocks = [];
   let at = 0;
   while (at < lines.length) {
@@ -61,7 +61,9 @@ function kindOf(lines, at) {
 }
 
 function isTableRule(line) {
-  return line.includes("-") && line.includes("|") && TABLE_RULE.test(line);
+  if (!line.includes("-") || !line.includes("|")) return false;
+  const inner = withoutEnd(line.replace(/^ {0,3}\|/, "").trimEnd(), "|", 1);
+  return inner.split("|").every((cell) => RULED_CELL.test(cell.trim()));
 }
 
 function endOf(kind, lines, start) {
@@ -138,10 +140,17 @@ function paragraph(lines) {
 }
 
 function heading(line) {
-  const [, marks, text] = HEADING.exec(line);
+  const [, marks, rest] = HEADING.exec(line);
+  const text = withoutEnd(rest.trim(), "#").trimEnd();
   const node = document.createElement(`h${marks.length}`);
   appendInline(node, text);
   return node;
+}
+
+function withoutEnd(text, mark, most = text.length) {
+  let end = text.length;
+  while (end > 0 && text.length - end < most && text[end - 1] === mark) end -= 1;
+  return text.slice(0, end);
 }
 
 function quote(lines, depth) {
