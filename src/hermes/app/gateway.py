@@ -71,7 +71,7 @@ from hermes.routing.plan import Ask, Offer
 from hermes.server.app import build_app
 from hermes.server.auth import StoredAccess
 from hermes.server.control_routes import Control
-from hermes.server.listen import HttpServer, ServeSettings, address_of, bind
+from hermes.server.listen import HttpServer, address_of, bind, serve_settings
 from hermes.server.metrics_route import metrics_route
 from hermes.server.v1.agent_turns import AgentTurns
 from hermes.server.v1.callers import Callers
@@ -363,8 +363,7 @@ class Gateway:
         )
         if not self._core.store.access.any("token"):
             self._first_token = await self._access.make_token("first start")
-        settings = ServeSettings(keep_alive_s=server.keep_alive_s)
-        self._server = HttpServer(app, listener, settings=settings)
+        self._server = HttpServer(app, listener, settings=serve_settings(server))
         self._serving = asyncio.create_task(self._server.serve(), name="http")
         await self._server.wait_started()
         host, port = listener.getsockname()[:2]

@@ -19,6 +19,7 @@ from hermes.ops.supervision import Notifier
 from hermes.ops.watchdog import Watchdog
 from hermes.ops.welcome import Welcome
 from hermes.ports.clock import SystemClock
+from hermes.server.listen import raise_open_files
 
 _log = structlog.get_logger(__name__)
 
@@ -40,6 +41,7 @@ def run_gateway(
     notifier = Notifier(supervisor or Supervisor(), monotonic=clock.monotonic)
     # What a crash of native code, or systemd's watchdog, leaves behind.
     faulthandler.enable()
+    raise_open_files()
     try:
         return uvloop.run(_run(loaded, on_ready, logs=logs, notifier=notifier))
     finally:

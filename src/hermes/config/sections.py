@@ -46,6 +46,33 @@ class ServerSettings(Section):
     keep_alive_s: Seconds = Field(
         default=75, description="How long an idle HTTP connection is kept open."
     )
+    max_head_bytes: Count = Field(
+        default=65_536,
+        description="A request whose first line and headers are larger than this is refused.",
+    )
+    max_head_lines: Count = Field(
+        default=100, description="A request with more headers than this is refused."
+    )
+    head_timeout_s: Seconds = Field(
+        default=10,
+        description="A connection is closed if the first line and the headers of its request do "
+        "not arrive whole in this time.",
+    )
+    send_timeout_s: Seconds = Field(
+        default=60,
+        description="A connection is closed if its client reads nothing of a waiting answer for "
+        "this long.",
+    )
+    max_connections: Count = Field(
+        default=4096,
+        description="With this many connections open, new ones are closed. At most half of the "
+        "files that the process may open are used.",
+    )
+    max_connections_per_address: Count = Field(
+        default=512,
+        description="The same for one IPv4 address or IPv6 /64 network; programs on this machine "
+        "are not counted. Raise it for a reverse proxy on another machine.",
+    )
     public_url: Url | None = Field(
         default=None,
         description="The address under which platforms reach this server for webhooks.",

@@ -7,26 +7,59 @@ Signals are not touched here: `app.py` owns them and calls `stop`.
 import asyncio
 import errno
 import os
+import resource
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
+from typing import cast
 
 import msgspec
 import uvicorn
 from starlette.types import ASGIApp
 
+from hermes.config.sections import ServerSettings
 from hermes.errors import ConfigurationError
-from hermes.server.edge import EdgeProtocol
+from hermes.ports.clock import SystemClock
+from hermes.server.edge import EdgeLimits, EdgeProtocol
+from hermes.server.places import Places
 
 _CHANGE = "set server.port in config.yaml or HERMES_SERVER__PORT to another port"
 
+# More would only make the loops over all files slow that some child processes run at their start.
+_MOST_FILES = 65_536
+# The database, the logs, and everything else that is open without any connection.
+_OWN_FILES = 128
+_FEWEST_CONNECTIONS = 16
+
 
 class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Times and limits of the HTTP server."""
+    """Times and limits of the HTTP server.
+
+    `per_address` does not count connections of this machine: a reverse proxy is often one.
+    """
 
     keep_alive_s: float = 75.0
     stop_s: float = 5.0
     backlog: int = 2048
+    connections: int = 4096
+    per_address: int = 512
+    limits: EdgeLimits = EdgeLimits()
+
+
+def serve_settings(server: ServerSettings) -> ServeSettings:
+    """Return what the settings say of the HTTP server."""
+    return ServeSettings(
+        keep_alive_s=server.keep_alive_s,
+        connections=server.max_connections,
+        per_address=server.max_connections_per_address,
+        limits=EdgeLimits(
+            head_bytes=server.max_head_bytes,
+            head_lines=server.max_head_lines,
+            head_s=server.head_timeout_s,
+            send_s=server.send_timeout_s,
+        ),
+    )
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -57,6 +90,24 @@ def address_of(listener: socket.socket) -> str:
     if host in {"0.0.0.0", "::"}:
         host = "127.0.0.1"
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def raise_open_files() -> None:
+    """Let this process open as many files as the system allows it, up to a sane number."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _open_files() -> int:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MOST_FILES if soft == resource.RLIM_INFINITY else soft
+
+
+def _connections_for(files: int) -> int:
+    """Return how many connections leave enough files for the calls that they cause."""
+    return max(_FEWEST_CONNECTIONS, (files - _OWN_FILES) // 2)
 
 
 def _describe(problem: OSError, host: str, *, port: int) -> str:
@@ -120,11 +171,20 @@ class _Server(uvicorn.Server):
 
 
 def _config(app: ASGIApp, settings: ServeSettings) -> uvicorn.Config:
+    places = Places(
+        min(settings.connections, _connections_for(_open_files())),
+        per_address=settings.per_address,
+        monotonic=SystemClock().monotonic,
+    )
+    # cast: uvicorn calls it like a class, and never looks at it otherwise.
+    protocol = cast(
+        "type[asyncio.Protocol]", partial(EdgeProtocol, limits=settings.limits, places=places)
+    )
     return uvicorn.Config(
         app,
         # The loop belongs to the caller: `app.py` runs uvloop where there is one.
         loop="none",
-        http=EdgeProtocol,
+        http=protocol,
         ws="none",
         lifespan="off",
         interface="asgi3",

@@ -35,6 +35,12 @@ def test_the_defaults_are_those_of_the_specification():
         max_body_bytes=2_097_152,
         drain_s=180,
         keep_alive_s=75,
+        max_head_bytes=65_536,
+        max_head_lines=100,
+        head_timeout_s=10,
+        send_timeout_s=60,
+        max_connections=4096,
+        max_connections_per_address=512,
         public_url=None,
     )
     assert settings.store == StoreSettings(

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hermes.server.edge import _Gathering
+from hermes.server.writes import Gathering
 
 
 class Transport(asyncio.Transport):
@@ -23,6 +23,9 @@ class Transport(asyncio.Transport):
     def close(self) -> None:
         self.is_closed = True
 
+    def get_write_buffer_size(self) -> int:
+        return 0
+
     def is_closing(self) -> bool:
         return self.is_closed
 
@@ -35,7 +38,7 @@ async def turn() -> None:
 @pytest.mark.req("M7")
 async def test_what_is_written_in_one_turn_goes_out_in_one_piece_and_in_order() -> None:
     transport = Transport()
-    edge = _Gathering(transport, asyncio.get_running_loop())
+    edge = Gathering(transport, asyncio.get_running_loop(), send_s=60)
     for number in range(3):
         edge.write(b"%d" % number)
     assert transport.written == []
@@ -49,7 +52,7 @@ async def test_what_is_written_in_one_turn_goes_out_in_one_piece_and_in_order() 
 @pytest.mark.req("M7")
 async def test_much_goes_out_at_once_and_closing_sends_the_rest() -> None:
     transport = Transport()
-    edge = _Gathering(transport, asyncio.get_running_loop())
+    edge = Gathering(transport, asyncio.get_running_loop(), send_s=60)
     edge.write(b"x" * 70_000)
     assert len(transport.written) == 1
     edge.write(b"last")
@@ -62,7 +65,7 @@ async def test_much_goes_out_at_once_and_closing_sends_the_rest() -> None:
 @pytest.mark.req("M7")
 async def test_a_connection_that_was_reset_takes_nothing_more() -> None:
     transport = Transport()
-    edge = _Gathering(transport, asyncio.get_running_loop())
+    edge = Gathering(transport, asyncio.get_running_loop(), send_s=60)
     edge.write(b"x")
     transport.is_closed = True
     await turn()
