@@ -3,6 +3,8 @@
 import asyncio
 import signal
 import socket
+import subprocess
+import sys
 
 import pytest
 from starlette.types import Receive, Scope, Send
@@ -82,4 +84,45 @@ async def test_a_stop_lets_running_requests_finish() -> None:
     server.stop()
     leave.set()
     assert (await asking).startswith(b"HTTP/1.1 204")
+    await serving
+
+
+@pytest.mark.req("W1")
+def test_the_process_may_open_as_many_files_as_the_system_allows() -> None:
+    program = (
+        "import resource; from hermes.server.listen import raise_open_files; "
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 500)); raise_open_files(); "
+        "print(resource.getrlimit(resource.RLIMIT_NOFILE))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], check=False, capture_output=True, text=True
+    )
+    assert (ended.stdout.strip(), ended.stderr) == ("(500, 500)", "")
+
+
+@pytest.mark.req("W1")
+async def test_a_connection_over_the_limit_is_answered_and_closed() -> None:
+    listener, stop, leave = bind("127.0.0.1", 0), asyncio.Event(), asyncio.Event()
+    entered = asyncio.Semaphore(0)
+
+    async def holding_app(scope: Scope, receive: Receive, send: Send) -> None:
+        entered.release()
+        await leave.wait()
+        await empty_app(scope, receive, send)
+
+    settings = ServeSettings(connections=1, stop_s=1)
+    serving = asyncio.create_task(serve(holding_app, listener, settings=settings, stop=stop))
+    # One place, and 64 more for programs of this machine.
+    asking = []
+    for _ in range(65):
+        asking.append(asyncio.create_task(ask(listener)))
+        await entered.acquire()
+    reader, writer = await asyncio.open_connection(*listener.getsockname()[:2])
+    assert (await reader.read()).startswith(b"HTTP/1.1 503")
+    writer.close()
+    leave.set()
+    answers = await asyncio.gather(*asking)
+    assert [answer[:12] for answer in answers] == [b"HTTP/1.1 204"] * 65
+    assert (await ask(listener)).startswith(b"HTTP/1.1 204")
+    stop.set()
     await serving
