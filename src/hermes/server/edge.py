@@ -124,13 +124,10 @@ class EdgeProtocol(HttpToolsProtocol):
         super().data_received(data)
         if self._in_head:
             self._check_head()
-        elif self._in_body and self._around_body > self._limits.head_bytes:
-            self._refuse(_LARGE_FRAMING)
-        elif self._in_body and self.cycle.response_complete:
-            # Nobody waits for the rest of this body.
-            self._start_clock()
-        elif self._timer is not None:
-            self._stop_clock()
+        elif self._in_body:
+            self._check_body()
+        else:
+            self._check_end()
 
     def pause_writing(self) -> None:
         """Watch whether the peer reads."""
@@ -140,7 +137,8 @@ class EdgeProtocol(HttpToolsProtocol):
     def resume_writing(self) -> None:
         """Let the answer go on."""
         super().resume_writing()
-        self._gathering.stop_watching()
+        if not self.transport.is_closing():
+            self._gathering.stop_watching()
 
     def on_message_begin(self) -> None:
         """Begin a head, and let its request ask to be told."""
@@ -214,6 +212,24 @@ class EdgeProtocol(HttpToolsProtocol):
             self._refuse(_LARGE_HEAD)
         else:
             self._start_clock()
+
+    def _check_body(self) -> None:
+        if self._around_body > self._limits.head_bytes:
+            self._refuse(_LARGE_FRAMING)
+        elif self.cycle.response_complete:
+            # Nobody waits for the rest of this body.
+            self._start_clock()
+        else:
+            self._stop_clock()
+
+    def _check_end(self) -> None:
+        self._stop_clock()
+        is_over = not self._is_refused and self.cycle.response_complete
+        if is_over and self.timeout_keep_alive_task is None:
+            # The body ended after its answer: uvicorn has stopped its clock and starts no other.
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
 
     def _start_clock(self) -> None:
         if self._timer is None:

@@ -96,7 +96,8 @@ class Served:
 async def serving(limits: EdgeLimits) -> AsyncIterator[Served]:
     listener = bind("127.0.0.1", 0)
     served = Served(App(), listener.getsockname()[:2])
-    server = HttpServer(served.app, listener, settings=ServeSettings(stop_s=1, limits=limits))
+    settings = ServeSettings(keep_alive_s=1, stop_s=1, limits=limits)
+    server = HttpServer(served.app, listener, settings=settings)
     running = asyncio.create_task(server.serve())
     await server.wait_started()
     try:
@@ -174,6 +175,10 @@ TOO_SLOW = {
     "half a later head": ((GET, b"GET / HTTP/1.1\r\nhost:"), b"408"),
     "a later head that began with the first": ((GET + b"GET / HT",), b""),
     "blank lines": ((GET, b"\r\n"), b"408"),
+    "a body that ends after its answer": (
+        (b"GET / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\n\r\n", b"x"),
+        b"",
+    ),
     "an unwanted body": (
         (b"GET / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99\r\n\r\n", b"x"),
         b"",
