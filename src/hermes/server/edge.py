@@ -24,6 +24,7 @@ _PIPELINED = 32
 # A chunk of one byte has five bytes around it.
 _AROUND_PER_BYTE = 8
 _LINGER_S = 1.0
+_LINGER_BYTES = 1_048_576
 
 
 class EdgeLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +77,7 @@ class EdgeProtocol(HttpToolsProtocol):
         self._in_body = False
         self._head_bytes = 0
         self._around_body = 0
+        self._discarded = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a place, and start the clock of the first head."""
@@ -115,6 +117,7 @@ class EdgeProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Parse what came, within the limits."""
         if self._is_refused:
+            self._discard(data)
             return
         if self._in_body:
             self._around_body += len(data)
@@ -253,6 +256,11 @@ class EdgeProtocol(HttpToolsProtocol):
 
     def _is_answering(self) -> bool:
         return self._running is not None and not self._running.response_complete
+
+    def _discard(self, data: bytes) -> None:
+        self._discarded += len(data)
+        if self._discarded > _LINGER_BYTES and self._linger is not None:
+            self._gathering.abort()
 
     def _refuse(self, answer: bytes) -> None:
         """Read nothing more; answer unless that would end up inside another answer."""
