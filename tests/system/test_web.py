@@ -5,9 +5,10 @@ import json
 import aiohttp
 import pytest
 
+from hermes.channels.web.channel import WebSettings
 from hermes.testing.door_script import Hold
 from tests.system.test_http import events_of
-from tests.system.twin_gateway import Gateway
+from tests.system.twin_gateway import Gateway, Options, running_gateway
 
 Http = aiohttp.ClientSession
 POLICY = (
@@ -144,6 +145,25 @@ async def test_a_stream_resumes_where_the_reply_stands(gateway: Gateway, http: H
         ("delta", "upon a time"),
         ("done", "Once upon a time"),
     ]
+
+
+@pytest.mark.req("W35")
+@pytest.mark.parametrize("keep_alive_s", [0.05, 600.0])
+async def test_a_stream_ends_with_its_session(options: Options, keep_alive_s: float) -> None:
+    options.web = WebSettings(keep_alive_s=keep_alive_s)
+    async with running_gateway(options) as gateway, Http(gateway.url) as http:
+        cookie = await gateway.cookie()
+        hold = Hold()
+        gateway.script.on("tell", "Once ", hold, "upon a time")
+        running = await http.post("/web/messages", json=message("tell"), headers=cookie)
+        await hold.reached()
+
+        assert (await http.post("/signout", headers=cookie)).status == 200
+        if keep_alive_s == 600.0:
+            hold.release()
+
+        seen = [name async for name, _ in events_of(running)]
+    assert "done" not in seen
 
 
 @pytest.mark.req("W16", "W18")

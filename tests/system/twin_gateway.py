@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.channels.web.channel import WebChannel, WebSettings
 from hermes.config import Settings, load
-from hermes.control.acting import Office
+from hermes.control.acting import Actor, Office
 from hermes.control.consent import ConsentAsk, ConsentOrder
 from hermes.control.credits import GrantOrder, ReferOrder, RefundOrder, WalletAsk, WalletsAsk
 from hermes.control.cron import JobAsk, JobOrder, JobsAsk, NewJobOrder
@@ -27,6 +27,7 @@ from hermes.control.memory import DreamOrder, FactOrder, ForgetOrder, MemoryAsk
 from hermes.control.pairing import PairApproval, PairOrder
 from hermes.control.search import SearchOrder
 from hermes.control.spending import CostAsk, SwitchOrder
+from hermes.control.tokens import LinkWish
 from hermes.control.users import LinkOrder, TierOrder, UserAsk, UserOrder, UsersAsk
 from hermes.errors import Unauthenticated
 from hermes.message.ids import make_id
@@ -185,7 +186,7 @@ def _control(gateway: Gateway) -> Control:
     async def route(ask: Ask) -> object:
         return {"candidates": [], "prompt": ask.prompt}
 
-    async def link() -> object:
+    async def link(wish: LinkWish, actor: Actor) -> object:
         return {"url": await gateway.link()}
 
     async def token() -> object:

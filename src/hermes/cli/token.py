@@ -25,7 +25,11 @@ CREATE_EPILOG = examples(
     "hermes token create --role viewer --name dashboard --json",
 )
 LIST_EPILOG = examples("hermes token list", "hermes token list --json")
-REVOKE_EPILOG = examples("hermes token revoke t_3f9a0c12be45", "hermes token revoke t_3f9 --json")
+REVOKE_EPILOG = examples(
+    "hermes token revoke t_3f9a0c12be45",
+    "hermes token revoke --sessions",
+    "hermes token revoke --all --json",
+)
 
 
 class _Token(msgspec.Struct, frozen=True):
@@ -77,7 +81,7 @@ def create(
 
 
 def list_all(home: Home = None, as_json: AsJson = False) -> None:
-    """List the tokens; secrets are shown nowhere."""
+    """List the tokens and the browsers that are signed in; secrets are shown nowhere."""
     report = at_desk(
         home,
         lambda gateway: gateway.get("/control/tokens", TokensReport),
@@ -92,14 +96,27 @@ def list_all(home: Home = None, as_json: AsJson = False) -> None:
 
 def revoke(
     token: Annotated[
-        str, typer.Argument(metavar="TOKEN", help="The id of a token, or a beginning of it.")
-    ],
+        str,
+        typer.Argument(
+            metavar="[TOKEN]",
+            help="The id of a token or a browser session, or a beginning of it.",
+            show_default=False,
+        ),
+    ] = "",
     *,
+    sessions: Annotated[
+        bool, typer.Option("--sessions", help="Sign out every browser; tokens stay valid.")
+    ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="End every token and sign out every browser.")
+    ] = False,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """End a token at once, and the browsers that were signed in with it."""
-    end = TokenEnd(id=token, by=operator_name())
+    """End a token and the browsers that were signed in with it, or one browser session, or all."""
+    if bool(token) + sessions + everything != 1:
+        raise BadRequest("Name one token or session by its id, or say --sessions or --all.")
+    end = TokenEnd(id=token, sessions=sessions or everything, tokens=everything, by=operator_name())
 
     def nothing() -> EndedToken:
         raise NotFound("There is no token: nothing is stored here yet.")
@@ -113,17 +130,35 @@ def revoke(
     if as_json:
         print_json(ended)
     else:
-        print(clean(f"{ended.token.id} ({ended.token.name}) is good for nothing any more."))
+        print(clean(_ended(ended)))
+
+
+def _ended(ended: EndedToken) -> str:
+    """Say what was revoked."""
+    if ended.token is not None:
+        return f"{ended.token.id} ({ended.token.name}) is good for nothing any more."
+    if ended.session is not None:
+        return f"{ended.session.id} ({ended.session.browser}) is signed out."
+    return f"{ended.tokens} tokens are revoked and {ended.sessions} browsers are signed out."
 
 
 def _print(report: TokensReport, out: Console) -> None:
-    if not report.tokens:
+    if not report.tokens and not report.sessions:
         out.print("There is no token.")
         return
-    names = ("id", "name", "role", "state", "made", "good until")
+    names = ("id", "kind", "name", "role", "state", "made", "good until", "last used", "made by")
     table = Table(*names, box=None, pad_edge=False, header_style="dim")
-    for one in report.tokens:
-        until = "it is revoked" if one.expires_at is None else clock_time(one.expires_at)
-        cells = (one.id, one.name, one.role, one.state, clock_time(one.created_at), until)
-        table.add_row(*(Text(clean(cell)) for cell in cells))
+    for token in report.tokens:
+        until = "it is revoked" if token.expires_at is None else clock_time(token.expires_at)
+        made = clock_time(token.created_at)
+        _add(table, token.id, "token", token.name, token.role, token.state, made, until, "", "")
+    for one in report.sessions:
+        until = "" if one.expires_at is None else clock_time(one.expires_at)
+        seen = "never" if one.seen_at is None else clock_time(one.seen_at)
+        made, by = clock_time(one.created_at), one.made_by or "hermes link"
+        _add(table, one.id, "browser", one.browser, one.role, one.state, made, until, seen, by)
     out.print(table)
+
+
+def _add(table: Table, *cells: str) -> None:
+    table.add_row(*(Text(clean(cell)) for cell in cells))

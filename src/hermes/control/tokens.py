@@ -1,7 +1,7 @@
-"""API tokens and their roles: made, listed and revoked by the owner.
+"""API tokens and browser sessions: listed and revoked by the owner, who also makes tokens.
 
 A token is 256 random bits, shown once and kept only as its SHA-256; the server finds it by the same
-digest. Browsers that were signed in with a token end with it.
+digest. Browser sessions that were made with a token, or with a link of that token, end with it.
 """
 
 from base64 import urlsafe_b64encode
@@ -54,28 +54,60 @@ class MadeToken(msgspec.Struct, frozen=True, kw_only=True):
     token: TokenLine
 
 
+class SessionLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A browser that is signed in; `made_by` is the token or session it came from, if any."""
+
+    id: str
+    browser: str
+    role: Role
+    state: TokenState
+    created_at: float
+    expires_at: float | None = None
+    seen_at: float | None = None
+    made_by: str = ""
+
+
 class TokensReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Every token, the newest first."""
+    """Every token and every browser session, the newest first."""
 
     tokens: tuple[TokenLine, ...] = ()
+    sessions: tuple[SessionLine, ...] = ()
 
 
 class TokenEnd(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The wish to revoke a token by its id, or by a beginning of it that no other has."""
+    """The wish to revoke a token or a browser session by its id or a beginning of it, or all of them."""
 
-    id: str
+    id: str = ""
+    sessions: bool = False
+    tokens: bool = False
     by: str = ""
 
 
-class EndedToken(msgspec.Struct, frozen=True, kw_only=True):
-    """A token that is good for nothing any more."""
+class EndedToken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The token or session that was named and has ended, or how many ended."""
 
-    token: TokenLine
+    token: TokenLine | None = None
+    session: SessionLine | None = None
+    tokens: int = 0
+    sessions: int = 0
+
+
+class LinkWish(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The wish for a sign-in link; with `revoke_others` every other browser is signed out first."""
+
+    revoke_others: bool = False
+    by: str = ""
 
 
 def token_digest(secret: str) -> bytes:
     """Return the hash under which a token is known."""
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()
+
+
+async def sign_out_all(access: AccessStore, keep: str = "") -> int:
+    """End every browser session but `keep`, and every unused link; returns how many sessions."""
+    await access.revoke_all("signin")
+    return await access.revoke_all("session", keep=keep)
 
 
 class TokenDesk:
@@ -110,29 +142,63 @@ class TokenDesk:
         return MadeToken(secret=secret, token=_line(token, now))
 
     async def list(self) -> TokensReport:
-        """Return every token."""
+        """Return every token and every browser session."""
         now = self._clock.now()
-        return TokensReport(tokens=tuple(_line(one, now) for one in self._access.list("token")))
+        return TokensReport(
+            tokens=tuple(_line(one, now) for one in self._access.list("token")),
+            sessions=tuple(_session(one, now) for one in self._access.list("session")),
+        )
 
     async def revoke(self, end: TokenEnd) -> EndedToken:
-        """End a token at once, and the browsers that it signed in."""
-        token = _find(self._access.list("token"), end.id)
-        if not await self._access.revoke(token.id):
+        """End a token or a browser session at once, and the browsers that it signed in; or all."""
+        if end.sessions or end.tokens:
+            return await self._revoke_all(end)
+        tokens, sessions = self._access.list("token"), self._access.list("session")
+        found = _find((*tokens, *sessions), end.id)
+        if not await self._access.revoke(found.id):
             raise _unknown((), end.id)
-        _log.info("token_revoked", token_id=token.id, by=end.by)
-        return EndedToken(token=_line(token, self._clock.now()))
+        _log.info("token_revoked", token_id=found.id, by=end.by)
+        now = self._clock.now()
+        if found in tokens:
+            return EndedToken(token=_line(found, now))
+        return EndedToken(session=_session(found, now))
+
+    async def _revoke_all(self, end: TokenEnd) -> EndedToken:
+        if end.id:
+            raise BadRequest("Name one token or session, or revoke all of a kind, not both.")
+        sessions = await sign_out_all(self._access) if end.sessions else 0
+        tokens = await self._access.revoke_all("token") if end.tokens else 0
+        _log.info("tokens_revoked", tokens=tokens, sessions=sessions, by=end.by)
+        return EndedToken(tokens=tokens, sessions=sessions)
 
 
 def _line(token: Credential, now: float) -> TokenLine:
-    is_over = token.expires_at is not None and token.expires_at <= now
     return TokenLine(
         id=token.id,
         name=token.label,
         role=token.role,
-        state="expired" if is_over else "active",
+        state=_state(token, now),
         created_at=token.created_at,
         expires_at=token.expires_at,
     )
+
+
+def _session(session: Credential, now: float) -> SessionLine:
+    return SessionLine(
+        id=session.id,
+        browser=session.label,
+        role=session.role,
+        state=_state(session, now),
+        created_at=session.created_at,
+        expires_at=session.expires_at,
+        seen_at=session.seen_at,
+        made_by=session.token,
+    )
+
+
+def _state(credential: Credential, now: float) -> TokenState:
+    is_over = credential.expires_at is not None and credential.expires_at <= now
+    return "expired" if is_over else "active"
 
 
 def _check(new: NewToken) -> None:
@@ -156,17 +222,19 @@ def _find(known: Sequence[Credential], name: str) -> Credential:
         return matches[0]
     if matches:
         raise BadRequest(
-            f"{len(matches)} tokens begin with {name[:40]!r}: {_named(matches)}. Write more of the "
-            "id."
+            f"{len(matches)} tokens and sessions begin with {name[:40]!r}: {_named(matches)}. "
+            "Write more of the id."
         )
     raise _unknown(known, name)
 
 
 def _unknown(known: Sequence[Credential], name: str) -> NotFound:
-    told = f"The tokens: {_named(known)}" if known else "There is no token"
+    told = f"Known are: {_named(known)}" if known else "There is no token"
     # A secret may have been pasted in the place of the id: it is not repeated.
     shown = "this name" if name.startswith(TOKEN_PREFIX) else repr(name[:40])
-    return NotFound(f"No token is known as {shown}. {told}. `hermes token list` shows all.")
+    return NotFound(
+        f"No token or session is known as {shown}. {told}. `hermes token list` shows all."
+    )
 
 
 def _named(tokens: Sequence[Credential]) -> str:

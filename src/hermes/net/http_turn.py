@@ -5,12 +5,12 @@ asks the door and formats; it decides nothing.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from hermes.errors import HermesError
+from hermes.errors import HermesError, Refused
 from hermes.message.outcome import MessageState, Outcome
 from hermes.net.sse import frame
 from hermes.ports.door import Door, MessageStatus
@@ -24,6 +24,15 @@ _STATES = {
     "parked": MessageState.PARKED,
     "question": MessageState.RUNNING,
 }
+
+
+async def is_still_known(door: Door, headers: Mapping[str, str]) -> bool:
+    """Tell whether the credential that opened a stream is still good."""
+    try:
+        await door.authenticate(headers)
+    except Refused:
+        return False
+    return True
 
 
 class ToolView(msgspec.Struct, frozen=True):

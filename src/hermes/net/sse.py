@@ -5,7 +5,7 @@ Used by channels that stream a running turn; it knows nothing of turns.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
 import msgspec
 from starlette.types import Receive, Send
@@ -32,7 +32,10 @@ def wants_events(headers: Mapping[str, str]) -> bool:
 
 
 class EventStream:
-    """An answer that goes on: frames, sent as they come, with comments in the silence."""
+    """An answer that goes on: frames, sent as they come, with comments in the silence.
+
+    `may_go_on` is asked before every frame and every comment; the stream ends when it says no.
+    """
 
     def __init__(
         self,
@@ -40,9 +43,11 @@ class EventStream:
         *,
         keep_alive_s: float,
         headers: Mapping[str, str] | None = None,
+        may_go_on: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
         self._frames = frames
         self._keep_alive_s = keep_alive_s
+        self._may_go_on = may_go_on or _always
         self._headers = [
             (name.encode("latin-1"), value.encode("latin-1", "replace"))
             for name, value in (headers or {}).items()
@@ -57,9 +62,9 @@ class EventStream:
         gone = asyncio.create_task(_until_gone(receive))
         alive = asyncio.create_task(self._stay_alive(send))
         try:
-            await asyncio.wait({pump, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({pump, gone, alive}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            is_finished = pump.done()
+            is_finished = pump.done() or (alive.done() and alive.exception() is None)
             for task in (pump, gone, alive):
                 task.cancel()
             await asyncio.gather(gone, alive, return_exceptions=True)
@@ -71,13 +76,21 @@ class EventStream:
     async def _pump(self, send: Send) -> None:
         async with contextlib.aclosing(self._frames) as frames:
             async for piece in frames:
+                if not await self._may_go_on():
+                    return
                 if piece:
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
 
     async def _stay_alive(self, send: Send) -> None:
         while True:
             await asyncio.sleep(self._keep_alive_s)
+            if not await self._may_go_on():
+                return
             await send({"type": "http.response.body", "body": KEEP_ALIVE, "more_body": True})
+
+
+async def _always() -> bool:
+    return True
 
 
 async def _until_gone(receive: Receive) -> None:

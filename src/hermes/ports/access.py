@@ -14,7 +14,11 @@ def allows(role: Role, least: Role) -> bool:
 
 
 class Credential(msgspec.Struct, frozen=True, kw_only=True):
-    """A token or a browser's session, without its secret; `token` is the one that signed it in."""
+    """A token, a sign-in link or a browser's session, without its secret.
+
+    `token` is the id of the credential that made it: the token that was pasted, or the token or
+    session that made the link. It is empty if the command line made the link.
+    """
 
     id: str
     label: str
@@ -22,6 +26,9 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
     created_at: float = 0.0
     expires_at: float | None = None
     token: str = ""
+    seen_at: float | None = None
+    digest: bytes = b""
+    parent: bytes | None = None
 
 
 def credential_id(digest: bytes) -> str:
@@ -42,7 +49,10 @@ class AccessStore(Protocol):
         role: Role = "owner",
         parent: bytes | None = None,
     ) -> None:
-        """Keep a credential's hash; `parent` is the token's that signs a browser in."""
+        """Keep a credential's hash; `parent` is the hash of the token or session that makes it.
+
+        Raises `Unauthenticated` if the parent has been revoked meanwhile.
+        """
         ...
 
     def check(self, kind: str, digest: bytes, *, now: float) -> bool:
@@ -57,8 +67,26 @@ class AccessStore(Protocol):
         """Return every credential of a kind, the newest first."""
         ...
 
-    async def revoke(self, token_id: str) -> bool:
-        """End a token and the sessions that it signed in; false when there is none of this id."""
+    async def revoke(self, credential: str) -> bool:
+        """End a token or session by its id, and every link and session that was made from it.
+
+        Returns false if there is no token or session with this id.
+        """
+        ...
+
+    async def revoke_all(self, kind: str, *, keep: str = "") -> int:
+        """End every credential of a kind, with what was made from it; returns how many ended.
+
+        `keep` is the id of one that stays.
+        """
+        ...
+
+    async def sign_out(self, digest: bytes) -> bool:
+        """End one session and its unused links; sessions that were made from it stay."""
+        ...
+
+    async def touch(self, kind: str, digest: bytes, *, at: float) -> None:
+        """Note when a credential was last used."""
         ...
 
     async def use_once(self, kind: str, digest: bytes, *, now: float) -> bool:

@@ -5,7 +5,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from hermes.errors import HermesError
+from hermes.errors import Forbidden, HermesError
 from hermes.message.event import MessageEvent
 from hermes.ports.access import Role
 from hermes.ports.channel import Accepted, Channel
@@ -17,13 +17,25 @@ from hermes.ports.upward import Progress
 class Caller(msgspec.Struct, frozen=True):
     """Who speaks over HTTP: a token holder, the command line of this machine, or a browser.
 
-    `id` is the token that was shown, or that signed the browser in.
+    `id` is the token that was shown, or that signed the browser in; `session` is the browser's own.
     """
 
     kind: Literal["token", "local", "browser"]
     name: str
     role: Role = "owner"
     id: str = ""
+    session: str = ""
+
+
+def owner_only(caller: Caller) -> Caller:
+    """Return a caller who may use the web chat, which is the owner's; raises `Forbidden`."""
+    if caller.role != "owner":
+        raise Forbidden(
+            f"The web chat is the owner's, and this is a token of the role {caller.role}: use "
+            "it as 'Authorization: Bearer TOKEN' for /api, or open the link that `hermes link` "
+            "prints."
+        )
+    return caller
 
 
 class MessageStatus(msgspec.Struct, frozen=True):

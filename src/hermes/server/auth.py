@@ -8,20 +8,25 @@ import hmac
 import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
+import structlog
 
 from hermes.control.tokens import TOKEN_PREFIX, token_digest
-from hermes.errors import Forbidden, Unauthenticated
+from hermes.errors import Forbidden, StoreError, TryLater, Unauthenticated
 from hermes.ports.access import AccessStore, Credential, Role
 from hermes.ports.clock import Clock
-from hermes.ports.door import Caller
+from hermes.ports.door import Caller, owner_only
 
 COOKIE = "hermes_session"
 RandomBytes = Callable[[int], bytes]
 
 _LOCAL = Caller("local", "cli")
+# Often enough to see whether somebody still uses a session.
+_NOTE_USE_EVERY_S: Final = 3600.0
+_LONGEST_LABEL: Final = 120
+_log = structlog.get_logger(__name__)
 
 
 class AccessTimes(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,16 +43,20 @@ class Access(Protocol):
         """Return a new API token; it is shown only now."""
         ...
 
-    async def make_signin_code(self) -> str:
-        """Return a code that signs one browser in."""
+    async def make_signin_code(self, maker: str = "") -> str:
+        """Return a code that signs one browser in; `maker` is the id of the credential that asks."""
         ...
 
-    async def sign_in(self, code: str) -> str:
+    async def sign_in(self, code: str, *, browser: str = "") -> str:
         """Use up a one-time code; returns the session's secret or raises `Unauthenticated`."""
         ...
 
-    async def sign_in_with_token(self, token: str) -> str:
+    async def sign_in_with_token(self, token: str, *, browser: str = "") -> str:
         """Return a new session's secret for a valid token or raise `Unauthenticated`."""
+        ...
+
+    async def sign_out(self, headers: Mapping[str, str]) -> bool:
+        """End the session in the request's cookie; false if it had ended before."""
         ...
 
     async def authenticate(self, headers: Mapping[str, str]) -> Caller:
@@ -55,7 +64,7 @@ class Access(Protocol):
         ...
 
     def cookie(self, session: str, *, secure: bool) -> str:
-        """Return the Set-Cookie value that keeps the session in a browser."""
+        """Return the Set-Cookie value that keeps the session in a browser; "" removes it."""
         ...
 
 
@@ -87,33 +96,36 @@ class StoredAccess:
         await self._store.add("token", token_digest(token), label=label, expires_at=None, role=role)
         return token
 
-    async def make_signin_code(self) -> str:
-        """Return a code that signs one browser in."""
+    async def make_signin_code(self, maker: str = "") -> str:
+        """Return a code that signs one browser in; `maker` is the id of the credential that asks."""
         code = self._secret()
         expires_at = self._clock.now() + self._times.code_s
-        await self._store.add("signin", token_digest(code), label="link", expires_at=expires_at)
+        parent = self._digest_of(maker) if maker else None
+        await self._store.add(
+            "signin", token_digest(code), label="link", expires_at=expires_at, parent=parent
+        )
         return code
 
-    async def sign_in(self, code: str) -> str:
+    async def sign_in(self, code: str, *, browser: str = "") -> str:
         """Use up a one-time code; returns the session's secret or raises `Unauthenticated`."""
-        if not await self._store.use_once("signin", token_digest(code), now=self._clock.now()):
+        digest, now = token_digest(code), self._clock.now()
+        found = self._store.find("signin", digest, now=now)
+        if found is None or not await self._store.use_once("signin", digest, now=now):
             raise Unauthenticated(
                 "This sign-in link was used before or has expired: run `hermes link` for a new one."
             )
-        return await self._make_session("link")
+        return await self._make_session(browser or "link", parent=found.parent)
 
-    async def sign_in_with_token(self, token: str) -> str:
+    async def sign_in_with_token(self, token: str, *, browser: str = "") -> str:
         """Return a new session's secret for a valid token or raise `Unauthenticated`."""
-        caller = self._check_token(token)
-        if caller.role != "owner":
-            raise Forbidden(
-                f"The web chat is the owner's, and this is a token of the role {caller.role}: use "
-                "it as 'Authorization: Bearer TOKEN', or open the link that `hermes link` prints."
-            )
-        found = self._store.find("token", token_digest(token), now=self._clock.now())
-        ends = None if found is None else found.expires_at
-        digest = None if found is None else token_digest(token)
-        return await self._make_session("token", role=caller.role, parent=digest, ends_at=ends)
+        caller = owner_only(self._check_token(token))
+        parent = None if caller.kind == "local" else token_digest(token)
+        return await self._make_session(browser or "token", role=caller.role, parent=parent)
+
+    async def sign_out(self, headers: Mapping[str, str]) -> bool:
+        """End the session in the request's cookie; false if it had ended before."""
+        session = session_in(headers.get("cookie", ""))
+        return session is not None and await self._store.sign_out(token_digest(session))
 
     async def authenticate(self, headers: Mapping[str, str]) -> Caller:
         """Check the bearer token or the session cookie; raises `Unauthenticated`."""
@@ -137,11 +149,23 @@ class StoredAccess:
                 "This browser's session is not known or has expired: run `hermes link` and open "
                 "the link that it prints."
             )
-        return Caller("browser", "owner", found.role, found.token)
+        await self._note_use(found)
+        return Caller("browser", "owner", found.role, found.token, found.id)
+
+    async def _note_use(self, session: Credential) -> None:
+        """Note now and then that a session is used, for the list of sessions."""
+        now = self._clock.now()
+        if session.seen_at is not None and now - session.seen_at < _NOTE_USE_EVERY_S:
+            return
+        try:
+            await self._store.touch("session", session.digest, at=now)
+        except (StoreError, TryLater) as error:
+            # A full disk keeps nobody from reading.
+            _log.warning("session_use_not_noted", problem=str(error))
 
     def cookie(self, session: str, *, secure: bool) -> str:
-        """Return the Set-Cookie value that keeps the session in a browser."""
-        age = int(self._times.session_s)
+        """Return the Set-Cookie value that keeps the session in a browser; "" removes it."""
+        age = int(self._times.session_s) if session else 0
         value = f"{COOKIE}={session}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict"
         return f"{value}; Secure" if secure else value
 
@@ -157,20 +181,35 @@ class StoredAccess:
             "This token is not known here: copy it again, or make a new one with `hermes token`."
         )
 
+    def _digest_of(self, credential: str) -> bytes:
+        """Return the hash of the token or session of an id; raises `Unauthenticated`."""
+        for kind in ("token", "session"):
+            for one in self._store.list(kind):
+                if one.id == credential:
+                    return one.digest
+        raise Unauthenticated("The token or session that asks for the link has ended.")
+
+    def _latest_end(self, parent: bytes | None) -> float | None:
+        """Return when the token expires from which a session is made, directly or by a link."""
+        now = self._clock.now()
+        while parent is not None:
+            token = self._store.find("token", parent, now=now)
+            if token is not None:
+                return token.expires_at
+            session = self._store.find("session", parent, now=now)
+            parent = None if session is None else session.parent
+        return None
+
     async def _make_session(
-        self,
-        label: str,
-        *,
-        role: Role = "owner",
-        parent: bytes | None = None,
-        ends_at: float | None = None,
+        self, label: str, *, role: Role = "owner", parent: bytes | None = None
     ) -> str:
         session = self._secret()
+        ends_at = self._latest_end(parent)
         latest = self._clock.now() + self._times.session_s
         await self._store.add(
             "session",
             token_digest(session),
-            label=label,
+            label=label[:_LONGEST_LABEL],
             expires_at=latest if ends_at is None else min(latest, ends_at),
             role=role,
             parent=parent,

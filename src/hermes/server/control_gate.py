@@ -54,16 +54,37 @@ class ControlGate:
 
         async def handle(exchange: Exchange) -> Answer:
             actor = await self.enter(exchange)
-            await self._office.admit(actor, action)
-            body = await exchange.body(limit=_ASK_BYTES, timeout_s=_ASK_S)
-            try:
-                order = msgspec.json.decode(body or b"{}", type=kind)
-            except msgspec.DecodeError as error:
-                raise BadRequest(f"The body cannot be taken: {error}. {_takes(kind)}") from None
-            _refuse_unknown(msgspec.json.decode(body or b"{}"), kind)
-            return await self._done(actor, action, order=_signed(order, actor), answer=answer)
+            order = await self._read(exchange, kind, actor=actor, action=action)
+            return await self._done(actor, action, order=order, answer=answer)
 
         return handle
+
+    def ordered_by(
+        self, action: str, kind: type[_Order], answer: Callable[[_Order, Actor], Awaitable[object]]
+    ) -> Handler:
+        """Return a handler as `ordered` does, of a function that also takes who gives the order."""
+        self._know(action)
+
+        async def handle(exchange: Exchange) -> Answer:
+            actor = await self.enter(exchange)
+            order = await self._read(exchange, kind, actor=actor, action=action)
+            return await self._done(
+                actor, action, order=order, answer=lambda said: answer(said, actor)
+            )
+
+        return handle
+
+    async def _read(
+        self, exchange: Exchange, kind: type[_Order], *, actor: Actor, action: str
+    ) -> _Order:
+        await self._office.admit(actor, action)
+        body = await exchange.body(limit=_ASK_BYTES, timeout_s=_ASK_S)
+        try:
+            order = msgspec.json.decode(body or b"{}", type=kind)
+        except msgspec.DecodeError as error:
+            raise BadRequest(f"The body cannot be taken: {error}. {_takes(kind)}") from None
+        _refuse_unknown(msgspec.json.decode(body or b"{}"), kind)
+        return _signed(order, actor)
 
     def asked(
         self, action: str, kind: type[_Order], answer: Callable[[_Order], Awaitable[object]]
@@ -181,7 +202,7 @@ def _actor(caller: Caller, exchange: Exchange) -> Actor:
     if caller.kind == "local":
         name = exchange.headers.get(_OPERATOR_HEADER, "")
         return local_actor(unquote(name)[:_LONGEST_NAME])
-    return Actor(caller.kind, caller.id, caller.role)
+    return Actor(caller.kind, caller.session or caller.id, caller.role)
 
 
 def _signed(order: _Order, actor: Actor) -> _Order:

@@ -10,7 +10,7 @@ from typing import Protocol
 import msgspec
 from starlette.routing import Route
 
-from hermes.control.acting import Office
+from hermes.control.acting import Actor, Office
 from hermes.control.consent import ConsentAsk, ConsentOrder
 from hermes.control.credits import (
     GrantOrder,
@@ -28,6 +28,7 @@ from hermes.control.memory import DreamOrder, FactOrder, ForgetOrder, MemoryAsk
 from hermes.control.pairing import PairApproval, PairOrder
 from hermes.control.search import SearchOrder
 from hermes.control.spending import CostAsk, SwitchOrder
+from hermes.control.tokens import LinkWish
 from hermes.control.users import LinkOrder, TierOrder, UserAsk, UserOrder, UsersAsk
 from hermes.net.http_route import Endpoint
 from hermes.net.same_origin import Origins
@@ -118,7 +119,7 @@ class Control(msgspec.Struct, frozen=True, kw_only=True):
     why: Callable[[str, bool], Awaitable[object | None]]
     models: Callable[[], Awaitable[object]]
     route: Callable[[Ask], Awaitable[object]]
-    link: Callable[[], Awaitable[object]]
+    link: Callable[[LinkWish, Actor], Awaitable[object]]
     token: Callable[[], Awaitable[object]]
     create_key: Callable[[NewKey], Awaitable[object]]
     keys: Callable[[], Awaitable[object]]
@@ -166,7 +167,10 @@ def control_routes(door: Door, control: Control, *, origins: Origins) -> tuple[R
         ),
         Route("/control/models", Endpoint({"GET": told("models.list", control.models)})),
         Route("/control/route", Endpoint({"POST": ordered("models.route", Ask, control.route)})),
-        Route("/control/link", Endpoint({"POST": told("access.link", control.link)})),
+        Route(
+            "/control/link",
+            Endpoint({"POST": local.ordered_by("access.link", LinkWish, control.link)}),
+        ),
         Route("/control/token", Endpoint({"POST": told("tokens.create", control.token)})),
         Route("/control/keys", Endpoint(keys)),
         Route(

@@ -1,6 +1,11 @@
 """The in-memory twin of the store's credentials; fits `ports.store.AccessStore`."""
 
+import msgspec
+
+from hermes.errors import Unauthenticated
 from hermes.ports.access import Credential, Role, credential_id
+
+_MAKERS = ("token", "session")
 
 
 class MemoryAccessStore:
@@ -20,12 +25,16 @@ class MemoryAccessStore:
         parent: bytes | None = None,
     ) -> None:
         """Keep a credential's hash."""
+        if parent is not None and not any((kind, parent) in self._known for kind in _MAKERS):
+            raise Unauthenticated("The token or session that signs this browser in has ended.")
         self._known[kind, digest] = Credential(
             id=credential_id(digest),
             label=label,
             role=role,
             expires_at=expires_at,
             token="" if parent is None else credential_id(parent),
+            digest=digest,
+            parent=parent,
         )
 
     def check(self, kind: str, digest: bytes, *, now: float) -> bool:
@@ -49,16 +58,51 @@ class MemoryAccessStore:
         """Return every credential of a kind, the newest first."""
         return tuple(one for (known, _), one in reversed(self._known.items()) if known == kind)
 
-    async def revoke(self, token_id: str) -> bool:
-        """End a token and the sessions that it signed in; false when there is none of this id."""
+    async def revoke(self, credential: str) -> bool:
+        """End a token or session by its id, and every link and session that was made from it."""
         ended = [
-            key
-            for key, one in self._known.items()
-            if (key[0] == "token" and one.id == token_id) or one.token == token_id
+            one.digest
+            for (kind, _), one in self._known.items()
+            if kind in _MAKERS and one.id == credential
         ]
-        for key in ended:
+        for digest in ended:
+            self._end(digest)
+        return bool(ended)
+
+    async def revoke_all(self, kind: str, *, keep: str = "") -> int:
+        """End every credential of a kind, with what was made from it; returns how many ended."""
+        ended = [one for one in self.list(kind) if one.id != keep]
+        for one in ended:
+            self._end(one.digest)
+        return len(ended)
+
+    async def sign_out(self, digest: bytes) -> bool:
+        """End one session and its unused links; sessions that were made from it stay."""
+        gone = self._known.pop(("session", digest), None)
+        for key, one in tuple(self._known.items()):
+            if one.parent != digest:
+                continue
+            if key[0] == "signin" or gone is None:
+                del self._known[key]
+            else:
+                self._known[key] = msgspec.structs.replace(
+                    one, parent=gone.parent, token=gone.token
+                )
+        return gone is not None
+
+    async def touch(self, kind: str, digest: bytes, *, at: float) -> None:
+        """Note when a credential was last used."""
+        found = self._known.get((kind, digest))
+        if found is not None:
+            self._known[kind, digest] = msgspec.structs.replace(found, seen_at=at)
+
+    def _end(self, digest: bytes) -> None:
+        """Remove a credential and everything that was made from it."""
+        children = [one.digest for one in self._known.values() if one.parent == digest]
+        for key in [key for key in self._known if key[1] == digest]:
             del self._known[key]
-        return any(kind == "token" for kind, _ in ended)
+        for child in children:
+            self._end(child)
 
     def any(self, kind: str) -> bool:
         """Tell whether a credential of this kind exists."""

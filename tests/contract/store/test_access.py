@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from hermes.errors import Unauthenticated
 from hermes.message.ids import make_id
+from hermes.ports.access import credential_id
 from hermes.ports.clock import ManualClock
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
@@ -57,3 +59,54 @@ async def test_what_was_unknown_is_known_once_it_is_added(store: SqliteStore) ->
 
     assert (before, store.access.check("token", DIGEST, now=1.0)) == (False, True)
     assert not store.access.check("session", DIGEST, now=1.0)
+
+
+@pytest.mark.req("W35")
+async def test_what_was_made_from_a_token_ends_with_it_however_indirectly(
+    store: SqliteStore,
+) -> None:
+    token, laptop, phone, link, other = (bytes([number]) * 32 for number in range(1, 6))
+    await store.access.add("token", token, label="ci", expires_at=None)
+    await store.access.add("session", laptop, label="laptop", expires_at=None, parent=token)
+    await store.access.add("session", phone, label="phone", expires_at=None, parent=laptop)
+    await store.access.add("signin", link, label="link", expires_at=None, parent=phone)
+    await store.access.add("session", other, label="other", expires_at=None)
+
+    assert await store.access.revoke(credential_id(token))
+
+    assert [one.label for one in store.access.list("session")] == ["other"]
+    assert (store.access.list("token"), store.access.list("signin")) == ((), ())
+    with pytest.raises(Unauthenticated):
+        await store.access.add("session", laptop, label="late", expires_at=None, parent=token)
+
+
+@pytest.mark.req("W35")
+async def test_a_session_signs_out_and_hands_on_what_it_made(store: SqliteStore) -> None:
+    token, laptop, phone, link = (bytes([number]) * 32 for number in range(1, 5))
+    await store.access.add("token", token, label="ci", expires_at=None)
+    await store.access.add("session", laptop, label="laptop", expires_at=None, parent=token)
+    await store.access.add("session", phone, label="phone", expires_at=None, parent=laptop)
+    await store.access.add("signin", link, label="link", expires_at=None, parent=laptop)
+
+    assert (await store.access.sign_out(laptop), await store.access.sign_out(laptop)) == (
+        True,
+        False,
+    )
+
+    (left,) = store.access.list("session")
+    assert (left.label, left.token) == ("phone", credential_id(token))
+    assert store.access.list("signin") == ()
+
+
+@pytest.mark.req("W35")
+async def test_all_sessions_end_but_one_and_the_use_of_it_is_known(store: SqliteStore) -> None:
+    first, second = b"1" * 32, b"2" * 32
+    await store.access.add("session", first, label="first", expires_at=None)
+    await store.access.add("session", second, label="second", expires_at=None)
+    await store.access.touch("session", first, at=7.0)
+
+    assert await store.access.revoke_all("session", keep=credential_id(first)) == 1
+
+    (left,) = store.access.list("session")
+    assert (left.label, left.seen_at) == ("first", 7.0)
+    assert store.access.find("session", second, now=1.0) is None

@@ -20,12 +20,13 @@ from hermes.app.sending import make_send_desk
 from hermes.calls.days import Calendar
 from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.config import Settings, load
-from hermes.control.acting import office_of
+from hermes.control.acting import Actor, office_of
 from hermes.control.desk import Desk
 from hermes.control.mcp import McpDesk
 from hermes.control.models import models_report, route_report
 from hermes.control.reload import ReloadReport
 from hermes.control.status import ChannelStatus, ProviderStatus, StatusReport, StoreStatus
+from hermes.control.tokens import LinkWish
 from hermes.control.why import WhyReport, WhyText
 from hermes.control.why_call import CallStory, CallTry, WhyKey
 from hermes.errors import NotFound, ProviderUnavailable
@@ -202,7 +203,7 @@ async def main(home: Path) -> int:
     async def reload() -> object:
         return ReloadReport()
 
-    async def link() -> object:
+    async def link(wish: LinkWish, actor: Actor) -> object:
         return {"link": f"{address}/signin?code={await access.make_signin_code()}"}
 
     rest = RestChannel(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from hermes.control.tokens import token_digest
 from hermes.errors import Forbidden, Unauthenticated
 from hermes.ports.access import Role
 from hermes.ports.clock import ManualClock
@@ -90,7 +91,8 @@ async def test_a_code_works_once_and_for_a_while(access: StoredAccess, clock: Ma
     code = await access.make_signin_code()
     session = await access.sign_in(code)
     cookie = {"cookie": f"other=1; hermes_session={session}"}
-    assert await access.authenticate(cookie) == Caller("browser", "owner")
+    caller = await access.authenticate(cookie)
+    assert caller == Caller("browser", "owner", session=caller.session)
     with pytest.raises(Unauthenticated, match="hermes link"):
         await access.sign_in(code)
     late = await access.make_signin_code()
@@ -195,3 +197,60 @@ async def test_a_browser_ends_with_the_token_that_signed_it_in(
     with pytest.raises(Unauthenticated):
         await access.authenticate(bearer(owner))
     assert (await access.authenticate({"cookie": f"hermes_session={by_link}"})).role == "owner"
+
+
+@pytest.mark.req("W35")
+@pytest.mark.parametrize("way", ["token", "link", "link of its browser"])
+async def test_a_browser_ends_when_the_token_that_signed_it_in_expires(
+    access: StoredAccess, store: SeenStore, clock: ManualClock, way: str
+) -> None:
+    token = "hermes_for-a-while"
+    ends = clock.now() + 100.0
+    await store.add("token", token_digest(token), label="ci", expires_at=ends)
+    session = await access.sign_in_with_token(token)
+    if way != "token":
+        maker = await access.authenticate(bearer(token))
+        session = await access.sign_in(await access.make_signin_code(maker.id))
+    if way == "link of its browser":
+        browser = await access.authenticate({"cookie": f"hermes_session={session}"})
+        session = await access.sign_in(await access.make_signin_code(browser.session))
+    headers = {"cookie": f"hermes_session={session}"}
+
+    clock.advance(99.0)
+    assert (await access.authenticate(headers)).kind == "browser"
+    clock.advance(1.0)
+    with pytest.raises(Unauthenticated):
+        await access.authenticate(headers)
+
+
+@pytest.mark.req("W35")
+async def test_signing_out_leaves_the_browsers_that_were_signed_in_from_there(
+    access: StoredAccess, store: SeenStore
+) -> None:
+    token = await access.make_token("mine")
+    laptop = {"cookie": f"hermes_session={await access.sign_in_with_token(token)}"}
+    maker = (await access.authenticate(laptop)).session
+    phone = {
+        "cookie": f"hermes_session={await access.sign_in(await access.make_signin_code(maker))}"
+    }
+    unused = await access.make_signin_code(maker)
+
+    assert await access.sign_out(laptop)
+    assert not await access.sign_out(laptop)
+
+    with pytest.raises(Unauthenticated):
+        await access.sign_in(unused)
+    owner = await access.authenticate(bearer(token))
+    assert (await access.authenticate(phone)).id == owner.id
+    assert await store.revoke(owner.id)
+    with pytest.raises(Unauthenticated):
+        await access.authenticate(phone)
+
+
+@pytest.mark.req("W35")
+async def test_a_revoked_credential_makes_no_link(access: StoredAccess, store: SeenStore) -> None:
+    maker = (await access.authenticate(bearer(await access.make_token("mine")))).id
+    await store.revoke(maker)
+
+    with pytest.raises(Unauthenticated, match="has ended"):
+        await access.make_signin_code(maker)

@@ -5,6 +5,7 @@ nothing; the door does.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 from starlette.routing import Route
@@ -18,7 +19,14 @@ from hermes.net.http_body import JSON, media_type
 from hermes.net.http_errors import error_response, plain_error
 from hermes.net.http_json import json_response
 from hermes.net.http_route import Answer, Endpoint, Exchange, refuse_url_credentials
-from hermes.net.http_turn import Ticket, ended_view, last_progress, status_view, turn_frames
+from hermes.net.http_turn import (
+    Ticket,
+    ended_view,
+    is_still_known,
+    last_progress,
+    status_view,
+    turn_frames,
+)
 from hermes.net.same_origin import Origins
 from hermes.net.sse import EventStream, wants_events
 from hermes.ports.channel import Accept, Capabilities
@@ -109,7 +117,11 @@ class _Api:
         except (Refused, TryLater) as error:
             return error_response(error, refusal=await self._note(error, message))
         if wants_events(exchange.headers):
-            return EventStream(turn_frames(self._door, ticket), keep_alive_s=settings.keep_alive_s)
+            return EventStream(
+                turn_frames(self._door, ticket),
+                keep_alive_s=settings.keep_alive_s,
+                may_go_on=partial(is_still_known, self._door, exchange.headers),
+            )
         if wait:
             return await self._wait(ticket)
         return self._unfinished(ticket) if ticket.duplicate else accepted_response(ticket)

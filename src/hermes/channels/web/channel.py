@@ -5,6 +5,7 @@ the page itself. It keeps nothing; the door does.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -28,12 +29,12 @@ from hermes.net.http_body import JSON, media_type
 from hermes.net.http_errors import error_response
 from hermes.net.http_json import json_response
 from hermes.net.http_route import Answer, Endpoint, Exchange, refuse_url_credentials
-from hermes.net.http_turn import Ticket, turn_frames
+from hermes.net.http_turn import Ticket, is_still_known, turn_frames
 from hermes.net.same_origin import Origins
 from hermes.net.sse import EventStream
 from hermes.ports.channel import Accept, Accepted, Capabilities
 from hermes.ports.clock import Clock
-from hermes.ports.door import Door
+from hermes.ports.door import Door, owner_only
 
 # Any: printed as it is; the page reads `demo` and `model`. Asked every time: operators swap models.
 Info = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -117,6 +118,7 @@ class WebChannel:
             Route("/", Endpoint({"GET": page}, head=True)),
             Route("/assets/{name}", Endpoint({"GET": file}, head=True)),
             Route("/signin", Endpoint({"GET": signin.open_link, "POST": signin.paste_token})),
+            Route("/signout", Endpoint({"POST": signin.sign_out})),
         )
 
 
@@ -152,7 +154,7 @@ class _Chat:
 
     async def _enter(self, exchange: Exchange) -> None:
         refuse_url_credentials(exchange)
-        caller = await self._door.authenticate(exchange.headers)
+        caller = owner_only(await self._door.authenticate(exchange.headers))
         if exchange.method != "GET":
             self._origins.check(caller, exchange.headers)
 
@@ -161,7 +163,7 @@ class _Chat:
             return to_event(read_message(raw), now=self._clock.now())
 
         answer = await self._accept(exchange, read)
-        return answer if not isinstance(answer, Ticket) else self._stream(answer)
+        return answer if not isinstance(answer, Ticket) else self._stream(answer, exchange)
 
     async def _stop(self, exchange: Exchange) -> Answer:
         def read(raw: bytes) -> MessageEvent:
@@ -191,7 +193,8 @@ class _Chat:
         if status is None or status.record.platform != "web" or status.record.event is None:
             raise NotFound(f"No message {message_id[:80]!r} came through this page.")
         conversation = status.record.event.source.chat_id
-        return self._stream(Ticket(id=message_id, conversation=conversation, duplicate=True))
+        ticket = Ticket(id=message_id, conversation=conversation, duplicate=True)
+        return self._stream(ticket, exchange)
 
     async def _conversation(self, exchange: Exchange) -> Answer:
         await self._enter(exchange)
@@ -207,9 +210,12 @@ class _Chat:
         rows = self._door.conversations("web", limit=self._settings.conversations)
         return json_response(conversations_json(rows))
 
-    def _stream(self, ticket: Ticket) -> EventStream:
-        frames = turn_frames(self._door, ticket)
-        return EventStream(frames, keep_alive_s=self._settings.keep_alive_s)
+    def _stream(self, ticket: Ticket, exchange: Exchange) -> EventStream:
+        return EventStream(
+            turn_frames(self._door, ticket),
+            keep_alive_s=self._settings.keep_alive_s,
+            may_go_on=partial(is_still_known, self._door, exchange.headers),
+        )
 
 
 def _check_type(exchange: Exchange) -> None:

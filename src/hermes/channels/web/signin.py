@@ -1,42 +1,50 @@
 """Signing a browser in: the one-time link, the pasted token, and the cookie that follows.
 
-Serves `/signin`. What a code or a token is worth is decided by the `SignIn` that is handed in.
+Serves `/signin` and `/signout`. What a code or a token is worth is decided by the `SignIn` that is handed in.
 """
 
+from collections.abc import Mapping
 from typing import Protocol
+
+import structlog
 
 from hermes.channels.web.assets import Asset, page_response
 from hermes.channels.web.inbound import read_token
-from hermes.errors import Forbidden, Unauthenticated
+from hermes.errors import BadRequest, Forbidden, Unauthenticated
 from hermes.net.http_body import FORM, JSON, media_type
 from hermes.net.http_errors import plain_error
 from hermes.net.http_json import json_response
-from hermes.net.http_route import Answer, Exchange
+from hermes.net.http_route import Answer, Exchange, refuse_url_credentials
 from hermes.net.same_origin import Origins
 from hermes.ports.channel import HttpResponse
-from hermes.ports.door import Door
+from hermes.ports.door import Door, owner_only
 
 _BODY_BYTES = 4096
+_log = structlog.get_logger(__name__)
 
 
 class SignIn(Protocol):
     """What the web chat asks of the server's access control."""
 
-    async def sign_in(self, code: str) -> str:
+    async def sign_in(self, code: str, *, browser: str = "") -> str:
         """Use up a one-time code; returns the session's secret or raises `Unauthenticated`."""
         ...
 
-    async def sign_in_with_token(self, token: str) -> str:
+    async def sign_in_with_token(self, token: str, *, browser: str = "") -> str:
         """Return a new session's secret for a valid token or raise `Unauthenticated`."""
         ...
 
+    async def sign_out(self, headers: Mapping[str, str]) -> bool:
+        """End the session in the request's cookie; false if it had ended before."""
+        ...
+
     def cookie(self, session: str, *, secure: bool) -> str:
-        """Return the Set-Cookie value that keeps the session in a browser."""
+        """Return the Set-Cookie value that keeps the session in a browser; "" removes it."""
         ...
 
 
 class SignInPages:
-    """The handlers of `/signin`."""
+    """The handlers of `/signin` and `/signout`."""
 
     def __init__(
         self,
@@ -58,9 +66,9 @@ class SignInPages:
         return page_response(self._assets["signin.html"], status)
 
     async def is_signed_in(self, exchange: Exchange) -> bool:
-        """Tell whether the request carries a valid session."""
+        """Tell whether the request carries a valid session; raises `Forbidden` for other roles."""
         try:
-            await self._door.authenticate(exchange.headers)
+            owner_only(await self._door.authenticate(exchange.headers))
         except Unauthenticated:
             return False
         return True
@@ -74,7 +82,7 @@ class SignInPages:
         if not code:
             return self.page()
         try:
-            session = await self._access.sign_in(code)
+            session = await self._access.sign_in(code, browser=_browser(exchange))
         except Unauthenticated:
             if await self.is_signed_in(exchange):
                 return _to_chat({})
@@ -91,7 +99,7 @@ class SignInPages:
         raw = await exchange.body(limit=_BODY_BYTES, timeout_s=self._body_timeout_s)
         token = read_token(raw, is_form=kind == FORM)
         try:
-            session = await self._access.sign_in_with_token(token)
+            session = await self._access.sign_in_with_token(token, browser=_browser(exchange))
         except Unauthenticated:
             if kind == FORM:
                 return page_response(self._assets["token_wrong.html"], 401)
@@ -102,6 +110,19 @@ class SignInPages:
             if kind == FORM
             else json_response({"signed_in": True}, headers=headers)
         )
+
+    async def sign_out(self, exchange: Exchange) -> Answer:
+        """End this browser's session and remove its cookie."""
+        refuse_url_credentials(exchange)
+        caller = await self._door.authenticate(exchange.headers)
+        if caller.kind != "browser":
+            raise BadRequest(
+                "Only a browser signs out, and this is a token: `hermes token revoke` ends it."
+            )
+        self._origins.check(caller, exchange.headers)
+        await self._access.sign_out(exchange.headers)
+        _log.info("browser_signed_out", session=caller.session)
+        return json_response({"signed_out": True}, headers=self._cookie(exchange, ""))
 
     def _check_origin(self, exchange: Exchange) -> None:
         # A form sent under `Referrer-Policy: no-referrer` has the origin "null"; only the
@@ -114,6 +135,11 @@ class SignInPages:
     def _cookie(self, exchange: Exchange, session: str) -> dict[str, str]:
         secure = self._origins.is_secure(str(exchange.scope["scheme"]), exchange.headers)
         return {"set-cookie": self._access.cookie(session, secure=secure)}
+
+
+def _browser(exchange: Exchange) -> str:
+    """Return what the browser calls itself, for the list of sessions."""
+    return exchange.headers.get("user-agent", "")
 
 
 def _to_chat(headers: dict[str, str]) -> HttpResponse:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from hermes.errors import Unauthenticated
 from hermes.ports.access import Credential, Role, credential_id
 from hermes.ports.records import Person
 from hermes.store.sqlite.answers import drop_answers
@@ -22,9 +23,9 @@ _SQL = load("people")
 _ACCESS = load("access")
 _ANSWERS = load("answers")
 _CHECKED_KEPT = 1_000
-
-
 _MOST_KNOWN = 200
+# What can make another credential.
+_MAKERS = ("token", "session")
 
 
 class SqlitePeople:
@@ -138,10 +139,13 @@ class SqliteAccess:
         role: Role = "owner",
         parent: bytes | None = None,
     ) -> None:
-        """Keep a credential's hash; `parent` is the token's that signs a browser in."""
+        """Keep a credential's hash; `parent` is the hash of the token or session that makes it."""
         now = self._engine.clock.now()
 
         def unit(db: Database) -> None:
+            # Looked up in the same unit: a token that is being revoked signs nobody in.
+            if parent is not None and db.row(_ACCESS["is_there"], (parent, now)) is None:
+                raise Unauthenticated("The token or session that signs this browser in has ended.")
             db.execute(_ACCESS["trim"], (now,))
             db.execute(_ACCESS["add"], (kind, digest, label, now, expires_at, role, parent))
 
@@ -177,17 +181,51 @@ class SqliteAccess:
         """Return every credential of a kind, the newest first."""
         return tuple(_credential(row) for row in self._engine.reader.rows(_ACCESS["list"], (kind,)))
 
-    async def revoke(self, token_id: str) -> bool:
-        """End a token and the sessions that it signed in; false when there is none of this id."""
+    async def revoke(self, credential: str) -> bool:
+        """End a token or session by its id, and every link and session that was made from it."""
 
         def unit(db: Database) -> bool:
-            digests = [bytes(row[0]) for row in db.rows(_ACCESS["list"], ("token",))]
-            ended = [digest for digest in digests if credential_id(digest) == token_id]
+            ended = [
+                digest
+                for kind in _MAKERS
+                for digest in _digests(db, kind)
+                if credential_id(digest) == credential
+            ]
             for digest in ended:
                 db.execute(_ACCESS["revoke"], (digest,))
             return bool(ended)
 
         return await self._engine.writer.run("revoke_credential", unit, after=self._forget)
+
+    async def revoke_all(self, kind: str, *, keep: str = "") -> int:
+        """End every credential of a kind, with what was made from it; returns how many ended."""
+
+        def unit(db: Database) -> int:
+            ended = [digest for digest in _digests(db, kind) if credential_id(digest) != keep]
+            for digest in ended:
+                db.execute(_ACCESS["revoke"], (digest,))
+            return len(ended)
+
+        return await self._engine.writer.run("revoke_credentials", unit, after=self._forget)
+
+    async def sign_out(self, digest: bytes) -> bool:
+        """End one session and its unused links; sessions that were made from it stay."""
+
+        def unit(db: Database) -> bool:
+            db.execute(_ACCESS["drop_links_of"], (digest,))
+            db.execute(_ACCESS["hand_on"], (digest,))
+            db.execute(_ACCESS["drop"], ("session", digest))
+            return db.changes() == 1
+
+        return await self._engine.writer.run("sign_out", unit, after=self._forget)
+
+    async def touch(self, kind: str, digest: bytes, *, at: float) -> None:
+        """Note when a credential was last used."""
+
+        def unit(db: Database) -> None:
+            db.execute(_ACCESS["touch"], (kind, digest, at))
+
+        await self._engine.writer.run("touch_credential", unit, after=self._forget)
 
     def _forget(self, _result: object) -> None:
         self._known.clear()
@@ -195,6 +233,10 @@ class SqliteAccess:
     def any(self, kind: str) -> bool:
         """Tell whether a credential of this kind exists."""
         return self._engine.reader.row(_ACCESS["any"], (kind,)) is not None
+
+
+def _digests(db: Database, kind: str) -> list[bytes]:
+    return [bytes(row[0]) for row in db.rows(_ACCESS["list"], (kind,))]
 
 
 # Any: SQLite's values, in the order of the columns that `find` and `list` name.
@@ -206,4 +248,7 @@ def _credential(row: tuple[Any, ...]) -> Credential:
         created_at=row[3],
         expires_at=row[4],
         token="" if row[5] is None else credential_id(row[5]),
+        seen_at=row[6],
+        digest=bytes(row[0]),
+        parent=None if row[5] is None else bytes(row[5]),
     )

@@ -359,8 +359,8 @@ CREATE TABLE refusals (
 );
 CREATE INDEX refusals_external ON refusals (external_id);
 
--- Hashes of tokens, browser sessions and one-time codes; the parent of a session is the token that
--- signed it in.
+-- Hashes of tokens, browser sessions and one-time codes; the parent of a code or a session is the
+-- token or the session that made it.
 CREATE TABLE credentials (
     kind TEXT NOT NULL,
     digest BLOB NOT NULL,
@@ -370,6 +370,7 @@ CREATE TABLE credentials (
     used_at REAL,
     role TEXT NOT NULL DEFAULT 'owner',
     parent BLOB,
+    seen_at REAL,
     PRIMARY KEY (kind, digest)
 ) WITHOUT ROWID;
 

@@ -5,7 +5,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
 
 -- name: find
 -- A credential that is known, unused and not expired.
-SELECT digest, label, role, created_at, expires_at, parent FROM credentials
+SELECT digest, label, role, created_at, expires_at, parent, seen_at FROM credentials
 WHERE kind = ?1 AND digest = ?2 AND used_at IS NULL AND (expires_at IS NULL OR expires_at > ?3);
 
 -- name: use_once
@@ -23,9 +23,36 @@ DELETE FROM credentials WHERE expires_at <= ?1 OR (used_at IS NOT NULL AND used_
 
 -- name: list
 -- Every credential of a kind, the newest first.
-SELECT digest, label, role, created_at, expires_at, parent FROM credentials
+SELECT digest, label, role, created_at, expires_at, parent, seen_at FROM credentials
 WHERE kind = ?1 ORDER BY created_at DESC, digest;
 
+-- name: is_there
+-- Whether a token or a session that makes another credential is still good.
+SELECT 1 FROM credentials
+WHERE kind IN ('token', 'session') AND digest = ?1 AND (expires_at IS NULL OR expires_at > ?2);
+
 -- name: revoke
--- A token is good for nothing any more, and neither are the sessions that it signed in.
-DELETE FROM credentials WHERE (kind = 'token' AND digest = ?1) OR parent = ?1;
+-- End a token or a session, and every link and session that was made from it, however indirectly.
+WITH RECURSIVE ended(digest) AS (
+    VALUES (?1)
+    UNION
+    SELECT c.digest FROM credentials c JOIN ended ON c.parent = ended.digest
+)
+DELETE FROM credentials WHERE digest IN (SELECT digest FROM ended);
+
+-- name: drop_links_of
+-- Forget the links that a session made and nobody has used.
+DELETE FROM credentials WHERE kind = 'signin' AND parent = ?1;
+
+-- name: hand_on
+-- The sessions that a session made belong to whatever made that session, once it is over.
+UPDATE credentials SET parent = (SELECT parent FROM credentials WHERE kind = 'session' AND digest = ?1)
+WHERE kind = 'session' AND parent = ?1;
+
+-- name: drop
+-- Forget one credential.
+DELETE FROM credentials WHERE kind = ?1 AND digest = ?2;
+
+-- name: touch
+-- Note when a credential was last used.
+UPDATE credentials SET seen_at = ?3 WHERE kind = ?1 AND digest = ?2;

@@ -1,0 +1,2 @@
+-- When a browser's session was last used.
+ALTER TABLE credentials ADD COLUMN seen_at REAL;

@@ -1,0 +1,194 @@
+"""The web chat is the owner's, and the owner sees and ends every browser session."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from hermes.app import Gateway
+from hermes.config import load
+
+pytestmark = pytest.mark.req("W35")
+WEB = [
+    ("GET", "/"),
+    ("GET", "/web/info"),
+    ("GET", "/web/conversations"),
+    ("GET", "/web/conversations/c1"),
+    ("GET", "/web/messages/m_1/events"),
+    ("POST", "/web/messages"),
+    ("POST", "/web/stop"),
+]
+
+
+class House:
+    """A running gateway, its owner at the command line, and browsers."""
+
+    def __init__(self, http: aiohttp.ClientSession, url: str, local: str) -> None:
+        self.http = http
+        self.url = url
+        self.local = local
+
+    async def ask(self, method: str, path: str, token: str, body: object = None) -> tuple[int, Any]:
+        headers = {"authorization": f"Bearer {token}"}
+        async with self.http.request(method, path, json=body, headers=headers) as answer:
+            is_json = answer.content_type == "application/json"
+            return answer.status, await answer.json() if is_json else await answer.text()
+
+    async def order(self, path: str, body: object = None, *, token: str = "") -> Any:
+        status, told = await self.ask("POST", f"/control/{path}", token or self.local, body)
+        assert status == 200, told
+        return told
+
+    async def listed(self) -> list[dict[str, Any]]:
+        _, told = await self.ask("GET", "/control/tokens", self.local)
+        return list(told["sessions"])
+
+    async def open(self, link: str, browser: str = "Firefox") -> dict[str, str]:
+        """Open a sign-in link; returns the headers of that browser."""
+        headers = {"user-agent": browser}
+        async with self.http.get(link, headers=headers, allow_redirects=False) as answer:
+            assert answer.status == 303
+            cookie = answer.headers["set-cookie"].partition(";")[0]
+        return {"cookie": cookie, "origin": self.url}
+
+    async def browser(self, name: str = "Firefox") -> dict[str, str]:
+        return await self.open((await self.order("link"))["link"], name)
+
+    async def status_for(self, browser: dict[str, str]) -> int:
+        async with self.http.get("/web/conversations", headers=browser) as answer:
+            return answer.status
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    variables = {
+        "HERMES_SERVER__PORT": "0",
+        "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
+        "OPENAI_API_KEY": "sk-test-not-a-real-key",
+    }
+    loaded = load(variables, tmp_path / "home")
+    async with Gateway(loaded):
+        address = json.loads((loaded.home / "run" / "gateway.json").read_text())
+        url = f"http://{address['host']}:{address['port']}"
+        jar = aiohttp.DummyCookieJar()
+        async with aiohttp.ClientSession(url, cookie_jar=jar) as http:
+            yield House(http, url, address["token"])
+
+
+@pytest.mark.parametrize(("method", "path"), WEB)
+async def test_the_web_chat_is_closed_to_operators(house: House, method: str, path: str) -> None:
+    operator = (await house.order("tokens", {"role": "operator"}))["secret"]
+    body = {"conversation": "c1", "text": "hello", "id": "1"} if method == "POST" else None
+
+    status, told = await house.ask(method, path, operator, body)
+
+    assert status == 403
+    assert "The web chat is the owner's" in told["error"]["message"]
+
+
+async def test_the_owners_token_and_the_command_line_use_the_web_chat(house: House) -> None:
+    owner = (await house.order("tokens", {"role": "owner"}))["secret"]
+
+    assert [(await house.ask("GET", "/", one))[0] for one in (owner, house.local)] == [200, 200]
+    assert (await house.ask("GET", "/web/conversations", owner))[0] == 200
+    assert (await house.ask("GET", "/web/conversations", house.local))[0] == 200
+
+
+async def test_a_browser_signs_out_and_others_stay(house: House) -> None:
+    mine, other = await house.browser(), await house.browser()
+
+    async with house.http.post("/signout", headers=mine) as answer:
+        cookie = answer.headers["set-cookie"]
+        assert (answer.status, await answer.json()) == (200, {"signed_out": True})
+
+    assert cookie.startswith("hermes_session=; Path=/; Max-Age=0;")
+    assert (await house.status_for(mine), await house.status_for(other)) == (401, 200)
+    assert len(await house.listed()) == 1
+
+
+async def test_another_sites_page_signs_nobody_out(house: House) -> None:
+    mine = await house.browser()
+
+    for origin in ("https://evil.example", "null"):
+        async with house.http.post("/signout", headers={**mine, "origin": origin}) as answer:
+            assert answer.status == 403
+    no_origin = {"cookie": mine["cookie"]}
+    async with house.http.post("/signout", headers=no_origin) as answer:
+        assert answer.status == 403
+
+    assert (await house.ask("POST", "/signout", house.local))[0] == 400
+    assert await house.status_for(mine) == 200
+
+
+async def test_the_owner_sees_every_browser_and_ends_one(house: House) -> None:
+    lost, kept = await house.browser("Lost phone"), await house.browser("Laptop")
+    assert await house.status_for(kept) == 200
+
+    lines = {one["browser"]: one for one in await house.listed()}
+    ended = await house.order("tokens/revoke", {"id": lines["Lost phone"]["id"]})
+
+    assert set(lines) == {"Lost phone", "Laptop"}
+    assert (lines["Lost phone"]["seen_at"], lines["Lost phone"]["made_by"]) == (None, "")
+    assert lines["Laptop"]["seen_at"] >= lines["Laptop"]["created_at"]
+    assert ended["session"]["browser"] == "Lost phone"
+    assert (await house.status_for(lost), await house.status_for(kept)) == (401, 200)
+
+
+async def test_a_browser_ends_with_the_token_whose_link_signed_it_in(house: House) -> None:
+    token = await house.order("tokens", {"role": "owner"})
+    by_token = await house.open((await house.order("link", token=token["secret"]))["link"])
+    async with house.http.post("/control/link", headers=by_token) as answer:
+        further = await house.open((await answer.json())["link"])
+    unused = (await house.order("link", token=token["secret"]))["link"]
+    before = (await house.status_for(by_token), await house.status_for(further))
+
+    await house.order("tokens/revoke", {"id": token["token"]["id"]})
+
+    assert before == (200, 200)
+    assert (await house.status_for(by_token), await house.status_for(further)) == (401, 401)
+    async with house.http.get(unused, allow_redirects=False) as answer:
+        assert answer.status == 401
+
+
+@pytest.mark.parametrize("order", [{"sessions": True}, {"sessions": True, "tokens": True}])
+async def test_all_browsers_end_at_once(house: House, order: dict[str, bool]) -> None:
+    token = (await house.order("tokens", {"role": "owner"}))["secret"]
+    browsers = [await house.browser(), await house.browser()]
+    unused = (await house.order("link"))["link"]
+
+    ended = await house.order("tokens/revoke", order)
+
+    assert ended["sessions"] == 2
+    assert [await house.status_for(one) for one in browsers] == [401, 401]
+    async with house.http.get(unused, allow_redirects=False) as answer:
+        assert answer.status == 401
+    known = (await house.ask("GET", "/control/status", token))[0]
+    assert known == (401 if "tokens" in order else 200)
+
+
+async def test_a_new_link_can_sign_every_other_browser_out(house: House) -> None:
+    old, mine = await house.browser(), await house.browser()
+
+    async with house.http.post(
+        "/control/link", json={"revoke_others": True}, headers=mine
+    ) as answer:
+        link = (await answer.json())["link"]
+
+    new = await house.open(link)
+    assert [await house.status_for(one) for one in (old, mine, new)] == [401, 200, 200]
+
+
+async def test_the_record_says_which_browser_and_what_was_ended(house: House) -> None:
+    mine = await house.browser()
+    session = (await house.listed())[0]["id"]
+    async with house.http.post(
+        "/control/tokens/revoke", json={"sessions": True}, headers=mine
+    ) as answer:
+        assert answer.status == 200
+
+    _, told = await house.ask("GET", "/control/audit?action=tokens.revoke", house.local)
+    rows = [(one["actor"], one["targets"]) for one in told["orders"]]
+    assert rows == [(f"browser:{session}", ["true", "false"])]
