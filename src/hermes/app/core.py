@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from zoneinfo import ZoneInfo
 
 from hermes.agents.roster import Roster
@@ -173,7 +173,7 @@ class Core:
             follow=self._follow,
             wake_outbox=self.wake_outbox,
             first_state=self._first_state,
-            hints=_hints(self._channels),
+            hints=_hints(self._channels, self._settings.media.link_hosts),
             merging=self._merging(),
             questions=self.questions,
             reload_mcp=given.reload_mcp,
@@ -461,11 +461,11 @@ def _preview_timing(settings: Settings) -> PreviewTiming:
     )
 
 
-def _hints(channels: Mapping[str, Channel]) -> Mapping[str, str]:
+def _hints(channels: Mapping[str, Channel], link_hosts: Sequence[str]) -> Mapping[str, str]:
     """Return what models are told of the platforms that they write on."""
     all_of_them = {name: item.capabilities for name, item in channels.items()}
     told = {
-        name: platform_block(one.hint, takes_files=bool(one.media))
+        name: platform_block(one.hint, link_hosts=link_hosts if one.media else ())
         for name, one in all_of_them.items()
     }
     return {name: hint for name, hint in told.items() if hint}

@@ -29,6 +29,7 @@ def make_shelf(
         cache_bytes=media.cache_mb * _MB,
         keep_s=media.keep_days * _DAY_S,
         folders=tuple(home / Path(one).expanduser() for one in media.folders),
+        link_hosts=media.link_hosts,
     )
     return FileShelf(
         home / FOLDER,

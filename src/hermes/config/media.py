@@ -33,3 +33,9 @@ class MediaSettings(Section):
         description="Folders whose files an agent may send with a MEDIA: line, beside what was "
         "sent to it; what is hidden in them, and Hermes' own home, never is.",
     )
+    link_hosts: tuple[Word, ...] = Field(
+        default=(),
+        description="Hosts from which the gateway fetches the https addresses that an agent names "
+        "with a MEDIA: line; `*.example.com` is every name below example.com. Addresses of other "
+        "hosts are never fetched: the reply shows them as text.",
+    )

@@ -7,7 +7,7 @@ is sent is sent to the originals.
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo
@@ -35,7 +35,10 @@ _IN_A_GROUP = (
     "do not write such a name before your own. If nothing needs to be said, answer exactly "
     f"{NO_REPLY}, and nothing is sent."
 )
-_FILES = "To attach a file, write MEDIA: and its https address on a line of its own; the line is not shown."
+_FILES = (
+    "To attach a file, write MEDIA: and its https address on a line of its own; the line is not shown. "
+    "Only addresses of these hosts can be attached: {hosts}."
+)
 _KINDS = {"dm": "a direct chat", "group": "a group", "channel": "a channel", "thread": "a thread"}
 
 
@@ -98,9 +101,12 @@ def group_block(source: Source) -> tuple[str, ...]:
     return () if source.chat_type == "dm" or is_of_program(source) else (_IN_A_GROUP,)
 
 
-def platform_block(hint: str, *, takes_files: bool) -> str:
-    """Return what a model is told of the platform that it writes on; empty for nothing."""
-    files = f" {_FILES}" if takes_files and hint else ""
+def platform_block(hint: str, *, link_hosts: Sequence[str] = ()) -> str:
+    """Return what a model is told of the platform that it writes on; empty for nothing.
+
+    `link_hosts` are the hosts whose files can be attached there.
+    """
+    files = f" {_FILES.format(hosts=', '.join(link_hosts))}" if link_hosts and hint else ""
     return f"{hint}{files}"
 
 

@@ -33,6 +33,8 @@ MAX_UNTRUSTED_CONNECTIONS: Final = 64
 _NO_AUTO_HEADERS = ("Accept-Encoding", "User-Agent")
 # Written in one go, more than this would hold up everything else meanwhile.
 _WHOLE_BYTES: Final = 1 << 20
+# Tells whether a host may be asked.
+MayAsk = Callable[[str], bool]
 _WIRE_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
@@ -119,6 +121,7 @@ class _Call:
         "_body",
         "_client",
         "_headers",
+        "_may_ask",
         "_method",
         "_name",
         "_response",
@@ -138,8 +141,10 @@ class _Call:
         body: bytes | None,
         timeout_s: float,
         trusted: bool,
+        may_ask: MayAsk | None,
     ) -> None:
         self._client = client
+        self._may_ask = may_ask
         self._name = name
         self._method = method
         self._url = url
@@ -204,6 +209,7 @@ class _Call:
         guard, settings = self._client.guard, self._client.settings
         hop = self._hop(read_url(self._url))
         guard.check_url(hop.url)
+        self._check_host(hop.url)
         clock = asyncio.get_running_loop().time
         end = clock() + self._timeout_s
         for _ in range(MAX_REDIRECTS + 1):
@@ -215,6 +221,8 @@ class _Call:
             try:
                 location = answer.headers.get("Location")
                 following = next_hop(hop, answer.status, location=location, guard=guard)
+                if following is not None:
+                    self._check_host(following.url)
             except AddressRefused:
                 answer.close()
                 raise
@@ -226,6 +234,14 @@ class _Call:
             f"{self._name}: {hop.url.host} redirects more than {MAX_REDIRECTS} times; nothing was"
             " read"
         )
+
+    def _check_host(self, url: URL) -> None:
+        """Raise `AddressRefused` for a host that is not one of those the caller may ask."""
+        if self._may_ask is not None and not self._may_ask(url.host or ""):
+            raise AddressRefused(
+                f"{self._name}: {url.host} is not a host that may be asked here; nothing was sent"
+                " to it"
+            )
 
 
 def _in_pieces(body: bytes | None) -> bytes | io.BytesIO | None:
@@ -261,16 +277,18 @@ class HttpClient:
         body: bytes | None = None,
         timeout_s: float | None = None,
         trusted: bool,
+        may_ask: MayAsk | None = None,
     ) -> _Call:
         """Call `url`; `async with` gives the `Response`, and leaving it ends the call.
 
         `name` names the failpoints `wire.{name}.before` and `.after` and stands in error texts.
         `timeout_s` limits the whole call, body included: None takes the setting, `NO_LIMIT` leaves
         it to the caller. `trusted` addresses come from the operator's configuration: they skip the
-        guard and never follow a redirect. All others are guarded at every hop.
+        guard and never follow a redirect. All others are guarded at every hop, and `may_ask`, if
+        there is one, has to agree to the host of every hop.
         """
         limit = self.settings.timeout_s if timeout_s is None else timeout_s
-        return _Call(self, name, method, url, headers or {}, body, limit, trusted)
+        return _Call(self, name, method, url, headers or {}, body, limit, trusted, may_ask)
 
     def session(self, *, trusted: bool) -> aiohttp.ClientSession:
         """Return the session for this kind of address; connections are never shared between."""

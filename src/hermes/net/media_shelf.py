@@ -17,15 +17,16 @@ from typing import Final
 import msgspec
 import structlog
 
-from hermes.errors import BadRequest, NetError, NotFound
+from hermes.errors import AddressRefused, BadRequest, Forbidden, NetError, NotFound
 from hermes.message.file_name import safe_name
 from hermes.message.ids import MakeId, make_id
+from hermes.message.link_hosts import is_listed
 from hermes.message.media_kind import FileKind, file_kind
 from hermes.message.parts import Media
 from hermes.message.picture_kind import PICTURE_KINDS
 from hermes.message.picture_size import picture_size
 from hermes.message.picture_whole import is_whole
-from hermes.net.client import HttpClient
+from hermes.net.client import HttpClient, MayAsk
 from hermes.net.media_check import FileLimits, checked_kind
 from hermes.net.media_eviction import ARRIVED, Kept, Tenants, everything, evicted, nobody_needs
 from hermes.net.media_paths import OpenFolders
@@ -39,13 +40,17 @@ _log = structlog.get_logger(__name__)
 
 
 class ShelfRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What the shelf takes, how much and for how long, and the folders that files may be sent from."""
+    """What the shelf takes, how much and for how long, and from where attachments may be sent.
+
+    `link_hosts` are the hosts from which links that a model wrote are fetched.
+    """
 
     max_bytes: int = 20_000_000
     max_pixels: int = 50_000_000
     cache_bytes: int = 500_000_000
     keep_s: float = 7 * 86_400.0
     folders: tuple[Path, ...] = ()
+    link_hosts: tuple[str, ...] = ()
 
 
 class FileShelf:
@@ -102,7 +107,7 @@ class FileShelf:
         return msgspec.structs.replace(media, path=str(found), ref=None)
 
     async def read(self, media: Media, *, limit: int) -> bytes:
-        """Return the bytes of an attachment that is to be sent: a kept file, or a guarded fetch.
+        """Return the bytes of an attachment that is to be sent: a kept file, or a fetch from a host of the list.
 
         Raises `Refused` for what may never be sent, and other `HermesError`s for what failed now.
         """
@@ -111,7 +116,13 @@ class FileShelf:
             return await asyncio.to_thread(lambda: self._open.read(path, limit=limit))
         if media.url is None:
             raise BadRequest("the attachment has neither a file nor an address")
-        return await self.fetch(media.url, limit=limit)
+        hosts = self.rules.link_hosts
+        try:
+            return await self.fetch(
+                media.url, limit=limit, may_ask=lambda host: is_listed(host, hosts)
+            )
+        except AddressRefused as error:
+            raise Forbidden(f"its address is not fetched: {error}") from error
 
     async def open(self, place: str, *, owner: Owner) -> bytes:
         """Return the bytes of a file that an agent named: of an open folder, or of its own person."""
@@ -120,9 +131,13 @@ class FileShelf:
         most = self.rules.max_bytes
         return await asyncio.to_thread(lambda: folders.read(place, limit=most))
 
-    async def fetch(self, url: str, *, limit: int) -> bytes:
-        """Return what stands at an address, through the guarded side of the client."""
-        async with self._client.request("media", "GET", url, trusted=False) as response:
+    async def fetch(self, url: str, *, limit: int, may_ask: MayAsk | None = None) -> bytes:
+        """Return what is at an address, through the guarded side of the client.
+
+        `may_ask` says which hosts may be asked, redirects included; without it the guard decides alone.
+        """
+        call = self._client.request("media", "GET", url, trusted=False, may_ask=may_ask)
+        async with call as response:
             if response.status != 200:
                 raise NetError(f"media: the host answered {response.status}")
             return await response.read(limit)

@@ -1,17 +1,20 @@
 """The attachments of an answer: what its MEDIA: lines name, opened where that is allowed.
 
-What may not be sent is told in the answer's text and in the log, and nothing of it leaves. Where
+What may not be sent is told in the answer's text and in the log, and nothing of it leaves. Addresses of
+hosts that are not in `media.link_hosts` are shown as text: nobody fetches them unasked. Where
 attachments cannot be sent, because the reply is asked for or the platform takes none, the text names
 them instead.
 """
 
 from typing import Final
+from urllib.parse import urlsplit
 
 import msgspec
 import structlog
 
 from hermes.errors import HermesError, Refused
 from hermes.message.file_name import safe_name
+from hermes.message.link_hosts import is_listed_link
 from hermes.message.outcome import Outcome
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, TextPart, text_of
 from hermes.message.picture_kind import PICTURE_KINDS
@@ -39,14 +42,19 @@ async def with_attachments(reply: Reply, turn: Turn, ctx: TurnContext) -> Reply:
     tagged = read_tags(without_thoughts(text_of(reply.parts)))
     if not tagged.places:
         return reply
-    most = ctx.services.settings.media.max_files
+    settings = ctx.services.settings.media
+    most = settings.max_files
     kinds = _takes(turn, ctx)
     lines: list[str] = []
     parts: list[Part] = []
     for place in tagged.places[:most]:
         part = await _lent(place, turn, ctx, lines=lines)
         if part is not None and _kind(part) in kinds:
-            parts.append(part)
+            url = part.media.url
+            if url is None or is_listed_link(url, settings.link_hosts):
+                parts.append(part)
+            else:
+                lines.append(_not_fetched(url, turn, ctx))
         elif part is not None:
             lines.append(_named(part.media))
     lines += [_refused(place, _TOO_MANY) for place in tagged.places[most:]]
@@ -84,6 +92,14 @@ async def _lent(
     if media.mime in PICTURE_KINDS:
         return ImagePart(media)
     return AudioPart(media) if media.mime.startswith("audio/") else FilePart(media)
+
+
+def _not_fetched(url: str, turn: Turn, ctx: TurnContext) -> str:
+    """Return an address as text, with a note that nobody fetched it; only its host is noted."""
+    host = urlsplit(url).hostname or ""
+    _log.info("media_link_not_fetched", message_id=turn.id, host=host)
+    ctx.journal.note("link_not_fetched", host=host, setting="media.link_hosts")
+    return url
 
 
 def _kind(part: ImagePart | AudioPart | FilePart) -> MediaKind:

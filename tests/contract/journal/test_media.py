@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from hermes.app.media import make_shelf, tenants_of
@@ -14,6 +15,7 @@ from hermes.calls.days import Calendar
 from hermes.config import Settings
 from hermes.control.desk import Desk
 from hermes.control.users import UserOrder
+from hermes.control.why import explain
 from hermes.errors import FailureClass, NotDelivered, TooLarge
 from hermes.message.event import Scheduled
 from hermes.message.ids import make_id
@@ -29,6 +31,7 @@ from hermes.testing.model_script import ScriptedTurn, Seen
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 
 QUICK = {"BUSY__PHOTO_BURST_S": "0.2"}
+LINKS = {"MEDIA__LINK_HOSTS": '["example.com"]'}
 ALL = Capabilities(
     delivery="push",
     edit=True,
@@ -378,8 +381,8 @@ async def test_files_that_an_answer_names_are_attached_to_it(tmp_path: Path) -> 
     home = tmp_path / "home"
     home.mkdir()
     channel = Pictures({})
-    folders = {"MEDIA__FOLDERS": f'["{files}"]'}
-    async with opened(home, channel, script=said_by(text), settings=folders) as rig:
+    allowed = {"MEDIA__FOLDERS": f'["{files}"]', **LINKS}
+    async with opened(home, channel, script=said_by(text), settings=allowed) as rig:
         message = await rig.say("send it", platform="push")
         assert await rig.outcome(message) == "answered"
         await rig.until(lambda: len(channel.sent) == 3)
@@ -403,7 +406,7 @@ async def test_files_that_an_answer_names_are_attached_to_it(tmp_path: Path) -> 
 async def test_a_scheduled_answer_that_is_cut_keeps_its_attachments(tmp_path: Path) -> None:
     text = f"{'word ' * 1_000}\nMEDIA: https://example.com/a.pdf\nMEDIA: /etc/passwd"
     channel = Pictures({})
-    async with opened(tmp_path, channel, script=said_by(text)) as rig:
+    async with opened(tmp_path, channel, script=said_by(text), settings=LINKS) as rig:
         due = Scheduled(job="j_1", due_at=rig.clock.now())
         message = await rig.say("tell", platform="push", scheduled=due)
         assert await rig.outcome(message) == "answered"
@@ -423,11 +426,33 @@ async def test_a_scheduled_answer_that_is_cut_keeps_its_attachments(tmp_path: Pa
 async def test_a_file_alone_is_an_answer(tmp_path: Path) -> None:
     channel = Pictures({})
     script = said_by("MEDIA: https://example.com/a.png")
-    async with opened(tmp_path, channel, script=script) as rig:
+    async with opened(tmp_path, channel, script=script, settings=LINKS) as rig:
         message = await rig.say("send it", platform="push")
         assert await rig.outcome(message) == "answered"
         await rig.until(lambda: len(channel.sent) == 1)
         assert isinstance(channel.sent[0].parts[0], ImagePart)
+
+
+@pytest.mark.req("W20")
+@pytest.mark.parametrize("hosts", ["[]", '["example.com", "*.evil.test"]'])
+async def test_a_link_of_a_host_that_is_not_listed_is_text_and_never_fetched(
+    tmp_path: Path, hosts: str
+) -> None:
+    channel = Pictures({})
+    url = "https://evil.test/a.png?d=what_the_model_knows"
+    script = said_by(f"Look:\nMEDIA: {url}")
+    settings = {"MEDIA__LINK_HOSTS": hosts}
+    async with opened(tmp_path, channel, script=script, settings=settings) as rig:
+        message = await rig.say("send it", platform="push")
+        assert await rig.outcome(message) == "answered"
+        await rig.until(lambda: len(channel.sent) == 1)
+
+        assert channel.sent[0].parts == (TextPart(f"Look:\n\n{url}"),)
+        report = explain(rig.store, message, now=rig.clock.now(), include_text=False)
+        shown = msgspec.json.encode(report).decode()
+        assert "link_not_fetched" in shown
+        assert "evil.test" in shown
+        assert "what_the_model_knows" not in shown
 
 
 @pytest.mark.req("W20")

@@ -148,6 +148,8 @@ def test_w21_words_of_others_are_not_taken_for_what_a_session_was_told() -> None
 
 @pytest.mark.req("W12", "W20")
 def test_a_platform_s_hint_says_how_files_are_attached_where_they_can_be() -> None:
-    assert platform_block("", takes_files=True) == ""
-    assert platform_block("Plain text.", takes_files=False) == "Plain text."
-    assert "MEDIA:" in platform_block("Plain text.", takes_files=True)
+    assert platform_block("", link_hosts=("example.com",)) == ""
+    assert platform_block("Plain text.") == "Plain text."
+    told = platform_block("Plain text.", link_hosts=("example.com", "*.example.org"))
+    assert "MEDIA:" in told
+    assert "example.com, *.example.org" in told

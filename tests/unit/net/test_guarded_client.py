@@ -328,3 +328,31 @@ async def test_names_are_looked_up_on_threads_of_their_own():
     assert found
     with pytest.raises(RuntimeError):
         await lookup.resolve("localhost", 80, socket.AF_UNSPEC)
+
+
+@pytest.mark.req("W20", "W34")
+@pytest.mark.parametrize("url", ["http://listed.test:{0}/", "http://other.test:{0}/"])
+async def test_no_hop_leaves_the_hosts_that_a_caller_may_ask(url: str) -> None:
+    heads: list[bytes] = []
+
+    async def handle(head, writer):
+        heads.append(head)
+        port = writer.get_extra_info("sockname")[1]
+        writer.write(answer("302 Found", Location=f"http://other.test:{port}/?d=secret"))
+
+    names = NamesTo(listed_test=["127.0.0.1"], other_test=["127.0.0.1"])
+    client = HttpClient(HttpSettings(exempt=OPEN, timeout_s=5), resolver=names)
+    async with serving(handle) as port:
+        call = client.request(
+            "media",
+            "GET",
+            url.format(port),
+            trusted=False,
+            may_ask=lambda host: host == "listed.test",
+        )
+        with pytest.raises(AddressRefused, match=r"other\.test is not a host that may be asked"):
+            await call.__aenter__()
+
+    await client.close()
+    assert [b"secret" in head for head in heads] == [False] * len(heads)
+    assert "other.test" not in names.asked
