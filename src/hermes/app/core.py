@@ -43,6 +43,7 @@ from hermes.schedule.session_watch import SessionWatch
 from hermes.schedule.upkeep import Upkeep
 from hermes.server.door import GatewayDoor
 from hermes.sessions.commands import CommandBook, CommandSpec
+from hermes.sessions.keys import SessionKeys
 from hermes.sessions.resets import Resets
 from hermes.store.sqlite.store import SqliteStore
 from hermes.tools.gate_rules import gate_rules
@@ -227,6 +228,10 @@ class Core:
             settings=settings.inbox,
             busy=settings.busy,
             manifests={name: BusyPolicy(item.capabilities.busy) for name, item in channels.items()},
+            keys=SessionKeys(
+                [name for name, item in channels.items() if item.capabilities.own_chats],
+                self.store.sessions.old_writers,
+            ),
             pushed=[name for name, item in channels.items() if _is_push(item)],
             programs=[name for name, item in channels.items() if item.capabilities.is_program],
             outbox_limit=settings.outbox.max_waiting,

@@ -12,6 +12,7 @@ from hermes.memory.facts import PeoplesFacts
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId, make_id
 from hermes.message.target import parse_target
+from hermes.plugins.manifest import load_capabilities
 from hermes.ports.clock import Clock, SystemClock
 from hermes.ports.cron import CronOrigin
 from hermes.ports.sending import Courier, Parcel, Place, Sent
@@ -19,8 +20,11 @@ from hermes.ports.store import Store
 from hermes.ports.upward import Wake
 from hermes.schedule.cron_worker import CronWorker
 from hermes.schedule.schedules import CheckTarget, Schedules
+from hermes.sessions.keys import SessionKeys
 
 _ZONE_FACT = "time_zone"
+# The channels whose callers may name chats themselves.
+_PULLING = ("rest", "web")
 
 
 class LateCourier:
@@ -116,7 +120,11 @@ def make_schedules(
 def make_cron_desk(store: Store, settings: Settings, schedules: Schedules) -> CronDesk:
     """Return where operators' orders about jobs arrive."""
     roster = Roster(settings.agents, default=settings.default_agent, rules=settings.agent_rules)
-    return CronDesk(store, schedules, roster=roster)
+    own_chats = [
+        name for name in _PULLING if load_capabilities(f"hermes.channels.{name}").own_chats
+    ]
+    keys = SessionKeys(own_chats, store.sessions.old_writers)
+    return CronDesk(store, schedules, roster=roster, keys=keys)
 
 
 def _known_zone(facts: PeoplesFacts, person_id: str) -> str | None:

@@ -11,12 +11,12 @@ import structlog
 from hermes.agents.roster import Roster
 from hermes.control.consent import find_person
 from hermes.errors import BadRequest, NotFound
-from hermes.message.session_key import SessionKey
 from hermes.message.source import Source
 from hermes.ports.cron import CronJob, CronOrigin
 from hermes.ports.store import Store
 from hermes.schedule.cron_text import spoken_time
 from hermes.schedule.schedules import Schedules
+from hermes.sessions.keys import SessionKeys
 
 _log = structlog.get_logger(__name__)
 _MOST_LISTED = 10_000
@@ -100,7 +100,10 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True):
 class CronDesk:
     """Where operators' orders about scheduled jobs arrive."""
 
-    def __init__(self, store: Store, schedules: Schedules, *, roster: Roster) -> None:
+    def __init__(
+        self, store: Store, schedules: Schedules, *, roster: Roster, keys: SessionKeys
+    ) -> None:
+        self._keys = keys
         self._store = store
         self._schedules = schedules
         self._roster = roster
@@ -170,14 +173,11 @@ class CronDesk:
             if order.agent
             else self._roster.for_source(source, person_id=person.id)
         )
-        lane = SessionKey(
-            agent=agent.key, platform=platform, chat_type="dm", chat_id=source.chat_id
-        )
         return CronOrigin(
             person_id=person.id,
             source=source,
             account=_ACCOUNT,
-            lane=str(lane),
+            lane=self._keys.lane(source, agent.key),
             agent=None if agent.key == self._roster.default.key else agent.key,
         )
 

@@ -34,7 +34,7 @@ from hermes.ports.records import AcceptResult, Event, InGroup, NewMessage, Refus
 from hermes.ports.store import Store
 from hermes.ports.upward import Wake
 from hermes.sessions.commands import CommandBook, Written
-from hermes.sessions.keys import session_key
+from hermes.sessions.keys import SessionKeys
 
 _PAUSED_RETRY_S = 60.0
 _NOTES_IN_FLIGHT = 100
@@ -75,6 +75,7 @@ class Inbox:
         settings: InboxSettings,
         busy: BusySettings,
         manifests: Mapping[str, BusyPolicy],
+        keys: SessionKeys,
         pushed: Collection[str],
         programs: Collection[str],
         outbox_limit: int,
@@ -93,6 +94,7 @@ class Inbox:
         self._settings = settings
         self._busy = busy
         self._manifests = manifests
+        self._keys = keys
         self._pushed = pushed
         self._room = Room(store, settings=settings, programs=programs)
         self._counted: dict[str, tuple[float, int]] = {}
@@ -129,7 +131,7 @@ class Inbox:
         heard = await self._heard(event)
         agent = self._roster.for_event(event, person_id=self._person_id(event))
         self._check_room(event)
-        lane = str(session_key(event, agent.key))
+        lane = self._keys.lane(event.source, agent.key)
         if heard.hearing == "context" and not self._is_word(event, lane):
             return await self._overhear(sent, event, lane=lane)
         written = self._commands.read(event.text)

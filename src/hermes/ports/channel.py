@@ -40,7 +40,9 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     operator. `lasting_senders` are those whose conversations do not end by the clock (`*`: everybody's)
     unless `sessions.reset_platforms` names the platform. `hint` is what a model is told of how the platform shows what it writes. `probe_s` is how often a channel that can is asked whether it still hears. `keeps` says
     whether the platform keeps messages for a bot that is away. `is_program` says that a sender is a
-    program that tells of many things, not a person: `inbox.max_waiting_each` does not count for it.
+    program that tells of many things, not a person: `inbox.max_waiting_each` does not count for it. `own_chats`
+    says that callers name chats themselves, so that the name of a direct chat means another chat for
+    every sender.
     """
 
     delivery: DeliveryMode
@@ -71,6 +73,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     answers: bool = True
     keeps: bool = True
     is_program: bool = False
+    own_chats: bool = False
 
     @property
     def strangers(self) -> Unknown:

@@ -26,7 +26,14 @@ class UnusedSession(msgspec.Struct, frozen=True):
 
 
 class SessionStore(Protocol):
-    """Ends of sessions."""
+    """Ends of sessions, and who wrote in old ones."""
+
+    def old_writers(self, lane: str) -> frozenset[str]:
+        """Return who wrote in a session from before conversation names belonged to senders.
+
+        Empty for all other sessions; the empty name for one in which several people wrote.
+        """
+        ...
 
     def unused(
         self, platform: str, *, since: float, before: float, limit: int

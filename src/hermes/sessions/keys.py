@@ -1,12 +1,20 @@
-"""Which session an event belongs to: one per person in direct chats, shared in threads."""
+"""Which session a message belongs to: one per person in direct chats, shared in threads.
 
-from hermes.message.event import MessageEvent
+Where callers name chats themselves, as over REST, a name belongs to its sender: two senders who choose
+the same name have two sessions. A sender's own chat, named like the sender, needs no second name.
+"""
+
+from collections.abc import Callable, Collection
+
 from hermes.message.session_key import SessionKey
+from hermes.message.source import Source
 
 
-def session_key(event: MessageEvent, agent: str) -> SessionKey:
-    """Return the key: DMs by chat, groups by person, threads shared by everyone in them."""
-    source = event.source
+def session_key(source: Source, agent: str, *, is_senders: bool = False) -> SessionKey:
+    """Return the key: DMs by chat, groups by person, threads shared by everyone in them.
+
+    With `is_senders`, a direct chat is its sender's, whoever else uses the same name.
+    """
     if source.thread_id is not None:
         return SessionKey(
             agent=agent,
@@ -15,10 +23,37 @@ def session_key(event: MessageEvent, agent: str) -> SessionKey:
             chat_id=source.chat_id,
             thread=source.thread_id,
         )
+    is_by_person = is_senders or source.chat_type in ("group", "channel")
     return SessionKey(
         agent=agent,
         platform=source.platform,
         chat_type=source.chat_type,
         chat_id=source.chat_id,
-        user=source.user_id if source.chat_type in ("group", "channel") else None,
+        user=source.user_id if is_by_person else None,
     )
+
+
+class SessionKeys:
+    """Finds the lane of a message.
+
+    `own_chats` are the platforms whose callers name chats themselves. `old_writers` returns who wrote
+    in a session that is older than this rule: empty for all others. Such a session goes on for the
+    sender who alone wrote in it; if several did, it goes on for nobody.
+    """
+
+    def __init__(
+        self, own_chats: Collection[str], old_writers: Callable[[str], Collection[str]]
+    ) -> None:
+        self._own_chats = own_chats
+        self._old_writers = old_writers
+
+    def lane(self, source: Source, agent: str) -> str:
+        """Return the lane of a message from a source for an agent."""
+        plain = str(session_key(source, agent))
+        is_direct = source.chat_type == "dm" and source.thread_id is None
+        if not is_direct or source.platform not in self._own_chats:
+            return plain
+        writers = self._old_writers(plain)
+        if source.user_id in writers or (source.chat_id == source.user_id and not writers):
+            return plain
+        return str(session_key(source, agent, is_senders=True))

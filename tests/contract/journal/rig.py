@@ -229,11 +229,13 @@ async def open_rig(
     observer: Observer = NOBODY,
     meter: CallMeter | None = None,
     media: MakeMedia | None = None,
+    own_chats: bool = False,
 ) -> AsyncIterator[Rig]:
     """Open a core on the database in `home`; settings are given as {"LANES__LEASE_S": "1"}.
 
     The scripted model may be `blind` for pictures; `beside` are more providers. With `own_tools` the
-    built-in tools of a gateway are there, too; with `search` what is said is indexed.
+    built-in tools of a gateway are there, too; with `search` what is said is indexed. With `own_chats` a
+    name of a direct chat belongs to its sender, as over REST.
     """
     clock = clock or ManualClock()
     info = msgspec.structs.replace(SCRIPTED_INFO, vision=not blind)
@@ -252,7 +254,8 @@ async def open_rig(
     await store.recover()
     index = _follow(home, store, keys=keys, clock=clock) if search else None
     table = {tool.spec.name: tool for tool in tools}
-    channels = {"rest": MemoryChannel(PULL, name="rest"), "push": push}
+    pull = msgspec.structs.replace(PULL, own_chats=own_chats)
+    channels = {"rest": MemoryChannel(pull, name="rest"), "push": push}
     read = settings_of(home, settings or {})
     given = Given(
         providers={"scripted": model, **more},

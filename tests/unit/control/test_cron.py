@@ -63,7 +63,7 @@ async def test_a_person_is_named_by_their_id_too_and_another_chat_can_be_chosen(
     job = store.cron.get(made.job.id)
     assert job is not None
     assert job.task is not None
-    assert job.task.origin.lane == "agent:main:rest:dm:kitchen"
+    assert job.task.origin.lane == "agent:main:rest:dm:kitchen:ann"
     assert made.job.when == "once, Mon 2026-11-16 00:00 UTC"
 
 

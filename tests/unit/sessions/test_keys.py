@@ -4,8 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.message.event import MessageEvent
-from hermes.message.parts import TextPart
 from hermes.message.session_key import (
     SessionKey,
     base_lane,
@@ -17,17 +15,14 @@ from hermes.message.session_key import (
     unescape,
 )
 from hermes.message.source import ChatType, Source
-from hermes.sessions.keys import session_key
+from hermes.sessions.keys import SessionKeys, session_key
 
 
 def key(chat_type: ChatType, *, chat: str = "c", user: str = "u", thread: str | None = None) -> str:
     source = Source(
         platform="tg", chat_id=chat, chat_type=chat_type, user_id=user, thread_id=thread
     )
-    event = MessageEvent(
-        account="a", route="r", external_id="1", source=source, parts=(TextPart("x"),), at=0
-    )
-    return str(session_key(event, "main"))
+    return str(session_key(source, "main"))
 
 
 @pytest.mark.req("W22", "A15")
@@ -67,3 +62,51 @@ def test_lanes_of_subagents_lie_below_their_parents() -> None:
 def test_a_control_lane_stands_beside_its_session() -> None:
     assert base_lane(control_lane("x")) == base_lane("x") == "x"
     assert key("dm", chat="c#control") != control_lane(key("dm", chat="c"))
+
+
+def rest(sender: str, chat: str | None = None) -> Source:
+    return Source(platform="rest", chat_id=chat or sender, user_id=sender)
+
+
+@pytest.mark.req("W22")
+@given(st.text(min_size=1), st.text(min_size=1), st.text(min_size=1), st.text(min_size=1))
+def test_a_name_that_a_caller_chose_belongs_to_its_sender(
+    sender: str, chat: str, other: str, other_chat: str
+) -> None:
+    keys = SessionKeys(("rest",), lambda _lane: ())
+
+    same = keys.lane(rest(sender, chat), "main") == keys.lane(rest(other, other_chat), "main")
+
+    assert same == ((sender, chat) == (other, other_chat))
+
+
+@pytest.mark.req("W22")
+@pytest.mark.parametrize(
+    ("writers", "source", "lane"),
+    [
+        ((), rest("ann"), "agent:main:rest:dm:ann"),
+        ((), rest("ann", "kitchen"), "agent:main:rest:dm:kitchen:ann"),
+        (("ann",), rest("ann", "kitchen"), "agent:main:rest:dm:kitchen"),
+        (("bob",), rest("ann", "kitchen"), "agent:main:rest:dm:kitchen:ann"),
+        (("ann",), rest("ann"), "agent:main:rest:dm:ann"),
+        (("bob",), rest("ann"), "agent:main:rest:dm:ann:ann"),
+        (("",), rest("ann"), "agent:main:rest:dm:ann:ann"),
+        (("",), rest("ann", "kitchen"), "agent:main:rest:dm:kitchen:ann"),
+    ],
+)
+def test_an_old_session_goes_on_for_who_alone_wrote_in_it(
+    writers: tuple[str, ...], source: Source, lane: str
+) -> None:
+    keys = SessionKeys(("rest",), lambda plain: writers if plain.count(":") == 4 else ())
+
+    assert keys.lane(source, "main") == lane
+
+
+@pytest.mark.req("W22")
+def test_only_chats_that_callers_name_belong_to_their_sender() -> None:
+    keys = SessionKeys(("rest",), lambda _lane: ())
+    shared = Source(platform="rest", chat_id="k", chat_type="thread", thread_id="k", user_id="ann")
+
+    assert keys.lane(shared, "main") == "agent:main:rest:thread:k:k"
+    web = Source(platform="web", chat_id="k", user_id="owner")
+    assert keys.lane(web, "main") == "agent:main:web:dm:k"

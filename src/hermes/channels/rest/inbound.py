@@ -19,13 +19,17 @@ _COMMAND = re.compile(r"/[A-Za-z][\w-]*(?:\s|$)")
 
 
 class RestMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The body of a message; without `id` every request is a new message."""
+    """The body of a message; without `id` every request is a new message.
+
+    The name of a conversation belongs to its sender, unless the conversation is `shared`.
+    """
 
     sender: ShortText
     text: LongText
     conversation: ShortText | None = None
     id: ShortText | None = None
     agent: ShortText | None = None
+    shared: bool = False
 
 
 _body = JsonBody(RestMessage)
@@ -36,6 +40,8 @@ def read_message(raw: bytes) -> RestMessage:
     message = _body.decode(raw)
     if not message.text.strip():
         raise BadRequest("The message's 'text' is empty: it holds nothing but white space.")
+    if message.shared and message.conversation is None:
+        raise BadRequest("The message is 'shared': name the 'conversation' that it is shared in.")
     return message
 
 
@@ -45,16 +51,27 @@ def to_event(message: RestMessage, *, now: float, make_id: MakeId, token: str = 
         account="default",
         route="api",
         external_id=message.id or make_id("x"),
-        source=Source(
-            platform="rest",
-            chat_id=message.conversation or message.sender,
-            user_id=message.sender,
-        ),
+        source=_source(message),
         parts=(TextPart(message.text),),
         at=now,
         type=_type_of(message.text),
         agent=message.agent,
         token=token,
+    )
+
+
+def _source(message: RestMessage) -> Source:
+    """Return where a message comes from: a direct chat, or a thread that several senders share."""
+    chat = message.conversation or message.sender
+    if not message.shared:
+        return Source(platform="rest", chat_id=chat, user_id=message.sender)
+    return Source(
+        platform="rest",
+        chat_id=chat,
+        chat_type="thread",
+        thread_id=chat,
+        user_id=message.sender,
+        user_name=message.sender,
     )
 
 

@@ -98,6 +98,7 @@ class SqlitePeople:
 
         def unit(db: Database) -> None:
             db.execute(_SQL["drop_key"], (person_id,))
+            db.execute(_SQL["forget_writing"], (person_id,))
             db.execute(_SQL["forget_channels"], (person_id,))
             db.execute(_SQL["forget_caller_keys"], (person_id,))
             forget_code(db, person_id)

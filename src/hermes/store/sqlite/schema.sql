@@ -207,6 +207,14 @@ CREATE TABLE lanes (
 ) WITHOUT ROWID;
 CREATE INDEX lanes_used ON lanes (platform, used_at);
 
+-- Sessions of REST from the time when everybody who used the name of a conversation was in it: the
+-- senders who may have written all that is in one, '' where several people wrote. It never grows.
+CREATE TABLE lane_writers (
+    lane TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    PRIMARY KEY (lane, user_id)
+) WITHOUT ROWID;
+
 -- What a turn did and what it is doing, so that it can go on after a crash.
 CREATE TABLE steps (
     message_id TEXT NOT NULL,

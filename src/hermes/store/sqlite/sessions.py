@@ -16,6 +16,16 @@ class SqliteSessions:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        # The table never grows while a gateway runs: most homes have nothing in it.
+        self._has_old: bool | None = None
+
+    def old_writers(self, lane: str) -> frozenset[str]:
+        """Return who wrote in a session from before conversation names belonged to senders."""
+        if self._has_old is None:
+            self._has_old = self._engine.reader.row(_SQL["any_old_writers"]) is not None
+        if not self._has_old:
+            return frozenset()
+        return frozenset(row[0] for row in self._engine.reader.rows(_SQL["old_writers"], (lane,)))
 
     def unused(
         self, platform: str, *, since: float, before: float, limit: int

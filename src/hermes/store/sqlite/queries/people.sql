@@ -46,6 +46,11 @@ UPDATE people SET erased_at = ?2, may_train = 0 WHERE id = ?1;
 -- Whether a person was erased on purpose.
 SELECT erased_at IS NOT NULL FROM people WHERE id = ?1;
 
+-- name: forget_writing
+-- Close the old sessions of a person's senders: nobody goes on in them.
+UPDATE OR REPLACE lane_writers SET user_id = ''
+WHERE user_id IN (SELECT user_id FROM user_channels WHERE person_id = ?1 AND platform = 'rest');
+
 -- name: forget_channels
 -- The person's platform ids are no longer known.
 DELETE FROM user_channels WHERE person_id = ?1;

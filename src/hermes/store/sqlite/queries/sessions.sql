@@ -34,3 +34,11 @@ UPDATE inbox SET epoch = ?2 WHERE lane = ?1 AND state <> 'done' AND state = 'new
 -- name: learn_now
 -- What a session taught is learnt without waiting for another pause; ?1 and ?2 enclose its jobs.
 UPDATE jobs SET due_at = ?3 WHERE key > ?1 AND key < ?2 AND due_at > ?3;
+
+-- name: old_writers
+-- The senders who wrote in a session from before conversation names belonged to senders.
+SELECT user_id FROM lane_writers WHERE lane = ?1;
+
+-- name: any_old_writers
+-- Whether there are sessions from that time.
+SELECT 1 FROM lane_writers LIMIT 1;
