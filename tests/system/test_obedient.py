@@ -148,7 +148,12 @@ class House(Town):
 
     async def push(self, who: int, text: str, *, where: str) -> None:
         """Say something that may have to wait behind a question, and judge what is there then."""
-        body = {"sender": self.people[who].name, "text": text, "conversation": where}
+        body = {
+            "sender": self.people[who].name,
+            "text": text,
+            "conversation": where,
+            "shared": where.startswith("room"),
+        }
         async with self._http.post("/api/messages?wait=false", json=body) as answer:
             name = (await answer.json())["id"]
         await self.settled()

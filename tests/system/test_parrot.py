@@ -124,7 +124,7 @@ async def share_rooms(town: Town) -> None:
     pairs = [town.people[2 * n : 2 * n + 2] for n in range(ROOMS)]
     for person, what in ((1, "alone"), (0, "second"), (1, "shared"), (0, "shared")):
         await everybody(
-            town.say(pair[person], ASKED, what=what, conversation=f"room-{number}")
+            town.say(pair[person], ASKED, what=what, conversation=f"room-{number}", shared=True)
             for number, pair in enumerate(pairs)
         )
 

@@ -66,7 +66,7 @@ class Town:
         self.crossed += [f"{what}: {secret}" for secret in found if secret != own]
         self.shown[what] += own in found
 
-    async def say(self, person: Person, text: str, *, what: str, **more: str) -> Json:
+    async def say(self, person: Person, text: str, *, what: str, **more: str | bool) -> Json:
         """Say something over REST, and judge the whole answer."""
         body = {"sender": person.name, "text": text, **more}
         async with self._places, self._http.post("/api/messages", json=body) as answer:
