@@ -1,7 +1,8 @@
 """The provider port: one model call on one candidate; no policy, no retries.
 
-`stream` yields text and reasoning as they come and ends with exactly one `CallEnd`; a stream that
-ends without it was truncated and must raise `StreamTruncated` inside the provider.
+`stream` yields text, reasoning and tool calls in the order in which the service sends them and ends
+with exactly one `CallEnd`, whose parts have the same order; a stream that ends without it was
+truncated and must raise `StreamTruncated` inside the provider.
 """
 
 from collections.abc import AsyncGenerator
@@ -10,7 +11,7 @@ from typing import Literal, Protocol, runtime_checkable
 import msgspec
 
 from hermes.message.chat import ChatMessage
-from hermes.message.parts import Part
+from hermes.message.parts import Part, ReasoningPart
 from hermes.message.reply import Usage
 
 StopReason = Literal["end", "length", "tool_calls", "refusal"]
@@ -66,21 +67,24 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TextDelta(msgspec.Struct, frozen=True, tag="text"):
-    """More of the visible answer."""
+    """More of the visible answer; `starts_part` separates it from the text directly before it."""
 
     text: str
+    starts_part: bool = False
 
 
 class ReasoningDelta(msgspec.Struct, frozen=True, tag="reasoning"):
     """More of the model's reasoning, which is not part of the answer.
 
     Where thoughts are signed one by one, `signature` comes with the end of each; `sealed` is a
-    whole thought that only its service can read. The text may be empty beside either.
+    whole thought that only its service can read. Services with other seals end each thought with
+    `whole`: the parts of the answer that it became. The text may be empty beside any of them.
     """
 
     text: str
     signature: str | None = None
     sealed: str | None = None
+    whole: tuple[ReasoningPart, ...] = ()
 
 
 class ToolCallDelta(msgspec.Struct, frozen=True, tag="tool_call"):

@@ -59,11 +59,15 @@ def test_a_whole_answer_keeps_the_order_and_the_signatures_of_its_parts():
     assert events == [
         ReasoningDelta("h"),
         ReasoningDelta("m"),
+        ReasoningDelta("", whole=(ReasoningPart("hm", "gemini"),)),
         TextDelta("Hel"),
         TextDelta("lo"),
+        ReasoningDelta("", whole=(ReasoningPart("", "gemini", signature="cw==", id="next"),)),
         TextDelta("!"),
+        ReasoningDelta("", whole=(ReasoningPart("", "gemini", signature="dA==", id="call_0"),)),
         ToolCallDelta(0, "call_0", "a", '{"x":1}'),
         ToolCallDelta(1, "given", "b", "{}"),
+        ReasoningDelta("", whole=(ReasoningPart("", "gemini", signature="dQ==", id="alone"),)),
     ]
     assert made.end() == CallEnd(
         (

@@ -53,6 +53,7 @@ def test_a_whole_answer_is_assembled_from_its_lines():
 
     assert events == [
         ReasoningDelta("hm"),
+        ReasoningDelta("", whole=(ReasoningPart("hm", "ollama"),)),
         TextDelta("Hel"),
         TextDelta("lo"),
         ToolCallDelta(0, "c1", "clock", '{"zone":"Oslo"}'),

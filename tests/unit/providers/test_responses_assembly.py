@@ -91,6 +91,13 @@ def test_a_whole_answer_is_assembled_from_its_events():
         ReasoningDelta("One."),
         ReasoningDelta("\n\n"),
         ReasoningDelta("Two."),
+        ReasoningDelta(
+            "",
+            whole=(
+                ReasoningPart("One.", "responses", sealed="sealed==", id="rs_1"),
+                ReasoningPart("Two.", "responses", id="rs_1"),
+            ),
+        ),
         TextDelta("Hel"),
         TextDelta("lo"),
         ToolCallDelta(0, "call_1", "clock"),

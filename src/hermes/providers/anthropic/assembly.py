@@ -107,6 +107,7 @@ class Assembly:
         self._answer = answer
         self._blocks: dict[int, _Block] = {}
         self._calls = 0
+        self._saying: _Block | None = None
         self._counts: Counts | None = None
         self._model = settings.model
         self._stop: str | None = None
@@ -130,6 +131,8 @@ class Assembly:
         if made is None:
             return ()
         self.started = True
+        if not isinstance(made, TextDelta):
+            self._saying = None
         return (made,)
 
     def end(self) -> CallEnd:
@@ -192,7 +195,9 @@ class Assembly:
     def _more(self, block: _Block, *, text: str | None, thinking: str | None) -> Delta | None:
         if text and block.content.type == "text":
             block.pieces.append(text)
-            return TextDelta(text)
+            is_next = self._saying is not None and self._saying is not block
+            self._saying = block
+            return TextDelta(text, starts_part=is_next)
         if thinking and block.content.type == "thinking":
             block.pieces.append(thinking)
             return ReasoningDelta(thinking)

@@ -171,58 +171,71 @@ class Assembly:
             self._finish = candidate.finish_reason
             self._finish_message = candidate.finish_message or ""
         parts = candidate.content.parts if candidate.content is not None else None
-        found = [self._part(part) for part in parts or ()]
-        return [delta for delta in found if delta is not None]
+        found = [delta for part in parts or () for delta in self._part(part)]
+        return found + self._close_run() if self.ended else found
 
-    def _part(self, part: _Part) -> Delta | None:
+    def _part(self, part: _Part) -> list[Delta]:
         if part.function_call is not None:
             return self._call(part.function_call, signature=part.thought_signature)
         for name in ("inline_data", "file_data", "executable_code", "code_execution_result"):
             if getattr(part, name):
                 raise self._broken(f"answered with a part that is no text and no call ({name})")
         text = part.text or ""
-        if part.thought_signature is not None:
-            self._signed_text(text, part.thought_signature, thought=part.thought)
-        elif text:
-            self._more(text, thought=part.thought)
-        if not text:
-            return None
         self._written += len(text)
-        return ReasoningDelta(text) if part.thought else TextDelta(text)
+        if part.thought_signature is not None:
+            return self._signed_text(text, part.thought_signature, thought=part.thought)
+        return self._more(text, thought=part.thought) if text else []
 
-    def _more(self, text: str, *, thought: bool) -> None:
+    def _more(self, text: str, *, thought: bool) -> list[Delta]:
+        told: list[Delta] = []
         if self._run is None or self._run.thought is not thought:
-            self._close_run()
+            told = self._close_run()
             self._run = _Run(thought=thought)
         self._run.pieces.append(text)
+        return [*told, ReasoningDelta(text) if thought else self._text(text)]
 
-    def _signed_text(self, text: str, signature: str, *, thought: bool) -> None:
-        self._close_run()
+    def _text(self, text: str) -> TextDelta:
+        """Return more text; directly behind a signed text it is a part of its own."""
+        is_next = bool(self._run and len(self._run.pieces) == 1 and self._parts)
+        return TextDelta(text, starts_part=is_next and isinstance(self._parts[-1], TextPart))
+
+    def _signed_text(self, text: str, signature: str, *, thought: bool) -> list[Delta]:
+        told = self._close_run()
         if thought:
-            self._parts.append(ReasoningPart(text, DIALECT, signature=signature))
-        elif text:
-            self._parts.append(ReasoningPart("", DIALECT, signature=signature, id=NEXT))
-            self._parts.append(TextPart(text))
-        else:
-            self._parts.append(ReasoningPart("", DIALECT, signature=signature, id=ALONE))
+            return [*told, self._think(text, signature)]
+        if not text:
+            return [*told, self._think("", signature, of=ALONE)]
+        told.append(self._think("", signature, of=NEXT))
+        self._parts.append(TextPart(text))
+        return [*told, TextDelta(text)]
 
-    def _call(self, call: _Call, *, signature: str | None) -> ToolCallDelta:
-        self._close_run()
+    def _think(self, text: str, signature: str | None, *, of: str | None = None) -> ReasoningDelta:
+        """Keep a thought that is whole, or the signature `of` another part, and tell it."""
+        part = ReasoningPart(text, DIALECT, signature=signature, id=of)
+        self._parts.append(part)
+        return ReasoningDelta(text, whole=(part,))
+
+    def _call(self, call: _Call, *, signature: str | None) -> list[Delta]:
+        told = self._close_run()
         arguments = bytes(call.args).decode()
         if arguments in {"", "null"}:
             arguments = "{}"
         made = ToolCallPart(call.id or self._make_id("call"), call.name, arguments)
         if signature is not None:
-            self._parts.append(ReasoningPart("", DIALECT, signature=signature, id=made.id))
+            told.append(self._think("", signature, of=made.id))
         self._parts.append(made)
         self._written += len(arguments)
         self._calls += 1
-        return ToolCallDelta(self._calls - 1, made.id, made.name, made.arguments)
+        return [*told, ToolCallDelta(self._calls - 1, made.id, made.name, made.arguments)]
 
-    def _close_run(self) -> None:
-        if self._run is not None:
-            self._parts.append(self._run.part())
-            self._run = None
+    def _close_run(self) -> list[Delta]:
+        """End the text or thought that is still growing; the end of a thought is told."""
+        if self._run is None:
+            return []
+        part = self._run.part()
+        self._run = None
+        self._parts.append(part)
+        return [ReasoningDelta("", whole=(part,))] if isinstance(part, ReasoningPart) else []
 
     def _stop_reason(self) -> StopReason:
         if self._blocked is not None or self._finish is None:

@@ -53,6 +53,16 @@ class _Line(msgspec.Struct):
     error: str | None = None
 
 
+class _Run:
+    """Text or thinking that is still growing."""
+
+    __slots__ = ("pieces", "thought")
+
+    def __init__(self, *, thought: bool) -> None:
+        self.thought = thought
+        self.pieces: list[str] = []
+
+
 _decode = msgspec.json.Decoder(_Line).decode
 
 
@@ -63,9 +73,10 @@ class Assembly:
         self._settings = settings
         self._sent_chars = sent_chars
         self._make_id = make_id
-        self._text: list[str] = []
-        self._thoughts: list[str] = []
-        self._calls: list[ToolCallPart] = []
+        self._parts: list[Part] = []
+        self._run: _Run | None = None
+        self._calls = 0
+        self._written = 0
         self._model = settings.model
         self._last: _Line | None = None
 
@@ -82,7 +93,7 @@ class Assembly:
     @property
     def started(self) -> bool:
         """Whether anything of the answer has arrived."""
-        return bool(self._text or self._thoughts or self._calls)
+        return bool(self._parts or self._run)
 
     def feed(self, payload: bytes) -> Sequence[ModelEvent]:
         """Take one line and return what it adds to the visible stream."""
@@ -98,6 +109,7 @@ class Assembly:
         events = self._take(line.message) if line.message is not None else []
         if line.done:
             self._last = line
+            events += self._close_run()
         return events
 
     def end(self) -> CallEnd:
@@ -108,32 +120,50 @@ class Assembly:
                 f"{self._settings.name}: the stream of {self._model} ended without its last line;"
                 " the answer is not whole"
             )
-        text, thought = "".join(self._text), "".join(self._thoughts)
-        parts: list[Part] = []
-        if thought and self._calls:
-            # Only a tool's result makes the model go on from where it thought.
-            parts.append(ReasoningPart(thought, DIALECT))
-        if text:
-            parts.append(TextPart(text))
-        parts.extend(self._calls)
-        return CallEnd(tuple(parts), self._stop_reason(last), self._measure(last), self._model)
+        # Only a tool's result makes the model go on from where it thought.
+        parts = tuple(p for p in self._parts if self._calls or not isinstance(p, ReasoningPart))
+        return CallEnd(parts, self._stop_reason(last), self._measure(last), self._model)
 
     def _take(self, message: _Message) -> list[ModelEvent]:
         events: list[ModelEvent] = []
         if message.thinking:
-            self._thoughts.append(message.thinking)
-            events.append(ReasoningDelta(message.thinking))
+            events += self._more(message.thinking, thought=True)
         if message.content:
-            self._text.append(message.content)
-            events.append(TextDelta(message.content))
-        events.extend(self._called(call) for call in message.tool_calls or ())
+            events += self._more(message.content, thought=False)
+        for call in message.tool_calls or ():
+            events += self._called(call)
         return events
 
-    def _called(self, call: _Call) -> ToolCallDelta:
+    def _more(self, text: str, *, thought: bool) -> list[ModelEvent]:
+        told: list[ModelEvent] = []
+        if self._run is None or self._run.thought is not thought:
+            told = self._close_run()
+            self._run = _Run(thought=thought)
+        self._run.pieces.append(text)
+        self._written += len(text)
+        return [*told, ReasoningDelta(text) if thought else TextDelta(text)]
+
+    def _called(self, call: _Call) -> list[ModelEvent]:
+        told = self._close_run()
         arguments = msgspec.json.encode(call.function.arguments or {}).decode()
         made = ToolCallPart(call.id or self._make_id("call"), call.function.name, arguments)
-        self._calls.append(made)
-        return ToolCallDelta(len(self._calls) - 1, made.id, made.name, arguments)
+        self._parts.append(made)
+        self._written += len(arguments)
+        self._calls += 1
+        return [*told, ToolCallDelta(self._calls - 1, made.id, made.name, arguments)]
+
+    def _close_run(self) -> list[ModelEvent]:
+        """End the text or thought that is still growing; the end of a thought is told."""
+        run, self._run = self._run, None
+        if run is None:
+            return []
+        text = "".join(run.pieces)
+        if not run.thought:
+            self._parts.append(TextPart(text))
+            return []
+        part = ReasoningPart(text, DIALECT)
+        self._parts.append(part)
+        return [ReasoningDelta("", whole=(part,))]
 
     def _stop_reason(self, last: _Line) -> StopReason:
         if last.done_reason == "length":
@@ -142,12 +172,10 @@ class Assembly:
 
     def _measure(self, last: _Line) -> Usage:
         # The server leaves a count out when it is zero, or when the prompt came from its cache.
-        written = sum(map(len, (*self._text, *self._thoughts)))
-        written += sum(len(call.arguments) for call in self._calls)
         read, wrote = last.prompt_eval_count, last.eval_count
         return Usage(
             tokens_in=estimated(self._sent_chars) if read is None else counted(read),
-            tokens_out=estimated(written) if wrote is None else counted(wrote),
+            tokens_out=estimated(self._written) if wrote is None else counted(wrote),
         )
 
     def _broken(self, what: str) -> ProviderError:

@@ -4,13 +4,20 @@ Text, reasoning and tool calls leave as they come, and the end is told only afte
 why it stopped.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from hermes.errors import ProviderError, ProviderUnavailable, StreamTruncated
 from hermes.message.ids import MakeId
-from hermes.message.parts import Part, TextPart, ToolCallPart
+from hermes.message.parts import (
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    text_of,
+    tool_calls_of,
+)
 from hermes.message.reply import Usage
 from hermes.net.service_failure import reported
 from hermes.net.unfinished_json import is_unfinished
@@ -23,7 +30,7 @@ from hermes.ports.provider import (
     TextDelta,
 )
 from hermes.providers.openai.calls import CallCollector
-from hermes.providers.openai.chunks import ContentBlock, Delta, WireUsage, decode_chunk
+from hermes.providers.openai.chunks import CallPiece, ContentBlock, Delta, WireUsage, decode_chunk
 from hermes.providers.openai.settings import OpenAISettings
 from hermes.providers.openai.thoughts import ThoughtCollector
 
@@ -46,7 +53,9 @@ class Assembly:
     def __init__(self, settings: OpenAISettings, *, sent_chars: int, make_id: MakeId) -> None:
         self._settings = settings
         self._sent_chars = sent_chars
-        self._text: list[str] = []
+        # In the order in which they began: runs of text, thoughts, and the calls by position.
+        self._order: list[list[str] | ReasoningPart | int] = []
+        self._run: list[str] | None = None
         self._thoughts = ThoughtCollector(settings.rules)
         self._calls = CallCollector(make_id)
         self._usage: WireUsage | None = None
@@ -63,7 +72,7 @@ class Assembly:
     @property
     def started(self) -> bool:
         """Whether anything of the answer has arrived."""
-        return bool(self._text or self._calls or self._thoughts.size)
+        return bool(self._order or self._thoughts.size)
 
     def feed(self, payload: bytes) -> Sequence[ModelEvent]:
         """Take one event's payload and return what it adds to the visible stream."""
@@ -86,9 +95,11 @@ class Assembly:
         if not chunk.choices:
             return ()
         choice = chunk.choices[0]
-        if choice.finish_reason is not None:
-            self._finish_with(choice.finish_reason)
-        return self._delta(choice.delta) if choice.delta is not None else ()
+        if choice.finish_reason is None:
+            return self._delta(choice.delta) if choice.delta is not None else ()
+        self._finish_with(choice.finish_reason)
+        events = self._delta(choice.delta) if choice.delta is not None else ()
+        return [*events, *self._close_thought()]
 
     def end(self) -> CallEnd:
         """Return the whole answer; raise `StreamTruncated` when its end was never announced."""
@@ -97,13 +108,21 @@ class Assembly:
                 f"{self._settings.name}: the stream of {self._model} ended without its end marker;"
                 " the answer is not whole"
             )
-        text = "".join(self._text)
+        self._close_thought()
         calls = self._calls.finished(cut=self._finish in _UNFINISHED)
-        if any(is_unfinished(call.arguments) for call in calls):
+        if any(is_unfinished(call.arguments) for call in calls.values()):
             raise self._broken("ended in the middle of a tool call's arguments")
-        said: tuple[Part, ...] = (TextPart(text),) if text else ()
-        parts: tuple[Part, ...] = (*self._thoughts.part(), *said, *calls)
-        return CallEnd(parts, self._stop_reason(calls), self._measure(text, calls), self._model)
+        parts = tuple(self._parts(calls))
+        return CallEnd(parts, self._stop_reason(parts), self._measure(parts), self._model)
+
+    def _parts(self, calls: dict[int, ToolCallPart]) -> Iterator[Part]:
+        for one in self._order:
+            if isinstance(one, list):
+                yield TextPart("".join(one))
+            elif isinstance(one, ReasoningPart):
+                yield one
+            elif one in calls:
+                yield calls[one]
 
     def _finish_with(self, reason: str) -> None:
         if reason == _FAILED:
@@ -114,40 +133,68 @@ class Assembly:
         content = delta.content
         if not isinstance(content, str) or not content or _has_more(delta):
             return self._several(delta)
-        self._text.append(content)
+        if self._run is None or self._thoughts:
+            return self._say(content)
+        self._run.append(content)
         return (TextDelta(content),)
+
+    def _say(self, text: str) -> list[ModelEvent]:
+        events = self._close_thought()
+        if self._run is None:
+            self._run = []
+            self._order.append(self._run)
+        self._run.append(text)
+        return [*events, TextDelta(text)]
+
+    def _close_thought(self) -> list[ModelEvent]:
+        """End a thought that something else follows; it is told where the service wants it back."""
+        if not self._thoughts:
+            return []
+        part = self._thoughts.close()
+        self._order.append(part)
+        self._run = None
+        return [ReasoningDelta("", whole=(part,))]
 
     def _several(self, delta: Delta) -> list[ModelEvent]:
         events: list[ModelEvent] = []
         thought = self._thoughts.add(delta)
         if thought:
             events.append(ReasoningDelta(thought))
+            self._run = None
         text = _text_of(delta.content)
         if delta.refusal:
             self._refused = True
             text += delta.refusal
         if text:
-            self._text.append(text)
-            events.append(TextDelta(text))
+            events += self._say(text)
         for piece in delta.tool_calls or ():
-            told = self._calls.add(piece)
-            if told is not None:
-                events.append(told)
+            events += self._call(piece)
         return events
 
-    def _stop_reason(self, calls: tuple[ToolCallPart, ...]) -> StopReason:
+    def _call(self, piece: CallPiece) -> list[ModelEvent]:
+        before = len(self._calls)
+        told = self._calls.add(piece)
+        events: list[ModelEvent] = []
+        if len(self._calls) > before:
+            events = self._close_thought()
+            self._order.append(before)
+            self._run = None
+        return events if told is None else [*events, told]
+
+    def _stop_reason(self, parts: tuple[Part, ...]) -> StopReason:
         reason = _STOP_REASONS.get(self._finish or "stop", "end")
-        if reason == "end" and calls:
+        if reason == "end" and tool_calls_of(parts):
             return "tool_calls"
         if reason == "end" and self._refused:
             return "refusal"
         return reason
 
-    def _measure(self, text: str, calls: tuple[ToolCallPart, ...]) -> Usage:
+    def _measure(self, parts: tuple[Part, ...]) -> Usage:
         usage = self._usage
         if usage is None:
             # A server that counts nothing must not make budgets believe that nothing was used.
-            written = len(text) + self._thoughts.size + sum(len(call.arguments) for call in calls)
+            written = len(text_of(parts)) + self._thoughts.size
+            written += sum(len(call.arguments) for call in tool_calls_of(parts))
             return Usage(estimated(self._sent_chars), estimated(written))
         return Usage(
             tokens_in=counted(usage.prompt_tokens),

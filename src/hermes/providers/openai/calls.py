@@ -28,9 +28,6 @@ class CallCollector:
         self._make_id = make_id
         self._calls: dict[int, _Call] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self._calls)
-
     def add(self, piece: CallPiece) -> ToolCallDelta | None:
         """Take one piece and return what it adds to the visible stream."""
         call = self._call_of(piece)
@@ -49,15 +46,18 @@ class CallCollector:
             return ToolCallDelta(call.position, arguments=more) if more else None
         return self._tell(call) if call.name else None
 
-    def finished(self, *, cut: bool) -> tuple[ToolCallPart, ...]:
-        """Return the calls; of an answer that was `cut`, only those whose arguments are whole."""
-        found = tuple(
-            ToolCallPart(
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def finished(self, *, cut: bool) -> dict[int, ToolCallPart]:
+        """Return the calls by position; of a `cut` answer, only those with whole arguments."""
+        found = {
+            call.position: ToolCallPart(
                 call.id or self._make_id("call"), call.name, "".join(call.arguments) or "{}"
             )
             for call in self._calls.values()
-        )
-        return tuple(call for call in found if _is_json(call.arguments)) if cut else found
+        }
+        return {n: call for n, call in found.items() if not cut or _is_json(call.arguments)}
 
     def _call_of(self, piece: CallPiece) -> _Call:
         index = piece.index

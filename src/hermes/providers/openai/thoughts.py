@@ -7,9 +7,7 @@ import msgspec
 from hermes.message.parts import ReasoningPart
 from hermes.providers.openai.chunks import ContentBlock, Delta
 from hermes.providers.openai.presets import Quirks
-from hermes.providers.openai.wire import DIALECT
-
-_GROWING = ("text", "summary", "data")
+from hermes.providers.openai.wire import DIALECT, join_detail
 
 
 class ThoughtCollector:
@@ -29,7 +27,7 @@ class ThoughtCollector:
             text = text or "".join(_words(detail) for detail in delta.reasoning_details)
             if self._field == "reasoning_details":
                 for detail in delta.reasoning_details:
-                    self._grow(detail)
+                    join_detail(self._details, detail)
         if isinstance(delta.content, list):
             text += "".join(_thinking(block) for block in delta.content)
         if text:
@@ -38,24 +36,16 @@ class ThoughtCollector:
                 self._text.append(text)
         return text
 
-    def part(self) -> tuple[ReasoningPart, ...]:
-        """Return what goes back to the service with the next call, if it wants anything."""
-        if not self._text and not self._details:
-            return ()
-        sealed = msgspec.json.encode(self._details).decode() if self._details else None
-        return (ReasoningPart("".join(self._text), DIALECT, sealed=sealed),)
+    def __bool__(self) -> bool:
+        """Whether a thought that the service wants back has begun and not ended."""
+        return bool(self._text or self._details)
 
-    def _grow(self, detail: dict[str, Any]) -> None:
-        """Join the pieces of one detail, which share their type and index."""
-        last = self._details[-1] if self._details else None
-        if last is None or any(last.get(key) != detail.get(key) for key in ("type", "index")):
-            self._details.append(dict(detail))
-            return
-        for key, value in detail.items():
-            if key in _GROWING and isinstance(value, str):
-                last[key] = (last.get(key) or "") + value
-            elif value is not None:
-                last[key] = value
+    def close(self) -> ReasoningPart:
+        """End the thought and return what goes back to the service with the next call."""
+        sealed = msgspec.json.encode(self._details).decode() if self._details else None
+        part = ReasoningPart("".join(self._text), DIALECT, sealed=sealed)
+        self._text, self._details = [], []
+        return part
 
 
 def _words(detail: dict[str, Any]) -> str:

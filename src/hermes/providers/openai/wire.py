@@ -35,6 +35,8 @@ DIALECT = "openai"
 _NO_VISION = "[an image was attached; this model cannot see images]"
 _GONE = "[an image was attached; it is no longer available or too large]"
 _MARK = {"type": "ephemeral"}
+# The fields of a reasoning detail that come in pieces.
+_GROWING = ("text", "summary", "data")
 _NINE = re.compile(r"^[a-zA-Z0-9]{9}$")
 
 
@@ -116,7 +118,33 @@ def _reasoning_back(parts: tuple[Part, ...], quirks: Quirks) -> Json:
         return {field: "".join(part.text for part in kept)}
     # Callers bring these back: what is not one JSON value could write past its field.
     sealed = [part.sealed for part in kept if part.sealed is not None and _is_json(part.sealed)]
-    return {field: msgspec.Raw(sealed[0].encode())} if sealed else {}
+    return {field: _joined(sealed)} if sealed else {}
+
+
+def join_detail(details: list[Json], more: Json) -> None:
+    """Add a piece of `reasoning_details`; the pieces of one detail share their type and index."""
+    last = details[-1] if details else None
+    if last is None or any(last.get(key) != more.get(key) for key in ("type", "index")):
+        details.append(dict(more))
+        return
+    for key, value in more.items():
+        if key in _GROWING and isinstance(value, str):
+            last[key] = (last.get(key) or "") + value
+        elif value is not None:
+            last[key] = value
+
+
+def _joined(sealed: list[str]) -> msgspec.Raw | list[Json]:
+    """Return the details of several thoughts as the one list that the service sent in pieces."""
+    if len(sealed) == 1:
+        return msgspec.Raw(sealed[0].encode())
+    details: list[Json] = []
+    for one in sealed:
+        found = msgspec.json.decode(one)
+        for detail in found if isinstance(found, list) else ():
+            if isinstance(detail, dict):
+                join_detail(details, detail)
+    return details
 
 
 def _is_json(text: str) -> bool:

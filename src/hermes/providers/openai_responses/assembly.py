@@ -30,7 +30,7 @@ from hermes.providers.openai_responses.events import (
     WireResponse,
     decode_event,
 )
-from hermes.providers.openai_responses.items import parts_of, refuses
+from hermes.providers.openai_responses.items import parts_of, refuses, said_in, thoughts_of
 from hermes.providers.openai_responses.settings import ResponsesSettings
 
 _DONE = b"[DONE]"
@@ -71,7 +71,10 @@ class Assembly:
         self._items: dict[int, Item] = {}
         self._calls: dict[int, int] = {}
         self._written = 0
+        self._called: set[str] = set()
         self._thinking = False
+        self._has_said = False
+        self._saying: int | None = None
         self._before = b""
         self._model = settings.model
         self._last: WireResponse | None = None
@@ -126,8 +129,7 @@ class Assembly:
                 f"{self._settings.name}: the stream of {self._model} ended without its end event;"
                 " the answer is not whole"
             )
-        # Some servers leave the output out of their last event; the items came one by one before.
-        items = last.output or [item for _, item in sorted(self._items.items())]
+        items = self._output(last)
         parts = parts_of(items, cut=self._cut is not None, make_id=self._make_id)
         if any(is_unfinished(call.arguments) for call in tool_calls_of(parts)):
             raise self._broken("ended in the middle of a tool call's arguments")
@@ -141,8 +143,14 @@ class Assembly:
     def _text(self, event: Event) -> Sequence[ModelEvent]:
         if not event.delta:
             return ()
-        self._written += len(event.delta)
-        return (TextDelta(event.delta),)
+        self._has_said = True
+        return (self._say(event.delta, event.output_index),)
+
+    def _say(self, text: str, index: int) -> TextDelta:
+        is_next = self._saying is not None and self._saying != index
+        self._saying = index
+        self._written += len(text)
+        return TextDelta(text, starts_part=is_next)
 
     def _summary_part(self, _event: Event) -> Sequence[ModelEvent]:
         return (ReasoningDelta(_SUMMARY_BREAK),) if self._thinking else ()
@@ -150,7 +158,7 @@ class Assembly:
     def _thought(self, event: Event) -> Sequence[ModelEvent]:
         if not event.delta:
             return ()
-        self._thinking = True
+        self._saying, self._thinking = None, True
         self._written += len(event.delta)
         return (ReasoningDelta(event.delta),)
 
@@ -158,8 +166,13 @@ class Assembly:
         item = event.item
         if item is None or item.type != "function_call":
             return ()
-        position = self._calls[event.output_index] = len(self._calls)
+        return self._call(item, event.output_index)
+
+    def _call(self, item: Item, index: int) -> Sequence[ModelEvent]:
+        self._saying = None
+        position = self._calls[index] = len(self._calls)
         call_id = item.call_id or item.id or ""
+        self._called.add(call_id)
         return (ToolCallDelta(position, call_id, item.name or "", item.arguments or ""),)
 
     def _arguments(self, event: Event) -> Sequence[ModelEvent]:
@@ -170,9 +183,36 @@ class Assembly:
         return (ToolCallDelta(position, arguments=event.delta),)
 
     def _finished(self, event: Event) -> Sequence[ModelEvent]:
-        if event.item is not None:
-            self._items[event.output_index] = event.item
+        item, index = event.item, event.output_index
+        if item is None:
+            return ()
+        self._items[index] = item
+        if item.type == "reasoning":
+            return self._sealed(item)
+        # Some servers send no deltas: the first that is heard of an item is all of it.
+        if item.type == "message" and not self._has_said and (text := said_in(item)):
+            return (self._say(text, index),)
+        call_id = item.call_id or item.id
+        if item.type == "function_call" and call_id and call_id not in self._called:
+            return self._call(item, index)
         return ()
+
+    def _sealed(self, item: Item) -> Sequence[ModelEvent]:
+        """Tell the end of a thought, with its summary if no delta has brought it."""
+        whole = tuple(thoughts_of(item))
+        if not whole:
+            return ()
+        text = "" if self._thinking else _SUMMARY_BREAK.join(part.text for part in whole)
+        self._saying, self._thinking = None, False
+        self._written += len(text)
+        return (ReasoningDelta(text, whole=whole),)
+
+    def _output(self, last: WireResponse) -> list[Item]:
+        """Return the items of the answer; a thought stays as it was told when it was done."""
+        # Some servers leave the output out of their last event; the items came one by one before.
+        items = last.output or [item for _, item in sorted(self._items.items())]
+        told = {item.id: item for item in self._items.values() if item.type == "reasoning"}
+        return [told.get(item.id, item) if item.id else item for item in items]
 
     def _complete(self, event: Event) -> Sequence[ModelEvent]:
         self._begin(event)

@@ -15,6 +15,11 @@ def parts_of(items: list[Item], *, cut: bool, make_id: MakeId) -> tuple[Part, ..
     return tuple(part for item in items for part in _parts(item, cut=cut, make_id=make_id))
 
 
+def said_in(item: Item) -> str:
+    """Return the text of a message, or its refusal."""
+    return "".join(piece.text or piece.refusal or "" for piece in item.content or ())
+
+
 def refuses(items: list[Item]) -> bool:
     """Tell whether the model refused to answer."""
     return any(piece.refusal for item in items for piece in item.content or ())
@@ -22,8 +27,7 @@ def refuses(items: list[Item]) -> bool:
 
 def _parts(item: Item, *, cut: bool, make_id: MakeId) -> Iterator[Part]:
     if item.type == "message":
-        text = "".join(piece.text or piece.refusal or "" for piece in item.content or ())
-        if text:
+        if text := said_in(item):
             yield TextPart(text)
     elif item.type == "function_call":
         arguments = item.arguments or "{}"
@@ -31,12 +35,17 @@ def _parts(item: Item, *, cut: bool, make_id: MakeId) -> Iterator[Part]:
             yield ToolCallPart(
                 item.call_id or item.id or make_id("call"), item.name or "", arguments
             )
-    elif item.type == "reasoning" and item.encrypted_content:
-        yield from _reasoning(item)
+    elif item.type == "reasoning":
+        yield from thoughts_of(item)
 
 
-def _reasoning(item: Item) -> Iterator[ReasoningPart]:
-    """Yield one part for each piece of the summary; the first one holds what is sealed."""
+def thoughts_of(item: Item) -> Iterator[ReasoningPart]:
+    """Yield one part for each piece of the summary; the first one holds what is sealed.
+
+    Reasoning that is not sealed yields nothing: the service would not take it back.
+    """
+    if not item.encrypted_content:
+        return
     first, *others = [piece.text or "" for piece in item.summary or ()] or [""]
     yield ReasoningPart(first, DIALECT, sealed=item.encrypted_content, id=item.id)
     for text in others:

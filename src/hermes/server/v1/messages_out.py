@@ -21,6 +21,8 @@ from hermes.server.v1.dialect import Stamp
 from hermes.server.v1.messages_thoughts import DIALECT, luggage_of, packed
 
 Json = dict[str, object]
+# The parts of an answer that are one thought.
+Thought = tuple[ReasoningPart, ...]
 
 # Which stop sequence was met is not told by every service; an answer that met one just ends.
 STOP_REASONS: dict[StopReason, str] = {
@@ -29,6 +31,8 @@ STOP_REASONS: dict[StopReason, str] = {
     "tool_calls": "tool_use",
     "refusal": "refusal",
 }
+# As the pieces of a summary are shown in a stream.
+_THOUGHT_BREAK = "\n\n"
 _RAW_ARGUMENTS = "raw_arguments"
 _encode = msgspec.json.Encoder().encode
 
@@ -71,8 +75,8 @@ def blocks_of(parts: tuple[Part, ...]) -> list[Json]:
     """Return the parts as content blocks, in order; empty texts are left out."""
     blocks: list[Json] = []
     place = 0
-    for part in parts:
-        if isinstance(part, ReasoningPart):
+    for part in grouped(parts):
+        if isinstance(part, tuple):
             blocks.append(thinking_block(part, place=place))
             continue
         place += 1
@@ -84,15 +88,47 @@ def blocks_of(parts: tuple[Part, ...]) -> list[Json]:
     return blocks
 
 
-def thinking_block(part: ReasoningPart, *, place: int) -> Json:
-    """Return a thought as the block that brings it back to its service unchanged."""
+def grouped(parts: tuple[Part, ...]) -> list[Part | Thought]:
+    """Return the parts in order, with those that are one thought put together."""
+    found: list[Part | Thought] = []
+    for part in parts:
+        if not isinstance(part, ReasoningPart):
+            found.append(part)
+        elif found and isinstance(found[-1], tuple) and _goes_on(part, found[-1][-1]):
+            found[-1] = (*found[-1], part)
+        else:
+            found.append((part,))
+    return found
+
+
+def _goes_on(part: ReasoningPart, before: ReasoningPart) -> bool:
+    """Tell whether `part` is more of the thought `before`: it has the same id and no own seal."""
+    is_open = part.signature is None and part.sealed is None
+    return is_open and part.id is not None and part.id == before.id
+
+
+def thinking_block(thought: Thought, *, place: int, shown: str | None = None) -> Json:
+    """Return a thought as the block that brings it back to its service unchanged.
+
+    `shown` is the text that a stream has written into the block, if not the thought's own.
+    """
+    part = thought[0]
+    text = words_of_thought(thought)
     if part.dialect != DIALECT:
-        signature = packed([luggage_of(part, place)])
+        # The text of the block is the thought's own if it is one part, shown as it is.
+        is_own = len(thought) == 1 and shown in (None, text)
+        bags = [luggage_of(one, place, text=None if is_own else one.text) for one in thought]
+        signature = packed(bags)
     elif part.sealed is not None:
         return {"type": "redacted_thinking", "data": part.sealed}
     else:
         signature = part.signature or ""
-    return {"type": "thinking", "thinking": part.text, "signature": signature}
+    return {"type": "thinking", "thinking": text, "signature": signature}
+
+
+def words_of_thought(thought: Thought) -> str:
+    """Return what a person can read of a thought."""
+    return _THOUGHT_BREAK.join(part.text for part in thought)
 
 
 def words_of(part: Part) -> str:

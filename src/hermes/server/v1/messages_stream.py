@@ -1,7 +1,8 @@
 """One answer as the events of a streamed message: blocks open, grow and close one after another.
 
 Pure. A call whose arguments are not whole yet keeps its block: what comes meanwhile for others
-waits. Whatever the pieces have not shown is written at the end.
+waits. A thought is sealed where it ends, so that blocks keep the order in which they came. Whatever
+the pieces have not shown is written at the end.
 """
 
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 from hermes.calls.events import Answered, Piece
 from hermes.calls.token_estimate import input_tokens
 from hermes.errors import HermesError
-from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart, tool_calls_of
+from hermes.message.parts import Part, TextPart, ToolCallPart, tool_calls_of
 from hermes.message.reply import Usage
 from hermes.net.sse import frame
 from hermes.ports.provider import ReasoningDelta, TextDelta, ToolCallDelta
@@ -18,10 +19,13 @@ from hermes.server.v1.dialect import Stamp, WireCall
 from hermes.server.v1.messages_out import (
     STOP_REASONS,
     Json,
+    Thought,
+    grouped,
     message_head,
     thinking_block,
     usage_of,
     words_of,
+    words_of_thought,
 )
 from hermes.server.v1.messages_thoughts import DIALECT, Luggage, luggage_of, packed
 
@@ -38,6 +42,7 @@ _GROWING = {
     "thinking": (b"thinking_delta", b"thinking"),
     "tool_use": (b"input_json_delta", b"partial_json"),
 }
+_THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 _THINKING: Json = {"thinking": "", "signature": ""}
 _SIGNATURE = (b"signature_delta", b"signature")
 _encode = msgspec.json.Encoder().encode
@@ -77,6 +82,9 @@ class MessagesStream:
         self._head = b""
         self._text_chars = 0
         self._thoughts: list[str] = []
+        self._thinking: list[str] = []
+        self._ended: set[Thought] = set()
+        self._place = 0
         self._seals: set[str] = set()
         self._calls: dict[int, _Call] = {}
         self._calling: _Call | None = None
@@ -84,7 +92,12 @@ class MessagesStream:
 
     def feed(self, piece: Piece) -> bytes:
         """Write more of the answer; the first frames also open it."""
-        if self._block == "text" and isinstance(piece, TextDelta) and piece.text:
+        if (
+            self._block == "text"
+            and isinstance(piece, TextDelta)
+            and piece.text
+            and not piece.starts_part
+        ):
             self._text_chars += len(piece.text)
             return b"%b%b%b" % (self._head, _encode(piece.text), _TAIL)
         self._take(piece)
@@ -130,6 +143,8 @@ class MessagesStream:
             self._held.append(piece)
         elif isinstance(piece, TextDelta):
             self._text_chars += len(piece.text)
+            if piece.starts_part:
+                self._close()
             self._grow("text", piece.text)
         elif isinstance(piece, ReasoningDelta):
             self._take_thought(piece)
@@ -152,6 +167,15 @@ class MessagesStream:
         if piece.signature:
             self._seals.add(piece.signature)
             self._sign(piece.signature)
+        if piece.whole:
+            self._ended.add(piece.whole)
+            self._seal(piece.whole)
+
+    def _seal(self, thought: Thought) -> None:
+        """Close the block of a thought with its seal."""
+        shown = "".join(self._thinking)
+        block = thinking_block(thought, place=self._place, shown=shown)
+        self._sign(str(block.get("signature", "")))
 
     def _take_call(self, piece: ToolCallDelta) -> None:
         call = self._calls.get(piece.index)
@@ -188,8 +212,8 @@ class MessagesStream:
         shown_calls = {call.id for call in self._calls.values()}
         foreign: list[Luggage] = []
         place = 0
-        for part in parts:
-            if isinstance(part, ReasoningPart):
+        for part in grouped(parts):
+            if isinstance(part, tuple):
                 foreign += self._write_thought(part, place)
                 continue
             place += 1
@@ -211,22 +235,26 @@ class MessagesStream:
             self._close()
         self._grow("text", text[shown:])
 
-    def _write_thought(self, part: ReasoningPart, place: int) -> list[Luggage]:
+    def _write_thought(self, thought: Thought, place: int) -> list[Luggage]:
         """Write a thought that was not shown; of one that was, return what is still to be told."""
-        if not self._thoughts and not self._seals:
-            block = thinking_block(part, place=place)
-            if block["type"] == "redacted_thinking":
-                self._whole_block(block)
-                return []
-            self._open("thinking", **_THINKING)
-            self._grow("thinking", part.text)
-            if signature := block["signature"]:
-                self._sign(str(signature))
-            self._close()
-        elif part.dialect != DIALECT:
-            is_all = part.text == "".join(self._thoughts)
-            return [luggage_of(part, place, text=None if is_all else part.text)]
+        if thought in self._ended:
+            return []
+        if not self._thoughts and not self._seals and not self._ended:
+            self._write_block(thinking_block(thought, place=place))
+        elif thought[0].dialect != DIALECT:
+            is_all = words_of_thought(thought) == "".join(self._thoughts) and len(thought) == 1
+            return [luggage_of(p, place, text=None if is_all else p.text) for p in thought]
         return []
+
+    def _write_block(self, block: Json) -> None:
+        if block["type"] == "redacted_thinking":
+            self._whole_block(block)
+            return
+        self._open("thinking", **_THINKING)
+        self._grow("thinking", str(block["thinking"]))
+        if signature := block["signature"]:
+            self._sign(str(signature))
+        self._close()
 
     def _open(self, kind: str, **fields: object) -> None:
         self._start({"type": kind, **fields})
@@ -236,6 +264,7 @@ class MessagesStream:
     def _start(self, block: Json) -> None:
         self._begin()
         self._close()
+        self._place += block["type"] not in _THOUGHTS
         self._event("content_block_start", {"index": self._count, "content_block": block})
 
     def _whole_block(self, block: Json) -> None:
@@ -247,6 +276,8 @@ class MessagesStream:
             return
         if self._block != kind:
             self._open(kind, **({"text": ""} if kind == "text" else _THINKING))
+        if kind == "thinking":
+            self._thinking.append(text)
         self._frames.append(b"%b%b%b" % (self._head, _encode(text), _TAIL))
 
     def _sign(self, signature: str) -> None:
@@ -264,4 +295,5 @@ class MessagesStream:
         self._event("content_block_stop", {"index": self._count})
         self._count += 1
         self._block = ""
+        self._thinking.clear()
         self._calling = None

@@ -19,7 +19,8 @@ SlotKind = Literal["thought", "said", "call"]
 class Slot:
     """An item of the stream; `head` begins its deltas, once it may have any.
 
-    An item that is not `announced` is one that can only be shown whole.
+    An item that is not `announced` is one that can only be shown whole. A `reserved` one keeps the
+    first place for a thought that may come.
     """
 
     kind: SlotKind
@@ -30,6 +31,7 @@ class Slot:
     call: ToolCallPart | None = None
     shape: Shape | None = None
     announced: bool = True
+    reserved: bool = False
 
     @property
     def text(self) -> str:
@@ -53,12 +55,24 @@ def pair_up(groups: Sequence[Group], slots: Sequence[Slot]) -> list[Pair]:
     for slot in slots:
         waiting[slot.kind].append(slot)
     pairs: list[Pair] = []
+    unused = _in_vain(groups, waiting)
     for group in _as_shown(groups, waiting["said"]):
         left = waiting[kind_of(group)]
         pairs.append((group, left.pop(0) if left else None))
-    for slot in sorted((s for left in waiting.values() for s in left), key=lambda s: s.place):
+    unused += (slot for left in waiting.values() for slot in left)
+    for slot in sorted(unused, key=lambda slot: slot.place):
         _insert(pairs, slot)
     return pairs
+
+
+def _in_vain(groups: Sequence[Group], waiting: dict[SlotKind, list[Slot]]) -> list[Slot]:
+    """Take out the place that was reserved for a thought, if all thoughts were shown elsewhere."""
+    shown = [slot for slot in waiting["thought"] if not slot.reserved]
+    if len(shown) < sum(isinstance(group, Thought) for group in groups):
+        return []
+    unused = [slot for slot in waiting["thought"] if slot.reserved]
+    waiting["thought"] = shown
+    return unused
 
 
 def _as_shown(groups: Sequence[Group], slots: Sequence[Slot]) -> Sequence[Group]:

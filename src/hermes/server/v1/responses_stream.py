@@ -17,7 +17,7 @@ from hermes.errors import (
     TryLater,
 )
 from hermes.message.parts import ToolCallPart
-from hermes.ports.provider import TextDelta, ToolCallDelta
+from hermes.ports.provider import ReasoningDelta, TextDelta, ToolCallDelta
 from hermes.server.v1.dialect import Stamp, WireCall
 from hermes.server.v1.openai_errors import openai_error
 from hermes.server.v1.responses_close import Closing, item_of
@@ -36,7 +36,7 @@ from hermes.server.v1.responses_out import (
     reasoning_item,
 )
 from hermes.server.v1.responses_slots import Pair, Slot, SlotKind, kind_of, pair_up
-from hermes.server.v1.responses_thoughts import own_id
+from hermes.server.v1.responses_thoughts import DIALECT, own_id
 
 # Their items hold more than text: they are shown once they are whole.
 _WHOLE_ONLY = frozenset({"local_shell", "tool_search"})
@@ -60,14 +60,30 @@ class ResponsesStream:
         """Write more of the answer; the first frames also open it."""
         if isinstance(piece, ToolCallDelta):
             return self._feed_call(piece)
-        if not piece.text:
-            return b""
+        words = self._feed_words(piece) if piece.text else b""
+        return words if isinstance(piece, TextDelta) else words + self._feed_seal(piece)
+
+    def _feed_words(self, piece: TextDelta | ReasoningDelta) -> bytes:
         kind: SlotKind = "said" if isinstance(piece, TextDelta) else "thought"
         slot, opening = self._current, b""
-        if slot is None or slot.kind != kind:
+        if slot is None or slot.kind != kind or not slot.head:
             slot, opening = self._open_words(kind)
         slot.pieces.append(piece.text)
         return opening + self._frames.delta(slot.head, piece.text)
+
+    def _feed_seal(self, piece: ReasoningDelta) -> bytes:
+        """Give a thought that ends its place; what is sealed of it comes when all items close."""
+        if not (piece.whole or piece.sealed or piece.signature):
+            return b""
+        frames = self._begin()
+        slot = self._current
+        if slot is None or slot.kind != "thought":
+            slot, opening = self._add("thought")
+            frames += opening
+        slot.reserved = False
+        if piece.whole and piece.whole[-1].dialect == DIALECT:
+            self._current = None  # the next thought is an item of its own
+        return frames
 
     def end(self, answer: Answered) -> bytes:
         """Write what the pieces have not shown, then the end of every item and of the answer."""
@@ -105,7 +121,8 @@ class ResponsesStream:
         frames += self._tell("response.in_progress", running)
         if self._echo.wants_reasoning:
             # What is sealed comes last and belongs first: its place is kept from the beginning.
-            _, opening = self._add("thought")
+            kept, opening = self._add("thought")
+            kept.reserved = True
             frames += opening
         return frames
 
@@ -115,6 +132,7 @@ class ResponsesStream:
         if slot is None or slot.kind != kind:
             slot, opening = self._add(kind)
             frames += opening
+        slot.reserved = False
         return slot, frames + self._add_part(slot)
 
     def _add(self, kind: SlotKind, item_id: str | None = None) -> tuple[Slot, bytes]:
