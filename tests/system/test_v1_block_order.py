@@ -1,0 +1,173 @@
+"""The order of what a model thought, said and called: streamed and whole, on every pair of wires.
+
+Answers of every service are read by its provider and served on every wire of `/v1`; the official
+SDKs are the clients.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from hermes.calls.events import Answered
+from hermes.message.parts import Part, ReasoningPart
+from hermes.routing.plan import Candidate
+from hermes.server.v1.chat import ChatDialect
+from hermes.server.v1.messages import MessagesDialect
+from hermes.server.v1.responses import ResponsesDialect
+from tests.system.scripted_wire import ScriptedWire, running
+from tests.system.upstream_stories import STORIES, UPSTREAMS, Story, read_from
+
+# Any: the SDK's parameters are typed dicts of many shapes.
+HELLO: Any = [{"role": "user", "content": "Hello"}]
+# Ollama keeps what it thought only where a call follows; a whole answer without one has none of it.
+PAIRS = [
+    (wire, name)
+    for wire in UPSTREAMS
+    for name, story in STORIES.items()
+    if wire != "ollama" or story[-1][0] == "call"
+]
+every_pair = pytest.mark.parametrize(("wire", "name"), PAIRS)
+
+
+class Gateway(ScriptedWire):
+    """All wires over one answer of a service."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.app = Starlette(
+            routes=[
+                Route("/v1/chat/completions", self.chat, methods=["POST"]),
+                Route("/v1/messages", self.chat, methods=["POST"]),
+                Route("/v1/responses", self.chat, methods=["POST"]),
+            ]
+        )
+
+    def tell(self, wire: str, story: Story) -> None:
+        self.pieces, end = read_from(wire, story)
+        self.answered = Answered(candidate=Candidate("house", "m-1", "named"), end=end)
+
+
+@pytest.fixture
+def gateway() -> Gateway:
+    return Gateway()
+
+
+@pytest.fixture
+async def address(gateway: Gateway) -> AsyncIterator[str]:
+    async with running(gateway) as found:
+        yield found
+
+
+@pytest.fixture
+async def claude(gateway: Gateway, address: str) -> AsyncIterator[anthropic.AsyncAnthropic]:
+    gateway.dialect = MessagesDialect()
+    async with anthropic.AsyncAnthropic(base_url=address, api_key="hk", max_retries=0) as made:
+        yield made
+
+
+@pytest.fixture
+async def client(address: str) -> AsyncIterator[openai.AsyncOpenAI]:
+    async with openai.AsyncOpenAI(base_url=f"{address}/v1", api_key="hk", max_retries=0) as made:
+        yield made
+
+
+def words_of(blocks: list[dict[str, Any]]) -> str:
+    """Return what blocks of any wire say, in their order."""
+    names = ("thinking", "text", "name")
+    return "|".join(word for block in blocks for n in names if (word := block.get(n)))
+
+
+def words_in(story: Story) -> str:
+    return "|".join(words for _, words in story if words)
+
+
+@pytest.mark.req("M5", "M7")
+@every_pair
+async def test_messages_are_streamed_in_the_order_of_whole_ones(gateway, claude, wire, name):
+    gateway.tell(wire, STORIES[name])
+
+    whole = await claude.messages.create(model="auto", max_tokens=9, messages=HELLO)
+    async with claude.messages.stream(model="auto", max_tokens=9, messages=HELLO) as stream:
+        streamed = await stream.get_final_message()
+
+    content = [block.to_dict() for block in whole.content]
+    assert [block.to_dict() for block in streamed.content] == content
+    # Services that send no blocks have no border between two texts, or two thoughts.
+    assert words_of(content).replace("|", "") == words_in(STORIES[name]).replace("|", "")
+
+
+@pytest.mark.req("M3", "M7")
+@every_pair
+async def test_a_client_brings_streamed_thoughts_back_to_their_places(gateway, claude, wire, name):
+    gateway.tell(wire, STORIES[name])
+    async with claude.messages.stream(model="auto", max_tokens=9, messages=HELLO) as stream:
+        streamed = await stream.get_final_message()
+
+    said = {"role": "assistant", "content": streamed.content}
+    await claude.messages.create(model="auto", max_tokens=9, messages=[*HELLO, said, *HELLO])
+
+    told, sent = gateway.answered.end.parts, gateway.calls[-1].request.messages[1].parts
+    assert [type(part) for part in sent] == [type(part) for part in told]
+    assert thoughts_of(sent) == thoughts_of(told)
+
+
+def thoughts_of(parts: tuple[Part, ...]) -> list[ReasoningPart]:
+    return [part for part in parts if isinstance(part, ReasoningPart)]
+
+
+@pytest.mark.req("M7")
+@pytest.mark.parametrize("wire", ["anthropic", "responses"])
+@pytest.mark.parametrize("name", ["two texts", "two thoughts", "thoughts between"])
+async def test_blocks_stay_apart_where_the_service_sends_blocks(gateway, claude, wire, name):
+    gateway.tell(wire, STORIES[name])
+
+    async with claude.messages.stream(model="auto", max_tokens=9, messages=HELLO) as stream:
+        streamed = await stream.get_final_message()
+
+    assert words_of([block.to_dict() for block in streamed.content]) == words_in(STORIES[name])
+
+
+@pytest.mark.req("M5", "M7")
+@every_pair
+async def test_responses_are_streamed_in_the_order_of_whole_ones(gateway, client, wire, name):
+    gateway.dialect = ResponsesDialect()
+    gateway.tell(wire, STORIES[name])
+
+    whole = await client.responses.create(model="auto", input="Hello")
+    stream = await client.responses.create(model="auto", input="Hello", stream=True)
+    events = [event async for event in stream]
+
+    kinds = [item.type for item in whole.output]
+    opened = [e for e in events if e.type == "response.output_item.added"]
+    closed = [e for e in events if e.type == "response.output_item.done"]
+    assert [e.item.type for e in opened] == kinds
+    assert [e.output_index for e in opened] == list(range(len(kinds)))
+    assert [(e.output_index, e.item.type) for e in closed] == list(enumerate(kinds))
+    assert [item.type for item in events[-1].response.output] == kinds
+
+
+@pytest.mark.req("M5", "M7")
+@every_pair
+async def test_chat_chunks_come_in_the_order_of_the_service(gateway, client, wire, name):
+    gateway.dialect = ChatDialect()
+    gateway.tell(wire, STORIES[name])
+
+    whole = await client.chat.completions.create(model="auto", messages=HELLO)
+    stream = await client.chat.completions.create(model="auto", messages=HELLO, stream=True)
+    chunks = [chunk.choices[0].delta.to_dict() async for chunk in stream if chunk.choices]
+
+    said = [
+        delta.get("reasoning_content") or delta.get("content") or _names(delta) for delta in chunks
+    ]
+    assert "".join(said) == words_in(STORIES[name]).replace("|", "")
+    message = whole.choices[0].message
+    assert "".join(delta.get("content") or "" for delta in chunks) == (message.content or "")
+
+
+def _names(delta: dict[str, Any]) -> str:
+    return "".join(call["function"].get("name", "") for call in delta.get("tool_calls", ()))

@@ -1,0 +1,224 @@
+"""Answers of every service's wire, as bytes: thoughts, texts and tool calls in any order.
+
+A story is told in the way of each service: its deltas, its seals and signatures, its end. What
+Hermes reads from it are the pieces of a stream and the whole answer, by the provider's own reader.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+import msgspec
+
+from hermes.net.model_stream import Assembling
+from hermes.ports.provider import CallEnd, ReasoningDelta, TextDelta, ToolCallDelta
+from hermes.providers.anthropic.assembly import Assembly as AnthropicAssembly
+from hermes.providers.anthropic.settings import AnthropicSettings
+from hermes.providers.gemini.assembly import Assembly as GeminiAssembly
+from hermes.providers.gemini.settings import GeminiSettings
+from hermes.providers.ollama.assembly import Assembly as OllamaAssembly
+from hermes.providers.ollama.settings import OllamaSettings
+from hermes.providers.openai.assembly import Assembly as OpenAIAssembly
+from hermes.providers.openai.presets import Quirks
+from hermes.providers.openai.settings import OpenAISettings
+from hermes.providers.openai_responses.assembly import Assembly as ResponsesAssembly
+from hermes.providers.openai_responses.settings import ResponsesSettings
+
+# Any: JSON of every shape.
+Json = dict[str, Any]
+Step = tuple[Literal["thought", "text", "call"], str]
+Story = tuple[Step, ...]
+Piece = TextDelta | ReasoningDelta | ToolCallDelta
+
+STORIES: dict[str, Story] = {
+    "thought and text": (("thought", "Hm."), ("text", "Good day")),
+    "thought, text and call": (("thought", "Hm."), ("text", "I look."), ("call", "red")),
+    "thought and calls": (("thought", "One.\n\nTwo."), ("call", "red"), ("call", "blue")),
+    "call and text": (("call", "red"), ("text", "I have looked.")),
+    "thoughts between": (
+        ("thought", "Hm."),
+        ("text", "First."),
+        ("thought", "So."),
+        ("text", "Then."),
+        ("thought", "Well."),
+        ("call", "red"),
+    ),
+    "two thoughts": (("thought", "Hm."), ("thought", "So."), ("text", "Good day")),
+    "two texts": (("thought", "Hm."), ("text", "Good "), ("text", "day"), ("call", "red")),
+    "sealed thoughts": (("thought", ""), ("text", "I look."), ("thought", ""), ("call", "red")),
+}
+
+
+def read_from(wire: str, story: Story) -> tuple[list[Piece], CallEnd]:
+    """Return the pieces of the story's stream and the whole answer."""
+    assembly, told = UPSTREAMS[wire]()
+    pieces: list[Piece] = []
+    for payload in told(story):
+        for event in assembly.feed(msgspec.json.encode(payload)):
+            assert not isinstance(event, CallEnd)
+            pieces.append(event)
+    return pieces, assembly.end()
+
+
+def _halves(words: str) -> tuple[str, str]:
+    return words[: len(words) // 2], words[len(words) // 2 :]
+
+
+def _make_id(prefix: str) -> str:
+    return f"{prefix}_made"
+
+
+def _anthropic(story: Story) -> Iterator[Json]:
+    yield {"type": "message_start", "message": {"model": "m-1", "usage": {"input_tokens": 9}}}
+    for index, (kind, words) in enumerate(story):
+        yield from _anthropic_block(index, kind, words)
+    reason = "tool_use" if ("call", "red") in story else "end_turn"
+    yield {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 5}}
+    yield {"type": "message_stop"}
+
+
+def _anthropic_block(index: int, kind: str, words: str) -> Iterator[Json]:
+    def grown(**delta: str) -> Json:
+        return {"type": "content_block_delta", "index": index, "delta": delta}
+
+    blocks: dict[str, Json] = {
+        "thought": {"type": "thinking", "thinking": "", "signature": ""},
+        "text": {"type": "text", "text": ""},
+        "call": {"type": "tool_use", "id": f"toolu_{words}", "name": words, "input": {}},
+    }
+    deltas: dict[str, list[Json]] = {
+        "thought": [
+            *(grown(type="thinking_delta", thinking=half) for half in _halves(words)),
+            grown(type="signature_delta", signature=f"c2ln{index}"),
+        ],
+        "text": [grown(type="text_delta", text=half) for half in _halves(words)],
+        "call": [grown(type="input_json_delta", partial_json=half) for half in ('{"a"', ":1}")],
+    }
+    yield {"type": "content_block_start", "index": index, "content_block": blocks[kind]}
+    yield from deltas[kind]
+    yield {"type": "content_block_stop", "index": index}
+
+
+def _responses(story: Story) -> Iterator[Json]:
+    yield {"type": "response.created", "response": {"model": "m-1", "output": []}}
+    output: list[Json] = []
+    for index, (kind, words) in enumerate(story):
+        item, deltas = _response_item(index, kind, words)
+        added = {**item, "arguments": "", "summary": [], "content": []}
+        yield {"type": "response.output_item.added", "output_index": index, "item": added}
+        for name, fields in deltas:
+            yield {"type": f"response.{name}", "output_index": index, **fields}
+        yield {"type": "response.output_item.done", "output_index": index, "item": item}
+        output.append(item)
+    yield {"type": "response.completed", "response": {"model": "m-1", "output": output}}
+
+
+def _response_item(index: int, kind: str, words: str) -> tuple[Json, list[tuple[str, Json]]]:
+    if kind == "thought":
+        summary = words.split("\n\n") if words else []
+        deltas: list[tuple[str, Json]] = []
+        for piece in summary:
+            deltas.append(("reasoning_summary_part.added", {}))
+            deltas += [("reasoning_summary_text.delta", {"delta": half}) for half in _halves(piece)]
+        texts = [{"type": "summary_text", "text": piece} for piece in summary]
+        sealed = {"id": f"rs_{index}", "summary": texts, "encrypted_content": f"c2VhbA{index}"}
+        return {"type": "reasoning", **sealed}, deltas
+    if kind == "text":
+        content = [{"type": "output_text", "text": words}]
+        said = {"type": "message", "id": f"msg_{index}", "content": content}
+        return said, [("output_text.delta", {"delta": half}) for half in _halves(words)]
+    call = {"call_id": f"call_{words}", "name": words, "arguments": '{"a":1}'}
+    grown = [("function_call_arguments.delta", {"delta": half}) for half in ('{"a"', ":1}")]
+    return {"type": "function_call", "id": f"fc_{index}", **call}, grown
+
+
+def _gemini(story: Story) -> Iterator[Json]:
+    for index, (kind, words) in enumerate(story):
+        signature = f"c2ln{index}"
+        parts: dict[str, list[Json]] = {
+            "thought": [{"text": half, "thought": True} for half in _halves(words)],
+            "text": [{"text": half} for half in _halves(words)],
+            "call": [{"functionCall": {"name": words, "id": f"g_{words}", "args": {"a": 1}}}],
+        }
+        last = parts[kind][-1]
+        # Gemini signs the part that comes out of a thought.
+        if index and story[index - 1][0] == "thought" and kind != "thought":
+            last["thoughtSignature"] = signature
+        for part in parts[kind]:
+            yield {"candidates": [{"content": {"parts": [part]}}], "modelVersion": "m-1"}
+    yield {"candidates": [{"content": {"parts": [{"text": ""}]}, "finishReason": "STOP"}]}
+
+
+def _openai(story: Story) -> Iterator[Json]:
+    calls = 0
+    for index, (kind, words) in enumerate(story):
+        function = {"name": words, "arguments": '{"a"'}
+        detail = {"type": "reasoning.encrypted", "index": index, "data": f"c2VhbA{index}"}
+        deltas: dict[str, list[Json]] = {
+            "thought": [
+                *({"reasoning_content": half, "content": ""} for half in _halves(words)),
+                {"reasoning_details": [detail]},
+            ],
+            "text": [{"content": half} for half in _halves(words)],
+            "call": [
+                {"tool_calls": [{"index": calls, "id": f"call_{words}", "function": function}]},
+                {"tool_calls": [{"index": calls, "function": {"arguments": ":1}"}}]},
+            ],
+        }
+        calls += kind == "call"
+        for delta in deltas[kind]:
+            yield {"model": "m-1", "choices": [{"delta": delta}]}
+    yield {"choices": [{"delta": {}, "finish_reason": "tool_calls" if calls else "stop"}]}
+
+
+def _ollama(story: Story) -> Iterator[Json]:
+    for kind, words in story:
+        call = {"id": f"o_{words}", "function": {"name": words, "arguments": {"a": 1}}}
+        messages: dict[str, list[Json]] = {
+            "thought": [{"thinking": half} for half in _halves(words)],
+            "text": [{"content": half} for half in _halves(words)],
+            "call": [{"tool_calls": [call]}],
+        }
+        for message in messages[kind]:
+            yield {"model": "m-1", "message": message}
+    yield {"model": "m-1", "done": True, "done_reason": "stop"}
+
+
+Told = Callable[[Story], Iterator[Json]]
+
+
+def _open_anthropic() -> tuple[Assembling, Told]:
+    settings = AnthropicSettings(name="a", model="m-1", api_key="sk-ant-api-k")
+    return AnthropicAssembly(settings, sent_chars=9, make_id=_make_id), _anthropic
+
+
+def _open_responses() -> tuple[Assembling, Told]:
+    settings = ResponsesSettings(name="r", model="m-1", api_key="k")
+    return ResponsesAssembly(settings, sent_chars=9, make_id=_make_id), _responses
+
+
+def _open_gemini() -> tuple[Any, Told]:
+    settings = GeminiSettings(name="g", model="m-1")
+    return GeminiAssembly(settings, model="m-1", sent_chars=9, make_id=_make_id), _gemini
+
+
+def _open_openai() -> tuple[Assembling, Told]:
+    quirks = Quirks(reasoning_back="reasoning_details")
+    settings = OpenAISettings(
+        name="o", model="m-1", base_url="https://model.test/v1", quirks=quirks
+    )
+    return OpenAIAssembly(settings, sent_chars=9, make_id=_make_id), _openai
+
+
+def _open_ollama() -> tuple[Assembling, Told]:
+    settings = OllamaSettings(name="l", model="m-1")
+    return OllamaAssembly(settings, sent_chars=9, make_id=_make_id), _ollama
+
+
+# Any: Gemini's reader has a sign of its own for a last event that was cut.
+UPSTREAMS: dict[str, Callable[[], tuple[Any, Told]]] = {
+    "anthropic": _open_anthropic,
+    "responses": _open_responses,
+    "gemini": _open_gemini,
+    "openai": _open_openai,
+    "ollama": _open_ollama,
+}
