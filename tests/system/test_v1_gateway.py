@@ -114,6 +114,47 @@ async def test_openais_client_gets_text_streams_tools_and_usage(tmp_path: Path) 
             assert response.output_text == "#1 hello"
 
 
+@pytest.mark.req("M1", "M5", "M7")
+async def test_who_takes_one_call_at_a_time_gets_the_first_and_hears_of_the_others(
+    tmp_path: Path,
+) -> None:
+    twice = [{"role": "user", "content": CALLS_A_TOOL * 2}]
+    body = {"model": "auto", "messages": twice, "tools": [WEATHER], "parallel_tool_calls": False}
+    async with gateway(tmp_path / "home") as live:
+        secret, _ = await key_of(live)
+        async with aiohttp.ClientSession(
+            live.url, headers={"authorization": f"Bearer {secret}"}
+        ) as http:
+            async with http.post("/v1/chat/completions", json=body) as answer:
+                message = (await answer.json())["choices"][0]["message"]
+                assert len(message["tool_calls"]) == 1
+                assert answer.headers["x-hermes-dropped-calls"] == "1"
+                assert "x-hermes-ignored" not in answer.headers
+            async with http.post("/v1/chat/completions", json=body | {"stream": True}) as answer:
+                frames = (await answer.read()).decode()
+                assert ": x-hermes-dropped-calls: 1\n\n" in frames
+                assert frames.count('"name":"get_weather"') == 1
+        async with openai_client(live, secret) as client:
+            response = await client.responses.create(
+                model="auto",
+                input=CALLS_A_TOOL * 2,
+                tools=[{"type": "function", **WEATHER["function"], "strict": False}],
+                parallel_tool_calls=False,
+            )
+            assert [item.type for item in response.output] == ["function_call"]
+        schema = WEATHER["function"]["parameters"]
+        async with anthropic_client(live, secret) as claude:
+            async with claude.messages.stream(
+                model="auto",
+                max_tokens=99,
+                messages=twice,  # type: ignore[arg-type]
+                tools=[{"name": "get_weather", "input_schema": schema}],
+                tool_choice={"type": "auto", "disable_parallel_tool_use": True},
+            ) as stream:
+                told = await stream.get_final_message()
+            assert [block.type for block in told.content] == ["tool_use"]
+
+
 @pytest.mark.req("M6")
 async def test_an_answer_that_does_not_fit_its_schema_is_an_error_and_never_passes(
     tmp_path: Path,

@@ -34,13 +34,15 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     """The whole answer: its parts, why it stopped, and its usage with what it cost.
 
     `cached_from` is the id of the call that the answer is remembered from, `max_output_tokens` the
-    limit that the model was really given.
+    limit that the model was really given, `dropped_calls` how many tool calls were left out because
+    the caller takes one at a time.
     """
 
     candidate: Candidate
     end: CallEnd
     cached_from: str | None = None
     max_output_tokens: int | None = None
+    dropped_calls: int = 0
 
 
 CallEvent = Waiting | Trying | Failed | Piece | Answered

@@ -7,22 +7,18 @@ candidate would have. After it the failure is final, unless the next candidate m
 import msgspec
 
 from hermes.calls import schema_ways
+from hermes.calls.continuation import Continuation, continuing, takes_prefill
 from hermes.calls.events import Piece
+from hermes.calls.passing import Passing
 from hermes.errors import (
     AnswerInvalid,
     ProviderError,
     ProviderRejected,
     ProviderUnavailable,
 )
-from hermes.message.chat import ChatMessage, user_text
-from hermes.message.parts import TextPart
-from hermes.ports.provider import CallEnd, ModelRequest, TextDelta
+from hermes.ports.provider import ModelRequest, ProviderInfo, TextDelta
 from hermes.routing.plan import Candidate, Plan
 
-_GO_ON = (
-    "Your answer was cut off. Continue it exactly where it stopped; do not repeat anything and "
-    "do not comment on it."
-)
 _MOST_TRIES = 3
 _TOO_MANY = 429
 
@@ -58,18 +54,21 @@ class Walk:
         """The text that was shown so far."""
         return "".join(self._text)
 
-    def request(self) -> ModelRequest:
-        """Return the request for the candidate: as wanted, repaired, or going on."""
+    def request(self, info: ProviderInfo) -> ModelRequest:
+        """Return the request for the candidate: as wanted, repaired, or continuing an answer."""
         base = self._repair or self._wanted
+        model = self.candidate.model
         if self._text:
-            said = ChatMessage("assistant", (TextPart(self.text),))
-            base = msgspec.structs.replace(
-                base,
-                messages=(*base.messages, said, user_text(_GO_ON)),
-                schema=None,
-                plain_chars=None,
-            )
-        return msgspec.structs.replace(base, model=self.candidate.model)
+            base = continuing(base, self.text, prefill=takes_prefill(info, model))
+        return msgspec.structs.replace(base, model=model)
+
+    def passing(self, info: ProviderInfo) -> Passing:
+        """Return what decides which pieces of the candidate's answer pass on."""
+        continuation = None
+        if self._text:
+            prefill = takes_prefill(info, self.candidate.model)
+            continuation = Continuation(self.text, prefill=prefill, name=info.name)
+        return Passing(continuation, one_call=not self._wanted.parallel_tools)
 
     def show(self, piece: Piece) -> None:
         """Remember what was shown."""
@@ -79,18 +78,11 @@ class Walk:
         else:
             self._has_shown_other = True
 
-    def joined(self, end: CallEnd, *, before: str) -> CallEnd:
-        """Return the answer with the text that earlier candidates had shown of it."""
-        if not before:
-            return end
-        parts = (TextPart(before), *end.parts)
-        return msgspec.structs.replace(end, parts=parts, is_verbatim=False)
-
     def _may_wait(self, wait: float) -> bool:
         return wait <= self._patience_s and self._tries < _MOST_TRIES
 
     def _can_go_on(self) -> bool:
-        """Plain text can be continued; half of a tool call or of a JSON answer cannot."""
+        """Tell whether the answer can be continued: half of a tool call or JSON answer cannot."""
         return self._continues and not self._has_shown_other and self._wanted.schema is None
 
     def after(self, error: ProviderError) -> float:

@@ -19,6 +19,7 @@ from hermes.calls.events import Answered, CallEvent, Failed, Trying, Waiting
 from hermes.calls.failover import Walk
 from hermes.calls.fitting import fit, read
 from hermes.calls.memory import AnswerMemory
+from hermes.calls.passing import Passing
 from hermes.calls.patience import Patience
 from hermes.calls.shares import Asker
 from hermes.calls.verbatim import is_kept_whole, is_shown_whole
@@ -34,7 +35,13 @@ from hermes.errors import (
 from hermes.message.reply import Usage
 from hermes.ports.clock import Clock, SystemClock
 from hermes.ports.observing import CallMeter, NoMeter
-from hermes.ports.provider import CallEnd, ModelEvent, ModelRequest, Provider, ReasoningDelta
+from hermes.ports.provider import (
+    CallEnd,
+    ModelEvent,
+    ModelRequest,
+    Provider,
+    ReasoningDelta,
+)
 from hermes.ports.spend import Spent
 from hermes.routing.plan import Candidate, Plan
 
@@ -133,13 +140,12 @@ class Calls:
     async def _try(
         self, wish: Wish, walk: Walk, *, receipt: Receipt
     ) -> AsyncGenerator[CallEvent, None]:
-        candidate, before = walk.candidate, walk.text
+        candidate = walk.candidate
         provider = self._provider(candidate)
-        wanted = self._capped(walk.request(), candidate)
-        found = self._memory.find(wish.purse.account, candidate, wanted) if wish.remembers else None
+        wanted = self._capped(walk.request(provider.info), candidate)
+        passing = walk.passing(provider.info)
+        found = self._remembered(wish, wanted, candidate=candidate, receipt=receipt)
         if found is not None:
-            receipt.add(self._spent_nothing(wish, found))
-            self._meter.cached(_name(candidate), wish.purse.tier)
             yield Trying(candidate)
             yield found
             return
@@ -170,8 +176,12 @@ class Calls:
                     bill.hear(event)
                     has_thought = has_thought or isinstance(event, ReasoningDelta)
                     if not fitted.hides:
-                        walk.show(event)
-                        yield event
+                        for piece in passing.pieces(event):
+                            walk.show(piece)
+                            yield piece
+        for piece in passing.rest():
+            walk.show(piece)
+            yield piece
         end = read(fitted, end, wanted=wanted)
         is_sample = (
             fitted.request is wanted
@@ -181,12 +191,46 @@ class Calls:
         end = msgspec.structs.replace(end, is_verbatim=end.is_verbatim and is_sample)
         if not end.parts and not walk.is_last:
             raise ProviderUnavailable(f"{candidate.provider} gave an empty answer")
-        end = walk.joined(end, before=before)
-        limit = wanted.max_output_tokens
-        answer = Answered(candidate=candidate, end=end, max_output_tokens=limit)
+        yield await self._answer(wish, wanted, candidate=candidate, end=end, passing=passing)
+
+    async def _answer(
+        self,
+        wish: Wish,
+        wanted: ModelRequest,
+        *,
+        candidate: Candidate,
+        end: CallEnd,
+        passing: Passing,
+    ) -> Answered:
+        """Return the answer as it passes on; remember it where it may be given again."""
+        answer = Answered(
+            candidate=candidate,
+            end=passing.whole(end),
+            max_output_tokens=wanted.max_output_tokens,
+            dropped_calls=passing.dropped_calls,
+        )
+        if answer.dropped_calls:
+            _log.warning(
+                "tool_calls_dropped",
+                call_id=wish.call_id,
+                model=_name(candidate),
+                dropped=answer.dropped_calls,
+            )
         if wish.remembers:
             await self._remember(wish, wanted, answer=answer)
-        yield answer
+        return answer
+
+    def _remembered(
+        self, wish: Wish, wanted: ModelRequest, *, candidate: Candidate, receipt: Receipt
+    ) -> Answered | None:
+        """Return the answer that was given before, which costs nothing."""
+        if not wish.remembers:
+            return None
+        found = self._memory.find(wish.purse.account, candidate, wanted)
+        if found is not None:
+            receipt.add(self._spent_nothing(wish, found))
+            self._meter.cached(_name(candidate), wish.purse.tier)
+        return found
 
     def _paid(self, wish: Wish, candidate: Candidate, *, end: CallEnd, began: float) -> None:
         seconds = self._monotonic() - began

@@ -46,6 +46,8 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     `reasoning` is an effort, or a budget in tokens. With `cache_prefix` the stable prefix (tools,
     system blocks and history) is marked for the service's prompt cache, where it has marks. With
     `cut_history` a provider that cannot hold the request may leave the oldest messages out.
+    Without `parallel_tools` the answer holds one tool call at most; a service may not know the wish.
+    With `prefill` the last message is the beginning of the answer, which the model continues.
     `plain_chars` are the characters of the messages, where whoever made the request knows that all
     of them are text and nothing else; who puts other messages in must take it out.
     """
@@ -64,6 +66,8 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     cache_prefix: bool = False
     cut_history: bool = False
     plain_chars: int | None = None
+    prefill: bool = False
+    parallel_tools: bool = True
 
 
 class TextDelta(msgspec.Struct, frozen=True, tag="text"):
@@ -126,6 +130,7 @@ class ProviderInfo(msgspec.Struct, frozen=True, kw_only=True):
     A `tools`, `vision` or `schema` of False means that the service has no native way for it. Thoughts
     of its own `dialect` go back to the service as they came; those of others are not shown to it.
     The end of one that is `watched` is seen at once: while it is silent, it works.
+    `prefill_models` are patterns of the models that continue an assistant message that comes last.
     """
 
     name: str
@@ -142,6 +147,7 @@ class ProviderInfo(msgspec.Struct, frozen=True, kw_only=True):
     forces_tools: bool = True
     dialect: str = ""
     watched: bool = False
+    prefill_models: tuple[str, ...] = ()
 
 
 class Embedding(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from hermes.errors import (
     StreamTruncated,
 )
 from hermes.message.parts import text_of
-from hermes.ports.provider import TextDelta, ToolChoice, ToolSpec
+from hermes.ports.provider import ToolChoice, ToolSpec
 from hermes.testing.model_script import ScriptedTurn
 from tests.contract.calls.rig import Story, ask, model, open_calls, until_called
 
@@ -74,24 +74,6 @@ async def test_after_the_first_output_the_failure_is_final(tmp_path: Path) -> No
     assert two.calls == []
     # What was written before it broke off is on the bill, as far as it can be told.
     assert [(spent.model, spent.usage.tokens_out) for spent in story.spent] == [("one:one-1", 2)]
-
-
-@pytest.mark.req("P5")
-async def test_where_configured_the_next_candidate_goes_on_with_the_same_answer(
-    tmp_path: Path,
-) -> None:
-    one = model("one", broken(text="Once upon a time", deltas=2, fault="truncate", after=1))
-    two = model("two", [ScriptedTurn(text="n a time", deltas=2)])
-    going_on = {"ROUTING__CONTINUE_ON_FAILURE": "true"}
-    async with open_calls(tmp_path, one, two, settings=going_on) as rig:
-        story = await rig.call("tell", "one", "two")
-
-    shown = "".join(event.text for event in story.events if isinstance(event, TextDelta))
-    assert shown == "Once upon a time"
-    assert text_of(story.answer.end.parts) == shown
-    asked = two.calls[0].request.messages
-    assert [message.role for message in asked] == ["user", "assistant", "user"]
-    assert asked[1].text == "Once upo"
 
 
 @pytest.mark.req("A23")

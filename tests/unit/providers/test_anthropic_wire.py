@@ -9,7 +9,7 @@ import pytest
 from hermes.errors import ConfigurationError
 from hermes.message.chat import ChatMessage, user_text
 from hermes.message.parts import ImagePart, Media, TextPart, ToolCallPart, ToolResultPart
-from hermes.ports.provider import ModelRequest
+from hermes.ports.provider import ModelRequest, ToolChoice, ToolSpec
 from hermes.providers.anthropic.schema import DoesNotFit, fit
 from hermes.providers.anthropic.settings import (
     OFFICIAL_URL,
@@ -218,3 +218,38 @@ def test_a_newer_version_of_the_api_is_sent_no_temperature():
     assert "temperature" in sent(request)
     assert not {"temperature", "top_p"} & sent(request, newer).keys()
     assert build_headers(newer)["anthropic-version"] == "2026-10-21"
+
+
+CLOCK = ToolSpec("clock", "The time.", msgspec.Raw(b'{"type":"object"}'))
+
+
+@pytest.mark.req("M5")
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        (ToolChoice(), {"type": "auto", "disable_parallel_tool_use": True}),
+        (ToolChoice("required"), {"type": "any", "disable_parallel_tool_use": True}),
+        (
+            ToolChoice("required", "clock"),
+            {"type": "tool", "name": "clock", "disable_parallel_tool_use": True},
+        ),
+        (ToolChoice("none"), {"type": "none"}),
+    ],
+)
+def test_one_call_at_a_time_is_part_of_the_choice(choice, expected):
+    request = ModelRequest(
+        model="",
+        messages=(user_text("when?"),),
+        tools=(CLOCK,),
+        tool_choice=choice,
+        parallel_tools=False,
+    )
+
+    assert sent(request)["tool_choice"] == expected
+
+
+@pytest.mark.req("M5")
+def test_without_tools_there_is_no_choice():
+    request = ModelRequest(model="", messages=(user_text("hello"),), parallel_tools=False)
+
+    assert sent(request).get("tool_choice") is None

@@ -19,7 +19,7 @@ from hermes.message.parts import (
 from hermes.net.image_files import image_files
 from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSpec
 from hermes.providers.openai.presets import Quirks
-from hermes.providers.openai.settings import OFFICIAL_URL, OpenAISettings, check
+from hermes.providers.openai.settings import OFFICIAL_URL, OpenAISettings, check, complete
 from hermes.providers.openai.wire import build_body
 from hermes.testing.openai_shape import read_request
 
@@ -396,3 +396,71 @@ def test_the_stable_prefix_is_marked_where_the_service_has_marks():
         {"role": "user", "content": [{"type": "text", "text": "hi", **mark}]},
     ]
     assert all(isinstance(message["content"], str) for message in unmarked)
+
+
+@pytest.mark.req("M5")
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"tools": TOOLS, "parallel_tools": False}, False),
+        ({"tools": TOOLS}, None),
+        ({"parallel_tools": False}, None),
+    ],
+)
+def test_one_call_at_a_time_is_asked_for_only_with_tools(fields, expected):
+    assert sent(asked(**fields)).get("parallel_tool_calls") is expected
+
+
+@pytest.mark.req("M5")
+@pytest.mark.parametrize(("model", "expected"), [("gpt-4o", False), ("o3-mini", None)])
+def test_models_that_refuse_the_field_are_not_sent_it(model, expected):
+    settings = OpenAISettings(name="openai", model=model, base_url=OFFICIAL_URL, api_key="k")
+    request = msgspec.structs.replace(asked(tools=TOOLS, parallel_tools=False), model=model)
+
+    body = msgspec.json.decode(build_body(request, complete(settings), images={}))
+
+    assert body.get("parallel_tool_calls") is expected
+
+
+@pytest.mark.req("P5")
+@pytest.mark.parametrize(
+    ("way", "last", "fields"),
+    [
+        ("last", {}, {}),
+        ("prefix", {"prefix": True}, {}),
+        (
+            "continue_final_message",
+            {},
+            {"continue_final_message": True, "add_generation_prompt": False},
+        ),
+    ],
+)
+def test_a_prefill_is_marked_in_the_services_own_way(way, last, fields):
+    begun = ChatMessage("assistant", (TextPart("Once"),))
+    request = ModelRequest(model="m", messages=(user_text("tell"), begun), prefill=True)
+
+    body = unchecked(request, Quirks(prefill=way))
+
+    assert body["messages"][-1] == {"role": "assistant", "content": "Once", **last}
+    marks = {"continue_final_message", "add_generation_prompt"}
+    assert {key: value for key, value in body.items() if key in marks} == fields
+
+
+@pytest.mark.req("M3")
+def test_details_that_came_in_several_thoughts_go_back_as_one_list():
+    def thought(**detail: object) -> ReasoningPart:
+        return ReasoningPart("", "openai", sealed=msgspec.json.encode([detail]).decode())
+
+    body = unchecked(
+        called(
+            thought(type="reasoning.text", index=0, text="a"),
+            thought(type="reasoning.text", index=0, text="b"),
+            thought(type="reasoning.encrypted", index=1, data="c"),
+        ),
+        Quirks(reasoning_back="reasoning_details"),
+    )
+
+    assert body["messages"][-2]["reasoning_details"] == [
+        {"type": "reasoning.text", "index": 0, "text": "ab"},
+        {"type": "reasoning.encrypted", "index": 1, "data": "c"},
+    ]

@@ -268,3 +268,18 @@ def test_a_key_that_cannot_be_one_is_refused_by_name_and_not_shown():
         check(ResponsesSettings(name="r", model="m", api_key="sk 1"))
 
     assert "sk 1" not in str(caught.value)
+
+
+@pytest.mark.req("M5")
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"tools": TOOLS, "parallel_tools": False}, False),
+        ({"tools": TOOLS}, None),
+        ({"parallel_tools": False}, None),
+    ],
+)
+def test_one_call_at_a_time_is_asked_for_only_with_tools(fields, expected):
+    body = msgspec.json.decode(build_body(asked(**fields), SETTINGS, images={}))
+
+    assert body.get("parallel_tool_calls") is expected

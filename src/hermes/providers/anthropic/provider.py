@@ -12,6 +12,7 @@ from hermes.ports.provider import ModelEvent, ModelRequest, ProviderInfo
 from hermes.providers.anthropic.assembly import Assembly
 from hermes.providers.anthropic.conversation import DIALECT
 from hermes.providers.anthropic.settings import AnthropicSettings, build_headers, check
+from hermes.providers.anthropic.traits import PREFILL_MODELS
 from hermes.providers.anthropic.wire import answer_tool, build_body
 
 
@@ -51,6 +52,7 @@ class AnthropicProvider:
             context_tokens=settings.context_tokens,
             local=settings.is_on_this_machine,
             probed=False,
+            prefill_models=PREFILL_MODELS,
         )
 
     @property

@@ -31,6 +31,14 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     forced_tools: bool
 
 
+# Claude 4.6 and later refuse a last turn of the assistant's, and other models may ignore it.
+PREFILL_MODELS = (
+    "claude-[123]*",
+    "claude-*-3-[0-9]*",
+    "claude-*-4-[015]",
+    "claude-*-4-[015]-*",
+    "claude-*-4-20*",
+)
 _COMPATIBLE = Traits(budget=True, adaptive=False, sampling=True, schema=False, forced_tools=True)
 
 

@@ -58,7 +58,7 @@ def build_body(
     """Return the request's JSON; `answer` is what `answer_tool` says of the same request."""
     traits = traits_of(request.model or settings.model)
     turns = build_turns(request.messages, images=images, vision=settings.vision)
-    choice = _choice(request, traits, answer=answer)
+    choice = _one_call(request, _choice(request, traits, answer=answer))
     limit = _limit(request, settings)
     thinking = None if _is_forced(choice) else _thinking(request, traits, turns=turns, limit=limit)
     body: Json = {
@@ -159,6 +159,13 @@ def _choice(request: ModelRequest, traits: Traits, *, answer: AnswerTool | None)
     if not request.tools or asked.mode == "auto":
         return None
     return {"type": "any" if asked.mode == "required" else "none"}
+
+
+def _one_call(request: ModelRequest, choice: Json | None) -> Json | None:
+    """Return the choice with the wish for one call at a time, which this wire has inside it."""
+    if request.parallel_tools or not request.tools or (choice and choice["type"] == "none"):
+        return choice
+    return {**(choice or {"type": "auto"}), "disable_parallel_tool_use": True}
 
 
 def _is_forced(choice: Json | None) -> bool:

@@ -3,6 +3,7 @@
 What a service has no way for is refused by name here, never left out in silence.
 """
 
+from fnmatch import fnmatchcase
 from typing import Any
 
 from hermes.errors import ProviderRejected
@@ -54,7 +55,13 @@ def _tools(request: ModelRequest, settings: OpenAISettings) -> Json:
         body["tool_choice"] = _only_tool(request, settings)
     elif choice != ToolChoice():
         body["tool_choice"] = choice.mode
+    if not request.parallel_tools and _takes_parallel(request.model or settings.model, settings):
+        body["parallel_tool_calls"] = False
     return body
+
+
+def _takes_parallel(model: str, settings: OpenAISettings) -> bool:
+    return not any(fnmatchcase(model, name) for name in settings.rules.no_parallel_field)
 
 
 def _tool(spec: ToolSpec) -> Json:

@@ -24,7 +24,9 @@ class Quirks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     digits. `one_system_message` is for servers whose templates take no second one. `cache_marks`
     are explicit marks for a prompt cache; `extra` goes into every body. `any_embedding_model` says
     that it embeds with whatever model it serves, `embed_batch` texts at a time. With `probe` it is
-    asked whether it is there before it counts as available.
+    asked whether it is there before it counts as available. `prefill` is how a last message of the
+    assistant's is continued: as it is ("last"), or with a field of the message or the body.
+    `no_parallel_field` are patterns of the models that refuse `parallel_tool_calls`.
     """
 
     output_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -44,6 +46,8 @@ class Quirks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     any_embedding_model: bool = False
     embed_batch: int = 2048
     probe: bool = False
+    no_parallel_field: tuple[str, ...] = ()
+    prefill: Literal["last", "prefix", "continue_final_message"] | None = None
 
 
 class Preset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

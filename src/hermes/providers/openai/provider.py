@@ -55,6 +55,7 @@ class OpenAIProvider:
             context_tokens=settings.context_tokens,
             local=settings.is_on_this_machine,
             probed=settings.rules.probe,
+            prefill_models=("*",) if settings.rules.prefill is not None else (),
         )
 
     @property

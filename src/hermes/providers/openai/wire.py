@@ -48,6 +48,8 @@ def build_body(request: ModelRequest, settings: OpenAISettings, *, images: Image
         _mark_prefix(messages)
     body: Json = {"model": request.model or settings.model, "messages": messages}
     body.update(build_parameters(request, settings))
+    if request.prefill:
+        _mark_prefill(body, quirks)
     return msgspec.json.encode(body)
 
 
@@ -172,6 +174,14 @@ def _mark_prefix(messages: list[Json]) -> None:
         blocks = [_text(content)] if isinstance(content, str) else list(content)
         blocks[-1] = {**blocks[-1], "cache_control": _MARK}
         message["content"] = blocks
+
+
+def _mark_prefill(body: Json, quirks: Quirks) -> None:
+    """Say that the last message is to be continued, in the way of the service."""
+    if quirks.prefill == "prefix":
+        body["messages"][-1]["prefix"] = True
+    elif quirks.prefill == "continue_final_message":
+        body.update(continue_final_message=True, add_generation_prompt=False)
 
 
 def _content(parts: tuple[Part, ...], *, images: Images, vision: bool) -> str | list[Json]:

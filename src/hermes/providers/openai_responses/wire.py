@@ -120,6 +120,8 @@ def _tools(request: ModelRequest) -> Json:
         body["tool_choice"] = {"type": "function", "name": choice.name}
     elif choice != ToolChoice():
         body["tool_choice"] = choice.mode
+    if not request.parallel_tools:
+        body["parallel_tool_calls"] = False
     return body
 
 

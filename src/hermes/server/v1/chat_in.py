@@ -58,6 +58,7 @@ def read_chat(body: bytes) -> WireCall:
         schema=_schema_of(asked),
         reasoning=None if effort is None else _EFFORTS[effort],
         cache_prefix=said.marked or _marks_tools(asked),
+        parallel_tools=asked.parallel_tool_calls is not False or not tools,
     )
     options = asked.stream_options
     return WireCall(
@@ -189,8 +190,6 @@ def _marks_tools(asked: ChatBody) -> bool:
 def _ignored(asked: ChatBody, said: Conversation) -> Iterator[str]:
     """Yield the names of known fields that were sent and have no effect."""
     yield from said.ignored
-    if asked.parallel_tool_calls is False and asked.tools:
-        yield "parallel_tool_calls"
     if any(isinstance(tool, Tool) and tool.function.strict for tool in asked.tools or ()):
         yield "tools.function.strict"
     wanted = asked.response_format

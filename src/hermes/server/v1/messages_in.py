@@ -70,6 +70,7 @@ def _call(asked: MessagesBody, ignored: list[str]) -> WireCall:
         schema=_schema(asked),
         reasoning=_reasoning(asked.thinking, asked.output_config),
         cache_prefix=history.marked or _is_marked(asked),
+        parallel_tools=not _wants_one_call(asked),
     )
     ignored += sorted(history.ignored) + list(_without_effect(asked))
     return WireCall(
@@ -184,19 +185,17 @@ def _is_marked(asked: MessagesBody) -> bool:
     )
 
 
+def _wants_one_call(asked: MessagesBody) -> bool:
+    choice = asked.tool_choice
+    return bool(asked.tools and choice is not None and choice.disable_parallel_tool_use)
+
+
 def _without_effect(asked: MessagesBody) -> Iterator[str]:
     """Yield the names of known fields that were given and change nothing here."""
-    tools, choice, wish, config = (
-        asked.tools,
-        asked.tool_choice,
-        asked.thinking,
-        asked.output_config,
-    )
+    tools, wish, config = asked.tools, asked.thinking, asked.output_config
     for name in ("strict", "defer_loading", "allowed_callers", "input_examples"):
         if any(getattr(tool, name) for tool in tools or ()):
             yield f"tools.{name}"
-    if tools and choice is not None and choice.disable_parallel_tool_use:
-        yield "tool_choice.disable_parallel_tool_use"
     if wish is not None:
         if wish.type == "between_tools":
             yield "thinking.type"

@@ -41,6 +41,8 @@ class Record:
         elif isinstance(event, Answered):
             self.answered()
             self._cached_from = event.cached_from
+            if event.dropped_calls and self._attempts:
+                self._attempts[-1]["dropped_calls"] = event.dropped_calls
 
     def answered(self) -> None:
         """Note that there is an answer."""

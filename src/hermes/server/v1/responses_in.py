@@ -98,6 +98,7 @@ def read_request(body: bytes, headers: Mapping[str, str]) -> WireCall:
         schema=_schema(asked.text),
         reasoning=_EFFORTS.get(_effort(asked.reasoning) or ""),
         cache_prefix=bool(asked.prompt_cache_key),
+        parallel_tools=asked.parallel_tool_calls is not False or not offered,
     )
     ignored = (*unknown, *_without_effect(asked), *tools.ignored, *talk.ignored)
     return WireCall(
@@ -160,7 +161,6 @@ def _without_effect(asked: ResponsesBody) -> list[str]:
         "store": asked.store is True,
         "metadata": bool(asked.metadata),
         "truncation": asked.truncation == "auto",
-        "parallel_tool_calls": asked.parallel_tool_calls is False and bool(asked.tools),
         "reasoning.effort": reasoning.effort == "none",
         "reasoning.summary": (reasoning.summary or reasoning.generate_summary) is not None,
         "reasoning.context": reasoning.context not in {None, "auto"},

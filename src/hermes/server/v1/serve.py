@@ -222,6 +222,8 @@ def headers_of(call: WireCall, record: Record, *, answer: Answered | None = None
         candidate = answer.candidate
         name = f"{candidate.provider}:{candidate.model}"[:200]
         headers["x-hermes-model"] = name.encode("ascii", "replace").decode()
+        if answer.dropped_calls:
+            headers["x-hermes-dropped-calls"] = str(answer.dropped_calls)
         if answer.cached_from is not None:
             headers["x-hermes-cached-from"] = answer.cached_from
     return headers
@@ -252,6 +254,9 @@ async def _frames(
                 yield writer.feed(event)
                 event = await _next(events, record)
             record.write()
+            if event.dropped_calls:
+                # The headers are gone; a comment is what every client skips and people can read.
+                yield b": x-hermes-dropped-calls: %d\n\n" % event.dropped_calls
             yield writer.end(event)
     except HermesError as error:
         record.failed(error)

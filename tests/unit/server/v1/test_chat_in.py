@@ -171,8 +171,9 @@ def test_what_has_no_effect_is_listed() -> None:
     )
     assert call.ignored == (
         *("user", "metadata", "store", "seed", "service_tier", "verbosity", "brand_new"),
-        *("parallel_tool_calls", "tools.function.strict"),
+        "tools.function.strict",
     )
+    assert not call.request.parallel_tools
 
 
 @pytest.mark.req("M1")

@@ -182,7 +182,6 @@ def test_what_has_no_effect_is_named():
         "anthropic-beta",
         "tools.strict",
         "tools.input_examples",
-        "tool_choice.disable_parallel_tool_use",
         "output_config.effort",
         "output_config.task_budget",
     }
@@ -192,7 +191,17 @@ def test_what_has_no_effect_is_named():
 def test_parallel_calls_cannot_be_missed_where_there_are_no_tools():
     call = read(tool_choice={"type": "auto", "disable_parallel_tool_use": True})
 
-    assert call.ignored == ()
+    assert (call.ignored, call.request.parallel_tools) == ((), True)
+
+
+@pytest.mark.req("M1", "M5")
+@pytest.mark.parametrize("type_", ["auto", "any"])
+def test_one_call_at_a_time_is_a_wish_of_the_request(type_):
+    choice = {"type": type_, "disable_parallel_tool_use": True}
+
+    call = read(tools=[WEATHER], tool_choice=choice)
+
+    assert (call.ignored, call.request.parallel_tools) == ((), False)
 
 
 @pytest.mark.req("M2")

@@ -75,7 +75,6 @@ def test_what_has_no_effect_is_named():
         "include",
         "include.file_search_call.results",
         "metadata",
-        "parallel_tool_calls",
         "reasoning.context",
         "reasoning.effort",
         "reasoning.mode",
@@ -87,6 +86,7 @@ def test_what_has_no_effect_is_named():
         "truncation",
         "user",
     ]
+    assert not call.request.parallel_tools
 
 
 @pytest.mark.req("M1")

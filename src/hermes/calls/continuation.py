@@ -1,0 +1,194 @@
+"""How the next candidate continues an answer of which a part was shown: pure.
+
+A candidate that takes a prefill continues the shown text itself. Every other one is asked to repeat
+it; what it repeats word for word is skipped. Text that does neither is never put behind the shown
+part: it could say the same things twice.
+"""
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from itertools import takewhile
+
+import msgspec
+
+from hermes.calls.events import Piece
+from hermes.errors import StreamTruncated
+from hermes.message.chat import ChatMessage, user_text
+from hermes.message.parts import Part, TextPart, text_of
+from hermes.ports.provider import CallEnd, ModelRequest, ProviderInfo, TextDelta, ToolCallDelta
+
+_REPEAT = (
+    "Your answer was cut off. Write it again from its first word: repeat what you have written"
+    " exactly, word for word, then continue it to its end. Do not comment on it."
+)
+# White space may differ from what was shown; beyond this it is another text.
+_SLACK_CHARS = 256
+
+
+def takes_prefill(info: ProviderInfo, model: str) -> bool:
+    """Tell whether a model continues an assistant message that comes last."""
+    return any(fnmatchcase(model, pattern) for pattern in info.prefill_models)
+
+
+def continuing(request: ModelRequest, shown: str, *, prefill: bool) -> ModelRequest:
+    """Return the request that asks for the rest of an answer of which `shown` is the beginning."""
+    if not shown.strip():
+        return request
+    messages = request.messages
+    # Services refuse or stumble over a prefill that ends with white space.
+    said: tuple[Part, ...] = (TextPart(shown.rstrip() if prefill else shown),)
+    if messages and messages[-1].role == "assistant":
+        messages, said = messages[:-1], (*messages[-1].parts, *said)
+    asked = () if prefill else (user_text(_REPEAT),)
+    return msgspec.structs.replace(
+        request,
+        messages=(*messages, ChatMessage("assistant", said), *asked),
+        schema=None,
+        plain_chars=None,
+        prefill=prefill,
+        # A thought would have to come before the text that is already there.
+        reasoning=None if prefill else request.reasoning,
+    )
+
+
+class Continuation:
+    """Tells the new text of a candidate from its repeat of `shown`; holds back until it is clear.
+
+    With `prefill`, text that is no repeat continues the shown one; otherwise it raises
+    `StreamTruncated`.
+    """
+
+    def __init__(self, shown: str, *, prefill: bool, name: str) -> None:
+        self._shown = shown
+        self._may_differ = prefill
+        self._name = name
+        self._match = _Match(shown)
+        self._held: list[str] = []
+        self._held_chars = 0
+        # Behind nothing but white space no word can come twice.
+        self._skipped: int | None = None if shown.strip() else 0
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether text came of which it is not clear yet if it is new."""
+        return self._skipped is None and self._held_chars > 0
+
+    def pieces(self, piece: Piece) -> Iterator[Piece]:
+        """Yield what may be shown once `piece` has come."""
+        if isinstance(piece, TextDelta):
+            if text := self._feed(piece.text):
+                yield TextDelta(text)
+            return
+        if isinstance(piece, ToolCallDelta) and (text := self.close()):
+            yield TextDelta(text)
+        yield piece
+
+    def close(self) -> str:
+        """Return text that was held back and is new after all: no more text comes."""
+        if self._skipped is not None:
+            return ""
+        if self._match.is_whole:
+            self._skipped = self._held_chars
+            return ""
+        return self._other()
+
+    def joined(self, end: CallEnd) -> CallEnd:
+        """Return the whole answer: the text that was shown before, and what is new in `end`."""
+        if self._skipped is None:
+            # None of it was shown in pieces.
+            self._feed(text_of(end.parts))
+            self.close()
+        left, said = self._skipped or 0, self._shown
+        parts: list[Part] = []
+        for part in end.parts:
+            if not isinstance(part, TextPart):
+                parts.append(part)
+                continue
+            skipped = min(left, len(part.text))
+            left -= skipped
+            if rest := part.text[skipped:]:
+                parts.append(TextPart(rest))
+        first = parts[0] if parts else None
+        if isinstance(first, TextPart):
+            said += first.text
+            del parts[0]
+        return msgspec.structs.replace(end, parts=(TextPart(said), *parts), is_verbatim=False)
+
+    def _feed(self, text: str) -> str:
+        if self._skipped is not None:
+            return text
+        self._held.append(text)
+        self._held_chars += len(text)
+        repeated = self._match.take(text)
+        if repeated is None or self._held_chars > 2 * len(self._shown) + _SLACK_CHARS:
+            return self._other()
+        if repeated == len(text):
+            return ""
+        self._skipped = self._held_chars - len(text) + repeated
+        return text[repeated:]
+
+    def _other(self) -> str:
+        """Return the text that is no repeat; raise if it cannot be the continuation either."""
+        if not self._may_differ:
+            raise StreamTruncated(
+                f"{self._name} began another answer instead of continuing the one that broke off;"
+                " the answer is not whole"
+            )
+        held = "".join(self._held)
+        self._held.clear()
+        # The white space at the end of what was shown was not sent, so the model may write it.
+        trimmed = self._shown[len(self._shown.rstrip()) :]
+        pairs = zip(held, trimmed, strict=False)
+        self._skipped = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        return held[self._skipped :]
+
+
+class _Match:
+    """How far a text repeats `wanted` word for word; any white space is as good as another."""
+
+    def __init__(self, wanted: str) -> None:
+        self._wanted = wanted
+        self._at = 0
+        self._is_between = True  # behind white space, or at the beginning
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every word of `wanted` was repeated."""
+        return not self._wanted[self._at :].strip()
+
+    def take(self, text: str) -> int | None:
+        """Return how many characters of `text` belong to the repeat; None for another text."""
+        if text and self._wanted.startswith(text, self._at) and not text[-1].isspace():
+            self._at += len(text)
+            self._is_between = False
+            return len(text)
+        for place, letter in enumerate(text):
+            if letter.isspace():
+                if not self._take_space():
+                    return place if self._at == len(self._wanted) else None
+            elif self._at == len(self._wanted):
+                return place
+            elif not self._take_letter(letter):
+                return None
+        return len(text)
+
+    def _take_space(self) -> bool:
+        """Take white space; what follows other white space belongs to it."""
+        if self._is_between:
+            return True
+        self._is_between = self._skip_space()
+        return self._is_between
+
+    def _take_letter(self, letter: str) -> bool:
+        if not self._at:
+            self._skip_space()
+        is_same = self._wanted[self._at] == letter
+        self._at += is_same
+        self._is_between = False
+        return is_same
+
+    def _skip_space(self) -> bool:
+        start = self._at
+        while self._at < len(self._wanted) and self._wanted[self._at].isspace():
+            self._at += 1
+        return self._at > start

@@ -1,0 +1,111 @@
+"""`routing.continue_on_failure`: what a caller sees when an answer breaks off in the middle."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from hermes.errors import StreamTruncated
+from hermes.message.parts import TextPart
+from hermes.ports.provider import ModelEvent, ModelRequest, TextDelta, ToolCallDelta
+from hermes.testing.model_script import ScriptedTurn
+from hermes.testing.scripted_model import ScriptedProvider
+from tests.contract.calls.rig import Story, model, open_calls
+
+GOING_ON = {"ROUTING__CONTINUE_ON_FAILURE": "true"}
+BROKEN = ScriptedTurn(text="Once upon a time", deltas=2, fault="truncate", after=1)
+REST = ScriptedTurn(text="n a time", deltas=2)
+AGAIN = ScriptedTurn(text="Once upon a time", deltas=5)
+OTHER = ScriptedTurn(text="In a faraway land", deltas=5)
+
+
+def shown_in(story: Story) -> str:
+    return "".join(event.text for event in story.events if isinstance(event, TextDelta))
+
+
+@pytest.mark.req("P5")
+@pytest.mark.parametrize("turn", [REST, AGAIN], ids=["continues", "starts over"])
+async def test_a_model_that_takes_a_prefill_continues_the_answer(
+    tmp_path: Path, turn: ScriptedTurn
+) -> None:
+    one, two = model("one", [BROKEN]), model("two", [turn], prefill_models=("two-*",))
+    async with open_calls(tmp_path, one, two, settings=GOING_ON) as rig:
+        story = await rig.call("tell", "one", "two")
+
+    assert shown_in(story) == "Once upon a time"
+    assert story.answer.end.parts == (TextPart("Once upon a time"),)
+    asked = two.calls[0].request
+    assert [message.role for message in asked.messages] == ["user", "assistant"]
+    assert (asked.messages[1].text, asked.prefill) == ("Once upo", True)
+
+
+@pytest.mark.req("P5")
+async def test_a_model_that_starts_over_says_nothing_twice(tmp_path: Path) -> None:
+    one, two = model("one", [BROKEN]), model("two", [AGAIN])
+    async with open_calls(tmp_path, one, two, settings=GOING_ON) as rig:
+        story = await rig.call("tell", "one", "two")
+
+    assert shown_in(story) == "Once upon a time"
+    assert story.answer.end.parts == (TextPart("Once upon a time"),)
+    assert not story.answer.end.is_verbatim
+    asked = two.calls[0].request.messages
+    assert [message.role for message in asked] == ["user", "assistant", "user"]
+    # Both models worked for it, and both are paid.
+    assert [spent.model for spent in story.spent] == ["one:one-1", "two:two-1"]
+
+
+@pytest.mark.req("A23", "P5")
+@pytest.mark.parametrize("turn", [OTHER, REST], ids=["other words", "no word of the beginning"])
+async def test_what_may_be_another_answer_ends_in_an_error(
+    tmp_path: Path, turn: ScriptedTurn
+) -> None:
+    one, two = model("one", [BROKEN]), model("two", [turn])
+    story = Story()
+    async with open_calls(tmp_path, one, two, settings=GOING_ON) as rig:
+        with pytest.raises(StreamTruncated, match="two began another answer"):
+            await rig.call("tell", "one", "two", story=story)
+
+    assert shown_in(story) == "Once upo"
+    assert two.cancelled == 1
+
+
+@pytest.mark.req("A23", "P5")
+async def test_the_next_candidate_may_still_continue(tmp_path: Path) -> None:
+    one, two, three = model("one", [BROKEN]), model("two", [OTHER]), model("three", [AGAIN])
+    async with open_calls(tmp_path, one, two, three, settings=GOING_ON) as rig:
+        story = await rig.call("tell", "one", "two", "three")
+
+    assert shown_in(story) == "Once upon a time"
+    assert story.answer.candidate.provider == "three"
+
+
+@pytest.mark.req("A23", "P5")
+async def test_an_answer_may_break_off_twice(tmp_path: Path) -> None:
+    later = ScriptedTurn(text="Once upon a time", deltas=4, fault="truncate", after=3)
+    one, two, three = model("one", [BROKEN]), model("two", [later]), model("three", [AGAIN])
+    async with open_calls(tmp_path, one, two, three, settings=GOING_ON) as rig:
+        story = await rig.call("tell", "one", "two", "three")
+
+    assert shown_in(story) == "Once upon a time"
+    assert three.calls[0].request.messages[1].text == "Once upon a "
+
+
+class HalfACall(ScriptedProvider):
+    """A model whose stream breaks inside the arguments of a tool call."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        yield TextDelta("I look.")
+        yield ToolCallDelta(0, "c1", "wipe", '{"path":')
+        raise StreamTruncated("one: the stream broke")
+
+
+@pytest.mark.req("A23", "M5", "P5")
+async def test_half_a_tool_call_is_not_continued_by_another_model(tmp_path: Path) -> None:
+    one, two = HalfACall(info=model("one").info), model("two", prefill_models=("*",))
+    story = Story()
+    async with open_calls(tmp_path, one, two, settings=GOING_ON) as rig:
+        with pytest.raises(StreamTruncated, match="one: the stream broke"):
+            await rig.call("tell", "one", "two", story=story)
+
+    assert story.kinds == ["Trying", "TextDelta", "ToolCallDelta"]
+    assert two.calls == []

@@ -1,0 +1,76 @@
+"""A caller who takes one tool call at a time gets the first one, whatever the service sends."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+
+from hermes.message.parts import TextPart, ToolCallPart
+from hermes.message.reply import Usage
+from hermes.ports.provider import (
+    CallEnd,
+    ModelEvent,
+    ModelRequest,
+    TextDelta,
+    ToolCallDelta,
+    ToolSpec,
+)
+from hermes.testing.scripted_model import ScriptedProvider
+from tests.contract.calls.rig import ask, model, open_calls
+
+RED, BLUE = (ToolSpec(name, "", msgspec.Raw(b"{}")) for name in ("red", "blue"))
+FIRST, SECOND = ToolCallPart("c1", "red", '{"a":1}'), ToolCallPart("c2", "blue", "{}")
+
+
+class TwoCalls(ScriptedProvider):
+    """A model that calls two tools at once, in pieces that come by turns."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        yield TextDelta("I look.")
+        yield ToolCallDelta(0, "c1", "red", '{"a"')
+        yield ToolCallDelta(1, "c2", "blue", "{}")
+        yield ToolCallDelta(0, arguments=":1}")
+        parts = (TextPart("I look."), FIRST, SECOND)
+        yield CallEnd(parts, "tool_calls", Usage(10, 20), "one-1")
+
+
+@pytest.mark.req("M5")
+@pytest.mark.parametrize("whole", [True, False])
+async def test_the_first_call_is_kept_and_the_usage_is_that_of_all(
+    tmp_path: Path, whole: bool
+) -> None:
+    wanted = ask("look", tools=(RED, BLUE), parallel_tools=False)
+    async with open_calls(tmp_path, TwoCalls(info=model("one").info)) as rig:
+        with capture_logs() as logs:
+            story = await rig.call(wanted, "one", whole=whole)
+
+    answer = story.answer
+    assert answer.end.parts == (TextPart("I look."), FIRST)
+    assert (answer.end.stop_reason, answer.dropped_calls) == ("tool_calls", 1)
+    assert not answer.end.is_verbatim
+    assert [spent.usage.tokens_out for spent in story.spent] == [20]
+    assert [log["dropped"] for log in logs if log["event"] == "tool_calls_dropped"] == [1]
+
+
+@pytest.mark.req("M5", "M7")
+async def test_no_piece_of_a_later_call_is_shown(tmp_path: Path) -> None:
+    wanted = ask("look", tools=(RED, BLUE), parallel_tools=False)
+    async with open_calls(tmp_path, TwoCalls(info=model("one").info)) as rig:
+        story = await rig.call(wanted, "one")
+
+    assert story.events[1:-1] == [
+        TextDelta("I look."),
+        ToolCallDelta(0, "c1", "red", '{"a"'),
+        ToolCallDelta(0, arguments=":1}"),
+    ]
+
+
+@pytest.mark.req("M5")
+async def test_without_the_wish_every_call_passes(tmp_path: Path) -> None:
+    async with open_calls(tmp_path, TwoCalls(info=model("one").info)) as rig:
+        story = await rig.call(ask("look", tools=(RED, BLUE)), "one")
+
+    assert story.answer.end.parts == (TextPart("I look."), FIRST, SECOND)
+    assert story.answer.dropped_calls == 0
