@@ -11,7 +11,9 @@ from tests.contract.journal.rig import RunTool, open_rig
 
 ASKED = "Research these three companies in parallel"
 OWN = {"delegate", "memory", "schedule", "send_message", "session_search"}
-BRIEF = "Hermes is a computer program. Be brief and factual: answer in two or three short sentences."
+BRIEF = (
+    "Hermes is a computer program. Be brief and factual: answer in two or three short sentences."
+)
 NAMED = {"AGENTS__MAIN__TOOLS": '["memory", "look"]'}
 DEMO = msgspec.structs.replace(SCRIPTED_INFO, name="demo", demonstration=True, local=True)
 WORDS_ONLY = msgspec.structs.replace(SCRIPTED_INFO, name="house", tools=False)

@@ -22,7 +22,12 @@ def fed(answer: FreeAnswer, pieces: tuple[str, ...]) -> list[str]:
 @pytest.mark.req("M7")
 @pytest.mark.parametrize(
     ("enough", "shown"),
-    [(1, "A gate opens."), (4, "A gate opens."), (5, "A gate opens. It closes."), (8, "".join(SAID))],
+    [
+        (1, "A gate opens."),
+        (4, "A gate opens."),
+        (5, "A gate opens. It closes."),
+        (8, "".join(SAID)),
+    ],
 )
 def test_after_enough_pieces_it_ends_with_the_sentence(enough: int, shown: str) -> None:
     answer = FreeAnswer(enough)
