@@ -6,6 +6,7 @@ instants. What a person is told of it stands here too.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Literal
 from zoneinfo import ZoneInfo
 
@@ -25,9 +26,12 @@ _TOLD: dict[EndReason, str] = {
 _SHORTEST_DAY_S = 22 * 3600.0
 # No session is idle after less.
 _LEAST_S = 60.0
-EVERYBODY = "*"
-PersonOf = Callable[[str, str], str | None]
+_EVERYBODY = "*"
 _FIND = " What was said before is kept: /search finds it."
+
+
+# Returns the person behind a sender of a platform, if somebody wrote from there.
+PersonOf = Callable[[str, str], str | None]
 
 
 def _nobody(_platform: str, _sender: str) -> str | None:
@@ -103,19 +107,19 @@ class Resets:
         settings: SessionSettings,
         *,
         zone: ZoneInfo,
-        lasting: Mapping[str, Sequence[str]] | None = None,
+        lasting: Mapping[str, Sequence[str]] = MappingProxyType({}),
         person_of: PersonOf = _nobody,
     ) -> None:
         self.settings = settings
         self.zone = zone
         self._boundaries: dict[str, float] = {}
         ruled = settings.reset_platforms
-        self._lasting = {name: who for name, who in (lasting or {}).items() if name not in ruled}
+        self._lasting = {name: who for name, who in lasting.items() if name not in ruled}
         self._person_of = person_of
 
     def may_end(self, platform: str) -> bool:
         """Return False if no clock ends any session of a platform."""
-        return EVERYBODY not in self._lasting.get(platform, ())
+        return _EVERYBODY not in self._lasting.get(platform, ())
 
     def reason(
         self, lane: str, *, person_id: str, used_at: float, now: float
@@ -128,9 +132,9 @@ class Resets:
 
     def _is_lasting(self, lane: str, person_id: str) -> bool:
         platform = read_session_key(lane).platform
+        senders = self._lasting.get(platform, ())
         return not self.may_end(platform) or any(
-            self._person_of(platform, sender) == person_id
-            for sender in self._lasting.get(platform, ())
+            self._person_of(platform, sender) == person_id for sender in senders
         )
 
     def _by_rule(self, lane: str, *, used_at: float, now: float) -> Literal["daily", "idle"] | None:
