@@ -35,18 +35,23 @@ class CallLimit:
             return
         place = asyncio.get_running_loop().create_future()
         self._shares.wait(asker, place)
+        has_place = False
         try:
             async with asyncio.timeout(wait_s):
                 await place
-        except BaseException as error:
-            if place.done() and not place.cancelled():
-                # It was dealt just as its asker gave up.
-                self.release(asker)
-            else:
-                self._shares.leave(asker, place)
-            if isinstance(error, TimeoutError):
-                raise self._refusal(wait_s) from None
-            raise
+            has_place = True
+        except TimeoutError:
+            raise self._refusal(wait_s) from None
+        finally:
+            if not has_place:
+                self._give_up(asker, place)
+
+    def _give_up(self, asker: Asker, place: asyncio.Future[None]) -> None:
+        """Leave the line; a place that was dealt just now goes on to the next."""
+        if place.done() and not place.cancelled():
+            self.release(asker)
+        else:
+            self._shares.leave(asker, place)
 
     def release(self, asker: Asker) -> None:
         """Give a place back; it goes to whose turn it is."""

@@ -183,12 +183,8 @@ class Calls:
             walk.show(piece)
             yield piece
         end = read(fitted, end, wanted=wanted)
-        is_sample = (
-            fitted.request is wanted
-            and is_shown_whole(wanted, provider.info)
-            and is_kept_whole(end, has_thought=has_thought)
-        )
-        end = msgspec.structs.replace(end, is_verbatim=end.is_verbatim and is_sample)
+        is_whole = fitted.request is wanted and is_shown_whole(wanted, provider.info)
+        end = _as_sample(end, is_whole=is_whole, has_thought=has_thought)
         if not end.parts and not walk.is_last:
             raise ProviderUnavailable(f"{candidate.provider} gave an empty answer")
         yield await self._answer(wish, wanted, candidate=candidate, end=end, passing=passing)
@@ -286,3 +282,9 @@ class Calls:
 
 def _name(candidate: Candidate) -> str:
     return f"{candidate.provider}:{candidate.model}"
+
+
+def _as_sample(end: CallEnd, *, is_whole: bool, has_thought: bool) -> CallEnd:
+    """Return the end, verbatim only if the model saw the whole request and all it wrote is kept."""
+    is_sample = is_whole and is_kept_whole(end, has_thought=has_thought)
+    return msgspec.structs.replace(end, is_verbatim=end.is_verbatim and is_sample)

@@ -118,9 +118,7 @@ class SqliteInbox:
             ),
         )
         result = AcceptResult(message_id=message.id, duplicate=False, state=MessageState.NEW)
-        share = message.share
-        if share is not None:
-            share = Share(share.account, person_id, share.is_command)
+        share = _share_of(message, person_id)
         if busy_with is not None:
             return Kept(result, share=share)
         seq = db.last_insert_rowid()
@@ -221,6 +219,12 @@ def read_result(engine: Engine, message_id: str) -> Result | None:
     reply = None if row[0] is None else sealer.get(reader, row[0])
     text = "" if reply is None else without_thoughts(_decode_chat(reply).text)
     return msgspec.structs.replace(_decode_result(content), text=text)
+
+
+def _share_of(message: NewMessage, person_id: str) -> Share | None:
+    """Return whose a message is, now that its person is known."""
+    share = message.share
+    return None if share is None else Share(share.account, person_id, share.is_command)
 
 
 # A lane's row: fence, epoch, head, and the approval that it waits on.
