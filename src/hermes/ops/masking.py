@@ -32,7 +32,7 @@ _LOOKS: tuple[tuple[str, re.Pattern[str]], ...] = (
         "eyJ",
         re.compile(
             r"(?P<kept>\beyJ[A-Za-z0-9_-]{8,}+(?!\.[A-Za-z0-9_-]++\.))"
-            r"|\beyJ[A-Za-z0-9_-]++\.[A-Za-z0-9_-]++\.[A-Za-z0-9_-]*+"
+            r"|\beyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]++\.[A-Za-z0-9_-]*+"
         ),
     ),
     ("xox", re.compile(r"\bxox[a-z]-[A-Za-z0-9-]{8,}")),

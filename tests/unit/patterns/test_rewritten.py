@@ -1,0 +1,131 @@
+"""What was rewritten to be linear does what the expression before it did, on all short texts that matter."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hermes.channels.email.compose import reply_subject
+from hermes.channels.matrix.wire import read_answer
+from hermes.errors import BadRequest
+from hermes.memory.visible import visible
+from hermes.net.unfinished_json import is_unfinished
+from hermes.ops.masking import MASK, Masker
+from hermes.providers.anthropic.traits import traits_of
+from tests.unit.patterns.javascript import Node, node
+from tests.unit.patterns.walk import SOURCE
+
+MANY = settings(max_examples=400, deadline=None)
+LOOKS = (
+    (re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"), MASK),
+    (re.compile(r"\d{6,}:AA[A-Za-z0-9_-]{20,}"), MASK),
+    (re.compile(r"(://)[^/@\s\"']+:[^/@\s\"']+(?=@)"), r"\1" + MASK),
+)
+JSON_PIECES = st.sampled_from(['"', "\\", "{", "}", "[", "]", "a", ":", ",", "1"])
+MASKED_PIECES = st.sampled_from(
+    ["eyJ", "aB3-_xyz", ".", "-", "://", ":", "@", "/", " ", "a", "123456", "7", ":AA", "k" * 20]
+)
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Node]:
+    with node("page.mjs", str(SOURCE / "channels/web/static")) as running:
+        yield running
+
+
+@MANY
+@given(st.lists(JSON_PIECES, max_size=12).map("".join))
+def test_unfinished_json(text: str) -> None:
+    bare = re.sub(r'"(?:[^"\\]|\\.)*"', "", text, flags=re.DOTALL)
+    opened = sum(map(bare.count, "{[")) - sum(map(bare.count, "}]"))
+    # What can be read is finished, and has nothing open.
+    assert is_unfinished(text) == ('"' in bare or opened > 0)
+
+
+@MANY
+@given(st.lists(MASKED_PIECES, max_size=12).map("".join))
+def test_masked_lines(line: str) -> None:
+    expected = line
+    for look, shown in LOOKS:
+        expected = look.sub(shown, expected)
+    assert Masker(()).line(line) == expected
+
+
+@MANY
+@given(st.text(" \n\v\t\u2028ab", max_size=12))
+def test_visible_text(text: str) -> None:
+    blanks = re.sub(r"[^\S\n\v\f\r\x85\u2028\u2029]{2,}|[^\S\n ]|\u2800", " ", text)
+    expected = re.sub(r"\s*[\n\v\f\r\x85\u2028\u2029]\s*", "\n", blanks)
+    assert visible(text, 100) == expected.strip()
+
+
+@MANY
+@given(
+    st.lists(st.sampled_from(["re", "Aw", "s", ":", " ", "[1]", "[", "x"]), max_size=9).map("".join)
+)
+def test_subjects(text: str) -> None:
+    line = " ".join(text.split())
+    old = r"(?:\s*(?:re|aw|sv|antw|odp|rif|res|vs)\s*(?:\[\d+\])?\s*:)+\s*"
+    found = re.match(old, line, re.IGNORECASE)
+    bare = line[found.end() :] if found else line
+    assert reply_subject(text) == (f"Re: {bare}" if bare else "Re: your message")
+
+
+@MANY
+@given(
+    st.lists(st.sampled_from(["claude", "-", "a", "3", "4", ".", "7"]), max_size=10).map("".join)
+)
+def test_versions_of_models(name: str) -> None:
+    found = re.search(r"claude(?:-[a-z]+)*-(\d{1,2})(?:[-.](\d{1,2})(?!\d))?", name)
+    version = (int(found[1]), int(found[2] or 0)) if found else (99, 0)
+    is_known = "claude" in name
+    assert traits_of(name).adaptive == (is_known and version >= (4, 6))
+    assert traits_of(name).sampling == (not is_known or version < (4, 7))
+
+
+@MANY
+@given(rest=st.text("#a \t", max_size=8))
+def test_headings(rest: str, page: Node) -> None:
+    found = re.match(r"^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$", f"#{rest}")
+    (block,) = page.ask(f"#{rest}")
+    assert block[0] == f"H{len(found[1])}" if found else block[0] == "P"
+    assert not found or "".join(block[1:]) == found[2]
+
+
+@MANY
+@given(rule=st.text(" |:-", max_size=9))
+def test_rules_of_tables(rule: str, page: Node) -> None:
+    old = r"^ {0,3}\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$"
+    is_table = "-" in rule and "|" in rule and re.match(old, rule) is not None
+    assert (page.ask(f"a|b\n{rule}")[0][0] == "DIV") == is_table
+
+
+@MANY
+@given(code=st.text(" a\t", min_size=1, max_size=6))
+def test_code_in_a_line(code: str, page: Node) -> None:
+    expected = re.sub(r"^ (.*\S.*) $", r"\1", code)
+    assert page.ask(f"`{code}`") == [["P", ["CODE", expected]]]
+
+
+@MANY
+@given(end=st.text(".,;:!?)]a", max_size=6))
+def test_ends_of_addresses(end: str, page: Node) -> None:
+    address = re.sub(r"[.,;:!?*_~)\]]+$", "", f"http://x.test/{end}")
+    rest = f"http://x.test/{end}"[len(address) :]
+    assert page.ask(f"http://x.test/{end}") == [["P", ["A", address], *([rest] if rest else [])]]
+
+
+@pytest.mark.req("W9")
+def test_line_separators_end_a_line_and_a_label_has_no_bracket(page: Node) -> None:
+    blank = "# " + " " * 1000
+    assert page.ask(f"{blank}\u2028x\u2029y") == [["H1"], ["P", "x", ["BR"], "y"]]
+    assert page.ask("[a [b](http://x.test/ 'title') ](") == [["P", "[a ", ["A", "b"], " ]("]]
+
+
+def test_json_that_does_not_end_is_refused() -> None:
+    deep = b"[" * 100 + b'{"a":"' + rb"\"" * 1000
+    with pytest.raises(BadRequest):
+        read_answer(deep, dict)
+    assert read_answer(b'{"a":[' + b"[" * 100 + b"]" * 100 + rb',"]\"["]}', dict)["a"][1] == ']"['
