@@ -9,8 +9,10 @@ from typing import Final
 
 LARGEST: Final = 262_144
 
-# Where the caller lets less through: by module and name, or text, of the expression.
+# Where the caller lets less through: by module, or by module and name, or text, of the expression.
 SMALLER: Final = {
+    # Its only caller refuses a longer schedule.
+    "schedule/cron_words.py": 300,
     # It looks at the first 1,024 bytes of a page.
     "tools/builtin/charset.py _DECLARED": 1024,
     # The digits of a price.
@@ -20,6 +22,7 @@ SMALLER: Final = {
 # Modules or folders whose expressions never see text from outside, and why.
 TRUSTED: Final = {
     "testing/": "stand-ins for the tests: they read what Hermes sends",
+    "config/first_files.py": "the operator's own `.env` file",
     "tools/docstrings.py": "the docstrings of tools, which are code",
 }
 
@@ -32,7 +35,6 @@ BUILT: Final[dict[str, dict[str, object]]] = {
         "name": "hermes"
     },
     "channels/slack/mrkdwn.py found": {"user_id": "U123"},
-    "config/first_files.py own": {"name": "TOKEN"},
     "contrib/irc/inbound.py start": {"names": "hermes|bot", "edge": r"A-Za-z0-9\[\]\\`_^{|}\-"},
     "contrib/irc/inbound.py inner": {"names": "hermes|bot", "edge": r"A-Za-z0-9\[\]\\`_^{|}\-"},
     "routing/words.py re.compile(b' ' + tree)": {"tree": b"(?:co(?:de|py it)|fix)"},
@@ -64,3 +66,8 @@ DATA: Final = {
     "memory/injections.toml": frozenset({"marks", "lines", "texts"}),
     "tools/image_intents.toml": frozenset({"patterns"}),
 }
+
+
+def largest(place: str) -> int:
+    """Return how many characters the caller of an expression lets through, at most `LARGEST`."""
+    return SMALLER.get(place, SMALLER.get(place.partition(" ")[0], LARGEST))

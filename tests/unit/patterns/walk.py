@@ -73,8 +73,8 @@ def _in_module(
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
-        if _is_re_call(node):
-            method = node.func.attr
+        method = _re_method(node)
+        if method:
             name = names.get(id(node), "")
             expression = ast.unparse(node) if method == "compile" else _compiled(node, method)
             how = uses.get((module, name), set()) if method == "compile" else {method}
@@ -89,14 +89,12 @@ def _in_module(
                 )
 
 
-def _is_re_call(node: ast.Call) -> bool:
+def _re_method(node: ast.Call) -> str:
+    """Return which function of `re` is called; empty for any other call."""
     func = node.func
-    return (
-        isinstance(func, ast.Attribute)
-        and isinstance(func.value, ast.Name)
-        and func.value.id == "re"
-        and func.attr in _CALLS
-    )
+    if not isinstance(func, ast.Attribute) or func.attr not in _CALLS:
+        return ""
+    return func.attr if isinstance(func.value, ast.Name) and func.value.id == "re" else ""
 
 
 def _is_take(node: ast.Call) -> bool:
