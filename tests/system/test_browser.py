@@ -279,7 +279,7 @@ async def test_hostile_markdown_does_not_hang_the_page(browser: Browser, gateway
     text = "\n\n".join([
         "*" * 5000, "_a" * 5000, "`" * 5000, "[" * 5000, "[a](" * 2000, ">" * 3000,
         "**a" * 3000, "\n".join(" " * depth + "- x" for depth in range(300)), "|" * 5000,
-        "| a |\n|" + "-|" * 2000,
+        "| a |\n|" + "-|" * 2000, "# " + " " * 5000 + "\u2028x\u2028y", "`" + "a" * 30_000 + "`",
     ])  # fmt: skip
     gateway.script.on("hostile", text)
     page = await open_page(browser, gateway)
