@@ -26,7 +26,7 @@ from tests.system.live import Live, live_gateway, model_server, with_model
 PATIENCE_S = 60.0
 SECRET = "a-secret-of-the-webhook"
 SETTINGS = {
-    "HERMES_SERVER__HEAD_TIMEOUT_S": "1",
+    "HERMES_SERVER__HEAD_TIMEOUT_S": "2",
     "HERMES_SERVER__KEEP_ALIVE_S": "1",
     "HERMES_SERVER__SEND_TIMEOUT_S": "1",
     "HERMES_V1__MAX_BODY_BYTES": "2097152",
@@ -253,13 +253,10 @@ async def huge_body_in_chunks(rig: Rig, peer: Peer, name: str) -> bytes:
     return await peer.status()
 
 
-async def endless_chunk_extension(rig: Rig, peer: Peer, name: str) -> bytes:
+async def large_chunk_extension(rig: Rig, peer: Peer, name: str) -> bytes:
     await peer.send(rig.request(name, "transfer-encoding: chunked", body=b""))
-    sending = asyncio.create_task(peer.send_until_closed(b"1;" + b"e" * 65_536))
-    status = await peer.status()
-    peer.abort()
-    await sending
-    return status
+    await peer.send(b"1;" + b"e" * 300_000)
+    return await peer.status()
 
 
 async def late_reader(rig: Rig, peer: Peer, name: str) -> bytes:
@@ -298,7 +295,7 @@ CLOSED: list[tuple[Row, dict[str, bytes]]] = [
     (long_address, refused(b"414")),
     (huge_body_declared, too_large()),
     (huge_body_in_chunks, too_large()),
-    (endless_chunk_extension, dict.fromkeys(WITH_BODY, b"400")),
+    (large_chunk_extension, dict.fromkeys(WITH_BODY, b"400")),
     (late_reader, refused(b"")),
 ]
 LEFT: list[Row] = [half_request, left_in_the_answer]

@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 from hermes.server.edge import EdgeLimits
 from hermes.server.listen import HttpServer, ServeSettings, bind
 
-QUICK = EdgeLimits(head_s=0.2, send_s=0.2)
+QUICK = EdgeLimits(head_s=0.5, send_s=0.5)
 CALM = EdgeLimits(head_s=60, send_s=60)
 GET = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
 CHUNKED = b"POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
