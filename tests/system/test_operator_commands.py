@@ -144,3 +144,34 @@ async def test_whoever_reads_a_conversation_is_on_record_with_a_gateway_and_with
         ("graphs.export", "ok", "all"),
         ("graphs.show", "ok", ann),
     ]
+
+
+@pytest.mark.req("W7", "W35")
+async def test_browsers_are_listed_and_signed_out_by_the_command_line(live: Live) -> None:
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as http:
+
+        async def sign_in(*arguments: str) -> dict[str, str]:
+            link = (await hermes(live.home, "link", *arguments)).strip()
+            async with http.get(link, allow_redirects=False) as answer:
+                return {"cookie": answer.headers["set-cookie"].partition(";")[0]}
+
+        async def status(cookie: dict[str, str]) -> int:
+            async with http.get(f"{live.url}/web/conversations", headers=cookie) as answer:
+                return answer.status
+
+        first = await sign_in()
+        listed = json.loads(await hermes(live.home, "token", "list", "--json"))
+        (session,) = listed["sessions"]
+        table = await hermes(live.home, "token", "list")
+        ended = await hermes(live.home, "token", "revoke", session["id"])
+        second, third = await sign_in(), await sign_in("--revoke-others")
+        after = [await status(one) for one in (first, second, third)]
+        all_ended = await hermes(live.home, "token", "revoke", "--sessions")
+        last = await status(third)
+
+    assert session["id"] in table
+    assert "browser" in table
+    assert "is signed out" in ended
+    assert after == [401, 401, 200]
+    assert (all_ended.strip(), last) == ("Tokens revoked: 0. Browsers signed out: 1.", 401)
+    assert "--sessions or --all" in await hermes(live.home, "token", "revoke", code=1)

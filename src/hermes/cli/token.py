@@ -139,7 +139,7 @@ def _ended(ended: EndedToken) -> str:
         return f"{ended.token.id} ({ended.token.name}) is good for nothing any more."
     if ended.session is not None:
         return f"{ended.session.id} ({ended.session.browser}) is signed out."
-    return f"{ended.tokens} tokens are revoked and {ended.sessions} browsers are signed out."
+    return f"Tokens revoked: {ended.tokens}. Browsers signed out: {ended.sessions}."
 
 
 def _print(report: TokensReport, out: Console) -> None:

@@ -62,7 +62,7 @@ class Home:
         self.shelf = FileShelf(
             self.media,
             HttpClient(HttpSettings()),
-            rules=ShelfRules(folders=(self.files,), **rules),
+            rules=ShelfRules(folders=(self.files,), link_hosts=(), **rules),
             tenants=Tenants(needed.__contains__, erased.__contains__),
             clock=self.clock,
         )
