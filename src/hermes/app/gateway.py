@@ -41,7 +41,7 @@ from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.channels.web.channel import WebChannel, WebSettings
 from hermes.config import Loaded, ensure_home
 from hermes.config.tiers import tier_names
-from hermes.control.acting import Actor
+from hermes.control.acting import Actor, local_actor
 from hermes.control.channels import ChannelDesk
 from hermes.control.desk import Desk
 from hermes.control.mcp import McpDesk
@@ -51,7 +51,7 @@ from hermes.control.running import Levers
 from hermes.control.search import SearchDesk
 from hermes.control.sending import SendDesk
 from hermes.control.status import Live, StatusReport, live_status
-from hermes.control.tokens import LinkWish, sign_out_all
+from hermes.control.tokens import LinkWish
 from hermes.control.why import WhyReport, explain
 from hermes.message.ids import make_id
 from hermes.net.media_desk import MediaDesk
@@ -515,7 +515,7 @@ class Gateway:
             address=self._address,
             home=str(self._home),
             model=model,
-            sign_in_link=self._link_with(await self._access.make_signin_code()),
+            sign_in_link=(await self.link(LinkWish(), local_actor("")))["link"],
             api_token=self._first_token,
             is_demonstration=is_demonstration,
             is_listening_widely=not is_loopback(self._settings.server.host),
@@ -523,13 +523,9 @@ class Gateway:
 
     async def link(self, wish: LinkWish, actor: Actor) -> dict[str, str]:
         """Return a new one-time sign-in link; it ends with the token or browser that asks for it."""
-        maker = "" if actor.kind == "local" else actor.id
-        if wish.revoke_others:
-            await sign_out_all(self._core.store.access, keep=maker)
-        return {"link": self._link_with(await self._access.make_signin_code(maker))}
-
-    def _link_with(self, code: str) -> str:
-        return f"{self._public_address()}/signin?code={code}"
+        others = wish.revoke_others
+        code = await self._access.make_signin_code(actor.credential, revoke_others=others)
+        return {"link": f"{self._public_address()}/signin?code={code}"}
 
     def _public_address(self) -> str:
         public = self._settings.server.public_url

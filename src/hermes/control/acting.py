@@ -46,6 +46,11 @@ class Actor(msgspec.Struct, frozen=True):
         """Who it is on record."""
         return f"{self.kind}:{self.id}" if self.id else self.kind
 
+    @property
+    def credential(self) -> str:
+        """The id of the token or the session that they showed; the command line shows none."""
+        return self.id if self.kind in ("token", "browser") else ""
+
 
 def local_actor(name: str) -> Actor:
     """Return the owner at this machine's command line, by the name the machine has for them."""

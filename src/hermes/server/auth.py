@@ -13,7 +13,7 @@ from typing import Final, Protocol
 import msgspec
 import structlog
 
-from hermes.control.tokens import TOKEN_PREFIX, token_digest
+from hermes.control.tokens import TOKEN_PREFIX, sign_out_all, token_digest
 from hermes.errors import Forbidden, StoreError, TryLater, Unauthenticated
 from hermes.ports.access import AccessStore, Credential, Role
 from hermes.ports.clock import Clock
@@ -43,8 +43,11 @@ class Access(Protocol):
         """Return a new API token; it is shown only now."""
         ...
 
-    async def make_signin_code(self, maker: str = "") -> str:
-        """Return a code that signs one browser in; `maker` is the id of the credential that asks."""
+    async def make_signin_code(self, maker: str = "", *, revoke_others: bool = False) -> str:
+        """Return a code that signs one browser in; `maker` is the id of the credential that asks.
+
+        With `revoke_others` every other browser is signed out first.
+        """
         ...
 
     async def sign_in(self, code: str, *, browser: str = "") -> str:
@@ -96,8 +99,10 @@ class StoredAccess:
         await self._store.add("token", token_digest(token), label=label, expires_at=None, role=role)
         return token
 
-    async def make_signin_code(self, maker: str = "") -> str:
+    async def make_signin_code(self, maker: str = "", *, revoke_others: bool = False) -> str:
         """Return a code that signs one browser in; `maker` is the id of the credential that asks."""
+        if revoke_others:
+            await sign_out_all(self._store, keep=maker)
         code = self._secret()
         expires_at = self._clock.now() + self._times.code_s
         parent = self._digest_of(maker) if maker else None

@@ -167,11 +167,7 @@ def control_routes(door: Door, control: Control, *, origins: Origins) -> tuple[R
         ),
         Route("/control/models", Endpoint({"GET": told("models.list", control.models)})),
         Route("/control/route", Endpoint({"POST": ordered("models.route", Ask, control.route)})),
-        Route(
-            "/control/link",
-            Endpoint({"POST": local.ordered_by("access.link", LinkWish, control.link)}),
-        ),
-        Route("/control/token", Endpoint({"POST": told("tokens.create", control.token)})),
+        *_access_routes(local, control),
         Route("/control/keys", Endpoint(keys)),
         Route(
             "/control/keys/revoke",
@@ -313,6 +309,14 @@ def _user_routes(local: ControlGate, desk: UserOrders) -> tuple[Route, ...]:
             "/control/users/erase",
             Endpoint({"POST": ordered("users.erase", UserOrder, desk.erase)}),
         ),
+    )
+
+
+def _access_routes(local: ControlGate, control: Control) -> tuple[Route, ...]:
+    link = local.ordered_by("access.link", LinkWish, control.link)
+    return (
+        Route("/control/link", Endpoint({"POST": link})),
+        Route("/control/token", Endpoint({"POST": local.told("tokens.create", control.token)})),
     )
 
 
