@@ -24,14 +24,17 @@ from tests.system.upstream_stories import STORIES, UPSTREAMS, Story, read_from
 
 # Any: the SDK's parameters are typed dicts of many shapes.
 HELLO: Any = [{"role": "user", "content": "Hello"}]
-# Ollama keeps what it thought only where a call follows; a whole answer without one has none of it.
-PAIRS = [
-    (wire, name)
-    for wire in UPSTREAMS
-    for name, story in STORIES.items()
-    if wire != "ollama" or story[-1][0] == "call"
-]
-every_pair = pytest.mark.parametrize(("wire", "name"), PAIRS)
+every_wire = pytest.mark.parametrize("wire", UPSTREAMS)
+
+
+def stories_of(wire: str) -> dict[str, Story]:
+    """Return the stories of a service of which a whole answer holds everything.
+
+    Ollama keeps what it thought only where a call follows.
+    """
+    return {
+        name: story for name, story in STORIES.items() if wire != "ollama" or story[-1][0] == "call"
+    }
 
 
 class Gateway(ScriptedWire):
@@ -87,33 +90,38 @@ def words_in(story: Story) -> str:
 
 
 @pytest.mark.req("M5", "M7")
-@every_pair
-async def test_messages_are_streamed_in_the_order_of_whole_ones(gateway, claude, wire, name):
-    gateway.tell(wire, STORIES[name])
+@every_wire
+async def test_messages_are_streamed_in_the_order_of_whole_ones(gateway, claude, wire):
+    for name, story in stories_of(wire).items():
+        gateway.tell(wire, story)
 
-    whole = await claude.messages.create(model="auto", max_tokens=9, messages=HELLO)
+        whole = await claude.messages.create(model="auto", max_tokens=9, messages=HELLO)
+        streamed = await streamed_by(claude)
+
+        content = [block.to_dict() for block in whole.content]
+        assert [block.to_dict() for block in streamed.content] == content, name
+        # Services that send no blocks have no border between two texts, or two thoughts.
+        assert words_of(content).replace("|", "") == words_in(story).replace("|", ""), name
+
+
+async def streamed_by(claude: anthropic.AsyncAnthropic) -> anthropic.types.Message:
     async with claude.messages.stream(model="auto", max_tokens=9, messages=HELLO) as stream:
-        streamed = await stream.get_final_message()
-
-    content = [block.to_dict() for block in whole.content]
-    assert [block.to_dict() for block in streamed.content] == content
-    # Services that send no blocks have no border between two texts, or two thoughts.
-    assert words_of(content).replace("|", "") == words_in(STORIES[name]).replace("|", "")
+        return await stream.get_final_message()
 
 
 @pytest.mark.req("M3", "M7")
-@every_pair
-async def test_a_client_brings_streamed_thoughts_back_to_their_places(gateway, claude, wire, name):
-    gateway.tell(wire, STORIES[name])
-    async with claude.messages.stream(model="auto", max_tokens=9, messages=HELLO) as stream:
-        streamed = await stream.get_final_message()
+@every_wire
+async def test_a_client_brings_streamed_thoughts_back_to_their_places(gateway, claude, wire):
+    for name, story in stories_of(wire).items():
+        gateway.tell(wire, story)
+        streamed = await streamed_by(claude)
 
-    said = {"role": "assistant", "content": streamed.content}
-    await claude.messages.create(model="auto", max_tokens=9, messages=[*HELLO, said, *HELLO])
+        said = {"role": "assistant", "content": streamed.content}
+        await claude.messages.create(model="auto", max_tokens=9, messages=[*HELLO, said, *HELLO])
 
-    told, sent = gateway.answered.end.parts, gateway.calls[-1].request.messages[1].parts
-    assert [type(part) for part in sent] == [type(part) for part in told]
-    assert thoughts_of(sent) == thoughts_of(told)
+        told, sent = gateway.answered.end.parts, gateway.calls[-1].request.messages[1].parts
+        assert [type(part) for part in sent] == [type(part) for part in told], name
+        assert thoughts_of(sent) == thoughts_of(told), name
 
 
 def thoughts_of(parts: tuple[Part, ...]) -> list[ReasoningPart]:
@@ -126,48 +134,49 @@ def thoughts_of(parts: tuple[Part, ...]) -> list[ReasoningPart]:
 async def test_blocks_stay_apart_where_the_service_sends_blocks(gateway, claude, wire, name):
     gateway.tell(wire, STORIES[name])
 
-    async with claude.messages.stream(model="auto", max_tokens=9, messages=HELLO) as stream:
-        streamed = await stream.get_final_message()
+    streamed = await streamed_by(claude)
 
     assert words_of([block.to_dict() for block in streamed.content]) == words_in(STORIES[name])
 
 
 @pytest.mark.req("M5", "M7")
-@every_pair
-async def test_responses_are_streamed_in_the_order_of_whole_ones(gateway, client, wire, name):
+@every_wire
+async def test_responses_are_streamed_in_the_order_of_whole_ones(gateway, client, wire):
     gateway.dialect = ResponsesDialect()
-    gateway.tell(wire, STORIES[name])
+    for name, story in stories_of(wire).items():
+        gateway.tell(wire, story)
 
-    whole = await client.responses.create(model="auto", input="Hello")
-    stream = await client.responses.create(model="auto", input="Hello", stream=True)
-    events = [event async for event in stream]
+        whole = await client.responses.create(model="auto", input="Hello")
+        stream = await client.responses.create(model="auto", input="Hello", stream=True)
+        events = [event async for event in stream]
 
-    kinds = [item.type for item in whole.output]
-    opened = [e for e in events if e.type == "response.output_item.added"]
-    closed = [e for e in events if e.type == "response.output_item.done"]
-    assert [e.item.type for e in opened] == kinds
-    assert [e.output_index for e in opened] == list(range(len(kinds)))
-    assert [(e.output_index, e.item.type) for e in closed] == list(enumerate(kinds))
-    assert [item.type for item in events[-1].response.output] == kinds
+        kinds = [item.type for item in whole.output]
+        assert items_of(events, "response.output_item.added") == list(enumerate(kinds)), name
+        assert items_of(events, "response.output_item.done") == list(enumerate(kinds)), name
+        assert [item.type for item in events[-1].response.output] == kinds, name
+
+
+# Any: the SDK's events are of many types, each with its own fields.
+def items_of(events: list[Any], kind: str) -> list[tuple[int, str]]:
+    return [(event.output_index, event.item.type) for event in events if event.type == kind]
 
 
 @pytest.mark.req("M5", "M7")
-@every_pair
-async def test_chat_chunks_come_in_the_order_of_the_service(gateway, client, wire, name):
+@every_wire
+async def test_chat_chunks_come_in_the_order_of_the_service(gateway, client, wire):
     gateway.dialect = ChatDialect()
-    gateway.tell(wire, STORIES[name])
+    for name, story in stories_of(wire).items():
+        gateway.tell(wire, story)
 
-    whole = await client.chat.completions.create(model="auto", messages=HELLO)
-    stream = await client.chat.completions.create(model="auto", messages=HELLO, stream=True)
-    chunks = [chunk.choices[0].delta.to_dict() async for chunk in stream if chunk.choices]
+        whole = await client.chat.completions.create(model="auto", messages=HELLO)
+        stream = await client.chat.completions.create(model="auto", messages=HELLO, stream=True)
+        deltas = [chunk.choices[0].delta.to_dict() async for chunk in stream if chunk.choices]
 
-    said = [
-        delta.get("reasoning_content") or delta.get("content") or _names(delta) for delta in chunks
-    ]
-    assert "".join(said) == words_in(STORIES[name]).replace("|", "")
-    message = whole.choices[0].message
-    assert "".join(delta.get("content") or "" for delta in chunks) == (message.content or "")
+        assert "".join(map(said_in, deltas)) == words_in(story).replace("|", ""), name
+        text = "".join(delta.get("content") or "" for delta in deltas)
+        assert text == (whole.choices[0].message.content or ""), name
 
 
-def _names(delta: dict[str, Any]) -> str:
-    return "".join(call["function"].get("name", "") for call in delta.get("tool_calls", ()))
+def said_in(delta: dict[str, Any]) -> str:
+    calls = "".join(call["function"].get("name", "") for call in delta.get("tool_calls", ()))
+    return delta.get("reasoning_content") or delta.get("content") or calls

@@ -70,7 +70,7 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     parallel_tools: bool = True
 
 
-class TextDelta(msgspec.Struct, frozen=True, tag="text"):
+class TextDelta(msgspec.Struct, frozen=True, tag="text", repr_omit_defaults=True):
     """More of the visible answer; `starts_part` separates it from the text directly before it."""
 
     text: str
