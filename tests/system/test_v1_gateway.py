@@ -120,6 +120,7 @@ async def test_who_takes_one_call_at_a_time_gets_the_first_and_hears_of_the_othe
 ) -> None:
     twice = [{"role": "user", "content": CALLS_A_TOOL * 2}]
     body = {"model": "auto", "messages": twice, "tools": [WEATHER], "parallel_tool_calls": False}
+    flat: Any = {"type": "function", **WEATHER["function"], "strict": False}
     async with gateway(tmp_path / "home") as live:
         secret, _ = await key_of(live)
         async with aiohttp.ClientSession(
@@ -138,7 +139,7 @@ async def test_who_takes_one_call_at_a_time_gets_the_first_and_hears_of_the_othe
             response = await client.responses.create(
                 model="auto",
                 input=CALLS_A_TOOL * 2,
-                tools=[{"type": "function", **WEATHER["function"], "strict": False}],
+                tools=[flat],
                 parallel_tool_calls=False,
             )
             assert [item.type for item in response.output] == ["function_call"]
