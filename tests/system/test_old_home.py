@@ -15,8 +15,9 @@ from hermes.testing.push.book import PigeonSettings
 from hermes.testing.push.platform import Pigeon
 from tests.homes.make import FOLDER, Story, books
 from tests.system.live import live_gateway, model_server, with_model
+from tests.system.moved_clock import LIBRARY
 from tests.system.pigeon_chat import pigeon_settings
-from tests.system.test_clock import LIBRARY, until
+from tests.system.test_clock import until
 from tests.system.test_operator_commands import hermes
 
 NAMES = sorted(path.name.removesuffix(".tar.xz") for path in FOLDER.glob("*.tar.xz"))

@@ -94,9 +94,7 @@ class SqliteInbox:
         if group is not None and group.is_kept:
             return self._overhear(db, message, group, person_id=person_id, digest=digest)
         busy_with = db.row(_SQL["under_way"], (message.lane,))
-        event = self._with_missed(db, message)
-        if message.steers and busy_with not in (None, (person_id,)):
-            event = msgspec.structs.replace(event, is_held_back=True)
+        event = self._with_missed(db, message, for_other=busy_with not in (None, (person_id,)))
         lane = db.row(_TURNS["lane"], (message.lane,))
         if lane is None:
             lane = _add_lane(db, message, person_id)
@@ -147,9 +145,14 @@ class SqliteInbox:
         )
         return Kept(AcceptResult(message_id=message.id, duplicate=False, state=MessageState.DONE))
 
-    def _with_missed(self, db: Database, message: NewMessage) -> MessageEvent:
-        """Return the event with what was said in its group since the bot was last spoken to."""
+    def _with_missed(self, db: Database, message: NewMessage, *, for_other: bool) -> MessageEvent:
+        """Return the event with what was said in its group since the bot was last spoken to.
+
+        If the lane works `for_other`, a person other than its sender, a `/steer` is held back.
+        """
         event, group = message.event, message.group
+        if message.steers and for_other:
+            event = msgspec.structs.replace(event, is_held_back=True)
         if group is None or group.takes is None:
             return event
         said = take_missed(db, group, sealer=self._engine.sealer, at=message.received_at)
