@@ -1,7 +1,8 @@
 """What a model call tells while it runs; the pipeline and `/v1` both listen.
 
-A call may first be `Waiting` for a place. It begins with `Trying`, then pieces of the answer, then exactly one `Answered`. `Failed` stands
-between two candidates; a call without an answer ends by raising the last error.
+A call may first be `Waiting` for a place. It begins with `Trying`, then pieces of the answer, then
+exactly one `Answered`. Between two candidates comes `Failed`; a call without an answer ends by
+raising the last error.
 """
 
 import msgspec
