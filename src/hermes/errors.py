@@ -12,6 +12,7 @@ HermesError
 │   └── NoCredits           the person's wallet cannot pay for the message
 ├── TryLater                nothing was kept; the same request may succeed later
 │   ├── Overloaded          a queue or a limit is full
+│   │   └── NoPlace         no place for a model call came free in time
 │   ├── StorageFull         the disk reserve is touched
 │   ├── RateLimited         a key is used too often, or a sender has too much waiting
 │   ├── OverBudget          a spending limit has no room; it opens again later
@@ -131,6 +132,10 @@ class Overloaded(TryLater):
     code = "overloaded"
 
 
+class NoPlace(Overloaded):
+    """Every place for a model call was taken for as long as the call could wait."""
+
+
 class StorageFull(TryLater):
     """The disk reserve is touched or the database cannot grow."""
 
@@ -210,6 +215,16 @@ class LeaseLost(GuardFailed):
     """The lane's lease has expired or belongs to somebody else."""
 
     code = "lease_lost"
+
+
+def note_unsent(error: BaseException) -> None:
+    """Note on a cancellation that it came before any of the request was sent."""
+    error.hermes_is_unsent = True  # type: ignore[attr-defined]
+
+
+def is_unsent(error: BaseException | None) -> bool:
+    """Return True if a cancellation came before any of the request was sent."""
+    return bool(getattr(error, "hermes_is_unsent", False))
 
 
 class ProviderError(HermesError):

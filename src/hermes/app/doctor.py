@@ -14,7 +14,7 @@ from hermes.app.channel_test import unusable_platforms
 from hermes.app.key_test import Tried
 from hermes.app.platforms import built_in
 from hermes.app.searching import SEARCH
-from hermes.app.store_files import DATABASE, KEY_FILE, lost_database, restore_advice
+from hermes.app.store_files import DATABASE, FIRST_KEY_FILE, KEY_FILE, lost_database, restore_advice
 from hermes.config import Loaded, Settings
 from hermes.control.doctor import (
     Check,
@@ -126,6 +126,10 @@ def _database_checks(home: Path, alive: Callable[[], None]) -> Iterator[Check]:
         yield Check(
             name="database", status="ok", what="there is none yet; the first start makes it"
         )
+        return
+    if not key_path.exists() and (home / FIRST_KEY_FILE).exists():
+        said = "the first start was cut off; the next one finishes it"
+        yield Check(name="database", status="ok", what=said)
         return
     key_file = key_path.read_bytes() if key_path.exists() else None
     found = inspect(path, key_file, alive=alive)

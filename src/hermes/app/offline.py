@@ -10,7 +10,7 @@ from hermes.app.platforms import built_in
 from hermes.app.scheduling import make_cron_desk, make_schedules
 from hermes.app.searching import open_search
 from hermes.app.sending import make_send_desk
-from hermes.app.store_files import DATABASE, open_shelf, open_store
+from hermes.app.store_files import DATABASE, check_database, open_shelf, open_store
 from hermes.calls.days import Calendar
 from hermes.config import Loaded, Settings, ensure_home
 from hermes.config.tiers import tier_names
@@ -32,6 +32,7 @@ def offline_store(loaded: Loaded, *, create: bool = False) -> Iterator[Store | N
     if create:
         ensure_home(loaded.home)
     elif not (loaded.home / DATABASE).exists():
+        check_database(loaded.home)
         yield None
         return
     instance = acquire(loaded.home)
@@ -52,6 +53,7 @@ def offline_shelf(loaded: Loaded) -> Iterator[GraphShelf | None]:
     Nothing is locked and nothing written, so that a long export stops nobody.
     """
     if not (loaded.home / DATABASE).exists():
+        check_database(loaded.home)
         yield None
         return
     shelf = open_shelf(loaded.home)

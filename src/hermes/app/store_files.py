@@ -67,17 +67,28 @@ def lost_database(home: Path) -> str | None:
 
 def restore_advice(home: Path) -> str:
     """Return what an operator can do about a lost database."""
+    # SQLite would write what is left of the lost file into the backup.
+    left = [name for name in (f"{DATABASE}-wal", f"{DATABASE}-shm") if (home / name).exists()]
+    first = (
+        f"First move {' and '.join(left)} out of {home}: they belong to the lost file. "
+        if left
+        else ""
+    )
     return (
-        f"Put {DATABASE} back from a backup, together with {DATABASE}-wal if there is one (a copy "
-        f"without it lacks the newest messages). To start with an empty home instead, move "
-        f"{home / KEY_FILE} away"
+        f"{first}Put {DATABASE} back from a backup, and the {DATABASE}-wal of the same backup if it has "
+        f"one. To start with an empty home instead, move {home / KEY_FILE} away"
     )
 
 
-def _key(home: Path) -> bytes:
+def check_database(home: Path) -> None:
+    """Raise `ConfigurationError` if the database of a key file is lost."""
     lost = lost_database(home)
     if lost is not None:
         raise ConfigurationError(f"{lost}. {restore_advice(home)}.")
+
+
+def _key(home: Path) -> bytes:
+    check_database(home)
     return read_or_create_secret_file(home / KEY_FILE, make_store_keys)
 
 

@@ -8,7 +8,7 @@ from hermes.calls.budgets import Budgets, Purse
 from hermes.calls.costs import Cost, Costs
 from hermes.calls.events import Piece
 from hermes.calls.token_estimate import input_tokens
-from hermes.errors import ProviderError
+from hermes.errors import ProviderError, is_unsent
 from hermes.message.reply import Usage
 from hermes.ports.pricing import estimated
 from hermes.ports.provider import CallEnd, ModelRequest, ProviderInfo, ToolCallDelta
@@ -87,7 +87,7 @@ class Bill:
 
         A caller who leaves a silent model pays what was held: nobody learns what the model did.
         """
-        if not self._is_sent:
+        if not self._is_sent or is_unsent(error):
             return None
         if self._heard:
             return self._estimate(estimated(self._heard))

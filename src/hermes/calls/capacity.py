@@ -3,7 +3,7 @@
 import asyncio
 
 from hermes.calls.shares import Asker, Shares
-from hermes.errors import Overloaded
+from hermes.errors import NoPlace
 
 _THIRD = 3
 
@@ -21,7 +21,7 @@ class CallLimit:
         self._shares: Shares[asyncio.Future[None]] = Shares(places, each=self._each)
 
     def place(self, asker: Asker, *, wait_s: float | None = None) -> "Place":
-        """Return a place for `async with`; who gets none in time is refused with `Overloaded`."""
+        """Return a place for `async with`; who gets none in time is refused with `NoPlace`."""
         return Place(self, asker, wait_s=self._wait_s if wait_s is None else wait_s)
 
     def is_free_for(self, asker: Asker) -> bool:
@@ -29,7 +29,7 @@ class CallLimit:
         return self._shares.can_take(asker)
 
     async def take(self, asker: Asker, *, wait_s: float) -> None:
-        """Wait for a place; raises `Overloaded` when none comes free in time."""
+        """Wait for a place; raises `NoPlace` when none comes free in time."""
         if self._shares.can_take(asker):
             self._shares.take(asker)
             return
@@ -64,11 +64,11 @@ class CallLimit:
             else:
                 place.set_result(None)
 
-    def _refusal(self, wait_s: float) -> Overloaded:
-        return Overloaded(
+    def _refusal(self, wait_s: float) -> NoPlace:
+        return NoPlace(
             f"all {self._count} places for model calls (turns.max_concurrent_calls), or the "
             f"{self._each} that one person or key may have (turns.max_calls_each), were taken for "
-            f"{wait_s:g} s; try again in a moment"
+            f"{round(wait_s, 1):g} s"
         )
 
 

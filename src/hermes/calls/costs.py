@@ -14,6 +14,8 @@ from hermes.ports.provider import ModelRequest, ProviderInfo
 from hermes.routing.prices import price_of, usage_cost
 
 _PER_MILLION = 1_000_000
+# Few models write more in one answer. A caller who allows a billion must not set aside a whole budget.
+_MOST_OUTPUT = 131_072
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -55,7 +57,8 @@ class Costs:
         """Return the most that a call is expected to cost, before it is made."""
         limit = request.max_output_tokens
         written = self._settings.expected_output_tokens if limit is None else limit
-        return self.of(info, request.model, Usage(input_tokens(request), written))
+        usage = Usage(input_tokens(request), min(written, _MOST_OUTPUT))
+        return self.of(info, request.model, usage)
 
     def _assumed(self, usage: Usage) -> float:
         settings = self._settings

@@ -8,12 +8,13 @@ import asyncio
 
 import structlog
 
-from hermes.errors import HermesError
+from hermes.errors import HermesError, StoreRejected
 from hermes.ports.spend import CallLine, SpendStore, Spent
 
 _log = structlog.get_logger(__name__)
 _MOST_WAITING = 100_000
 _RETRY_S = 1.0
+_Call = tuple[tuple[Spent, ...], CallLine]
 
 
 class CallLedger:
@@ -22,17 +23,15 @@ class CallLedger:
     def __init__(self, store: SpendStore, *, lag_s: float) -> None:
         self._store = store
         self._lag_s = lag_s
-        self._spent: list[Spent] = []
-        self._lines: list[CallLine] = []
+        self._waiting: list[_Call] = []
         self._writing: asyncio.Task[None] | None = None
 
     def note(self, spent: tuple[Spent, ...], line: CallLine) -> None:
         """Keep what a call took, to be written within the lag."""
-        if len(self._lines) >= _MOST_WAITING:
+        if len(self._waiting) >= _MOST_WAITING:
             _log.error("ledger_overflows", call_id=line.id)
             return
-        self._spent.extend(spent)
-        self._lines.append(line)
+        self._waiting.append((spent, line))
         if self._writing is None:
             self._writing = asyncio.create_task(self._write_soon(), name="call-ledger")
 
@@ -41,23 +40,43 @@ class CallLedger:
         if self._writing is not None:
             self._writing.cancel()
             await asyncio.gather(self._writing, return_exceptions=True)
-        if self._lines:
+        if self._waiting:
             await self._write()
 
     async def _write_soon(self) -> None:
         wait = self._lag_s
-        while self._lines:
+        while self._waiting:
             await asyncio.sleep(wait)
             wait = self._lag_s if await self._write() else _RETRY_S
         self._writing = None
 
     async def _write(self) -> bool:
-        spent, self._spent = self._spent, []
-        lines, self._lines = self._lines, []
+        calls, self._waiting = self._waiting, []
         try:
-            await self._store.add(spent, lines=lines)
+            await self._add(calls)
+        except StoreRejected:
+            return await self._write_singly(calls)
         except HermesError as error:
-            _log.error("ledger_waits", calls=len(lines), problem=str(error))
-            self._spent[:0], self._lines[:0] = spent, lines
+            self._keep(calls, error)
             return False
         return True
+
+    async def _write_singly(self, calls: list[_Call]) -> bool:
+        """Write call by call; one that the store will never take is dropped, and holds up no other."""
+        for number, call in enumerate(calls):
+            try:
+                await self._add([call])
+            except StoreRejected as error:
+                _log.error("ledger_line_refused", call_id=call[1].id, problem=str(error))
+            except HermesError as error:
+                self._keep(calls[number:], error)
+                return False
+        return True
+
+    async def _add(self, calls: list[_Call]) -> None:
+        spent = [one for some, _ in calls for one in some]
+        await self._store.add(spent, lines=[line for _, line in calls])
+
+    def _keep(self, calls: list[_Call], error: HermesError) -> None:
+        _log.error("ledger_waits", calls=len(calls), problem=str(error))
+        self._waiting[:0] = calls

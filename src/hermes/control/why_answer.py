@@ -9,7 +9,13 @@ from datetime import UTC, datetime
 
 from hermes.control.why_delivery import attempts_of, is_held, is_repeat, last_reason
 from hermes.message.outcome import DeliveryState, MessageState, Outcome
-from hermes.ports.records import DeliveryRecord, MessageRecord, Refusal, Timeline
+from hermes.ports.records import (
+    WAITS_FOR_PLACE,
+    DeliveryRecord,
+    MessageRecord,
+    Refusal,
+    Timeline,
+)
 from hermes.ports.store import Store
 
 # Says what keeps a platform's replies from being sent, if anything does.
@@ -23,6 +29,7 @@ _ENDED = {
     Outcome.MERGED: "Merged",
     Outcome.OVERHEARD: "Not addressed",
 }
+_PLACE = "a free place for its model call"
 _UNSETTLED = frozenset(
     {DeliveryState.PENDING, DeliveryState.SENDING, DeliveryState.RETRY, DeliveryState.PREVIEW}
 )
@@ -103,11 +110,13 @@ def _waiting_message(
         if head is not None and head.id != message.id:
             return f"{head.id}, which is before it in the same conversation"
         waits = timeline.has_waited_for_place
-        return "a free place for its model call" if waits else "a free worker"
+        return _PLACE if waits else "a free worker"
     for step in reversed(timeline.steps):
         if step.state == "started":
             since = f" (started {span(now - step.at)} ago)" if step.at else ""
             return f"{step.kind} {step.name}".strip() + since
+    if timeline.events and timeline.events[-1].kind == WAITS_FOR_PLACE:
+        return _PLACE
     return "the next step of its turn"
 
 

@@ -13,7 +13,7 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import lru_cache
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 import aiohttp
 import msgspec
@@ -21,7 +21,7 @@ from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from hermes import failpoints
-from hermes.errors import AddressRefused, AnswerTooLarge
+from hermes.errors import AddressRefused, AnswerTooLarge, note_unsent
 from hermes.net.guard import Guard, GuardedResolver
 from hermes.net.name_lookup import ThreadLookup
 from hermes.net.redirects import MAX_REDIRECTS, Hop, next_hop
@@ -121,6 +121,7 @@ class _Call:
         "_body",
         "_client",
         "_headers",
+        "_is_sent",
         "_may_ask",
         "_method",
         "_name",
@@ -154,6 +155,11 @@ class _Call:
         self._trusted = trusted
         self._response: aiohttp.ClientResponse | None = None
         self._unwatch = _nothing
+        self._is_sent = False
+
+    def sent(self) -> None:
+        """Note that the head of the request is on the wire."""
+        self._is_sent = True
 
     async def __aenter__(self) -> Response:
         failpoints.hit(f"wire.{self._name}.before")
@@ -200,7 +206,12 @@ class _Call:
                 timeout=limits,
                 # A proxy connects by itself, so nobody could check the address it picks.
                 proxy=client.settings.proxy if self._trusted else None,
+                trace_request_ctx=self,
             )
+        except asyncio.CancelledError as error:
+            if not self._is_sent:
+                note_unsent(error)
+            raise
         except _WIRE_ERRORS as error:
             raise wire_failure(error, name=self._name, url=hop.url) from error
 
@@ -303,6 +314,7 @@ class HttpClient:
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=_NO_AUTO_HEADERS,
             headers={"User-Agent": self.settings.user_agent},
+            trace_configs=[_sent_trace()],
         )
         # Left to itself it repeats a PUT or DELETE whose connection was lost, and tells only what
         # became of the second: nobody would know that the first may have arrived.
@@ -335,6 +347,18 @@ class HttpClient:
         if self._lookup is not None:
             await self._lookup.close()
         self._trusted = self._guarded = self._lookup = None
+
+
+def _sent_trace() -> aiohttp.TraceConfig:
+    """Return what tells a call that its request is on the wire."""
+    trace = aiohttp.TraceConfig()
+
+    # Any: aiohttp types neither its context nor what it tells of the request.
+    async def tell(_session: aiohttp.ClientSession, context: Any, _request: Any) -> None:
+        context.trace_request_ctx.sent()
+
+    trace.on_request_headers_sent.append(tell)
+    return trace
 
 
 def _timeout(total_s: float, connect_s: float, *, idle_s: float | None) -> aiohttp.ClientTimeout:

@@ -1,4 +1,4 @@
-"""What a turn does while all places for model calls are taken: its timeline says so."""
+"""What a turn does when all places for model calls are taken: it writes what it has, and that it waits."""
 
 import structlog
 
@@ -11,8 +11,13 @@ _log = structlog.get_logger(__name__)
 
 
 async def note_wait(turn: Turn, ctx: TurnContext) -> None:
-    """Write at once that the turn waits for a place: `hermes why` has to know it now."""
+    """Write at once that the turn waits for a place: `hermes why` has to know it now.
+
+    The results of its tools are written too: they must outlive whatever ends this process meanwhile.
+    """
     ctx.journal.waits_for_place = True
+    if ctx.journal.begun:
+        await ctx.journal.write_results(turn)
     event = Event(WAITS_FOR_PLACE, ctx.services.clock.now())
     try:
         await ctx.services.store.inbox.note(turn.id, event)

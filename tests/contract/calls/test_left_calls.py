@@ -39,6 +39,22 @@ async def test_a_caller_who_leaves_a_silent_model_pays_what_was_held(
 
 
 @pytest.mark.req("A22")
+async def test_whoever_allows_a_model_to_write_for_ever_holds_no_more_than_models_write(
+    tmp_path: Path,
+) -> None:
+    silent = model("one", [ScriptedTurn(text="x", fault="hang")])
+    story = Story()
+    async with open_calls(tmp_path, silent) as rig:
+        request = ask("hi", max_output_tokens=10**7)
+        call = asyncio.create_task(rig.call(request, "one", story=story))
+        await until_called(silent)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+
+    assert [one.usage.tokens_out for one in story.spent] == [131_072]
+
+
+@pytest.mark.req("A22")
 @pytest.mark.parametrize(
     ("turn", "paid"),
     [

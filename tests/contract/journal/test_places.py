@@ -115,6 +115,26 @@ async def test_j4_the_lease_of_a_turn_that_waits_between_two_calls_is_renewed(
         assert await rig.outcome(message_id) == "answered"
 
 
+@pytest.mark.req("J8", "A21")
+async def test_j8_what_a_tool_brought_is_on_disk_while_its_turn_waits_for_a_place(
+    tmp_path: Path,
+) -> None:
+    rigs: list[Rig] = []
+
+    async def give_the_place_away(_: ToolContext) -> str:
+        return await hold_the_place(rigs[0])
+
+    tool = RunTool("give", give_the_place_away)
+    async with open_rig(tmp_path, tools=(tool,), settings=_ONE_PLACE) as rig:
+        rigs.append(rig)
+        message_id = await wait_in_line(rig, "[[tool:give {}]] hello")
+        timeline = rig.timeline(message_id)
+        told = waiting_for(rig.store, timeline, now=rig.clock.now())
+
+    states = [(step.kind, step.state) for step in timeline.steps if step.kind == "tool"]
+    assert (states, told) == ([("tool", "done")], "a free place for its model call")
+
+
 @pytest.mark.req("A21")
 async def test_why_says_that_a_message_waits_for_a_place(tmp_path: Path) -> None:
     async with open_rig(tmp_path, settings=_ONE_PLACE) as rig:

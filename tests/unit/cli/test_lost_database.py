@@ -65,6 +65,28 @@ def test_a_lost_database_is_neither_replaced_nor_passed_over(lost, hermes, model
 
 
 @pytest.mark.req("W7")
+@pytest.mark.parametrize("command", [("users", "list"), ("token", "list"), ("graph", "list")])
+def test_commands_do_not_take_it_for_an_empty_home(command, home, hermes, model):
+    assert hermes(*SAY, **model).returncode == 0
+    (home / "hermes.db").unlink()
+
+    done = hermes(*command)
+
+    assert done.returncode == 1
+    assert "hermes.db is missing" in done.stderr
+
+
+@pytest.mark.req("W7")
+def test_what_is_left_of_the_lost_one_has_to_go_before_a_backup_comes(lost, hermes, model):
+    (lost / "hermes.db").unlink(missing_ok=True)
+    (lost / "hermes.db-wal").write_bytes(b"of the lost one")
+
+    done = hermes("up", HERMES_SERVER__PORT="0", **model)
+
+    assert "First move hermes.db-wal out of" in done.stderr
+
+
+@pytest.mark.req("W7")
 def test_the_doctor_says_what_to_do_about_it(lost, hermes):
     done = hermes("doctor", "--json", HERMES_SERVER__PORT="0")
 
@@ -81,8 +103,10 @@ def test_a_first_start_that_was_cut_off_is_simply_done_again(failpoint, home, he
         [sys.executable, "-c", CUT_OFF, str(home), failpoint], check=False, capture_output=True
     )
 
+    checks = json.loads(hermes("doctor", "--json", HERMES_SERVER__PORT="0").stdout)["checks"]
     done = hermes(*SAY, **model)
 
     assert cut_off.returncode == -9, cut_off.stderr
+    assert [one["status"] for one in checks if one["name"] in ("database", "key file")] == ["ok"]
     assert (done.returncode, "hello" in done.stdout) == (0, True)
     assert [path.name for path in (home / "keys").iterdir()] == ["store.keys"]

@@ -14,8 +14,8 @@ from hermes.calls.events import Answered, CallEvent, Failed, Trying, Waiting
 from hermes.calls.walk import Wish
 from hermes.errors import (
     NoCredits,
+    NoPlace,
     OverBudget,
-    Overloaded,
     ProviderError,
     TryLater,
     TurnInterrupted,
@@ -61,7 +61,7 @@ async def call_model(turn: Turn, ctx: TurnContext) -> Turn | Reply:
     except TryLater as error:
         limit = error.limit if isinstance(error, OverBudget) else None
         ctx.journal.note("model_refused", code=error.code, limit=limit)
-        if isinstance(error, Overloaded) and not ctx.journal.begun:
+        if isinstance(error, NoPlace) and not ctx.journal.begun:
             return no_place(str(error))
         return not_now(turn, error)
     finally:

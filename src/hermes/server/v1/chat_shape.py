@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Raw
 
+from hermes.server.v1.wire_body import OutputTokens
+
 MAX_MESSAGES = 10_000
 MAX_TOOLS = 128
 
@@ -227,8 +229,8 @@ class ChatBody(msgspec.Struct, frozen=True, kw_only=True):
     messages: Annotated[list[Message], Meta(min_length=1, max_length=MAX_MESSAGES)]
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    max_completion_tokens: Annotated[int, Meta(ge=1)] | None = None
-    max_tokens: Annotated[int, Meta(ge=1)] | None = None
+    max_completion_tokens: OutputTokens | None = None
+    max_tokens: OutputTokens | None = None
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
     stop: str | Annotated[list[str], Meta(max_length=16)] | None = None

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Raw
 
+from hermes.server.v1.wire_body import OutputTokens
+
 MAX_MESSAGES = 10_000
 MAX_TOOLS = 128
 
@@ -202,7 +204,7 @@ class MessagesBody(msgspec.Struct, frozen=True, kw_only=True):
 
     model: Annotated[str, Meta(min_length=1, max_length=256)]
     messages: Annotated[list[Message], Meta(min_length=1, max_length=MAX_MESSAGES)]
-    max_tokens: Count | None = None
+    max_tokens: OutputTokens | None = None
     system: str | list[Text] | None = None
     tools: Annotated[list[Tool], Meta(max_length=MAX_TOOLS)] | None = None
     tool_choice: ChosenTool | None = None

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta, Raw
 
 from hermes.errors import BadRequest
+from hermes.server.v1.wire_body import OutputTokens
 
 MAX_ITEMS = 10_000
 MAX_TOOLS = 128
@@ -268,7 +269,7 @@ class ResponsesBody(msgspec.Struct, frozen=True, kw_only=True):
     input: str | Annotated[list[Raw], Meta(max_length=MAX_ITEMS)] | None = None
     instructions: str | None = None
     stream: bool | None = None
-    max_output_tokens: Annotated[int, Meta(ge=1)] | None = None
+    max_output_tokens: OutputTokens | None = None
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
     tools: Annotated[list[Raw], Meta(max_length=MAX_TOOLS)] | None = None

@@ -103,6 +103,10 @@ class WireEndpoint:
         except CallerLeft:
             record.write()
             return HttpResponse(status=_LEFT)
+        except asyncio.CancelledError:
+            # The gateway stops: what was sent to a model is in the ledger all the same.
+            record.write()
+            raise
 
     async def _check_pictures(self, request: ModelRequest) -> None:
         urls = [

@@ -5,13 +5,15 @@ list. They are named, so that the answer can say what had no effect.
 """
 
 import re
-from typing import Generic, TypeVar
+from typing import Annotated, Generic, TypeVar
 
 import msgspec
 
 from hermes.errors import BadRequest
 
 T = TypeVar("T", bound=msgspec.Struct)
+# How much a caller lets a model write. No model writes nearly as much, and sums of it stay countable.
+OutputTokens = Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
 
 _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _MAX_NAMES = 32

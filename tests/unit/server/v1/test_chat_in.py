@@ -255,6 +255,8 @@ def test_a_wish_that_cannot_be_met_is_refused_by_its_name(field: str, value: obj
         ({"temperature": 2.5}, r"at `\$.temperature`"),
         ({"temperature": "hot"}, r"got `str` - at `\$.temperature`"),
         ({"max_tokens": 0}, r"at `\$.max_tokens`"),
+        ({"max_tokens": 10**400}, r"at `\$.max_tokens`"),
+        ({"max_completion_tokens": 2**62}, r"at `\$.max_completion_tokens`"),
         ({"reasoning_effort": "utmost"}, r"'utmost' - at `\$.reasoning_effort`"),
         ({"response_format": {"type": "grammar"}}, r"'grammar' - at `\$.response_format.type`"),
         (
