@@ -198,11 +198,18 @@ class Inbox:
         )
         return error
 
-    async def _claim(self, event: MessageEvent, *, is_command: bool) -> Claim:
-        """Let a message in; that one sender has too many waiting is noted here, for any channel."""
+    async def _claim(self, event: MessageEvent, *, is_command: bool) -> Claim | None:
+        """Let a message in; that one sender has too many waiting is noted here, for any channel.
+
+        What was accepted before needs no room: it is answered as it was then.
+        """
         try:
             return self._room.claim(event, is_command=is_command)
-        except RateLimited as error:
+        except (Overloaded, RateLimited) as error:
+            if self._store.inbox.knows(event):
+                return None
+            if not isinstance(error, RateLimited):
+                raise
             error.refusal = await self.refuse(
                 event.source.platform, error, external_id=event.external_id
             )

@@ -8,6 +8,7 @@ ciphertext; a second backend adds a folder and passes the same contract suite.
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from hermes.message.event import MessageEvent
 from hermes.message.outcome import MessageState, Outcome
 from hermes.ports.access import AccessStore
 from hermes.ports.audit import AuditStore
@@ -59,6 +60,10 @@ class InboxStore(Protocol):
 
         `kept` is called once the message is on disk, whether or not the caller still waits.
         """
+        ...
+
+    def knows(self, event: MessageEvent) -> bool:
+        """Return True if a message of this id was accepted before, the same way."""
         ...
 
     def waiting(self) -> int:

@@ -32,6 +32,20 @@ async def test_one_sender_fills_their_share_and_nobody_elses(tmp_path: Path) -> 
         assert rig.store.inbox.waiting() == 52
 
 
+@pytest.mark.req("J1", "J2")
+async def test_j1_what_was_accepted_is_answered_again_however_full_it_is(tmp_path: Path) -> None:
+    full = {"INBOX__MAX_WAITING": "4", "INBOX__MAX_WAITING_EACH": "3"}
+    async with open_rig(tmp_path, start=False, settings=full) as rig:
+        accepted = await rig.say("hello", user="mallory", chat="first", name="mine")
+        await fill(rig, 2, user="mallory")
+        over_share = await rig.say("hello", user="mallory", chat="first", name="mine")
+        await rig.say("hello", user="ann")
+        all_full = await rig.say("hello", user="mallory", chat="first", name="mine")
+
+        assert {accepted} == {over_share, all_full}
+        assert rig.store.inbox.waiting() == 4
+
+
 @pytest.mark.req("J2")
 async def test_a_share_outlives_a_restart_and_opens_as_messages_are_answered(
     tmp_path: Path,

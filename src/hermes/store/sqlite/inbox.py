@@ -70,6 +70,11 @@ class SqliteInbox:
         )
         return written.result
 
+    def knows(self, event: MessageEvent) -> bool:
+        """Return True if a message of this id was accepted before, the same way."""
+        name = (event.account, event.source.platform, event.route, event.external_id)
+        return self._engine.reader.row(_SQL["find_external"], name) is not None
+
     def keep(self, db: Database, message: NewMessage) -> Kept:
         """Keep a message inside the unit at hand; `count` has to follow once it is on disk."""
         event = message.event
