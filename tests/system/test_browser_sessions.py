@@ -54,6 +54,12 @@ class House:
             cookie = answer.headers["set-cookie"].partition(";")[0]
         return {"cookie": cookie, "origin": self.url}
 
+    async def link_of(self, browser: dict[str, str], body: object = None) -> str:
+        """Return a sign-in link that a browser asks for."""
+        async with self.http.post("/control/link", json=body or {}, headers=browser) as answer:
+            assert answer.status == 200, await answer.text()
+            return str((await answer.json())["link"])
+
     async def browser(self, name: str = "Firefox") -> dict[str, str]:
         return await self.open((await self.order("link"))["link"], name)
 
@@ -179,6 +185,40 @@ async def test_a_new_link_can_sign_every_other_browser_out(house: House) -> None
 
     new = await house.open(link)
     assert [await house.status_for(one) for one in (old, mine, new)] == [401, 200, 200]
+
+
+async def test_a_browser_that_another_one_signed_in_stays_when_it_ends_the_others(
+    house: House,
+) -> None:
+    laptop = await house.browser("Laptop")
+    phone = await house.open(await house.link_of(laptop), "Phone")
+
+    link = await house.link_of(phone, {"revoke_others": True})
+
+    new = await house.open(link, "Tablet")
+    assert [await house.status_for(one) for one in (laptop, phone, new)] == [401, 200, 200]
+    assert {one["browser"] for one in await house.listed()} == {"Phone", "Tablet"}
+
+
+@pytest.mark.parametrize("path", ["tokens", "token"])
+@pytest.mark.parametrize("is_all", [False, True])
+async def test_who_ends_a_browser_hears_which_tokens_it_made(
+    house: House, path: str, is_all: bool
+) -> None:
+    mine = await house.browser()
+    body = {"role": "owner", "name": "ci"} if path == "tokens" else None
+    async with house.http.post(f"/control/{path}", json=body, headers=mine) as answer:
+        made = await answer.json()
+    secret = made["secret"] if path == "tokens" else made["token"]
+    session = (await house.listed())[0]["id"]
+
+    ended = await house.order("tokens/revoke", {"sessions": True} if is_all else {"id": session})
+
+    (kept,) = ended["kept"]
+    _, told = await house.ask("GET", "/control/tokens", secret)
+    assert (kept["made_by"], kept in told["tokens"]) == (session, True)
+    assert "kept" not in await house.order("tokens/revoke", {"sessions": True, "tokens": True})
+    assert (await house.ask("GET", "/control/tokens", secret))[0] == 401
 
 
 async def test_the_record_says_which_browser_and_what_was_ended(house: House) -> None:

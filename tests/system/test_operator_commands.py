@@ -175,3 +175,27 @@ async def test_browsers_are_listed_and_signed_out_by_the_command_line(live: Live
     assert after == [401, 401, 200]
     assert (all_ended.strip(), last) == ("Tokens revoked: 0. Browsers signed out: 1.", 401)
     assert "--sessions or --all" in await hermes(live.home, "token", "revoke", code=1)
+
+
+@pytest.mark.req("W7", "W35")
+async def test_the_command_line_names_the_tokens_that_an_ended_browser_made(live: Live) -> None:
+    link = (await hermes(live.home, "link")).strip()
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as http:
+        async with http.get(link, allow_redirects=False) as answer:
+            cookie = answer.headers["set-cookie"].partition(";")[0]
+        headers = {"cookie": cookie, "origin": live.url}
+        order = {"role": "viewer", "name": "ci"}
+        async with http.post(f"{live.url}/control/tokens", json=order, headers=headers) as answer:
+            token = (await answer.json())["token"]["id"]
+
+    listed = json.loads(await hermes(live.home, "token", "list", "--json"))
+    table = await hermes(live.home, "token", "list")
+    ended = await hermes(live.home, "token", "revoke", "--sessions")
+
+    (session,) = listed["sessions"]
+    made_by = {one["id"]: one["made_by"] for one in listed["tokens"]}
+    (line,) = (line for line in table.splitlines() if line.startswith(token))
+    assert made_by[token] == session["id"]
+    assert line.endswith(session["id"])
+    assert f"These tokens were made there and stay valid: {token} (ci)." in ended
+    assert "stay valid" not in await hermes(live.home, "token", "revoke", "--all")

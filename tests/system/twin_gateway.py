@@ -189,7 +189,7 @@ def _control(gateway: Gateway) -> Control:
     async def link(wish: LinkWish, actor: Actor) -> object:
         return {"url": await gateway.link()}
 
-    async def token() -> object:
+    async def token(_actor: Actor) -> object:
         return {"token": await gateway.access.make_token("test")}
 
     return Control(

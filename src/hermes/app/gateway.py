@@ -569,9 +569,9 @@ class Gateway:
             wake_outbox=self._core.wake_outbox,
         )
 
-    async def token(self) -> dict[str, str]:
+    async def token(self, actor: Actor) -> dict[str, str]:
         """Return a new API token."""
-        return {"token": await self._access.make_token("hermes token")}
+        return {"token": await self._access.make_token("hermes token", maker=actor.credential)}
 
     async def why(self, name: str, include_text: bool) -> WhyReport:
         """Return the story of a message, with its words only when they are asked for."""

@@ -134,7 +134,17 @@ def revoke(
 
 
 def _ended(ended: EndedToken) -> str:
-    """Say what was revoked."""
+    """Say what was revoked, and which tokens stay that it made."""
+    if not ended.kept:
+        return _revoked(ended)
+    kept = ", ".join(f"{one.id} ({one.name})" for one in ended.kept)
+    return (
+        f"{_revoked(ended)}\nThese tokens were made there and stay valid: {kept}. "
+        "End each with `hermes token revoke ID`, or all tokens with `hermes token revoke --all`."
+    )
+
+
+def _revoked(ended: EndedToken) -> str:
     if ended.token is not None:
         return f"{ended.token.id} ({ended.token.name}) is good for nothing any more."
     if ended.session is not None:
@@ -151,7 +161,8 @@ def _print(report: TokensReport, out: Console) -> None:
     for token in report.tokens:
         until = "it is revoked" if token.expires_at is None else clock_time(token.expires_at)
         made = clock_time(token.created_at)
-        _add(table, token.id, "token", token.name, token.role, token.state, made, until, "", "")
+        by = token.made_by
+        _add(table, token.id, "token", token.name, token.role, token.state, made, until, "", by)
     for one in report.sessions:
         until = "" if one.expires_at is None else clock_time(one.expires_at)
         seen = "never" if one.seen_at is None else clock_time(one.seen_at)

@@ -2,17 +2,18 @@
 
 A token is 256 random bits, shown once and kept only as its SHA-256; the server finds it by the same
 digest. Browser sessions that were made with a token, or with a link of that token, end with it.
+Tokens do not end with the token or the browser that made them: who revokes one is told which stay.
 """
 
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from hashlib import sha256
 from typing import Final, Literal
 
 import msgspec
 import structlog
 
-from hermes.errors import BadRequest, NotFound
+from hermes.errors import BadRequest, NotFound, Unauthenticated
 from hermes.ports.access import ROLES, AccessStore, Credential, Role, credential_id
 from hermes.ports.clock import Clock
 
@@ -37,7 +38,7 @@ class NewToken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TokenLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A token without its secret."""
+    """A token without its secret; `made_by` is the token or session that made it, if any."""
 
     id: str
     name: str
@@ -45,6 +46,7 @@ class TokenLine(msgspec.Struct, frozen=True, kw_only=True):
     state: TokenState
     created_at: float
     expires_at: float | None = None
+    made_by: str = ""
 
 
 class MadeToken(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,12 +86,16 @@ class TokenEnd(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class EndedToken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The token or session that was named and has ended, or how many ended."""
+    """The token or session that was named and has ended, or how many ended.
+
+    `kept` are the tokens that those made which ended: they are still good.
+    """
 
     token: TokenLine | None = None
     session: SessionLine | None = None
     tokens: int = 0
     sessions: int = 0
+    kept: tuple[TokenLine, ...] = ()
 
 
 class LinkWish(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -102,6 +108,19 @@ class LinkWish(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def token_digest(secret: str) -> bytes:
     """Return the hash under which a token is known."""
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()
+
+
+def maker_digest(access: AccessStore, credential: str) -> bytes | None:
+    """Return the hash of the token or session that makes another credential, by its id.
+
+    None for the command line, which has no id. Raises `Unauthenticated` for one that has ended.
+    """
+    if not credential:
+        return None
+    for one in (*access.list("token"), *access.list("session")):
+        if one.id == credential:
+            return one.digest
+    raise Unauthenticated("The token or session that asks for this has ended.")
 
 
 async def sign_out_all(access: AccessStore, keep: str = "") -> int:
@@ -118,9 +137,10 @@ class TokenDesk:
         self._clock = clock
         self._random_bytes = random_bytes
 
-    async def create(self, new: NewToken) -> MadeToken:
-        """Make a token; only now its secret is told."""
+    async def create(self, new: NewToken, maker: str = "") -> MadeToken:
+        """Make a token, whose secret is shown only now; `maker` is the id of the credential that asks."""
         _check(new)
+        parent = maker_digest(self._access, maker)
         now = self._clock.now()
         text = urlsafe_b64encode(self._random_bytes(_SECRET_BYTES)).rstrip(b"=").decode("ascii")
         secret = TOKEN_PREFIX + text
@@ -130,6 +150,7 @@ class TokenDesk:
             role=new.role,
             created_at=now,
             expires_at=None if new.lifetime_s is None else now + new.lifetime_s,
+            token=maker,
         )
         await self._access.add(
             "token",
@@ -137,6 +158,7 @@ class TokenDesk:
             label=token.label,
             expires_at=token.expires_at,
             role=token.role,
+            parent=parent,
         )
         _log.info("token_created", token_id=token.id, role=token.role, by=new.by)
         return MadeToken(secret=secret, token=_line(token, now))
@@ -159,9 +181,11 @@ class TokenDesk:
             raise _unknown((), end.id)
         _log.info("token_revoked", token_id=found.id, by=end.by)
         now = self._clock.now()
+        left = {one.id for one in self._access.list("session")}
+        kept = self._made_by({found.id, *(one.id for one in sessions if one.id not in left)})
         if found in tokens:
-            return EndedToken(token=_line(found, now))
-        return EndedToken(session=_session(found, now))
+            return EndedToken(token=_line(found, now), kept=kept)
+        return EndedToken(session=_session(found, now), kept=kept)
 
     async def _revoke_all(self, end: TokenEnd) -> EndedToken:
         if end.id:
@@ -169,7 +193,16 @@ class TokenDesk:
         sessions = await sign_out_all(self._access) if end.sessions else 0
         tokens = await self._access.revoke_all("token") if end.tokens else 0
         _log.info("tokens_revoked", tokens=tokens, sessions=sessions, by=end.by)
-        return EndedToken(tokens=tokens, sessions=sessions)
+        # Browsers that signed out before count too: whoever used one may still have its tokens.
+        left = self._access.list("token")
+        kept = self._made_by({one.token for one in left} - {one.id for one in left} - {""})
+        return EndedToken(tokens=tokens, sessions=sessions, kept=kept)
+
+    def _made_by(self, makers: Collection[str]) -> tuple[TokenLine, ...]:
+        """Return the tokens that one of these tokens and sessions made."""
+        now = self._clock.now()
+        lines = (_line(one, now) for one in self._access.list("token") if one.token in makers)
+        return tuple(one for one in lines if one.state == "active")
 
 
 def _line(token: Credential, now: float) -> TokenLine:
@@ -180,6 +213,7 @@ def _line(token: Credential, now: float) -> TokenLine:
         state=_state(token, now),
         created_at=token.created_at,
         expires_at=token.expires_at,
+        made_by=token.token,
     )
 
 

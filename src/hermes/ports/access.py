@@ -17,7 +17,7 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
     """A token, a sign-in link or a browser's session, without its secret.
 
     `token` is the id of the credential that made it: the token that was pasted, or the token or
-    session that made the link. It is empty if the command line made the link.
+    session that made the link or the token. It is empty if the command line made it.
     """
 
     id: str
@@ -51,7 +51,8 @@ class AccessStore(Protocol):
     ) -> None:
         """Keep a credential's hash; `parent` is the hash of the token or session that makes it.
 
-        Raises `Unauthenticated` if the parent has been revoked meanwhile.
+        A link ends with its maker at the latest, a session with the token at the start of its chain;
+        a token stays. Raises `Unauthenticated` if the parent has ended meanwhile.
         """
         ...
 
@@ -70,6 +71,7 @@ class AccessStore(Protocol):
     async def revoke(self, credential: str) -> bool:
         """End a token or session by its id, and every link and session that was made from it.
 
+        Tokens that were made from it stay.
         Returns false if there is no token or session with this id.
         """
         ...
@@ -77,7 +79,7 @@ class AccessStore(Protocol):
     async def revoke_all(self, kind: str, *, keep: str = "") -> int:
         """End every credential of a kind, with what was made from it; returns how many ended.
 
-        `keep` is the id of one that stays.
+        `keep` is the id of one that stays, even if it was made from one that ends.
         """
         ...
 

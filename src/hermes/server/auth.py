@@ -13,7 +13,7 @@ from typing import Final, Protocol
 import msgspec
 import structlog
 
-from hermes.control.tokens import TOKEN_PREFIX, sign_out_all, token_digest
+from hermes.control.tokens import TOKEN_PREFIX, maker_digest, sign_out_all, token_digest
 from hermes.errors import Forbidden, StoreError, TryLater, Unauthenticated
 from hermes.ports.access import AccessStore, Credential, Role
 from hermes.ports.clock import Clock
@@ -39,8 +39,8 @@ class AccessTimes(msgspec.Struct, frozen=True, kw_only=True):
 class Access(Protocol):
     """Access control as the server and the web chat see it."""
 
-    async def make_token(self, label: str, *, role: Role = "owner") -> str:
-        """Return a new API token; it is shown only now."""
+    async def make_token(self, label: str, *, role: Role = "owner", maker: str = "") -> str:
+        """Return a new API token, shown only now; `maker` is the id of the credential that asks."""
         ...
 
     async def make_signin_code(self, maker: str = "", *, revoke_others: bool = False) -> str:
@@ -93,10 +93,13 @@ class StoredAccess:
         self._local_digest = token_digest(local_token) if local_token else None
         self._random_bytes = random_bytes
 
-    async def make_token(self, label: str, *, role: Role = "owner") -> str:
-        """Return a new API token; it is shown only now."""
+    async def make_token(self, label: str, *, role: Role = "owner", maker: str = "") -> str:
+        """Return a new API token, shown only now; `maker` is the id of the credential that asks."""
         token = TOKEN_PREFIX + self._secret()
-        await self._store.add("token", token_digest(token), label=label, expires_at=None, role=role)
+        parent = maker_digest(self._store, maker)
+        await self._store.add(
+            "token", token_digest(token), label=label, expires_at=None, role=role, parent=parent
+        )
         return token
 
     async def make_signin_code(self, maker: str = "", *, revoke_others: bool = False) -> str:
@@ -105,7 +108,7 @@ class StoredAccess:
             await sign_out_all(self._store, keep=maker)
         code = self._secret()
         expires_at = self._clock.now() + self._times.code_s
-        parent = self._digest_of(maker) if maker else None
+        parent = maker_digest(self._store, maker)
         await self._store.add(
             "signin", token_digest(code), label="link", expires_at=expires_at, parent=parent
         )
@@ -186,36 +189,15 @@ class StoredAccess:
             "This token is not known here: copy it again, or make a new one with `hermes token`."
         )
 
-    def _digest_of(self, credential: str) -> bytes:
-        """Return the hash of the token or session of an id; raises `Unauthenticated`."""
-        for kind in ("token", "session"):
-            for one in self._store.list(kind):
-                if one.id == credential:
-                    return one.digest
-        raise Unauthenticated("The token or session that asks for the link has ended.")
-
-    def _latest_end(self, parent: bytes | None) -> float | None:
-        """Return when the token expires from which a session is made, directly or by a link."""
-        now = self._clock.now()
-        while parent is not None:
-            token = self._store.find("token", parent, now=now)
-            if token is not None:
-                return token.expires_at
-            session = self._store.find("session", parent, now=now)
-            parent = None if session is None else session.parent
-        return None
-
     async def _make_session(
         self, label: str, *, role: Role = "owner", parent: bytes | None = None
     ) -> str:
         session = self._secret()
-        ends_at = self._latest_end(parent)
-        latest = self._clock.now() + self._times.session_s
         await self._store.add(
             "session",
             token_digest(session),
             label=label[:_LONGEST_LABEL],
-            expires_at=latest if ends_at is None else min(latest, ends_at),
+            expires_at=self._clock.now() + self._times.session_s,
             role=role,
             parent=parent,
         )

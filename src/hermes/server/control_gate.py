@@ -46,6 +46,16 @@ class ControlGate:
 
         return handle
 
+    def told_to(self, action: str, answer: Callable[[Actor], Awaitable[object]]) -> Handler:
+        """Return a handler as `told` does, of a function that takes who gives the order."""
+        self._know(action)
+
+        async def handle(exchange: Exchange) -> Answer:
+            actor = await self.enter(exchange)
+            return json_response(await self._office.act(actor, action, work=lambda: answer(actor)))
+
+        return handle
+
     def ordered(
         self, action: str, kind: type[_Order], answer: Callable[[_Order], Awaitable[object]]
     ) -> Handler:

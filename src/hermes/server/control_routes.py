@@ -120,7 +120,7 @@ class Control(msgspec.Struct, frozen=True, kw_only=True):
     models: Callable[[], Awaitable[object]]
     route: Callable[[Ask], Awaitable[object]]
     link: Callable[[LinkWish, Actor], Awaitable[object]]
-    token: Callable[[], Awaitable[object]]
+    token: Callable[[Actor], Awaitable[object]]
     create_key: Callable[[NewKey], Awaitable[object]]
     keys: Callable[[], Awaitable[object]]
     revoke_key: Callable[[KeyEnd], Awaitable[object]]
@@ -316,7 +316,7 @@ def _access_routes(local: ControlGate, control: Control) -> tuple[Route, ...]:
     link = local.ordered_by("access.link", LinkWish, control.link)
     return (
         Route("/control/link", Endpoint({"POST": link})),
-        Route("/control/token", Endpoint({"POST": local.told("tokens.create", control.token)})),
+        Route("/control/token", Endpoint({"POST": local.told_to("tokens.create", control.token)})),
     )
 
 

@@ -3,6 +3,7 @@
 import msgspec
 from starlette.routing import Route
 
+from hermes.control.acting import Actor
 from hermes.control.audit import AuditAsk, AuditDesk
 from hermes.control.channels import ChannelDesk, ChannelOrder
 from hermes.control.deadletters import DeadLetterDesk, LetterAsk, LetterOrder, LettersAsk
@@ -11,7 +12,7 @@ from hermes.control.running import GatewayDesk, ModelDesk, RestartOrder, SwapOrd
 from hermes.control.sending import DirectoryAsk, SendDesk, SendOrder
 from hermes.control.sessions import SessionDesk, SessionOrder, SessionsAsk
 from hermes.control.store_keys import RotationOrder
-from hermes.control.tokens import NewToken, TokenDesk, TokenEnd
+from hermes.control.tokens import MadeToken, NewToken, TokenDesk, TokenEnd
 from hermes.net.http_route import Endpoint, Handler
 from hermes.server.control_gate import ControlGate
 
@@ -54,11 +55,14 @@ def operating_routes(gate: ControlGate, desks: OperatingDesks | None) -> tuple[R
 
 
 def _token_routes(gate: ControlGate, desk: TokenDesk) -> tuple[Route, ...]:
+    async def create(new: NewToken, actor: Actor) -> MadeToken:
+        return await desk.create(new, actor.credential)
+
     return (
         _route(
             "tokens",
             GET=gate.told("tokens.list", desk.list),
-            POST=gate.ordered("tokens.create", NewToken, desk.create),
+            POST=gate.ordered_by("tokens.create", NewToken, create),
         ),
         _route("tokens/revoke", POST=gate.ordered("tokens.revoke", TokenEnd, desk.revoke)),
     )

@@ -25,13 +25,13 @@ class MemoryAccessStore:
         parent: bytes | None = None,
     ) -> None:
         """Keep a credential's hash."""
-        if parent is not None and not any((kind, parent) in self._known for kind in _MAKERS):
-            raise Unauthenticated("The token or session that signs this browser in has ended.")
+        limits = () if parent is None else self._ends_of_makers(kind, parent)
+        known = [one for one in (expires_at, *limits) if one is not None]
         self._known[kind, digest] = Credential(
             id=credential_id(digest),
             label=label,
             role=role,
-            expires_at=expires_at,
+            expires_at=min(known, default=None),
             token="" if parent is None else credential_id(parent),
             digest=digest,
             parent=parent,
@@ -72,6 +72,9 @@ class MemoryAccessStore:
     async def revoke_all(self, kind: str, *, keep: str = "") -> int:
         """End every credential of a kind, with what was made from it; returns how many ended."""
         ended = [one for one in self.list(kind) if one.id != keep]
+        for one in self.list(kind):
+            if one.id == keep:
+                self._move(kind, one, self._root(one.digest))
         for one in ended:
             self._end(one.digest)
         return len(ended)
@@ -79,16 +82,16 @@ class MemoryAccessStore:
     async def sign_out(self, digest: bytes) -> bool:
         """End one session and its unused links; sessions that were made from it stay."""
         gone = self._known.pop(("session", digest), None)
+        if gone is None:
+            return False
         for key, one in tuple(self._known.items()):
             if one.parent != digest:
                 continue
-            if key[0] == "signin" or gone is None:
+            if key[0] == "signin":
                 del self._known[key]
-            else:
-                self._known[key] = msgspec.structs.replace(
-                    one, parent=gone.parent, token=gone.token
-                )
-        return gone is not None
+            elif key[0] == "session":
+                self._move("session", one, gone.parent)
+        return True
 
     async def touch(self, kind: str, digest: bytes, *, at: float) -> None:
         """Note when a credential was last used."""
@@ -96,9 +99,34 @@ class MemoryAccessStore:
         if found is not None:
             self._known[kind, digest] = msgspec.structs.replace(found, seen_at=at)
 
+    def _ends_of_makers(self, kind: str, parent: bytes) -> tuple[float | None, ...]:
+        """Return when those end that a new credential may not outlive; raises `Unauthenticated`."""
+        makers = [self._known[one, parent] for one in _MAKERS if (one, parent) in self._known]
+        if not makers:
+            raise Unauthenticated("The token or session that asks for this has ended.")
+        if kind == "signin":
+            return (makers[0].expires_at,)
+        root = self._root(parent)
+        return (self._known["token", root].expires_at,) if root and kind == "session" else ()
+
+    def _root(self, digest: bytes) -> bytes | None:
+        """Return the token at the start of a chain of sessions."""
+        found: bytes | None = digest
+        while found is not None and ("session", found) in self._known:
+            found = self._known["session", found].parent
+        return found if ("token", found) in self._known else None
+
+    def _move(self, kind: str, one: Credential, parent: bytes | None) -> None:
+        token = "" if parent is None else credential_id(parent)
+        self._known[kind, one.digest] = msgspec.structs.replace(one, parent=parent, token=token)
+
     def _end(self, digest: bytes) -> None:
         """Remove a credential and everything that was made from it."""
-        children = [one.digest for one in self._known.values() if one.parent == digest]
+        children = [
+            one.digest
+            for (kind, _), one in self._known.items()
+            if one.parent == digest and kind != "token"
+        ]
         for key in [key for key in self._known if key[1] == digest]:
             del self._known[key]
         for child in children:

@@ -7,25 +7,36 @@ import pytest
 
 from hermes.errors import Unauthenticated
 from hermes.message.ids import make_id
-from hermes.ports.access import credential_id
+from hermes.ports.access import AccessStore, credential_id
 from hermes.ports.clock import ManualClock
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
+from hermes.testing.access import MemoryAccessStore
 
 DIGEST = b"d" * 32
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+async def store(tmp_path: Path, clock: ManualClock) -> AsyncIterator[SqliteStore]:
     opened = SqliteStore(
         tmp_path / "hermes.db",
         key_file=make_store_keys(),
-        clock=ManualClock(),
+        clock=clock,
         make_id=make_id,
         options=StoreOptions(),
     )
     yield opened
     await opened.close()
+
+
+@pytest.fixture(params=["sqlite", "memory"])
+def access(request: pytest.FixtureRequest, store: SqliteStore) -> AccessStore:
+    return store.access if request.param == "sqlite" else MemoryAccessStore()
 
 
 @pytest.mark.req("J2")
@@ -110,3 +121,96 @@ async def test_all_sessions_end_but_one_and_the_use_of_it_is_known(store: Sqlite
     (left,) = store.access.list("session")
     assert (left.label, left.seen_at) == ("first", 7.0)
     assert store.access.find("session", second, now=1.0) is None
+
+
+@pytest.mark.req("W35")
+async def test_sessions_end_with_their_token_after_those_between_have_expired(
+    store: SqliteStore, clock: ManualClock
+) -> None:
+    token, laptop, phone, tablet = (bytes([number]) * 32 for number in range(1, 5))
+    soon = clock.now() + 10.0
+    await store.access.add("token", token, label="ci", expires_at=None)
+    await store.access.add("session", laptop, label="laptop", expires_at=soon, parent=token)
+    await store.access.add("session", phone, label="phone", expires_at=soon, parent=laptop)
+    await store.access.add("session", tablet, label="tablet", expires_at=None, parent=phone)
+
+    clock.advance(10.0)
+    await store.access.add("token", DIGEST, label="any", expires_at=None)
+
+    (left,) = store.access.list("session")
+    assert (left.label, left.token) == ("tablet", credential_id(token))
+    assert await store.access.revoke(credential_id(token))
+    assert store.access.list("session") == ()
+
+
+@pytest.mark.req("W35")
+async def test_no_session_of_a_chain_ends_after_its_token(
+    access: AccessStore, clock: ManualClock
+) -> None:
+    token, laptop, phone, tablet = (bytes([number]) * 32 for number in range(1, 5))
+    now = clock.now()
+    late = now + 1_000.0
+    await access.add("token", token, label="ci", expires_at=now + 40.0)
+    await access.add("session", laptop, label="laptop", expires_at=now + 30.0, parent=token)
+    await access.add("session", phone, label="phone", expires_at=late, parent=laptop)
+    clock.advance(35.0)
+    await access.add("session", tablet, label="tablet", expires_at=late, parent=phone)
+
+    good = [
+        [access.check("session", one, now=at) for one in (phone, tablet)]
+        for at in (now + 39.0, now + 40.0)
+    ]
+
+    assert good == [[True, True], [False, False]]
+
+
+@pytest.mark.req("W35")
+async def test_a_link_ends_with_the_session_that_made_it(
+    access: AccessStore, clock: ManualClock
+) -> None:
+    laptop, link = b"1" * 32, b"2" * 32
+    now = clock.now()
+    await access.add("session", laptop, label="laptop", expires_at=now + 5.0)
+    await access.add("signin", link, label="link", expires_at=now + 60.0, parent=laptop)
+
+    good = [access.check("signin", link, now=at) for at in (now + 4.0, now + 5.0)]
+
+    assert good == [True, False]
+    assert not await access.use_once("signin", link, now=now + 5.0)
+
+
+@pytest.mark.req("W35")
+@pytest.mark.parametrize("has_token", [True, False])
+async def test_a_session_is_kept_that_was_made_from_one_that_ends(
+    access: AccessStore, has_token: bool
+) -> None:
+    token, laptop, phone, tablet, other = (bytes([number]) * 32 for number in range(1, 6))
+    root = token if has_token else None
+    await access.add("token", token, label="ci", expires_at=None)
+    await access.add("session", laptop, label="laptop", expires_at=None, parent=root)
+    await access.add("session", phone, label="phone", expires_at=None, parent=laptop)
+    await access.add("session", tablet, label="tablet", expires_at=None, parent=phone)
+    await access.add("session", other, label="other", expires_at=None, parent=tablet)
+
+    assert await access.revoke_all("session", keep=credential_id(tablet)) == 3
+
+    (left,) = access.list("session")
+    assert (left.label, left.token) == ("tablet", credential_id(token) if has_token else "")
+    await access.revoke(credential_id(token))
+    assert [one.label for one in access.list("session")] == ([] if has_token else ["tablet"])
+
+
+@pytest.mark.req("W35")
+async def test_a_token_stays_when_its_maker_ends_and_says_who_it_was(access: AccessStore) -> None:
+    laptop, phone, token = (bytes([number]) * 32 for number in range(1, 4))
+    await access.add("session", laptop, label="laptop", expires_at=None)
+    await access.add("token", token, label="ci", expires_at=None, parent=laptop)
+    await access.add("session", phone, label="phone", expires_at=None, parent=token)
+
+    assert await access.revoke(credential_id(laptop))
+
+    (left,) = access.list("token")
+    assert (left.label, left.token) == ("ci", credential_id(laptop))
+    assert [one.label for one in access.list("session")] == ["phone"]
+    with pytest.raises(Unauthenticated):
+        await access.add("token", DIGEST, label="late", expires_at=None, parent=laptop)

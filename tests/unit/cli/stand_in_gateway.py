@@ -197,7 +197,7 @@ async def main(home: Path) -> int:
     async def route(ask: Ask) -> object:
         return route_report(ask, the_offers(), settings=Settings())
 
-    async def token() -> object:
+    async def token(_actor: Actor) -> object:
         return {"token": await access.make_token("test")}
 
     async def reload() -> object:

@@ -140,15 +140,19 @@ class SqliteAccess:
         role: Role = "owner",
         parent: bytes | None = None,
     ) -> None:
-        """Keep a credential's hash; `parent` is the hash of the token or session that makes it."""
+        """Keep a credential's hash; `parent` is the hash of the token or session that makes it.
+
+        A link ends with its maker at the latest, a session with the token at the start of its chain.
+        """
         now = self._engine.clock.now()
 
         def unit(db: Database) -> None:
             # Looked up in the same unit: a token that is being revoked signs nobody in.
-            if parent is not None and db.row(_ACCESS["is_there"], (parent, now)) is None:
-                raise Unauthenticated("The token or session that signs this browser in has ended.")
-            db.execute(_ACCESS["trim"], (now,))
-            db.execute(_ACCESS["add"], (kind, digest, label, now, expires_at, role, parent))
+            limits = () if parent is None else _ends_of_makers(db, kind, parent=parent, now=now)
+            known = [one for one in (expires_at, *limits) if one is not None]
+            ends_at = min(known, default=None)
+            _trim(db, now)
+            db.execute(_ACCESS["add"], (kind, digest, label, now, ends_at, role, parent))
 
         await self._engine.writer.run("add_credential", unit, after=self._forget)
 
@@ -202,7 +206,12 @@ class SqliteAccess:
         """End every credential of a kind, with what was made from it; returns how many ended."""
 
         def unit(db: Database) -> int:
-            ended = [digest for digest in _digests(db, kind) if credential_id(digest) != keep]
+            known = _digests(db, kind)
+            ended = [digest for digest in known if credential_id(digest) != keep]
+            for digest in set(known) - set(ended):
+                # What made it may end here: it belongs to the token behind, if there is one.
+                root = db.row(_ACCESS["root"], (digest,))
+                db.execute(_ACCESS["move"], (digest, None if root is None else root[0]))
             for digest in ended:
                 db.execute(_ACCESS["revoke"], (digest,))
             return len(ended)
@@ -213,10 +222,7 @@ class SqliteAccess:
         """End one session and its unused links; sessions that were made from it stay."""
 
         def unit(db: Database) -> bool:
-            db.execute(_ACCESS["drop_links_of"], (digest,))
-            db.execute(_ACCESS["hand_on"], (digest,))
-            db.execute(_ACCESS["drop"], ("session", digest))
-            return db.changes() == 1
+            return _end_session(db, digest)
 
         return await self._engine.writer.run("sign_out", unit, after=self._forget)
 
@@ -238,6 +244,34 @@ class SqliteAccess:
 
 def _digests(db: Database, kind: str) -> list[bytes]:
     return [bytes(row[0]) for row in db.rows(_ACCESS["list"], (kind,))]
+
+
+def _ends_of_makers(
+    db: Database, kind: str, *, parent: bytes, now: float
+) -> tuple[float | None, ...]:
+    """Return when those end that a new credential may not outlive; raises `Unauthenticated`."""
+    maker = db.row(_ACCESS["maker"], (parent, now))
+    if maker is None:
+        raise Unauthenticated("The token or session that asks for this has ended.")
+    if kind == "signin":
+        return (maker[0],)
+    root = db.row(_ACCESS["root"], (parent,))
+    return () if root is None or kind != "session" else (root[1],)
+
+
+def _trim(db: Database, now: float) -> None:
+    """Forget what has ended; sessions that an expired session made stay with its maker."""
+    for row in db.rows(_ACCESS["expired_sessions"], (now,)):
+        _end_session(db, bytes(row[0]))
+    db.execute(_ACCESS["trim"], (now,))
+
+
+def _end_session(db: Database, digest: bytes) -> bool:
+    """End one session and its unused links, and give the sessions it made to its own maker."""
+    db.execute(_ACCESS["drop_links_of"], (digest,))
+    db.execute(_ACCESS["hand_on"], (digest,))
+    db.execute(_ACCESS["drop"], ("session", digest))
+    return db.changes() == 1
 
 
 # Any: SQLite's values, in the order of the columns that `find` and `list` name.

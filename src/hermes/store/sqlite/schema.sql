@@ -367,8 +367,8 @@ CREATE TABLE refusals (
 );
 CREATE INDEX refusals_external ON refusals (external_id);
 
--- Hashes of tokens, browser sessions and one-time codes; the parent of a code or a session is the
--- token or the session that made it.
+-- Hashes of tokens, browser sessions and one-time codes; the parent is the token or the session that
+-- made one. Codes and sessions end with it, tokens do not.
 CREATE TABLE credentials (
     kind TEXT NOT NULL,
     digest BLOB NOT NULL,
@@ -381,6 +381,7 @@ CREATE TABLE credentials (
     seen_at REAL,
     PRIMARY KEY (kind, digest)
 ) WITHOUT ROWID;
+CREATE INDEX credentials_parent ON credentials (parent) WHERE parent IS NOT NULL;
 
 -- What model calls took, summed as finely as anybody asks; never forgotten.
 CREATE TABLE spend (

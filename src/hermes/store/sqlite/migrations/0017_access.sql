@@ -1,5 +1,6 @@
 -- When a browser's session was last used.
 ALTER TABLE credentials ADD COLUMN seen_at REAL;
+CREATE INDEX credentials_parent ON credentials (parent) WHERE parent IS NOT NULL;
 -- Sessions of REST from the time when everybody who used the name of a conversation was in it: the
 -- senders who may have written all that is in one, '' where several people wrote. It never grows.
 CREATE TABLE lane_writers (

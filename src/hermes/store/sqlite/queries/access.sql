@@ -17,6 +17,10 @@ WHERE kind = ?1 AND digest = ?2 AND used_at IS NULL AND (expires_at IS NULL OR e
 -- Whether a credential of a kind exists.
 SELECT 1 FROM credentials WHERE kind = ?1 LIMIT 1;
 
+-- name: expired_sessions
+-- The sessions that have expired.
+SELECT digest FROM credentials WHERE kind = 'session' AND expires_at <= ?1;
+
 -- name: trim
 -- Forget credentials that can no longer be used.
 DELETE FROM credentials WHERE expires_at <= ?1 OR (used_at IS NOT NULL AND used_at <= ?1);
@@ -26,17 +30,33 @@ DELETE FROM credentials WHERE expires_at <= ?1 OR (used_at IS NOT NULL AND used_
 SELECT digest, label, role, created_at, expires_at, parent, seen_at FROM credentials
 WHERE kind = ?1 ORDER BY created_at DESC, digest;
 
--- name: is_there
--- Whether a token or a session that makes another credential is still good.
-SELECT 1 FROM credentials
+-- name: maker
+-- A token or a session that makes another credential and is still good: when it ends.
+SELECT expires_at FROM credentials
 WHERE kind IN ('token', 'session') AND digest = ?1 AND (expires_at IS NULL OR expires_at > ?2);
+
+-- name: root
+-- The token at the start of a chain of sessions, and when it ends; none if no token started it.
+WITH RECURSIVE chain(digest) AS (
+    VALUES (?1)
+    UNION
+    SELECT c.parent FROM credentials c JOIN chain ON c.kind = 'session' AND c.digest = chain.digest
+)
+SELECT c.digest, c.expires_at FROM credentials c
+JOIN chain ON c.kind = 'token' AND c.digest = chain.digest;
+
+-- name: move
+-- A session belongs to another maker.
+UPDATE credentials SET parent = ?2 WHERE kind = 'session' AND digest = ?1;
 
 -- name: revoke
 -- End a token or a session, and every link and session that was made from it, however indirectly.
+-- Tokens that were made from it stay.
 WITH RECURSIVE ended(digest) AS (
     VALUES (?1)
     UNION
     SELECT c.digest FROM credentials c JOIN ended ON c.parent = ended.digest
+    WHERE c.kind <> 'token'
 )
 DELETE FROM credentials WHERE digest IN (SELECT digest FROM ended);
 
