@@ -1,17 +1,24 @@
-"""Which hosts the links that a model writes may be fetched from. Pure."""
+"""Which hosts the links that a model writes may be fetched from. Pure.
+
+Names are compared as they are looked up: in their ASCII form (IDNA), as the client reads them.
+"""
 
 from collections.abc import Collection
-from urllib.parse import urlsplit
+from functools import lru_cache
+
+from yarl import URL
 
 _ANY_BELOW = "*."
 
 
 def is_listed(host: str, hosts: Collection[str]) -> bool:
-    """Tell whether a host is in a list; an entry `*.example.com` is every name below example.com."""
+    """Tell whether a host, by its ASCII name, is in a list.
+
+    An entry `*.example.com` is every name below example.com. It may be in ASCII or not.
+    """
     name = host.lower().rstrip(".")
-    for entry in hosts:
-        known = entry.lower().rstrip(".")
-        if name == known:
+    for known in map(_ascii, hosts):
+        if name and name == known:
             return True
         if known.startswith(_ANY_BELOW) and name.endswith(known[1:]) and name != known[1:]:
             return True
@@ -21,7 +28,18 @@ def is_listed(host: str, hosts: Collection[str]) -> bool:
 def is_listed_link(url: str, hosts: Collection[str]) -> bool:
     """Tell whether the host of an address is in a list."""
     try:
-        host = urlsplit(url).hostname
+        host = URL(url).raw_host
     except ValueError:
         return False
     return host is not None and is_listed(host, hosts)
+
+
+@lru_cache(maxsize=1_000)
+def _ascii(entry: str) -> str:
+    """Return the ASCII form of an entry, without a dot at its end; empty if it is no host."""
+    below = _ANY_BELOW if entry.startswith(_ANY_BELOW) else ""
+    try:
+        name = URL.build(scheme="https", host=entry.removeprefix(below)).raw_host
+    except ValueError:
+        return ""
+    return f"{below}{name.rstrip('.')}" if name else ""

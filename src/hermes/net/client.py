@@ -33,7 +33,7 @@ MAX_UNTRUSTED_CONNECTIONS: Final = 64
 _NO_AUTO_HEADERS = ("Accept-Encoding", "User-Agent")
 # Written in one go, more than this would hold up everything else meanwhile.
 _WHOLE_BYTES: Final = 1 << 20
-# Tells whether a host may be asked.
+# Tells whether a host may be asked, by its name in ASCII (IDNA).
 MayAsk = Callable[[str], bool]
 _WIRE_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
@@ -83,7 +83,7 @@ class Response:
             size += len(piece)
             if size > limit:
                 raise AnswerTooLarge(
-                    f"{self._name}: the answer of {self._inner.url.host} exceeds {limit} bytes"
+                    f"{self._name}: the answer of {self._inner.url.raw_host} exceeds {limit} bytes"
                 )
             pieces.append(piece)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
@@ -242,15 +242,15 @@ class _Call:
             answer.close()
             hop = following
         raise AddressRefused(
-            f"{self._name}: {hop.url.host} redirects more than {MAX_REDIRECTS} times; nothing was"
+            f"{self._name}: {hop.url.raw_host} redirects more than {MAX_REDIRECTS} times; nothing was"
             " read"
         )
 
     def _check_host(self, url: URL) -> None:
         """Raise `AddressRefused` for a host that is not one of those the caller may ask."""
-        if self._may_ask is not None and not self._may_ask(url.host or ""):
+        if self._may_ask is not None and not self._may_ask(url.raw_host or ""):
             raise AddressRefused(
-                f"{self._name}: {url.host} is not a host that may be asked here; nothing was sent"
+                f"{self._name}: {url.raw_host} is not a host that may be asked here; nothing was sent"
                 " to it"
             )
 

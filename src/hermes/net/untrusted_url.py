@@ -34,12 +34,14 @@ def read_url(text: str, base: URL | None = None) -> URL:
             " give a plain web address"
         )
     try:
-        url = URL(text)
-        return url if base is None else base.join(url)
+        url = URL(text) if base is None else base.join(URL(text))
+        # Decoded here, once: a name such as xn--a stands for no letters, and nobody could show it.
+        _ = url.host
     except ValueError as error:
         raise AddressRefused(
             "the text is no address that can be read: give a whole web address"
         ) from error
+    return url
 
 
 def read_host(raw: str) -> Address | None:

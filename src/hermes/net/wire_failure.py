@@ -13,7 +13,7 @@ from hermes.errors import AddressRefused, AnswerLost, ConnectFailed, NetError, T
 
 def wire_failure(error: Exception, *, name: str, url: URL) -> NetError:
     """Return what `error` means for the caller, without path, query or credentials."""
-    host = url.host or "an address without host"
+    host = url.raw_host or "an address without host"
     if isinstance(error, aiohttp.ClientSSLError | aiohttp.ServerFingerprintMismatch):
         return TlsFailed(
             f"{name}: {host} did not prove its identity by TLS ({_tls_reason(error)}); nothing was"

@@ -389,7 +389,7 @@ async def test_files_go_in_and_out(tmp_path: Path) -> None:
     [
         *("https://evil.example/f", "http://slack.com/f", "https://slack.com.evil.example/f"),
         *("https://evilslack.com/f", "http://127.0.0.1:1/f", "file:///etc/passwd", "", "http://[x"),
-        "https://slack.com@evil.example/f",
+        *("https://slack.com@evil.example/f", "https://xn--a.example/f"),
     ],
 )
 async def test_the_token_goes_to_no_other_host(tmp_path: Path, address) -> None:

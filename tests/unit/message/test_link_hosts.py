@@ -31,3 +31,19 @@ HOSTS = ("example.com", "*.example.org", "Files.Example.NET")
 def test_a_link_is_listed_by_its_host_alone(url: str, listed: bool) -> None:
     assert is_listed_link(url, HOSTS) is listed
     assert not is_listed_link(url, ())
+
+
+@pytest.mark.req("W20")
+@pytest.mark.parametrize("entry", ["bücher.example", "XN--bcher-kva.example.", "BÜCHER.example"])
+@pytest.mark.parametrize("host", ["bücher.example", "xn--bcher-kva.example", "BÜCHER.example."])
+def test_a_name_is_the_same_in_letters_and_in_ascii(entry: str, host: str) -> None:
+    assert is_listed_link(f"https://{host}/a.png", (entry,))
+    assert is_listed_link(f"https://cdn.{host}/a.png", (f"*.{entry}",))
+    assert not is_listed_link(f"https://{host}/a.png", (f"*.{entry}",))
+
+
+@pytest.mark.req("W20")
+@pytest.mark.parametrize("entry", ["", "*.", "*", "a b", "example.com:443", "ü" * 80])
+def test_an_entry_that_is_no_host_lists_nothing(entry: str) -> None:
+    assert not is_listed_link("https://example.com/a.png", (entry,))
+    assert not is_listed_link("https://xn--a.example.com/a.png", (entry,))

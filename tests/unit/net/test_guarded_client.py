@@ -10,6 +10,7 @@ import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from hermes.errors import AddressRefused, AnswerLost, AnswerTooLarge, ConnectFailed, NetError
+from hermes.message.link_hosts import is_listed
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.net.name_lookup import ThreadLookup
 from hermes.net.redirects import MAX_REDIRECTS
@@ -130,6 +131,7 @@ async def test_a_name_that_changes_its_address_between_calls_is_judged_each_time
         "//2130706433/",
         "http://8.8.8.8:22/",
         "http://user@8.8.8.8/",
+        "http://xn--a.test/",
         "/\xff\xfe",
     ],
 )
@@ -309,7 +311,9 @@ async def test_an_untrusted_call_never_goes_through_the_proxy():
 
 
 @pytest.mark.req("W34", "W35")
-@pytest.mark.parametrize("url", ["http://[::1", "http://a:99999/", "http://", "\x00", "x" * 9000])
+@pytest.mark.parametrize(
+    "url", ["http://[::1", "http://a:99999/", "http://", "\x00", "x" * 9000, "http://xn--a.test/"]
+)
 async def test_what_is_no_address_is_refused_without_being_told_again(client, url):
     with pytest.raises(AddressRefused) as caught:
         await fetch(client, url)
@@ -356,3 +360,28 @@ async def test_no_hop_leaves_the_hosts_that_a_caller_may_ask(url: str) -> None:
     await client.close()
     assert [b"secret" in head for head in heads] == [False] * len(heads)
     assert "other.test" not in names.asked
+
+
+@pytest.mark.req("W20", "W34")
+@pytest.mark.parametrize("entry", ["bücher.test", "xn--bcher-kva.test"])
+@pytest.mark.parametrize("host", ["bücher.test", "xn--bcher-kva.test"])
+async def test_a_caller_is_asked_about_a_host_by_its_ascii_name(entry: str, host: str) -> None:
+    async def handle(_head, writer):
+        writer.write(answer("200 OK", b"here", Connection="close"))
+
+    names = NamesTo(**{"xn--bcher-kva_test": ["127.0.0.1"]})
+    client = HttpClient(HttpSettings(exempt=OPEN, timeout_s=5), resolver=names)
+    async with (
+        serving(handle) as port,
+        client.request(
+            "media",
+            "GET",
+            f"http://{host}:{port}/",
+            trusted=False,
+            may_ask=lambda name: is_listed(name, (entry,)),
+        ) as response,
+    ):
+        body = await response.read(100)
+
+    await client.close()
+    assert body == b"here"

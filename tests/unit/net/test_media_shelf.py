@@ -393,3 +393,13 @@ async def test_a_link_is_read_from_the_hosts_of_the_list_alone(home: Home) -> No
 
     with pytest.raises(Forbidden, match=r"evil\.test is not a host that may be asked"):
         await home.shelf.read(link, limit=1000)
+
+
+@pytest.mark.req("W20", "W34")
+async def test_a_link_whose_host_cannot_be_decoded_is_refused(tmp_path: Path) -> None:
+    rules = ShelfRules(link_hosts=("*.cdn.example",))
+    shelf = FileShelf(tmp_path / "media", HttpClient(HttpSettings()), rules=rules)
+    link = Media("image/png", url="https://xn--a.cdn.example/a.png", name="a.png")
+
+    with pytest.raises(Forbidden, match="its address is not fetched"):
+        await shelf.read(link, limit=1000)

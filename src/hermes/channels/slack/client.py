@@ -117,10 +117,10 @@ class SlackApi:
         except ValueError:
             found = URL()
         is_plain = self._base.scheme == "http" and found.scheme in ("http", "ws")
-        is_ours = found.host == self._base.host and found.port == self._base.port
+        is_ours = found.raw_host == self._base.raw_host and found.port == self._base.port
         if found.scheme not in ("https", "wss") and not (is_plain and is_ours):
             raise AddressRefused("slack: an address that is not encrypted is not used")
-        host = found.host or ""
+        host = found.raw_host or ""
         if is_ours or any(host == own or host.endswith(f".{own}") for own in _SLACK):
             return url
         raise AddressRefused(f"slack: {host[:80]!r} is not a host of Slack; nothing was sent there")
