@@ -389,14 +389,3 @@ async def test_dark_mode(browser: Browser, gateway: Gateway, tmp_path: Path) -> 
     assert background == "rgb(21, 22, 20)"
     shot = await page.screenshot(path=tmp_path / "dark.png")
     assert shot.startswith(b"\x89PNG")
-
-
-@pytest.mark.req("W35")
-async def test_the_button_signs_the_browser_out(browser: Browser, gateway: Gateway) -> None:
-    page = await open_page(browser, gateway)
-
-    await page.get_by_role("button", name="Sign out").click()
-
-    await expect(page.locator("#token")).to_be_visible()
-    await page.goto(gateway.url)
-    await expect(page.locator("#text")).to_have_count(0)

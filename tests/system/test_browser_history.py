@@ -137,6 +137,27 @@ async def test_earlier_messages_come_in_above_without_moving_the_page(
     assert await page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
 
 
+async def test_a_page_says_below_the_button_that_earlier_messages_did_not_come(
+    browser: Browser, gateway: Gateway
+) -> None:
+    page = await open_page(browser, gateway)
+    for number, text in enumerate(["one", "two", "three", "four"], start=1):
+        await ask(page, text, replies=number)
+    await page.reload()
+    await expect_order(page, "two", "three", "four")
+
+    await page.route("**/web/conversations/*before=*", lambda route: route.abort())
+    await page.locator("#earlier").click()
+    problem = page.get_by_text("Earlier messages could not be loaded. Try again.")
+    await expect(problem).to_be_in_viewport()
+    assert await top_of(problem) > await top_of(page.locator("#earlier"))
+
+    await page.unroute_all()
+    await page.locator("#earlier").click()
+    await expect_order(page, "one", "two", "three", "four")
+    await expect(problem).to_have_count(0)
+
+
 async def test_a_new_conversation_has_no_divider(browser: Browser, gateway: Gateway) -> None:
     page = await open_page(browser, gateway)
     await ask(page, "/new", replies=1)

@@ -12,9 +12,19 @@ export class ServerError extends Error {
 async function call(path, options = {}) {
   const answer = await fetch(path, { cache: "no-store", ...options });
   if (answer.ok) return answer;
-  if (answer.status === 401) location.reload();
+  if (answer.status === 401) leave();
   const body = await answer.json().catch(() => null);
   throw new ServerError(answer.status, body?.error, Number(answer.headers.get("retry-after")));
+}
+
+let isLeaving = false;
+
+// The browser is signed out: the page hears of it once, and the reload shows the sign-in page.
+function leave() {
+  if (isLeaving) return;
+  isLeaving = true;
+  dispatchEvent(new Event("signed-out"));
+  location.reload();
 }
 
 async function post(path, value, signal) {

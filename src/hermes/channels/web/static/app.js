@@ -3,6 +3,7 @@
 import { getConversation, getConversations, getInfo, stopConversation } from "./api.js";
 import { closeOverlay, drawConversations, setUpSidebar } from "./sidebar.js";
 import { Turn } from "./turn.js";
+import { keepUnsent, noteSignOut, takeUnsent } from "./unsent.js";
 import { dividerNode, element, FRESH_START, ReplyView, saidNode } from "./view.js";
 
 const find = (id) => document.getElementById(id);
@@ -23,6 +24,7 @@ async function open(id) {
   state.turns.clear();
   Object.assign(state, { conversation: id, ...nothingShown() });
   find("earlier").hidden = true;
+  find("earlier-problem").textContent = "";
   messages.replaceChildren();
   setTitle("");
   showEmpty();
@@ -52,6 +54,7 @@ async function loadEarlier() {
   // Disabled, it would lose the focus.
   if (button.ariaBusy === "true") return;
   button.ariaBusy = "true";
+  find("earlier-problem").textContent = "";
   try {
     // A page may hold nothing but what is shown already.
     const first = messages.firstElementChild;
@@ -63,7 +66,9 @@ async function loadEarlier() {
       scroll.scrollTop += topOf(first) - top;
     }
   } catch {
-    announce("Earlier messages could not be loaded.");
+    if (state.conversation === id) {
+      find("earlier-problem").textContent = "Earlier messages could not be loaded. Try again.";
+    }
   } finally {
     button.ariaBusy = "false";
     if (button.hidden) text.focus({ preventScroll: true });
@@ -338,9 +343,26 @@ function submit() {
   const said = text.value.trim();
   if (!said) return;
   text.value = "";
+  find("unsent").hidden = true;
   grow();
   say(said);
   text.focus();
+}
+
+function keepWhatIsUnsent() {
+  noteSignOut();
+  const waiting = [...state.turns].filter((turn) => turn.message && !turn.messageId);
+  const said = [...waiting.map((turn) => turn.message.text), text.value.trim()].filter(Boolean);
+  if (said.length) keepUnsent(state.conversation, said.join("\n\n"));
+}
+
+function putUnsentBack() {
+  const unsent = takeUnsent();
+  if (!unsent) return;
+  history.replaceState(null, "", `#/${encodeURIComponent(unsent.conversation)}`);
+  text.value = unsent.text;
+  grow();
+  find("unsent").hidden = false;
 }
 
 function onTextKey(event) {
@@ -395,6 +417,7 @@ function setUp() {
   scroll.addEventListener("scroll", onScroll, { passive: true });
   addEventListener("keydown", onPageKey);
   addEventListener("hashchange", openFromAddress);
+  addEventListener("signed-out", keepWhatIsUnsent);
   addEventListener("offline", () => state.turns.size && showLink(false));
   find("stop").addEventListener("click", stop);
   find("new").addEventListener("click", newConversation);
@@ -414,5 +437,6 @@ function setUp() {
 }
 
 setUp();
+putUnsentBack();
 showInfo();
 openFromAddress();

@@ -2,6 +2,8 @@
 // be signed in already. A strict cookie is not sent when a link on another site led here; this
 // page's own request carries it.
 
+import { hasUnsent, wasSignedOut } from "./unsent.js";
+
 const form = document.getElementById("form");
 const problem = document.getElementById("problem");
 
@@ -34,4 +36,17 @@ form.addEventListener("submit", (event) => {
   field.select();
 });
 
-moveOnIfSignedIn().catch(() => {});
+// Only the plain sign-in page has these words; that of a used link says what to do itself.
+function showSignedOut() {
+  const told = document.getElementById("signed-out");
+  if (!told || !wasSignedOut()) return;
+  document.getElementById("welcome").hidden = true;
+  document.getElementById("unsent").hidden = !hasUnsent();
+  told.hidden = false;
+}
+
+// The link may be opened in another tab.
+const moveOn = () => moveOnIfSignedIn().catch(() => {});
+addEventListener("focus", moveOn);
+showSignedOut();
+moveOn();

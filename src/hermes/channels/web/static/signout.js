@@ -1,7 +1,10 @@
-// Signs this browser out and returns to the sign-in page.
+// Asks once, signs this browser out and returns to the sign-in page.
 
-const button = document.getElementById("sign-out");
-const problem = document.getElementById("sign-out-problem");
+import { dropUnsent, noteSignOut } from "./unsent.js";
+
+const find = (id) => document.getElementById(id);
+const dialog = find("sign-out-dialog");
+const problem = find("sign-out-problem");
 
 async function signOut() {
   const answer = await fetch("/signout", { method: "POST", cache: "no-store" });
@@ -10,13 +13,25 @@ async function signOut() {
     const body = await answer.json().catch(() => null);
     throw new Error(body?.error?.message ?? `The server answered ${answer.status}.`);
   }
+  dropUnsent();
+  noteSignOut();
   location.replace("/");
 }
 
-button.addEventListener("click", () => {
+find("sign-out").addEventListener("click", () => {
+  problem.textContent = "";
+  dialog.showModal();
+});
+
+find("sign-out-no").addEventListener("click", () => dialog.close());
+
+find("sign-out-yes").addEventListener("click", () => {
   problem.textContent = "";
   signOut().catch((error) => {
     problem.textContent =
       error instanceof TypeError ? "The server cannot be reached. Try again." : error.message;
   });
 });
+
+// The page's own keys, such as Esc for "stop", wait while the question is open.
+dialog.addEventListener("keydown", (event) => event.stopPropagation());
