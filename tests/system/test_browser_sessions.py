@@ -1,6 +1,8 @@
 """The web chat is the owner's, and the owner sees and ends every browser session."""
 
 import json
+import sys
+from asyncio.subprocess import PIPE, create_subprocess_exec
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 
 from hermes.app import Gateway
 from hermes.config import load
+from tests.system.live import environment
 
 pytestmark = pytest.mark.req("W35")
 WEB = [
@@ -26,10 +29,11 @@ WEB = [
 class House:
     """A running gateway, its owner at the command line, and browsers."""
 
-    def __init__(self, http: aiohttp.ClientSession, url: str, local: str) -> None:
+    def __init__(self, http: aiohttp.ClientSession, *, url: str, local: str, home: Path) -> None:
         self.http = http
         self.url = url
         self.local = local
+        self.home = home
 
     async def ask(self, method: str, path: str, token: str, body: object = None) -> tuple[int, Any]:
         headers = {"authorization": f"Bearer {token}"}
@@ -60,6 +64,15 @@ class House:
             assert answer.status == 200, await answer.text()
             return str((await answer.json())["link"])
 
+    async def command(self, *words: str) -> str:
+        """Return what a `hermes` command prints."""
+        process = await create_subprocess_exec(
+            *(sys.executable, "-m", "hermes", *words), env=environment(self.home), stdout=PIPE
+        )
+        out, _ = await process.communicate()
+        assert process.returncode == 0
+        return out.decode()
+
     async def browser(self, name: str = "Firefox") -> dict[str, str]:
         return await self.open((await self.order("link"))["link"], name)
 
@@ -81,7 +94,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
         url = f"http://{address['host']}:{address['port']}"
         jar = aiohttp.DummyCookieJar()
         async with aiohttp.ClientSession(url, cookie_jar=jar) as http:
-            yield House(http, url, address["token"])
+            yield House(http, url=url, local=address["token"], home=loaded.home)
 
 
 @pytest.mark.parametrize(("method", "path"), WEB)
@@ -232,3 +245,37 @@ async def test_the_record_says_which_browser_and_what_was_ended(house: House) ->
     _, told = await house.ask("GET", "/control/audit?action=tokens.revoke", house.local)
     rows = [(one["actor"], one["targets"]) for one in told["orders"]]
     assert rows == [(f"browser:{session}", ["true", "false"])]
+
+
+AGENTS = {
+    "Chrome on Linux": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/140.0.0.0 Safari/537.36",
+    "Chrome on Android": "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like "
+    "Gecko) Chrome/140.0.0.0 Mobile Safari/537.36",
+    "Edge on Windows": "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like "
+    "Gecko) Chrome/140.0.0.0 Safari/537.36 Edg/140.0.0.0",
+    "Firefox on Windows": "Mozilla/5.0 (Windows NT 10.0; rv:143.0) Gecko/20100101 Firefox/143.0",
+    "Safari on iPhone": "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 "
+    "(KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1",
+    "Safari on macOS": "Mozilla/5.0 (Macintosh; Intel Mac OS X 14_7) AppleWebKit/605.1.15 (KHTML, like "
+    "Gecko) Version/18.0 Safari/605.1.15",
+    "A reader of my own, of which nobody knows": "A reader of my own, of which nobody knows"
+    + 60 * "!",
+}
+
+
+async def test_the_list_names_browsers_in_short_and_json_in_full(house: House) -> None:
+    for agent in AGENTS.values():
+        await house.browser(agent)
+    await house.order("tokens", {"role": "owner", "name": "laptop"})
+
+    lines = (await house.command("token", "list")).splitlines()
+    in_full = json.loads(await house.command("token", "list", "--json"))["sessions"]
+
+    for name in AGENTS:
+        assert sum(f" {name[:40]} " in line for line in lines) == 1
+    (laptop,) = [line for line in lines if " laptop " in line]
+    assert " no end " in laptop
+    assert " not recorded" in laptop
+    assert max(len(line.rstrip()) for line in lines) < 160
+    assert {one["browser"] for one in in_full} == set(AGENTS.values())

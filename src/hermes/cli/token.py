@@ -1,5 +1,6 @@
 """`hermes token [create|list|revoke]`: API tokens and their roles; a secret is shown once."""
 
+import re
 from typing import Annotated
 
 import msgspec
@@ -30,6 +31,25 @@ REVOKE_EPILOG = examples(
     "hermes token revoke --sessions",
     "hermes token revoke --all --json",
 )
+
+# In this order: most browsers also name the ones they descend from.
+_BROWSERS = (
+    (r"Edg(e|A|iOS)?/", "Edge"),
+    (r"OPR/", "Opera"),
+    (r"(Firefox|FxiOS)/", "Firefox"),
+    (r"(Chrome|Chromium|CriOS)/", "Chrome"),
+    (r"Version/", "Safari"),
+)
+_SYSTEMS = (
+    (r"iPhone", "iPhone"),
+    (r"iPad", "iPad"),
+    (r"Android", "Android"),
+    (r"Windows", "Windows"),
+    (r"CrOS", "ChromeOS"),
+    (r"Mac OS X|Macintosh", "macOS"),
+    (r"Linux", "Linux"),
+)
+_NAME_CHARS = 40
 
 
 class _Token(msgspec.Struct, frozen=True):
@@ -115,7 +135,7 @@ def revoke(
 ) -> None:
     """End a token and the browsers that were signed in with it, or one browser session, or all."""
     if bool(token) + sessions + everything != 1:
-        raise BadRequest("Name one token or session by its id, or say --sessions or --all.")
+        raise BadRequest("Name one token or session by its id, or give --sessions or --all.")
     end = TokenEnd(id=token, sessions=sessions or everything, tokens=everything, by=operator_name())
 
     def nothing() -> EndedToken:
@@ -148,7 +168,7 @@ def _revoked(ended: EndedToken) -> str:
     if ended.token is not None:
         return f"{ended.token.id} ({ended.token.name}) is good for nothing any more."
     if ended.session is not None:
-        return f"{ended.session.id} ({ended.session.browser}) is signed out."
+        return f"{ended.session.id} ({_browser(ended.session.browser)}) is signed out."
     return f"Tokens revoked: {ended.tokens}. Browsers signed out: {ended.sessions}."
 
 
@@ -159,16 +179,27 @@ def _print(report: TokensReport, out: Console) -> None:
     names = ("id", "kind", "name", "role", "state", "made", "good until", "last used", "made by")
     table = Table(*names, box=None, pad_edge=False, header_style="dim")
     for token in report.tokens:
-        until = "it is revoked" if token.expires_at is None else clock_time(token.expires_at)
+        until = "no end" if token.expires_at is None else clock_time(token.expires_at)
         made = clock_time(token.created_at)
-        by = token.made_by
-        _add(table, token.id, "token", token.name, token.role, token.state, made, until, "", by)
+        used, by = "not recorded", token.made_by
+        _add(table, token.id, "token", token.name, token.role, token.state, made, until, used, by)
     for one in report.sessions:
         until = "" if one.expires_at is None else clock_time(one.expires_at)
         seen = "never" if one.seen_at is None else clock_time(one.seen_at)
         made, by = clock_time(one.created_at), one.made_by or "hermes link"
-        _add(table, one.id, "browser", one.browser, one.role, one.state, made, until, seen, by)
+        name = _browser(one.browser)
+        _add(table, one.id, "browser", name, one.role, one.state, made, until, seen, by)
     out.print(table)
+
+
+def _browser(agent: str) -> str:
+    """Return a short name for a browser, such as "Firefox on Linux"."""
+    browser, system = _first(_BROWSERS, agent), _first(_SYSTEMS, agent)
+    return f"{browser} on {system}" if browser and system else agent[:_NAME_CHARS]
+
+
+def _first(names: tuple[tuple[str, str], ...], agent: str) -> str | None:
+    return next((name for pattern, name in names if re.search(pattern, agent)), None)
 
 
 def _add(table: Table, *cells: str) -> None:

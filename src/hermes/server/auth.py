@@ -25,7 +25,7 @@ RandomBytes = Callable[[int], bytes]
 _LOCAL = Caller("local", "cli")
 # Often enough to see whether somebody still uses a session.
 _NOTE_USE_EVERY_S: Final = 3600.0
-_LONGEST_LABEL: Final = 120
+_LONGEST_LABEL: Final = 200
 _log = structlog.get_logger(__name__)
 
 
