@@ -1,8 +1,17 @@
 """The settings of attachments: what is taken, how long it is kept, and from where files may be sent."""
 
+from typing import Annotated
+
 from pydantic import Field
 
-from hermes.config.section import Count, Days, Seconds, Section, Word
+from hermes.config.section import Count, Days, Means, Seconds, Section, Word
+
+_LABEL = r"\w([\w-]*\w)?"
+LinkHost = Annotated[
+    str,
+    Field(max_length=253, pattern=rf"^(\*\.)?{_LABEL}(\.{_LABEL})*\.?$"),
+    Means("a host such as example.com or *.example.com"),
+]
 
 
 class MediaSettings(Section):
@@ -33,7 +42,7 @@ class MediaSettings(Section):
         description="Folders whose files an agent may send with a MEDIA: line, beside what was "
         "sent to it; what is hidden in them, and Hermes' own home, never is.",
     )
-    link_hosts: tuple[Word, ...] = Field(
+    link_hosts: tuple[LinkHost, ...] = Field(
         default=(),
         description="Hosts from which the gateway fetches the https addresses that an agent names "
         "with a MEDIA: line; `*.example.com` is every name below example.com. Addresses of other "
