@@ -97,6 +97,6 @@ def _first_key(home: Path) -> bytes:
     if database.exists() and not first.exists():
         raise ConfigurationError(
             f"{key_file} is missing, and without it nobody can read {database}: put the copy of it there "
-            "that was made with this database, or move the database away to begin anew"
+            "that was made with this database, or move the database away to start with an empty home"
         )
     return read_or_create_secret_file(first, make_store_keys)

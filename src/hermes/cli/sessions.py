@@ -58,7 +58,7 @@ def end(
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """End a session: its next message starts afresh; what was said is kept."""
+    """End a session: its next message starts a new conversation; what was said is kept."""
     order = SessionOrder(session=session, by=operator_name())
 
     def nothing() -> SessionReport:
@@ -73,7 +73,7 @@ def end(
     if as_json:
         print_json(report)
     else:
-        print(clean(f"{report.session.id} has ended; the next message there starts afresh."))
+        print(clean(f"{report.session.id} has ended; the next message there starts a new conversation."))
 
 
 def _print(report: SessionsReport, out: Console) -> None:

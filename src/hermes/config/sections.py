@@ -70,8 +70,8 @@ class ServerSettings(Section):
     )
     max_connections_per_address: Count = Field(
         default=512,
-        description="The same for one IPv4 address or IPv6 /64 network; programs on this machine "
-        "are not counted. Raise it for a reverse proxy on another machine.",
+        description="The most open connections of one IPv4 address or IPv6 /64 network; programs on "
+        "this machine are not counted. Raise it for a reverse proxy on another machine.",
     )
     public_url: Url | None = Field(
         default=None,
@@ -104,7 +104,7 @@ class InboxSettings(Section):
     max_waiting: Count = Field(
         default=5000,
         description="With this many messages waiting, new ones are refused with a retry time. The"
-        " last tenth is for accounts of which hardly anything waits.",
+        " last tenth is for accounts with few waiting messages.",
     )
     max_waiting_each: Count = Field(
         default=50,
@@ -155,7 +155,7 @@ class TurnSettings(Section):
     )
     max_calls_each: Count | None = Field(
         default=None,
-        description="At most this many of them are of one person or caller's key; without a number"
+        description="The most model calls at a time for one person or caller's key; without a number"
         " a third of `max_concurrent_calls`.",
     )
     call_wait_s: Delay = Field(
@@ -189,7 +189,7 @@ class BusySettings(Section):
     )
     stop_suspends: bool = Field(
         default=False,
-        description="Whether /stop ends the conversation too: the next message starts afresh.",
+        description="Whether /stop ends the conversation too: the next message starts a new one.",
     )
     photo_burst_s: Delay = Field(
         default=1.0,

@@ -1,4 +1,4 @@
-"""The settings of sessions: when a conversation ends by itself and the next message starts afresh.
+"""The settings of sessions: when a conversation ends by itself and the next message starts a new one.
 
 Part of config; what a rule means is decided in `sessions`.
 """
@@ -22,7 +22,7 @@ class ResetSettings(Section):
 
     mode: ResetMode = Field(
         default="both",
-        description="daily, idle, both of them, or none: then only /new starts afresh.",
+        description="daily, idle, both of them, or none: then only /new starts a new conversation.",
     )
     at: TimeOfDay = Field(
         default="04:00", description="When a day of conversation ends, in time_zone."
@@ -59,7 +59,7 @@ class SessionSettings(Section):
         "In the web chat (web) and hermes chat (rest) only such a rule ends conversations.",
     )
     tell_reset: bool = Field(
-        default=True, description="Whether people are told why a conversation started afresh."
+        default=True, description="Whether people are told why a new conversation started."
     )
     context: bool = Field(
         default=True,

@@ -263,7 +263,7 @@ def _find(known: Sequence[Credential], name: str) -> Credential:
 
 
 def _unknown(known: Sequence[Credential], name: str) -> NotFound:
-    told = f"Known are: {_named(known)}" if known else "There is no token"
+    told = f"Known ids: {_named(known)}" if known else "There is no token"
     # A secret may have been pasted in the place of the id: it is not repeated.
     shown = "this name" if name.startswith(TOKEN_PREFIX) else repr(name[:40])
     return NotFound(

@@ -70,7 +70,7 @@ class Room:
         return coming + (commands if is_command else self._store.inbox.waiting() - commands)
 
     def _check_account(self, share: Share, waiting: ShareCounts, *, count: int) -> None:
-        """Keep the last tenth for accounts of which hardly anything waits."""
+        """Keep the last tenth for accounts with few waiting messages."""
         settings = self._settings
         if count < settings.max_waiting - settings.max_waiting // 10:
             return

@@ -37,7 +37,7 @@ def link_text(settled: Settled, *, now: float) -> str:
     if settled.verdict == "right":
         return (
             "This account is linked: I know you as the same person on both now. What you wrote "
-            "here before stays as it was, and we start afresh."
+            "here before stays as it was, and this is a new conversation."
         )
     if settled.verdict == "own":
         return "You are on an account that is linked already. Send the code from the other one."

@@ -14,7 +14,7 @@ from hermes.routing.plan import Ask
 from hermes.tools.gate import only
 from hermes.tools.tool_sets import ToolSet
 
-_TOO_SMALL = "the model is too small for tools that are on by default, or cannot call any"
+_TOO_SMALL = "this model gets no built-in tools"
 _BE_SHORT = (
     "{name} is a computer program. Be brief and factual: answer in two or three short sentences."
 )

@@ -101,7 +101,7 @@ def suspended(cause: str, *, ends: bool = True) -> Reply:
     """Return the end of a message whose session was cut off by restarts again and again."""
     text = (
         "I was restarted again and again while I worked on that, so I stopped trying. "
-        "Your next message starts afresh."
+        "Your next message starts a new conversation."
     )
     return Reply(
         parts=(TextPart(text),),

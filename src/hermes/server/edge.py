@@ -53,7 +53,7 @@ _NOT_HTTP = _answer(400, "This is not a valid HTTP request.")
 _TOO_SLOW = _answer(408, "The head of the request did not arrive in time.")
 _LONG_URL = _answer(414, f"The address of the request is longer than {_URL_BYTES} bytes.")
 _LARGE_HEAD = _answer(431, "The head of the request is too large or has too many lines.")
-_LARGE_FRAMING = _answer(400, "The body of the request has too much around its bytes.")
+_LARGE_FRAMING = _answer(400, "The chunk extensions or trailers of the body are too large.")
 _PIPELINE_FULL = _answer(400, "Too many requests wait for the answer to an earlier one.")
 _FULL = _answer(503, "Too many connections are open. Try again later.")
 

@@ -59,7 +59,7 @@ BUILT_IN: tuple[CommandSpec, ...] = (
         beside=True,
     ),
     CommandSpec(name="whoami", about="who you are to me", beside=True),
-    CommandSpec(name="new", about="start afresh", aliases=("reset",), beside=True),
+    CommandSpec(name="new", about="start a new conversation", aliases=("reset",), beside=True),
     CommandSpec(
         name="stop",
         about="stop what I am doing; with all, also what I do in the background",

@@ -15,12 +15,12 @@ from hermes.message.session_key import SessionKey, read_session_key
 from hermes.ports.sessions import EndReason
 
 _TOLD: dict[EndReason, str] = {
-    "daily": "A new day, so we start afresh.",
-    "idle": "It has been quiet for a while, so we start afresh.",
-    "stopped": "You stopped me, so we start afresh.",
+    "daily": "A new day has begun, so this is a new conversation.",
+    "idle": "Nobody wrote here for a while, so this is a new conversation.",
+    "stopped": "You stopped me, so this is a new conversation.",
     "restarts": "I was restarted again and again in the middle of our conversation, so I stopped "
-    "working on it; we start afresh.",
-    "ended": "Whoever runs this gateway ended our conversation, so we start afresh.",
+    "working on it. This is a new conversation.",
+    "ended": "Whoever runs this gateway ended our conversation, so this is a new one.",
 }
 # Two ends of a day are never closer, however clocks change.
 _SHORTEST_DAY_S = 22 * 3600.0
@@ -91,7 +91,7 @@ def _instant(local: datetime, zone: ZoneInfo) -> float:
 
 
 def told(reason: EndReason, *, can_search: bool) -> str:
-    """Return what a person is told whose conversation starts afresh."""
+    """Return the sentence that tells a person why this is a new conversation."""
     return _TOLD[reason] + (_FIND if can_search else "")
 
 

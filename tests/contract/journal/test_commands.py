@@ -184,7 +184,7 @@ async def test_stop_may_end_the_conversation_too(tmp_path: Path) -> None:
         await rig.answer("my cat is Tom")
         running = await rig.say("[[hang]]")
         await rig.until(lambda: len(rig.model.calls) == 2)
-        assert "start afresh" in await rig.answer("/stop")
+        assert "starts a new conversation" in await rig.answer("/stop")
         assert await rig.outcome(running) == "interrupted"
 
         after = await rig.say("hello")

@@ -211,7 +211,7 @@ async def test_a_rewritten_message_goes_on_as_if_it_had_been_sent_so(tmp_path: P
 
     assert again == first
     assert shown == ["HI (1)"]
-    assert afresh == "Let us start afresh."
+    assert afresh == "Started a new conversation."
 
 
 @pytest.mark.req("W36")

@@ -48,7 +48,7 @@ async def test_three_restarts_in_a_row_suspend_the_session_and_the_next_message_
         after = await rig.say("hello")
         assert await rig.outcome(after) == "answered"
 
-        assert "starts afresh" in told(rig, stuck)
+        assert "starts a new conversation" in told(rig, stuck)
         assert rig.timeline(stuck).ledger == ()
         assert [m.text for m in rig.model.calls[-1].request.messages] == ["hello"]
         result = rig.store.inbox.result(after)

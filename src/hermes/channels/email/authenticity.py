@@ -57,7 +57,7 @@ def results_of(headers: Headers, *, authserv_id: str) -> tuple[Result, ...]:
             continue
         server, results = _read(value)
         if results is None:
-            # It may be the server's own, and what it says is not known: nobody vouches.
+            # It may be the server's own, and what it says is not known: the mail is refused.
             return ()
         if server == authserv_id:
             found.append(results)

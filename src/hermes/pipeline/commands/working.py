@@ -29,7 +29,7 @@ async def stop(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
         stops_below=is_all,
     )
     if running and ctx.services.settings.busy.stop_suspends:
-        text = "Stopped. With your next message we start afresh."
+        text = "Stopped. Your next message starts a new conversation."
         effect = msgspec.structs.replace(effect, text=text, reset_lane=lane, end_reason="stopped")
     if tasks and not is_all:
         left = f"{_count(len(tasks), 'background task')} left alone; /stop all stops everything."
@@ -42,7 +42,7 @@ async def start_afresh(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     del argument
     lane = base_lane(turn.lane)
     running = _about_to_run(ctx.services.store.turns.view(lane), ctx.services)
-    return Effect(text="Let us start afresh.", interrupts=running, reset_lane=lane)
+    return Effect(text="Started a new conversation.", interrupts=running, reset_lane=lane)
 
 
 async def status(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
