@@ -56,7 +56,7 @@ CALL = {"model": "openai:gpt-4o-mini", "messages": [{"role": "user", "content": 
 KINDS = {
     "page": Kind(("/",), "/"),
     "file": Kind(("/assets/{name}",), "/assets/app.js"),
-    "sign-in": Kind(("/signin",), "/signin", b"401", {"token": "nobody's"}),
+    "sign-in": Kind(("/signin", "/signout"), "/signin", b"401", {"token": "nobody's"}),
     "health": Kind(("/healthz", "/readyz"), "/healthz"),
     "metrics": Kind(("/metrics",), "/metrics"),
     "webhook": Kind(

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, NoReturn
 
+import httptools
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -23,6 +24,8 @@ _URL_BYTES = 16_384
 _PIPELINED = 32
 # A chunk of one byte has five bytes around it.
 _AROUND_PER_BYTE = 8
+# How much of a body is read that nobody waits for: its answer is complete.
+_UNWANTED_BYTES = 1_048_576
 _LINGER_S = 1.0
 _LINGER_BYTES = 1_048_576
 
@@ -54,6 +57,7 @@ _TOO_SLOW = _answer(408, "The head of the request did not arrive in time.")
 _LONG_URL = _answer(414, f"The address of the request is longer than {_URL_BYTES} bytes.")
 _LARGE_HEAD = _answer(431, "The head of the request is too large or has too many lines.")
 _LARGE_FRAMING = _answer(400, "The chunk extensions or trailers of the body are too large.")
+_NO_TUNNEL = _answer(400, "This server is no proxy: it does not answer CONNECT.")
 _PIPELINE_FULL = _answer(400, "Too many requests wait for the answer to an earlier one.")
 _FULL = _answer(503, "Too many connections are open. Try again later.")
 
@@ -71,18 +75,22 @@ class EdgeProtocol(HttpToolsProtocol):
         self._running: RequestResponseCycle | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._reason = _NOT_HTTP
+        self._refusal: bytes | None = None
         self._linger: asyncio.TimerHandle | None = None
         self._is_refused = False
         self._in_head = False
         self._in_body = False
         self._head_bytes = 0
         self._around_body = 0
+        self._unwanted = 0
         self._discarded = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a place, and start the clock of the first head."""
         self._gathering = Gathering(transport, self.loop, send_s=self._limits.send_s)
         super().connection_made(self._gathering)  # type: ignore[arg-type]
+        # Writing is paused exactly as long as a part of an answer waits here for its peer.
+        transport.set_write_buffer_limits(0)
         address = address_key(self.client[0] if self.client else None)
         if self._places.admit(self, address):
             self._address = address
@@ -111,8 +119,8 @@ class EdgeProtocol(HttpToolsProtocol):
             self._on_lost()
 
     def drop(self) -> None:
-        """Close the connection now."""
-        self._gathering.abort()
+        """Close the connection; its peer gets what is already written."""
+        self.transport.close()
 
     def data_received(self, data: bytes) -> None:
         """Parse what came, within the limits."""
@@ -124,17 +132,18 @@ class EdgeProtocol(HttpToolsProtocol):
         else:
             self._head_bytes += len(data)
             self._in_head = True
-        super().data_received(data)
+        self._parse(data)
         if self._in_head:
             self._check_head()
         elif self._in_body:
-            self._check_body()
+            self._check_body(len(data))
         else:
             self._check_end()
 
     def pause_writing(self) -> None:
         """Watch whether the peer reads."""
         super().pause_writing()
+        self._places.heard(self)
         self._gathering.watch()
 
     def resume_writing(self) -> None:
@@ -142,6 +151,7 @@ class EdgeProtocol(HttpToolsProtocol):
         super().resume_writing()
         if not self.transport.is_closing():
             self._gathering.stop_watching()
+            self._rest()
 
     def on_message_begin(self) -> None:
         """Begin a head, and let its request ask to be told."""
@@ -165,18 +175,24 @@ class EdgeProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """End a head; start its request."""
+        if self.parser.should_upgrade():
+            if self.parser.get_method() == b"CONNECT":
+                self._end_parsing(_NO_TUNNEL)
+            # The parser stops here: `_parse` lets it read this head again, without the offer.
+            return
+        behind = 0
         # Counted with what came behind the head: only then is it worth a second look.
-        if (
-            self._head_bytes > self._limits.head_bytes
-            and self._head_size() > self._limits.head_bytes
-        ):
-            self._end_parsing(_LARGE_HEAD)
+        if self._head_bytes > self._limits.head_bytes:
+            behind = self._head_bytes - self._head_size()
+            if self._head_bytes - behind > self._limits.head_bytes:
+                self._end_parsing(_LARGE_HEAD)
         if len(self.pipeline) >= _PIPELINED:
             self._end_parsing(_PIPELINE_FULL)
         super().on_headers_complete()
         self._in_head = False
         self._in_body = True
-        self._head_bytes = self._around_body = 0
+        self._head_bytes = self._unwanted = 0
+        self._around_body = behind
 
     def on_body(self, body: bytes) -> None:
         """Weigh a piece of a body against what surrounds it."""
@@ -184,21 +200,47 @@ class EdgeProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """End a request."""
-        self._in_body = False
-        super().on_message_complete()
+        """End a request, unless its head is read again."""
+        if not self._in_head:
+            self._in_body = False
+            super().on_message_complete()
 
-    def send_400_response(self, msg: str) -> None:
-        """Refuse what cannot be parsed, or is over a limit."""
-        self._refuse(self._reason)
+    def on_response_complete(self) -> None:
+        """Start the next request; behind the last one, send the refusal of what followed."""
+        super().on_response_complete()
+        if self._refusal is None:
+            self._rest()
+        elif not self._is_answering() and not self.transport.is_closing():
+            self._end_with(self._refusal)
 
     # Private to uvicorn, which is pinned: the only place that knows which request runs.
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
+        self._places.heard(self)
         super()._start_asgi_task(cycle, app)
 
-    def _unsupported_upgrade_warning(self) -> None:
-        """Say nothing: a request for an upgrade is answered like any other."""
+    def _parse(self, data: bytes) -> None:
+        """Feed the parser; an offer to upgrade is ignored, as if it were not in the head."""
+        self._unset_keepalive_if_required()
+        while data:
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as offer:
+                # The parser takes what follows for another protocol, and a body for none.
+                data = self._head_without_offer() + data[offer.args[0] :]
+                self.parser = httptools.HttpRequestParser(self)
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+                continue
+            except httptools.HttpParserError:
+                self.logger.warning("Invalid HTTP request received.")
+                self._refuse(self._reason)
+            return
+
+    def _head_without_offer(self) -> bytes:
+        version = self.parser.get_http_version().encode()
+        lines = [b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, version)]
+        lines += [b"%b: %b" % header for header in self.headers if header[0] != b"upgrade"]
+        return b"\r\n".join([*lines, b"", b""])
 
     def _tell(self, whom: Callable[[], None] | None) -> None:
         self._on_lost = whom
@@ -216,14 +258,20 @@ class EdgeProtocol(HttpToolsProtocol):
         else:
             self._start_clock()
 
-    def _check_body(self) -> None:
+    def _check_body(self, size: int) -> None:
         if self._around_body > self._limits.head_bytes:
             self._refuse(_LARGE_FRAMING)
-        elif self.cycle.response_complete:
-            # Nobody waits for the rest of this body.
-            self._start_clock()
-        else:
+            return
+        # What a body allows around it is not saved up: lines behind it would grow as large.
+        self._around_body = max(0, self._around_body)
+        if not self.cycle.response_complete:
             self._stop_clock()
+            return
+        self._unwanted += size
+        if self._unwanted > _UNWANTED_BYTES:
+            self._refuse(b"")
+        else:
+            self._start_clock()
 
     def _check_end(self) -> None:
         self._stop_clock()
@@ -242,7 +290,6 @@ class EdgeProtocol(HttpToolsProtocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-            self._places.heard(self)
 
     def _overdue(self) -> None:
         """Close a connection whose head, or the rest of an unwanted body, did not come in time."""
@@ -257,28 +304,47 @@ class EdgeProtocol(HttpToolsProtocol):
     def _is_answering(self) -> bool:
         return self._running is not None and not self._running.response_complete
 
+    def _rest(self) -> None:
+        """Let the connection make room for another one while nobody waits for an answer on it."""
+        if (
+            self._running is not None
+            and self._running.response_complete
+            and not self.flow.write_paused
+            and not self.transport.is_closing()
+        ):
+            self._places.idle(self)
+
     def _discard(self, data: bytes) -> None:
         self._discarded += len(data)
         if self._discarded > _LINGER_BYTES and self._linger is not None:
-            self._gathering.abort()
+            self.flow.pause_reading()
 
     def _refuse(self, answer: bytes) -> None:
-        """Read nothing more; answer unless that would end up inside another answer."""
-        is_own_body = self._in_body and self.cycle is self._running
+        """Read nothing more; answer unless that would end up inside or behind its own answer."""
+        is_in_body, running = self._in_body, self._running
         self._is_refused, self._in_head, self._in_body = True, False, False
         self._stop_clock()
         self._unset_keepalive_if_required()
-        running = self._running
-        if running is not None and not running.response_complete:
-            if not is_own_body:
-                # A later request is refused: the one before it gets its answer.
-                running.keep_alive = False
-                self.pipeline.clear()
-                return
-            if running.response_started:
+        if is_in_body and self.cycle is running:
+            if running.response_complete:
+                self._end_with(b"")
+            elif running.response_started:
                 self.transport.close()
-                return
-        self.transport.write(answer)
+            else:
+                self._end_with(answer)
+        elif self._is_answering():
+            # The requests before the refused one get their answers first.
+            self._refusal = answer
+            if is_in_body:
+                self.pipeline.popleft()
+        else:
+            self._end_with(answer)
+
+    def _end_with(self, answer: bytes) -> None:
+        """Send the last bytes, and close when the peer has had time to read them."""
+        self._unset_keepalive_if_required()
+        if answer:
+            self.transport.write(answer)
         self._gathering.write_eof()
         # Closing a socket with unread bytes resets it, and the reset can overtake the answer.
-        self._linger = self.loop.call_later(_LINGER_S, self._gathering.abort)
+        self._linger = self.loop.call_later(_LINGER_S, self.transport.close)

@@ -23,15 +23,16 @@ class Connection(Protocol):
     """An open connection, as the limits see it."""
 
     def drop(self) -> None:
-        """Close the connection now."""
+        """Close the connection."""
         ...
 
 
 class Places:
     """Admits connections up to a limit in all and one per address.
 
-    At the limit for all, the oldest connection that has not sent a whole head yet is closed to
-    make room: silent connections cannot keep everybody else out.
+    At the limit for all, a connection that nobody waits on is closed to make room: of those that
+    have not sent a whole head yet and those whose answer is complete, the one that has been so
+    for longest. Connections that are merely open cannot keep everybody else out.
     """
 
     def __init__(self, most: int, *, per_address: int, monotonic: Callable[[], float]) -> None:
@@ -40,7 +41,7 @@ class Places:
         self._monotonic = monotonic
         self._open: Counter[str] = Counter()
         self._count = 0
-        self._silent: dict[Connection, None] = {}
+        self._waiting: dict[Connection, None] = {}
         self._log_again_at = 0.0
 
     def admit(self, connection: Connection, address: str) -> bool:
@@ -54,26 +55,30 @@ class Places:
                 return False
         self._count += 1
         self._open[address] += 1
-        self._silent[connection] = None
+        self._waiting[connection] = None
         return True
 
     def heard(self, connection: Connection) -> None:
-        """Note that a connection has sent a whole head."""
-        self._silent.pop(connection, None)
+        """Note that a connection has sent a whole head: it makes room for nobody."""
+        self._waiting.pop(connection, None)
+
+    def idle(self, connection: Connection) -> None:
+        """Note that the answer is complete and the connection waits for its next request."""
+        self._waiting[connection] = None
 
     def leave(self, connection: Connection, address: str) -> None:
         """Free the place of an admitted connection."""
-        self._silent.pop(connection, None)
+        self._waiting.pop(connection, None)
         self._count -= 1
         self._open[address] -= 1
         if not self._open[address]:
             del self._open[address]
 
     def _make_room(self) -> bool:
-        oldest = next(iter(self._silent), None)
+        oldest = next(iter(self._waiting), None)
         if oldest is None:
             return False
-        del self._silent[oldest]
+        del self._waiting[oldest]
         oldest.drop()
         return True
 

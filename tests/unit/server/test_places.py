@@ -58,6 +58,32 @@ def test_the_oldest_silent_connection_makes_room() -> None:
 
 
 @pytest.mark.req("W1")
+def test_the_connection_that_waits_longest_makes_room_and_one_with_a_request_does_not() -> None:
+    full = places(4)
+    running, idle, later, silent = Client(), Client(), Client(), Client()
+    for client in (running, idle, later):
+        full.admit(client, ADDRESS)
+        full.heard(client)
+    full.idle(running)
+    full.idle(idle)
+    full.admit(silent, ADDRESS)
+    full.idle(later)
+    full.heard(running)
+
+    gone = []
+    for _ in range(3):
+        full.admit(newcomer := Client(), "192.0.2.8")
+        full.heard(newcomer)
+        gone.append([one.is_dropped for one in (running, idle, silent, later)])
+    assert gone == [
+        [False, True, False, False],
+        [False, True, True, False],
+        [False, True, True, True],
+    ]
+    assert admit_heard(full, "192.0.2.8", 1) == [False]
+
+
+@pytest.mark.req("W1")
 def test_programs_of_this_machine_get_in_when_all_places_are_taken() -> None:
     full = places(3, per_address=2)
     admit_heard(full, ADDRESS, 2)
