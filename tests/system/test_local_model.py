@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import time
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from pathlib import Path
@@ -350,6 +351,7 @@ async def test_a_call_that_is_cut_is_no_call(model):
 
 GATEWAY = """
 import asyncio
+import signal
 from hermes.message.chat import user_text
 from hermes.ports.provider import ModelRequest
 from hermes.providers.local.provider import LocalProvider
@@ -360,16 +362,16 @@ async def main():
     request = ModelRequest(model="m", messages=(user_text("Tell me a long story."),))
     async for _ in model.stream(request):
         print(model.engine_pid, flush=True)
+    await model.close()
 
+signal.signal(signal.SIGINT, lambda *_: None)
 asyncio.run(main())
 """
 
 
 @pytest.mark.req("J4", "P6")
 async def test_the_engine_is_gone_when_the_gateway_is_killed_in_the_middle_of_a_call():
-    gateway = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", GATEWAY, stdout=asyncio.subprocess.PIPE
-    )
+    gateway = await asyncio.create_subprocess_exec(sys.executable, "-c", GATEWAY, stdout=PIPE)
     assert gateway.stdout is not None
     engine = os.pidfd_open(int(await gateway.stdout.readline()))
     ended = asyncio.Event()
@@ -381,6 +383,35 @@ async def test_the_engine_is_gone_when_the_gateway_is_killed_in_the_middle_of_a_
     await asyncio.wait_for(ended.wait(), 10)
     asyncio.get_running_loop().remove_reader(engine)
     os.close(engine)
+
+
+@pytest.mark.req("J4", "P6")
+async def test_the_engine_is_gone_when_the_gateway_is_killed_while_it_loads():
+    gateway = await asyncio.create_subprocess_exec(sys.executable, "-c", GATEWAY, stdout=PIPE)
+    children = Path(f"/proc/{gateway.pid}/task/{gateway.pid}/children")
+    async with asyncio.timeout(60):
+        while not (found := children.read_text().split()):  # noqa: ASYNC240
+            await asyncio.sleep(0.01)
+        engine = int(found[0])
+
+        gateway.kill()
+        await gateway.communicate()
+        while alive(engine):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.req("A9", "P6")
+async def test_a_ctrl_c_in_the_gateways_terminal_leaves_the_engine_at_work():
+    gateway = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", GATEWAY, stdout=PIPE, start_new_session=True
+    )
+    assert gateway.stdout is not None
+    await gateway.stdout.readline()
+
+    os.killpg(gateway.pid, signal.SIGINT)
+    await asyncio.wait_for(gateway.communicate(), 120)
+
+    assert gateway.returncode == 0
 
 
 @pytest.mark.req("W34")

@@ -49,9 +49,11 @@ class EngineProcess:
             "threads": settings.thread_count,
         }
         try:
+            # In a session of its own: a Ctrl-C is for the gateway, which decides what happens to the
+            # call. The child ends when its standard input does, however the gateway ended.
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", _MODULE, json.dumps(options),
-                stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=_LINE_LIMIT,
+                stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=_LINE_LIMIT, start_new_session=True,
             )  # fmt: skip
         except OSError as error:
             raise ProviderUnavailable(
