@@ -12,6 +12,8 @@ import msgspec
 from bench.gateway import Running, gateway
 from bench.process import load_average, tree_cpu_s
 from bench.registry import Group, Say, Settings, Target
+from hermes.providers.local.free_answer import ends_sentence
+from hermes.providers.local.settings import LocalSettings
 
 _PATIENCE_S = 600.0
 _CUT = "…"
@@ -38,6 +40,17 @@ _OTHERS = (
     "Write a Python function that adds two numbers",
     "What is the difference between TCP and UDP?",
     "Research the plot of Romeo and Juliet and summarize it",
+)
+# Enough for a history that the model can no longer read whole, and so has to read from its start.
+_GOES_ON = (
+    "Tell me a long story about a dragon",
+    "And then what happened?",
+    "Tell me the next chapter of the story",
+    "Tell me a long story about the sea",
+    "Tell me a long story about a king",
+    "Explain in detail how a castle was built",
+    "Tell me a long story about a fox",
+    "Tell me a long story about the moon",
 )
 
 
@@ -77,8 +90,16 @@ def measure(say: Say) -> Iterator[dict[str, float]]:
         for number, text in enumerate(questions(), 1):
             say(f"question {number}, load {load_average():.1f}: {text}")
             asked.append(_ask(running, text, conversation=f"c{number}"))
+        later = []
+        for number, text in enumerate(_GOES_ON, 1):
+            say(f"turn {number} of a conversation, load {load_average():.1f}: {text}")
+            later.append(_ask(running, text, conversation="goes-on"))
+    yield {**_numbers(asked), **_later_numbers(later)}
+
+
+def _numbers(asked: list[Asked]) -> dict[str, float]:
     replies = [one.reply_s for one in asked]
-    yield {
+    return {
         "first_word_demo_s": max(one.first_word_s for one in asked),
         "first_reply_demo_s": max(replies),
         "first_reply_tool_calls": sum(one.tool_calls for one in asked),
@@ -95,8 +116,19 @@ def measure(say: Say) -> Iterator[dict[str, float]]:
     }
 
 
+def _later_numbers(later: list[Asked]) -> dict[str, float]:
+    return {
+        "later_reply_demo_s": max(one.reply_s for one in later),
+        "later_reply_cut": sum(one.is_cut for one in later),
+        "later_word_demo_s": max(one.first_word_s for one in later),
+        "later_reply_demo_most_cpu_s": max(one.cpu_s for one in later),
+        "later_reply_demo_most_tokens_in": max(one.tokens_in for one in later),
+        "later_reply_demo_most_tokens_out": max(one.tokens_out for one in later),
+    }
+
+
 def _ask(running: Running, text: str, *, conversation: str) -> Asked:
-    """Send one question as the same person in a new conversation, and read its stream."""
+    """Send one question as the same person, and read its stream."""
     connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=_PATIENCE_S)
     body = msgspec.json.encode({"sender": "newcomer", "conversation": conversation, "text": text})
     headers = {
@@ -125,8 +157,15 @@ def _ask(running: Running, text: str, *, conversation: str) -> Asked:
         tokens_in=done.tokens_in,
         tokens_out=done.tokens_out,
         tool_calls=len(done.tool_calls),
-        is_cut=done.reply.endswith(_CUT),
+        is_cut=is_cut(done.reply, tokens_out=done.tokens_out),
     )
+
+
+def is_cut(reply: str, *, tokens_out: int) -> bool:
+    """Tell whether an answer ends in the middle of a sentence, whether it shows that or not."""
+    text = reply.rstrip()
+    is_at_limit = tokens_out >= LocalSettings().max_output_tokens
+    return text.endswith(_CUT) or (is_at_limit and not ends_sentence(text))
 
 
 def _events(answer: http.client.HTTPResponse) -> Iterator[tuple[str, bytes]]:
@@ -148,6 +187,7 @@ def effective_settings() -> Settings:
         "questions": f"{len(questions())}, one after the other, by one person, each in a new "
         "conversation: the README's, the suggestions on the empty page, and "
         f"{len(_OTHERS)} more",
+        "later": f"{len(_GOES_ON)} requests for long answers in one conversation",
         "CPU": "of the gateway and the model's process",
     }
 
@@ -160,6 +200,8 @@ GROUP = Group(
         "first_reply_demo_s": Target(at_most=15),
         "first_reply_tool_calls": Target(at_most=0),
         "first_reply_cut": Target(at_most=0),
+        "later_reply_demo_s": Target(at_most=15),
+        "later_reply_cut": Target(at_most=0),
     },
     settings=effective_settings,
     run=measure,

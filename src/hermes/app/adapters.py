@@ -111,7 +111,7 @@ def _local(name: str, table: ProviderSettings, on_status: Tell) -> Provider:
             threads=table.threads,
             context_tokens=table.context_tokens,
             idle_unload_s=table.idle_unload_s,
-            max_output_tokens=table.max_output_tokens or 512,
+            max_output_tokens=table.max_output_tokens or LocalSettings().max_output_tokens,
         ),
         on_status=on_status,
     )

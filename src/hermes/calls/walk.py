@@ -260,9 +260,10 @@ class Calls:
 
     def _capped(self, request: ModelRequest, candidate: Candidate) -> ModelRequest:
         """A model writes no more than its cap where the caller sets no limit of their own."""
-        if request.max_output_tokens is not None:
+        cap = self._caps(candidate)
+        if request.max_output_tokens is not None or cap is None:
             return request
-        return msgspec.structs.replace(request, max_output_tokens=self._caps(candidate))
+        return msgspec.structs.replace(request, max_output_tokens=cap, is_capped=True)
 
     def _spent_nothing(self, wish: Wish, found: Answered) -> Spent:
         return Spent(

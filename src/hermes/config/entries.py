@@ -245,7 +245,7 @@ PROVIDERS: Mapping[str, Entry] = {
     },
     "local": {
         "kind": "local",
-        "max_output_tokens": 512,
+        "max_output_tokens": 384,
         "context_tokens": 4096,
     },
     "minilm": {"kind": "minilm", "context_tokens": 256},

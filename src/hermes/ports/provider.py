@@ -48,6 +48,8 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     `cut_history` a provider that cannot hold the request may leave the oldest messages out.
     Without `parallel_tools` the answer holds one tool call at most; a service may not know the wish.
     With `prefill` the last message is the beginning of the answer, which the model continues.
+    With `is_capped` nobody who calls asked for `max_output_tokens`: it is the cap that the settings
+    put on the model, and an answer may end before it where that reads better.
     `plain_chars` are the characters of the messages, where whoever made the request knows that all
     of them are text and nothing else; who puts other messages in must take it out.
     """
@@ -68,6 +70,7 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     plain_chars: int | None = None
     prefill: bool = False
     parallel_tools: bool = True
+    is_capped: bool = False
 
 
 class TextDelta(msgspec.Struct, frozen=True, tag="text", repr_omit_defaults=True):

@@ -222,5 +222,6 @@ async def test_the_output_cap_of_a_model_goes_before_that_of_its_provider(tmp_pa
         await rig.call("hello", "two")
         await rig.call(ask("hello", max_output_tokens=3), "one")
 
-    asked = [call.request.max_output_tokens for call in (*one.calls, *two.calls)]
-    assert asked == [7, 3, 55]
+    requests = [call.request for call in (*one.calls, *two.calls)]
+    asked = [(request.max_output_tokens, request.is_capped) for request in requests]
+    assert asked == [(7, True), (3, False), (55, True)]

@@ -191,9 +191,7 @@ class LocalProvider:
         while True:
             self._tell(fitting.fitted)
             body = _body(request, fitting.fitted, output=output, constraint=constraint)
-            answer = self._answer(
-                constraint, enough=None if request.max_output_tokens else output // 2
-            )
+            answer = self._answer(constraint, enough=self._enough(request, output))
             try:
                 async with aclosing(self._run(engine, body, answer)) as events:
                     async for event in events:
@@ -203,6 +201,16 @@ class LocalProvider:
                     raise self._too_long(error.counted) from None
                 continue
             return
+
+    def _enough(self, request: ModelRequest, output: int) -> int | None:
+        """Return after how much of `output` an answer ends with its sentence; None: as the caller says.
+
+        A caller whose limit is no smaller than the model's own has not asked for a cut there.
+        """
+        wanted = None if request.is_capped else request.max_output_tokens
+        if wanted is not None and wanted < self._settings.max_output_tokens:
+            return None
+        return output // 2
 
     def _fitting(
         self, request: ModelRequest, constraint: Constraint | None, *, room: int

@@ -19,14 +19,15 @@ class LocalSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     It reads about 160 tokens a second on one core, so `max_prompt_tokens` is what keeps the time
     to the first word bearable, long before the context is full: a history that may be cut is cut
-    to it. What may not be cut is held up to `context_tokens`.
+    to it. What may not be cut is held up to `context_tokens`. It writes 40 to 70 tokens a second;
+    with `max_output_tokens` the longest answer of a long conversation takes less than 15 s.
     """
 
     name: str = "local"
     enabled: bool = True
     context_tokens: int = 4096
     max_prompt_tokens: int = 1024
-    max_output_tokens: int = 512
+    max_output_tokens: int = 384
     threads: int = 0
     idle_unload_s: float = 600.0
     load_timeout_s: float = 120.0
