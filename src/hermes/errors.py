@@ -145,7 +145,7 @@ class StorageFull(TryLater):
 class RateLimited(TryLater):
     """A key is used more often than it may be, or a sender has too many messages waiting.
 
-    Others are not affected: a channel that must take messages in order passes such a one over.
+    Others are not affected: a channel that takes messages in order passes it over at once.
     `refusal` is the id under which that is noted.
     """
 

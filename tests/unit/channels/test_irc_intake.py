@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from hermes.contrib.irc.intake import Intake
+from hermes.errors import RateLimited
 from hermes.message.event import NO_RAW, MessageEvent
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
@@ -26,6 +27,8 @@ class Desk:
         self.said = 0
 
     async def accept(self, event: MessageEvent) -> Accepted:
+        if event.source.user_id == "mallory":
+            raise RateLimited("too many are waiting", 3600.0)
         self.kept.append(event)
         return Accepted(message_id=event.external_id)
 
@@ -117,4 +120,15 @@ async def test_nothing_is_gathered_where_that_is_off() -> None:
     await desk.say("one")
     await desk.say("two")
     assert desk.texts == ["one", "two"]
+    desk.running.cancel()
+
+
+@pytest.mark.req("A28")
+async def test_a_sender_with_too_many_waiting_holds_back_nobody_else() -> None:
+    desk = Desk(0.0)
+    for _ in range(60):
+        await desk.say("one more", by="mallory")
+    await desk.say("/stop", by="ann")
+    assert desk.texts == ["/stop"]
+    assert desk.intake.waiting == 0
     desk.running.cancel()

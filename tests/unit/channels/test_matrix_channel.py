@@ -171,13 +171,14 @@ async def test_a_full_inbox_is_asked_again(rig: Rig) -> None:
 
 
 @pytest.mark.req("W2", "A28")
-async def test_a_sender_with_too_many_waiting_is_waited_for(rig: Rig) -> None:
+async def test_what_a_sender_with_too_many_waiting_writes_is_passed_over(rig: Rig) -> None:
     await rig.connected()
     rig.refusals = [RateLimited("too many are waiting", 3600.0)]
 
-    await rig.server.say(Said(text="patient", chat="c"))
+    await rig.server.say(Said(text="one more", chat="c", user="mallory"))
+    await rig.server.say(Said(text="/stop", chat="c", user="ann"))
 
-    assert rig.texts() == ["patient"]
+    assert rig.texts() == ["/stop"]
 
 
 @pytest.mark.req("W10")

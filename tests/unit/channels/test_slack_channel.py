@@ -19,6 +19,7 @@ from hermes.errors import (
     NotDelivered,
     NotFound,
     Overloaded,
+    RateLimited,
     Skipped,
     Unauthenticated,
 )
@@ -119,6 +120,20 @@ async def test_only_what_is_kept_is_acknowledged(tmp_path: Path, mode) -> None:
 
     assert [one.text for one in rig.inbox.calls] == ["one", "one", "one", "two", "three"]
     assert rig.inbox.texts == ["one"]
+
+
+@pytest.mark.req("W9", "A28")
+@pytest.mark.parametrize("mode", ["socket", "http"])
+async def test_what_a_sender_with_too_many_waiting_writes_is_passed_over(
+    tmp_path: Path, mode
+) -> None:
+    async with slack_rig(tmp_path, mode) as rig:
+        rig.inbox.failures.append(RateLimited("too many are waiting", 30.0))
+        await rig.slack.say(Said(text="one more"))
+        await rig.slack.say(Said(text="hi", user="ann"))
+
+    assert [one.text for one in rig.inbox.calls] == ["one more", "hi"]
+    assert rig.inbox.texts == ["hi"]
 
 
 @pytest.mark.req("W9")

@@ -40,7 +40,6 @@ from hermes.errors import (
     TryLater,
 )
 from hermes.message.event import MessageEvent
-from hermes.net.over_share import PAUSE_S, OverShare
 from hermes.ports.channel import Accept
 from hermes.ports.clock import Clock
 
@@ -83,7 +82,6 @@ class Hearing:
         self._kept = kept
         self._clock = clock
         self._sleep = sleep
-        self._over_share = OverShare(clock.monotonic)
         self._invites: dict[str, tuple[Invite, int]] = {}
         self._read: dict[str, str] = {}
         self.book = RoomBook(bot.user_id)
@@ -285,13 +283,8 @@ class Hearing:
             except Refused as error:
                 _log.info("matrix.refused", event_id=message.external_id, problem=str(error))
             except RateLimited as error:
-                if self._over_share.may_hold(message.source.user_id):
-                    self.held = str(error)
-                    await self._sleep(PAUSE_S)
-                    continue
+                # To wait for this sender would hold back everybody behind them.
                 _log.warning("matrix.passed_over", event_id=message.external_id, code=error.code)
-                self.held = None
-                return
             except TryLater as error:
                 self.held = str(error)
                 await self._sleep(error.retry_after)
@@ -301,7 +294,6 @@ class Hearing:
                 await self._sleep(_STORE_PAUSE_S)
                 continue
             self.held = None
-            self._over_share.taken(message.source.user_id)
             return
 
     async def _answer_invites(self) -> None:

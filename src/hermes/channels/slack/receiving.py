@@ -32,7 +32,7 @@ from hermes.channels.slack.wire import (
     decode_message,
     kind_of,
 )
-from hermes.errors import HermesError, Refused, TryLater
+from hermes.errors import HermesError, RateLimited, Refused, TryLater
 from hermes.message.event import MessageEvent
 from hermes.ports.channel import Accept
 from hermes.ports.clock import Clock
@@ -152,7 +152,12 @@ class Receiver:
                 await self._keep(event)
 
     async def _keep(self, event: MessageEvent) -> None:
-        await self._accept(event)
+        try:
+            await self._accept(event)
+        except RateLimited as error:
+            # Slack turns off an app that does not take most of its events, for everybody.
+            _log.warning("slack.passed_over", id=event.external_id, code=error.code)
+            return
         thread = event.source.thread_id
         if event.addressed and thread is not None:
             self._threads.follow(event.source.chat_id, thread)

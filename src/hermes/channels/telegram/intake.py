@@ -10,7 +10,7 @@ import structlog
 
 from hermes.channels.telegram.inbound import migration_of, read_update, to_event
 from hermes.channels.telegram.wire import Update, User
-from hermes.errors import Refused
+from hermes.errors import RateLimited, Refused
 from hermes.ports.channel import Accept
 from hermes.ports.clock import Clock
 
@@ -51,6 +51,9 @@ class Intake:
             except Refused as error:
                 # It would be refused the next time, too: Telegram must not repeat it for ever.
                 log.info("telegram.refused", update=update.update_id, code=error.code)
+            except RateLimited as error:
+                # To wait for this sender would hold back everybody behind them.
+                log.warning("telegram.passed_over", update=update.update_id, code=error.code)
         if update.callback_query is not None:
             await self._answer_button(update.callback_query.id)
 

@@ -16,7 +16,7 @@ from hermes.channels.telegram.inbound import ALLOWED_UPDATES
 from hermes.channels.telegram.intake import Intake, read_raw
 from hermes.channels.telegram.refusals import bad_token, read_result, refusal
 from hermes.channels.telegram.wire import Update
-from hermes.errors import DeliveryError, FailureClass, NotDelivered, RateLimited, TryLater
+from hermes.errors import DeliveryError, FailureClass, NotDelivered, TryLater
 from hermes.ports.clock import Clock
 
 log = structlog.get_logger(__name__)
@@ -29,8 +29,6 @@ _GRACE_S: Final = 10.0
 # One failed poll is an ordinary day on the internet; after these waits the transport is lost.
 _WAITS_S: Final = (0.0, 0.5, 1.0)
 _LONGEST_PAUSE_S: Final = 30.0
-# Others wait as well while a sender who has too many waiting is waited for.
-_SHARE_PAUSE_S: Final = 2.0
 Sleep = Callable[[float], Awaitable[None]]
 
 
@@ -107,10 +105,7 @@ class Poller:
             highest = max(highest, update_id)
             if update is not None:
                 chats.setdefault(_chat_of(update), []).append((update, raw))
-        # Others may be behind a whole batch: then nobody is waited for who has too many waiting.
-        is_full = len(raws) >= BATCH
-        taking = (self._take_chat(one, passes_over=is_full) for one in chats.values())
-        stopped = await asyncio.gather(*taking)
+        stopped = await asyncio.gather(*(self._take_chat(one) for one in chats.values()))
         held = [stop for stop in stopped if stop is not None]
         following = min((update_id for update_id, _ in held), default=highest + 1)
         if following > 0:
@@ -118,21 +113,14 @@ class Poller:
         if held:
             await self._sleep(min(_LONGEST_PAUSE_S, max(wait for _, wait in held)))
 
-    async def _take_chat(
-        self, updates: list[tuple[Update, bytes]], *, passes_over: bool
-    ) -> tuple[int, float] | None:
+    async def _take_chat(self, updates: list[tuple[Update, bytes]]) -> tuple[int, float] | None:
         """Take a chat's updates; returns the first that must come again, and when."""
         for update, raw in updates:
             try:
                 await self._intake.take(update, raw)
             except TryLater as error:
-                is_share = isinstance(error, RateLimited)
-                if is_share and passes_over:
-                    log.warning("telegram.passed_over", update=update.update_id, code=error.code)
-                    continue
                 log.info("telegram.try_later", update=update.update_id, code=error.code)
-                wait = min(_SHARE_PAUSE_S, error.retry_after) if is_share else error.retry_after
-                return update.update_id, wait
+                return update.update_id, error.retry_after
         return None
 
 

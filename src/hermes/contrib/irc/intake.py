@@ -14,7 +14,6 @@ from hermes.contrib.irc.pacing import Sleep
 from hermes.errors import HermesError, RateLimited, Refused, TryLater
 from hermes.message.event import MessageEvent
 from hermes.message.parts import TextPart
-from hermes.net.over_share import PAUSE_S, OverShare
 from hermes.ports.channel import Accept
 from hermes.ports.clock import Clock
 
@@ -67,7 +66,6 @@ class Intake:
     ) -> None:
         self._clock = clock
         self._sleep = sleep
-        self._over_share = OverShare(clock.monotonic)
         self._gather_s = gather_s
         self._heard: asyncio.Queue[MessageEvent] = asyncio.Queue(_MOST)
         self._held: MessageEvent | None = None
@@ -140,11 +138,8 @@ class Intake:
             except Refused as error:
                 _log.warning("irc.refused", code=error.code, problem=str(error)[:200])
             except RateLimited as error:
-                if self._over_share.may_hold(event.source.user_id):
-                    await self._sleep(PAUSE_S)
-                    continue
-                _log.warning("irc.passed_over", code=error.code)
-                return
+                # To wait for this sender would hold back everybody behind them.
+                _log.warning("irc.passed_over", code=error.code, problem=str(error)[:200])
             except TryLater as error:
                 _log.info("irc.not_now", code=error.code)
                 await self._sleep(min(_LONGEST_S, max(0.1, error.retry_after)))
@@ -154,6 +149,5 @@ class Intake:
                 _log.error("irc.not_kept", code=error.code, problem=str(error)[:200])
                 await self._sleep(1.0)
                 continue
-            self._over_share.taken(event.source.user_id)
             return
         _log.error("irc.message_lost", external_id=event.external_id, tries=failures)
