@@ -1,18 +1,22 @@
 """Who gets the next place where many ask: in turn, and never all of them for one.
 
-Places are dealt over groups first (the platform account or token that people come by), then over
-those who ask within a group. So a token that makes up senders gets one group's turn. Knows neither
-models nor tasks.
+Places are dealt over groups first (the platform account, token or key that people come by), then
+over those who ask within a group. So a token that makes up senders gets one group's turn. Knows
+neither models nor tasks.
 """
 
 from collections import deque
 from typing import Generic, NamedTuple, TypeVar
 
+_FEW = 3
 Ticket = TypeVar("Ticket")
 
 
 class Asker(NamedTuple):
-    """Who asks: `one` is a person or a key, `group` the account or token that they come by."""
+    """Who asks: `one` is a person or a key, `group` the account, token or key that they come by.
+
+    A person who comes by several ways is `one` in each of these groups.
+    """
 
     group: str
     one: str
@@ -21,16 +25,17 @@ class Asker(NamedTuple):
 class Shares(Generic[Ticket]):
     """Deals `places`; one asker has at most `each` of them.
 
-    The last tenth is for askers that have none, the last twentieth for groups that have none: a few
-    who keep theirs for long shut nobody out.
+    The last tenth, and at least three (of fewer than 15 places a fifth), is for groups that have
+    none: one each. As many again are for askers that have none. So a group that keeps what it has
+    for long shuts out neither other groups nor, for a while, its own newcomers.
     """
 
     def __init__(self, places: int, *, each: int) -> None:
         self._free = places
         self._each = each
-        self._for_new_askers = places // 10
-        self._for_new_groups = places // 20
-        self._held: dict[Asker, int] = {}
+        self._for_new_groups = max(places // 10, min(_FEW, places // 5))
+        self._for_new_askers = 2 * self._for_new_groups
+        self._held: dict[str, int] = {}
         self._held_by_group: dict[str, int] = {}
         self._waiting: dict[str, dict[str, deque[Ticket]]] = {}
 
@@ -39,7 +44,7 @@ class Shares(Generic[Ticket]):
 
         Nobody who waits is passed over by taking it: whoever could have it has it already.
         """
-        held = self._held.get(asker, 0)
+        held = self._held.get(asker.one, 0)
         return (
             self._group_can_take(asker.group)
             and held < self._each
@@ -49,15 +54,15 @@ class Shares(Generic[Ticket]):
     def take(self, asker: Asker) -> None:
         """Give a place to an asker that can take one."""
         self._free -= 1
-        self._held[asker] = self._held.get(asker, 0) + 1
+        self._held[asker.one] = self._held.get(asker.one, 0) + 1
         self._held_by_group[asker.group] = self._held_by_group.get(asker.group, 0) + 1
 
     def release(self, asker: Asker) -> None:
         """Take a place back; `deal` finds out who gets it."""
         self._free += 1
-        self._held[asker] -= 1
-        if not self._held[asker]:
-            del self._held[asker]
+        self._held[asker.one] -= 1
+        if not self._held[asker.one]:
+            del self._held[asker.one]
         self._held_by_group[asker.group] -= 1
         if not self._held_by_group[asker.group]:
             del self._held_by_group[asker.group]

@@ -26,10 +26,40 @@ def test_one_asker_gets_a_third_and_the_last_places_are_for_others() -> None:
 
     assert take_all(shares, ANN) == 10
     assert take_all(shares, BOB) == 10
-    # The last three are for askers that have none, the very last for a group that has none.
-    assert take_all(shares, CID) == 7
-    assert [take_all(shares, Asker("rest", str(number))) for number in range(4)] == [1, 1, 0, 0]
+    # The last six are for askers that have none, the last three of them for groups that have none.
+    assert take_all(shares, CID) == 4
+    assert [take_all(shares, Asker("rest", str(number))) for number in range(4)] == [1, 1, 1, 0]
     assert take_all(shares, WEB) == 1
+
+
+@pytest.mark.req("A21")
+@pytest.mark.parametrize(
+    ("places", "most", "groups"), [(1, 1, 0), (4, 4, 0), (10, 8, 2), (30, 27, 3), (1000, 900, 100)]
+)
+def test_a_group_that_keeps_all_it_has_leaves_places_for_several_others(
+    places: int, most: int, groups: int
+) -> None:
+    shares: Shares[str] = Shares(places, each=1)
+    crowd = [take_all(shares, Asker("rest", str(number))) for number in range(places)]
+    others = [take_all(shares, Asker(f"key {one}", f"key {one}")) for one in range(places)]
+
+    assert sum(crowd) == most
+    assert sum(others) == groups
+    shares.wait(WEB, "web")
+    shares.wait(Asker("rest", "one more"), "rest")
+    assert shares.deal() is None
+    shares.release(Asker("rest", "0"))
+    assert shares.deal() == (WEB, "web")
+
+
+@pytest.mark.req("A21")
+def test_who_comes_by_several_ways_has_one_share() -> None:
+    shares: Shares[str] = Shares(30, each=10)
+
+    assert take_all(shares, ANN) == 10
+    assert take_all(shares, Asker("web", ANN.one)) == 0
+    shares.release(ANN)
+    assert take_all(shares, Asker("web", ANN.one)) == 1
 
 
 @pytest.mark.req("A21")
