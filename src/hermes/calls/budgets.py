@@ -16,6 +16,7 @@ from hermes.config import AgentSettings, BudgetSettings
 from hermes.errors import CounterDown, ModelsStopped, OverBudget, Overloaded, StoreError
 from hermes.ports.clock import Clock
 from hermes.ports.keys import CallerKey
+from hermes.ports.shares import way_of_key
 from hermes.ports.spend import Account, Claim, Counter, KillSwitch, Meter, Unit
 
 _log = structlog.get_logger(__name__)
@@ -34,7 +35,9 @@ class Purse(msgspec.Struct, frozen=True, kw_only=True):
     def asker(self) -> Asker:
         """Who asks, where a call says nothing else: the key, or the person, on their channel."""
         account = self.account
-        return Asker(account.channel, account.key or account.person_id)
+        if account.key:
+            return Asker(way_of_key(account.key), account.key)
+        return Asker(account.channel, account.person_id)
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):

@@ -136,7 +136,11 @@ class LaneSettings(Section):
         default=3600,
         description="A turn that was cut off longer ago than this is not resumed; 0 always resumes.",
     )
-    max_running: Count = Field(default=1000, description="At most this many lanes run at once.")
+    max_running: Count = Field(
+        default=1000,
+        description="At most this many lanes run at once. The last tenth is for accounts, tokens "
+        "and keys of which none runs.",
+    )
 
 
 class TurnSettings(Section):

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from hermes.config import InboxSettings
 from hermes.errors import Overloaded, RateLimited
 from hermes.message.event import MessageEvent
-from hermes.ports.shares import Share, ShareCounts
+from hermes.ports.shares import Share, ShareCounts, way_of
 from hermes.ports.store import Store
 
 FULL_RETRY_S = 5.0
@@ -49,7 +49,7 @@ class Room:
         """Let a message in; raises `Overloaded`, or `RateLimited` for its sender alone."""
         source = event.source
         sender = f"{source.platform}:{source.user_id}"
-        share = Share(_account_of(event), sender, is_command)
+        share = Share(way_of(event), sender, is_command)
         settings, waiting = self._settings, self._store.inbox.shares()
         count = self._in_all(waiting, is_command=is_command)
         if count >= settings.max_waiting:
@@ -97,8 +97,3 @@ class Room:
                 "allows; send this again when some are answered",
                 _SHARE_RETRY_S,
             )
-
-
-def _account_of(event: MessageEvent) -> str:
-    """Return the way that a message came: its platform's account, its route, and its token."""
-    return f"{event.source.platform}:{event.account}:{event.route}:{event.token}"

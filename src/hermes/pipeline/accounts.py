@@ -5,6 +5,7 @@ from hermes.calls.shares import Asker
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.ports.keys import CallerKey
+from hermes.ports.shares import way_of
 from hermes.ports.spend import PLATFORM, Account
 
 
@@ -30,10 +31,8 @@ def key_of(turn: Turn, ctx: TurnContext) -> CallerKey | None:
 
 
 def asker_of(turn: Turn) -> Asker:
-    """Return as whose a turn's calls wait for a place: a person's, of the account they write to."""
-    event = turn.event
-    group = f"{event.source.platform}:{event.account}:{event.route}:{event.token}"
-    return Asker(group, event.key or turn.person_id)
+    """Return as whose a turn's calls wait for a place: a key's, or a person's by the way they came."""
+    return Asker(way_of(turn.event), turn.event.key or turn.person_id)
 
 
 def place_wait_s(turn: Turn, ctx: TurnContext) -> float:

@@ -47,9 +47,11 @@ _log = structlog.get_logger(__name__)
 class _Running:
     """The message that a lane's task works on now."""
 
-    __slots__ = ("ctx", "is_stuck", "message_id", "view")
+    __slots__ = ("asker", "ctx", "is_stuck", "message_id", "view")
 
-    def __init__(self) -> None:
+    def __init__(self, asker: Asker | None) -> None:
+        # As whose the lane has its place; None if it needs none.
+        self.asker = asker
         self.message_id: str | None = None
         self.ctx: TurnContext | None = None
         self.view: LaneView | None = None
@@ -113,16 +115,23 @@ class Lanes:
         if lane in self._tasks:
             self._again.add(lane)
         elif _goes_first(lane):
-            self._start(lane)
-        elif self._places.can_take(_asker(lane)):
-            self._places.take(_asker(lane))
-            self._start(lane)
+            self._start(lane, None)
         elif lane not in self._waiting:
-            self._waiting.add(lane)
-            self._places.wait(_asker(lane), lane)
+            self._take_place(lane)
 
-    def _start(self, lane: str) -> None:
-        self._running[lane] = _Running()
+    def _take_place(self, lane: str) -> None:
+        """Start a lane, or let it wait for a place as one of those who come by the same way."""
+        came_by = self._services.store.inbox.came_by(lane)
+        asker = Asker(came_by or lane.split(":", 3)[2], lane)
+        if self._places.can_take(asker):
+            self._places.take(asker)
+            self._start(lane, asker)
+        else:
+            self._waiting.add(lane)
+            self._places.wait(asker, lane)
+
+    def _start(self, lane: str, asker: Asker | None) -> None:
+        self._running[lane] = _Running(asker)
         self._tasks[lane] = asyncio.create_task(self._run(lane), name=f"lane {lane}")
 
     def interrupt(self, lane: str, by: str, *, message_id: str | None) -> None:
@@ -210,16 +219,17 @@ class Lanes:
             await self._services.sleep(_RETRY_S)
             self._again.add(lane)
         finally:
-            del self._tasks[lane], self._running[lane]
-            self._next_waiting(lane)
+            del self._tasks[lane]
+            self._next_waiting(lane, self._running.pop(lane).asker)
 
-    def _next_waiting(self, lane: str) -> None:
+    def _next_waiting(self, lane: str, asker: Asker | None) -> None:
         """Give the place of a lane to the next one, and look at the lane again if it was woken."""
-        if not _goes_first(lane):
-            self._places.release(_asker(lane))
+        if asker is not None:
+            self._places.release(asker)
         while self._started and not self._stopping and (dealt := self._places.deal()) is not None:
-            self._waiting.discard(dealt[1])
-            self._start(dealt[1])
+            asker, following = dealt
+            self._waiting.discard(following)
+            self._start(following, asker)
         if lane in self._again:
             self._again.discard(lane)
             self.wake(lane)
@@ -386,11 +396,6 @@ def _let_go(running: _Running) -> TimeoutError:
         task.uncancel()
     running.is_stuck = False
     return TimeoutError("the turn made no step beyond every limit (process.stuck_turn_s)")
-
-
-def _asker(lane: str) -> Asker:
-    """Return as whose a lane waits for a place: as one of its platform's."""
-    return Asker(lane.split(":", 3)[2], lane)
 
 
 def _goes_first(lane: str) -> bool:

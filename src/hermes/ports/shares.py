@@ -1,10 +1,24 @@
-"""Who waiting messages belong to, and how many each has; pure."""
+"""Who waiting messages belong to, by which way they came, and how many each has; pure."""
 
 import msgspec
 
+from hermes.message.event import MessageEvent
+
+
+def way_of(event: MessageEvent) -> str:
+    """Return the way that a message came: a key, or a platform's account, its route and its token."""
+    if event.key:
+        return way_of_key(event.key)
+    return f"{event.source.platform}:{event.account}:{event.route}:{event.token}"
+
+
+def way_of_key(key_id: str) -> str:
+    """Return the way of everything that comes with a caller's key."""
+    return f"key:{key_id}"
+
 
 class Share(msgspec.Struct, frozen=True):
-    """Whose a waiting message is: of an account (or the token that brought it), and of a person.
+    """Whose a waiting message is: of an account (the way that it came), and of a person.
 
     Commands are counted apart from messages: they must get in when messages do not.
     """

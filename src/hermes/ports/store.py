@@ -74,6 +74,10 @@ class InboxStore(Protocol):
         """Return whose they are, as far as they came over a channel."""
         ...
 
+    def came_by(self, lane: str) -> str:
+        """Return the way that the first waiting message of a lane came; empty if over no channel."""
+        ...
+
     def get(self, message_id: str) -> MessageRecord | None:
         """Return one message."""
         ...

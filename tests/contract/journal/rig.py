@@ -106,6 +106,7 @@ class Rig:
         reply_to: ReplyContext | None = None,
         scheduled: Scheduled | None = None,
         token: str = "",
+        key: str | None = None,
     ) -> str:
         """Accept one message and return its id."""
         event = MessageEvent(
@@ -129,6 +130,7 @@ class Rig:
             reply_to=reply_to,
             scheduled=scheduled,
             token=token,
+            key=key,
         )
         return (await self.core.inbox.accept(event)).message_id
 

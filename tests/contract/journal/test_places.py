@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from hermes.calls.budgets import Purse
 from hermes.control.why_answer import waiting_for
+from hermes.errors import Overloaded
 from hermes.message.outcome import MessageState
-from hermes.ports.spend import Meter
+from hermes.ports.spend import Account, Meter
 from hermes.ports.tool import ToolContext
+from tests.contract.calls.rig import CallRig
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 from tests.contract.journal.test_wallet import wallet, wallet_of
 
@@ -53,6 +56,70 @@ async def test_one_person_with_many_open_calls_leaves_places_for_others(tmp_path
 
         assert await rig.answer("hello") == "#1 hello"
         assert len(rig.model.calls) == 11
+
+
+@pytest.mark.req("A21")
+async def test_a_token_whose_calls_all_hang_leaves_places_for_several_others(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path) as rig:
+        for number in range(40):
+            await rig.say(_HANG, chat=f"chat {number}", token="t_1")
+        await rig.until(lambda: len(rig.model.calls) == 27)
+        await rig.say(_HANG, chat="long call", token="t_2")
+        await rig.until(lambda: len(rig.model.calls) == 28)
+
+        other = await rig.say("hello", chat="ann", token="t_3")
+
+        assert await rig.outcome(other) == "answered"
+        assert len(rig.model.calls) == 29
+
+
+@pytest.mark.req("A21")
+async def test_a_key_has_one_share_for_its_turns_and_its_calls(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings={"TURNS__CALL_WAIT_S": "0.01"}) as rig:
+        for number in range(12):
+            await rig.say(_HANG, chat=f"chat {number}", key="k_1")
+        await rig.until(lambda: len(rig.model.calls) == 10)
+        calls = CallRig(rig.core.models, rig.store, clock=rig.clock)
+
+        own = Purse(account=Account(person_id="p_1", channel="v1", key="k_1"))
+        with pytest.raises(Overloaded, match="max_calls_each"):
+            await calls.call("hello", "scripted", purse=own)
+        other = Purse(account=Account(person_id="p_2", channel="v1", key="k_2"))
+        answered = await calls.call("hello", "scripted", purse=other)
+
+        assert answered.kinds[-1] == "Answered"
+        assert len(rig.model.calls) == 11
+
+
+@pytest.mark.req("A21")
+async def test_sessions_of_one_token_wait_in_turn_with_those_of_another(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings={"LANES__MAX_RUNNING": "1"}) as rig:
+        holder = await hold_the_place(rig)
+        crowd = [await rig.say(f"{one}", chat=f"chat {one}", token="t_1") for one in range(5)]
+        other = await rig.say("other", chat="ann", token="t_2")
+        rig.core.lanes.interrupt(rig.lane("holder"), "test", message_id=holder)
+
+        assert [await rig.outcome(one) for one in (*crowd, other)] == ["answered"] * 6
+        asked = [call.request.messages[0].text for call in rig.model.calls]
+
+    assert asked == [_HANG, "0", "other", "1", "2", "3", "4"]
+
+
+@pytest.mark.req("A21", "J7")
+async def test_sessions_wait_in_turn_after_a_restart(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, start=False) as rig:
+        for one in range(5):
+            await rig.say(f"{one}", chat=f"chat {one}")
+        await rig.say("other", platform="push")
+
+    async with open_rig(tmp_path, settings={"LANES__MAX_RUNNING": "1"}) as rig:
+        await rig.until(lambda: rig.store.inbox.waiting() == 0)
+        asked = [call.request.messages[0].text for call in rig.model.calls]
+        assert rig.store.inbox.came_by(rig.lane("chat 0")) == ""
+
+    assert asked == ["0", "1", "other", "2", "3", "4"]
 
 
 @pytest.mark.req("J3")

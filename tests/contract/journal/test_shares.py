@@ -89,3 +89,17 @@ async def test_the_limits_hold_however_many_come_at_once(tmp_path: Path) -> None
 
         assert sum(isinstance(one, Overloaded) for one in told) == 30
         assert rig.store.inbox.waiting() == 50
+
+
+@pytest.mark.req("J2", "A28")
+async def test_after_a_restart_what_strangers_wrote_leaves_commands_their_room(
+    tmp_path: Path,
+) -> None:
+    small = {"INBOX__MAX_WAITING": "5", "ACCESS__PLATFORMS__PUSH__UNKNOWN": "pair"}
+    async with open_rig(tmp_path, start=False, settings=small) as rig:
+        await fill(rig, 5, platform="push")
+
+    async with open_rig(tmp_path, start=False, settings=small) as rig:
+        with pytest.raises(Overloaded, match="max_waiting allows"):
+            await rig.say("hello")
+        await rig.say("/stop")

@@ -187,9 +187,9 @@ async def test_an_update_is_confirmed_only_once_it_was_taken(one: Rig) -> None:
 @pytest.mark.req("J1", "A28")
 async def test_a_sender_who_has_too_many_waiting_holds_back_nobody_else(tmp_path: Path) -> None:
     async with rig(tmp_path) as made:
-        group = {"chat": "lab", "chat_type": "group"}
-        said = [Said(text="spam", user="mallory", **group) for _ in range(120)]
-        said += [Said(text="/stop", user="ann", **group), Said(text="hi", chat="chat-2")]
+        group = Said(text="/stop", chat="lab", chat_type="group", user="ann")
+        said = [msgspec.structs.replace(group, text="spam", user="mallory")] * 120
+        said += [group, Said(text="hi", chat="chat-2")]
         tasks = [asyncio.create_task(made.telegram.say(one)) for one in said]
         await until(lambda: made.telegram.updates.info["pending_update_count"] == len(said))
 

@@ -8,6 +8,7 @@ import msgspec
 from hermes.message.choices import NO_CHOICES, SessionChoices
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, MessageState, Outcome
+from hermes.message.session_key import depth_of
 from hermes.ports.clock import Clock
 from hermes.ports.records import Event, Lease, MessageRecord, Person
 from hermes.ports.shares import Share, ShareCounts
@@ -30,19 +31,31 @@ class OpenShares:
 
     def __init__(self) -> None:
         self.counts = ShareCounts()
-        self._open: dict[str, Share] = {}
+        self._open: dict[str, tuple[str, Share]] = {}
+        # The open messages of each lane, in the order in which they came.
+        self._lanes: dict[str, dict[str, None]] = {}
 
-    def add(self, message_id: str, share: Share) -> None:
+    def add(self, message_id: str, share: Share, *, lane: str) -> None:
         """Count a message that waits."""
-        self._open[message_id] = share
+        self._open[message_id] = lane, share
+        self._lanes.setdefault(lane, {})[message_id] = None
         self.counts.add(share)
+
+    def came_by(self, lane: str) -> str:
+        """Return the way that the first open message of a lane came; empty if none is counted."""
+        first = next(iter(self._lanes.get(lane, ())), None)
+        return "" if first is None else self._open[first][1].account
 
     def end(self, message_ids: Iterable[str]) -> None:
         """Count messages no more; those that were never counted are no error."""
         for message_id in message_ids:
-            share = self._open.pop(message_id, None)
-            if share is not None:
-                self.counts.add(share, -1)
+            if message_id not in self._open:
+                continue
+            lane, share = self._open.pop(message_id)
+            self.counts.add(share, -1)
+            del self._lanes[lane][message_id]
+            if not self._lanes[lane]:
+                del self._lanes[lane]
 
 
 class Engine:
@@ -65,9 +78,10 @@ class Engine:
         self.known_people: dict[str, Person] = {}
         self.waiting = 0
         self.shares = OpenShares()
-        for row in reader.rows(_INBOX["open_shares"]):
+        for message_id, way, person_id, lane in reader.rows(_INBOX["open_shares"]):
             self.waiting += 1
-            self.shares.add(row[0], Share(f"{row[1]}:{row[2]}:{row[3]}:", row[4], bool(row[5])))
+            if not depth_of(lane):
+                self.shares.add(message_id, Share(way, person_id), lane=lane)
 
     def add_events(self, db: Database, message_id: str, events: tuple[Event, ...]) -> None:
         """Write lines of a message's timeline."""

@@ -44,6 +44,7 @@ class Kept(NamedTuple):
     result: AcceptResult
     view: LaneView | None = None
     share: Share | None = None
+    lane: str = ""
 
 
 class SqliteInbox:
@@ -123,10 +124,10 @@ class SqliteInbox:
         result = AcceptResult(message_id=message.id, duplicate=False, state=MessageState.NEW)
         share = _share_of(message, person_id)
         if busy_with is not None:
-            return Kept(result, share=share)
+            return Kept(result, share=share, lane=message.lane)
         seq = db.last_insert_rowid()
         view = _view(message, lane, person_id=person_id, seq=seq, content=content)
-        return Kept(result, view, share)
+        return Kept(result, view, share, message.lane)
 
     def _overhear(
         self, db: Database, message: NewMessage, group: InGroup, *, person_id: str, digest: bytes
@@ -169,7 +170,7 @@ class SqliteInbox:
         if not kept.result.duplicate and kept.result.state is MessageState.NEW:
             self._engine.waiting += 1
             if kept.share is not None:
-                self._engine.shares.add(kept.result.message_id, kept.share)
+                self._engine.shares.add(kept.result.message_id, kept.share, lane=kept.lane)
         if kept.view is not None:
             self._engine.fresh.put(kept.view, commits=self._engine.writer.commits)
 
@@ -180,6 +181,10 @@ class SqliteInbox:
     def shares(self) -> ShareCounts:
         """Return whose they are, as far as they came over a channel."""
         return self._engine.shares.counts
+
+    def came_by(self, lane: str) -> str:
+        """Return the way that the first waiting message of a lane came; empty if over no channel."""
+        return self._engine.shares.came_by(lane)
 
     def get(self, message_id: str) -> MessageRecord | None:
         """Return one message."""

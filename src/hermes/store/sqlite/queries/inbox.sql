@@ -37,9 +37,9 @@ SELECT id FROM inbox WHERE external_id = ?1 ORDER BY seq DESC LIMIT 1;
 SELECT reply_body, result_body FROM inbox WHERE id = ?1;
 
 -- name: open_shares
--- Whose the messages are that have no outcome yet; which token brought them is not kept.
-SELECT id, platform, account, route, person_id, control
-FROM inbox INDEXED BY inbox_open WHERE state <> 'done';
+-- Whose the messages are that have no outcome yet. Neither tokens, keys nor which are commands is kept.
+SELECT id, platform || ':' || account || ':' || route || ':', person_id, lane
+FROM inbox INDEXED BY inbox_open WHERE state <> 'done' ORDER BY lane, seq;
 
 -- name: refuse
 -- Note a refusal.
