@@ -114,6 +114,23 @@ def test_without_an_id_a_mail_is_known_by_its_number_and_answered_without_one() 
         "Authentication-Results: mx.hermes.test (\r\n" + VOUCHED,
         "Authentication-Results: mx.other.test; none\r\n" * 5 + VOUCHED,
         "Authentication-Results: mx.hermes.test; dmarc=pass header.from=people.test; spf=fail; dkim=fail",
+        # white space that an address may hold without quotes
+        "Authentication-Results: mx.hermes.test; spf=pass smtp.mailfrom=people.test\u3000x@evil.test",
+        "Authentication-Results: mx.hermes.test; spf=pass smtp.mailfrom=people.test\u00a0x@evil.test",
+        "Authentication-Results: mx.hermes.test; spf=pass smtp.mailfrom=people.test\x0bx@evil.test",
+        "Authentication-Results: mx.hermes.test; dkim=pass header.i=people.test\u2003x@evil.test",
+        "Authentication-Results: mx.hermes.test; dkim=pass header.i=a\u2003header.d=people.test\u2003b@evil.test"
+        " header.d=evil.test",
+        # a control character behind a backslash
+        'Authentication-Results: mx.hermes.test; spf=pass smtp.mailfrom="a\\\x01"@evil.test; dkim=none'
+        ' header.i="; dmarc=pass header.from=people.test; x=\\""@evil.test',
+        "Authentication-Results: mx.hermes.test; spf=pass (client a\\\x01) smtp.mailfrom=b) ;"
+        " dmarc=pass header.from=people.test",
+        # in quotes there is no domain
+        'Authentication-Results: mx.hermes.test; spf=pass smtp.mailfrom="x@people.test"',
+        'Authentication-Results: mx.hermes.test; spf=pass smtp.mailfrom="people.test"',
+        'Authentication-Results: mx.hermes.test; spf=pass smtp.mailfrom="x@people.test"@evil.test',
+        'Authentication-Results: mx.hermes.test; spf=pass smtp.mailfrom=evil.test"@people.test"',
     ],
 )
 @pytest.mark.quality("authentication before reading")
@@ -133,6 +150,8 @@ def test_a_sender_for_whom_the_server_does_not_vouch_is_refused(top: str) -> Non
         "spf=pass (sender ok) smtp.mailfrom=bounce@people.test",
         "dmarc=none; dkim=pass header.d=people.test",
         'spf=pass smtp.mailfrom="a;b (c"@people.test',
+        'spf=pass smtp.mailfrom="a@evil.test"@people.test',
+        "spf=pass smtp.mailfrom=grüße@people.test;\tdkim=none",
         "dkim = pass (good \\) really (2048) ) header.d = people.test",
         "dkim/1=pass header.b=ab= header.d=people.test",
     ],

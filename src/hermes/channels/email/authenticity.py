@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from hermes.channels.email import words
 from hermes.channels.email.addresses import read_domain
 from hermes.channels.email.mime import Headers
 from hermes.errors import BadRequest
@@ -21,7 +20,11 @@ _COMMENT_MARK: Final = re.compile(r"\\.|[()]", re.S)
 _PLAIN: Final = re.compile(r'[^"(]++')
 _PAIR: Final = re.compile(r"\\(.)", re.S)
 # What has a meaning outside of quotes; none of the values that matter here holds any of it.
-_MARKS: Final = re.compile(r'[;=\s"\\()]')
+_MARKS: Final = re.compile(r'[;=@\s"\\()]')
+# Only these part words. Other white space may be in a sender's address, where no quotes are needed.
+_SPACE: Final = re.compile(r"[ \t]+")
+# No server writes control characters or other white space here: a sender wants to be misread.
+_UNSAFE: Final = re.compile(r"[^\S \t]|[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 _METHOD: Final = re.compile(r"([a-z0-9-]{1,40})(?:/[0-9.]{1,5})?")
 
 
@@ -85,17 +88,25 @@ def _lines(headers: Headers) -> Iterator[tuple[str, bytes]]:
 
 def _read(value: bytes) -> tuple[str, list[Result] | None]:
     """Return who wrote a line and its results: None for a line that is too long or malformed."""
-    text = words.clean(value[: _MAX + 1].decode("utf-8", "replace"))
-    flat = None if len(value) > _MAX else _flat(text)
+    text = value[: _MAX + 1].decode("utf-8", "replace")
+    flat = None if len(value) > _MAX or _UNSAFE.search(text) else _flat(text)
     if flat is None:
         return "", None
-    first, *others = flat.split(";")
-    server = (first.split() or [""])[0].lower()
-    return server, [result for one in others if (result := _result(one.split())) is not None]
+    first, *others = map(_words, flat.split(";"))
+    server = first[0].strip('"').lower() if first else ""
+    return server, [result for one in others if (result := _result(one)) is not None]
+
+
+def _words(text: str) -> list[str]:
+    return [one for one in _SPACE.split(text) if one]
 
 
 def _flat(text: str) -> str | None:
-    """Return a line without comments and quotes; None if one of them does not end."""
+    """Return a line without comments, its quotes without what has a meaning outside of them.
+
+    None if a comment or a quote does not end. The quotes themselves stay: what they hold is never a
+    domain, and an @ in them is part of a name.
+    """
     kept: list[str] = []
     at = 0
     while at < len(text):
@@ -105,7 +116,8 @@ def _flat(text: str) -> str | None:
         elif text[at] == '"':
             quoted = _QUOTED.match(text, at)
             end = -1 if quoted is None else quoted.end()
-            kept.append("" if quoted is None else _MARKS.sub("_", _PAIR.sub(r"\1", quoted[1])))
+            said = "" if quoted is None else _MARKS.sub("_", _PAIR.sub(r"\1", quoted[1]))
+            kept.append(f'"{said}"')
         else:
             plain = _PLAIN.match(text, at)
             end = -1 if plain is None else plain.end()
@@ -173,6 +185,7 @@ def _is_for(result: Result, domain: str) -> bool:
 
 
 def _domain(value: str) -> str:
+    """Return the domain of an address, or the domain that the value is; empty for neither."""
     try:
         return read_domain(value.rpartition("@")[2])
     except BadRequest:
