@@ -52,22 +52,23 @@ class Rig:
         self.channels: list[EmailChannel] = []
         self._numbers = count(1)
 
-    def channel(self, **more: object) -> EmailChannel:
+    def setup(self, **more: object) -> ChannelSetup:
         manifest = load_manifest("hermes.channels.email")
-        made = make(
-            ChannelSetup(
-                name="email",
-                account="default",
-                settings=read_settings(manifest, {**self.mail.settings, **more}),
-                capabilities=manifest.capabilities,
-                client=None,
-                clock=SystemClock(),
-                make_id=lambda kind: f"{kind}_{next(self._numbers)}",
-                media=self.shelf,
-                state=self.folder / "state",
-                returned=self.take_back,
-            )
+        return ChannelSetup(
+            name="email",
+            account="default",
+            settings=read_settings(manifest, {**self.mail.settings, **more}),
+            capabilities=manifest.capabilities,
+            client=None,
+            clock=SystemClock(),
+            make_id=lambda kind: f"{kind}_{next(self._numbers)}",
+            media=self.shelf,
+            state=self.folder / "state",
+            returned=self.take_back,
         )
+
+    def channel(self, **more: object) -> EmailChannel:
+        made = make(self.setup(**more))
         self.channels.append(made)
         return made
 

@@ -1,14 +1,19 @@
 """The mail channel on its stand-in: what is read when, what is marked when, and what a send is worth."""
 
 import asyncio
+import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 import structlog
 
+from hermes.channels.email.addresses import read_address
 from hermes.channels.email.imap import Imap
+from hermes.channels.email.inbound import Reading
+from hermes.channels.email.intake import Intake
+from hermes.channels.email.pacing import Pacing
 from hermes.channels.email.settings import Security, Server
 from hermes.channels.email.smtp import Smtp, SmtpFailed, Stage
 from hermes.errors import (
@@ -21,10 +26,12 @@ from hermes.errors import (
     HermesError,
     NotDelivered,
     Overloaded,
+    TryLater,
 )
 from hermes.message.parts import FilePart, Media, Part, TextPart
 from hermes.outbox.wire import Wire
 from hermes.ports.channel import Delivery, Returned, Target
+from hermes.ports.clock import SystemClock
 from hermes.testing.email.people import delivered
 from hermes.testing.email.post_office import PASSWORD
 from hermes.testing.stand_in import Fault, File, Said
@@ -64,6 +71,56 @@ async def test_a_mail_that_takes_too_long_to_read_is_refused_and_not_fetched_aga
     assert refused["code"] == "too_large"
     assert "took longer than 0.01 s" in refused["problem"]
     assert town.texts() == []
+
+
+class Held(bytes):
+    """A mail that takes as long to read as the test wants."""
+
+    read_on = threading.Event()
+
+    def startswith(self, *given: object) -> bool:
+        assert Held.read_on.wait(30)
+        return super().startswith(*given)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def held() -> Iterator[Held]:
+    Held.read_on.clear()
+    yield Held(b"From: a@people.test\r\n\r\nlong")
+    Held.read_on.set()
+
+
+def intake(town: Rig, *, read_s: float) -> Intake:
+    return Intake(
+        town.accept,
+        reading=Reading(own=read_address("hermes@hermes.test"), authserv_id=None),
+        setup=town.setup(),
+        pacing=Pacing(30, SystemClock()),
+        read_s=read_s,
+    )
+
+
+async def take(into: Intake, raw: bytes) -> None:
+    async with asyncio.timeout(20):
+        await into.take(raw, validity=1, uid=1, at=0.0, is_whole=True)
+
+
+@pytest.mark.req("A8", "W10")
+async def test_mails_that_were_given_up_hold_up_no_other_unless_they_are_many(
+    town: Rig, held: Held
+) -> None:
+    slow = intake(town, read_s=1)
+    await take(slow, held)
+    await take(slow, b"From: a@people.test\r\n\r\nshort")
+    assert town.texts() == ["short"]
+
+    for _ in range(2):
+        await take(slow, held)
+    with pytest.raises(TryLater):
+        await take(slow, b"From: b@people.test\r\n\r\nlater")
+    Held.read_on.set()
+    await take(slow, b"From: b@people.test\r\n\r\nlater")
+    assert town.texts() == ["short", "later"]
 
 
 @pytest.mark.req("W2", "W10")

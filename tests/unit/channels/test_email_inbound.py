@@ -392,6 +392,39 @@ def test_mails_that_are_made_to_hurt_are_refused_quickly() -> None:
     assert time.process_time() - began < 8
 
 
+def _nested(depth: int, inner: bytes) -> bytes:
+    heads = (
+        b'Content-Type: multipart/mixed; boundary="b%d"\r\n\r\n--b%d\r\n' % (at, at)
+        for at in range(depth)
+    )
+    return b"From: a@b.test\r\n" + b"".join(heads) + b"Content-Type: text/plain\r\n\r\n" + inner
+
+
+@pytest.mark.req("A8")
+def test_the_whole_of_a_large_mail_is_not_searched_again_and_again() -> None:
+    assert read(_nested(8, b"deep"), ANYBODY).text == "deep"
+    assert read(_nested(4, b"x" * 3_000_000), ANYBODY).text == "x" * 200_000
+    look_alike = b"\n--b0x" * 10_001
+    for raw in (_nested(9, b""), _nested(8, b"x" * 3_000_000), _nested(1, look_alike)):
+        with pytest.raises(TooLarge):
+            read(raw, ANYBODY)
+
+
+@pytest.mark.req("A8")
+@pytest.mark.parametrize("head", ["X-A: b", "Content-Type: multipart/mixed; boundary=b"])
+def test_only_the_beginning_of_a_long_text_is_read(head: str) -> None:
+    began = time.process_time()
+    found = read(mail(head, body="a\n" * 2_500_000))
+    assert found.text == ("a\n" * 100_000).strip()
+    assert time.process_time() - began < 6
+
+
+@pytest.mark.req("W10")
+def test_a_long_text_is_not_cut_within_a_character() -> None:
+    assert read(mail(body="x" + "字🙂" * 200_000)).text == "x" + ("字🙂" * 100_000)[:-1]
+    assert read(mail(body="x" + "🙂" * 300_000)).text == "x" + "🙂" * 199_999
+
+
 @pytest.mark.req("W10")
 def test_a_mail_without_its_boundaries_is_a_text() -> None:
     lost = mail("Content-Type: multipart/mixed", body="just words")

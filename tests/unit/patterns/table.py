@@ -29,7 +29,6 @@ TRUSTED: Final = {
 # Expressions that are built while the program runs, with an example of what they are built from.
 BUILT: Final[dict[str, dict[str, object]]] = {
     "channels/email/html_text.py re.compile(f'</{tag}', re.I)": {"tag": "style"},
-    "channels/email/mime.py line": {"mark": b"\\-\\-a"},
     "channels/matrix/inbound.py start": {"name": "hermes"},
     "channels/matrix/inbound.py re.compile(f'(?<!\\\\w){re.escape(name)}(?!\\\\w)', re.IGNORECASE)": {
         "name": "hermes"

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.channels.email.compose import reply_subject
+from hermes.channels.email.mime import leaves_of
 from hermes.channels.matrix.wire import read_answer
 from hermes.errors import BadRequest
 from hermes.memory.visible import visible
@@ -83,6 +84,34 @@ def test_versions_of_models(name: str) -> None:
     is_known = "claude" in name
     assert traits_of(name).adaptive == (is_known and version >= (4, 6))
     assert traits_of(name).sampling == (not is_known or version < (4, 7))
+
+
+@MANY
+@given(
+    st.lists(
+        st.sampled_from(["--b", "\n--b", "\r\n--b", "--", "\n", "\r\n", "\r", " ", "\t", "x", "-"]),
+        max_size=12,
+    ).map("".join)
+)
+def test_boundaries_of_mails(text: str) -> None:
+    body = text.encode()
+    parts = parts_of(body)
+    inside = [] if parts is None else [re.sub(rb"^\r?\n", b"", one) for one in parts]
+    expected = [leaf.data for one in inside for leaf in leaves_of(one)]
+    found = leaves_of(b"Content-Type: multipart/mixed; boundary=b\n\n" + body)
+    assert [leaf.data for leaf in found] == ([body] if parts is None else expected)
+
+
+def parts_of(body: bytes) -> list[bytes] | None:
+    """Return what stands between boundaries, as an expression finds them; None without any."""
+    parts: list[bytes] = []
+    begin = None
+    for found in re.finditer(rb"(?:\A|\r?\n)--b(--)?[ \t]*(?=\r?\n|\Z)", body):
+        parts += [] if begin is None else [body[begin : found.start()]]
+        begin = found.end()
+        if found[1]:
+            return parts
+    return None if begin is None else [*parts, body[begin:]]
 
 
 @MANY

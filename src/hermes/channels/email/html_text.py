@@ -9,12 +9,12 @@ _LINES: Final = frozenset({"br", "div", "tr", "table", "ul", "ol", "hr", "sectio
 _PARAGRAPHS: Final = frozenset({"p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre"})
 _TAG: Final = re.compile(r"/?([a-zA-Z][a-zA-Z0-9]{0,20})")
 _SPACES: Final = re.compile(r"[ \t\r\n\f\u00a0]+")
-_MAX: Final = 1_000_000
+MAX_CHARS: Final = 1_000_000
 
 
 def to_text(source: str) -> str:
     """Return the words of an HTML text; what is quoted has `> ` before its lines."""
-    source = source[:_MAX]
+    source = source[:MAX_CHARS]
     page = _Page()
     at = 0
     while at < len(source):

@@ -4,6 +4,7 @@ Who wrote is settled before the body is looked at. Mail of programs gives no eve
 believed leaves as a refusal.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -80,7 +81,7 @@ def read_mail(raw: bytes, *, reading: Reading, fallback_id: str) -> Mail | Ignor
     message_id = next(iter(threads.ids_in(headers.first("message-id"))), "")
     references = _references(headers)
     body, files = _content(mime.leaves_of(raw))
-    written = quotes.cut(body)
+    written = quotes.cut(body[:MAX_TEXT])
     subject = headers.text("subject")[:500]
     return Mail(
         sender=sender,
@@ -89,7 +90,7 @@ def read_mail(raw: bytes, *, reading: Reading, fallback_id: str) -> Mail | Ignor
         references=references,
         thread=threads.thread_of(references, message_id or fallback_id, domain=domain),
         subject=subject,
-        text=written.text[:MAX_TEXT] or subject,
+        text=written.text or subject,
         quoted=written.quoted,
         files=files,
     )
@@ -183,22 +184,27 @@ def _ids(value: bytes) -> tuple[str, ...]:
 
 def _content(leaves: tuple[Leaf, ...]) -> tuple[str, tuple[File, ...]]:
     """Return the text of a mail, of two ways to say it the plain one, and its attachments."""
-    plain = [_text(leaf) for leaf in leaves if _is_shown(leaf, "text/plain")]
+    plain = _texts(leaves, "text/plain", most=MAX_TEXT)
     text = "\n\n".join(one for one in (said.strip() for said in plain) if one)
     if not text:
-        pages = (_text(leaf) for leaf in leaves if _is_shown(leaf, "text/html"))
+        pages = _texts(leaves, "text/html", most=html_text.MAX_CHARS)
         text = "\n\n".join(filter(None, map(html_text.to_text, pages)))
     kinds = ("text/plain", "text/html")
     files = [leaf for leaf in leaves if not any(_is_shown(leaf, kind) for kind in kinds)]
     return text, tuple(_file(leaf) for leaf in files if leaf.data)
 
 
+def _texts(leaves: tuple[Leaf, ...], kind: str, *, most: int) -> Iterator[str]:
+    """Yield the texts of a kind, together so many characters at most."""
+    for leaf in leaves:
+        if most > 0 and _is_shown(leaf, kind):
+            text = words.decode_beginning(leaf.data, leaf.charset, most=most)
+            most -= len(text)
+            yield text
+
+
 def _is_shown(leaf: Leaf, kind: str) -> bool:
     return leaf.mime == kind and not leaf.is_attached
-
-
-def _text(leaf: Leaf) -> str:
-    return words.decode_text(leaf.data, leaf.charset)
 
 
 def _file(leaf: Leaf) -> File:

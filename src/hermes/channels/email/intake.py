@@ -23,7 +23,7 @@ from hermes.channels.email.inbound import (
 )
 from hermes.channels.email.outbound import Answered
 from hermes.channels.email.pacing import Pacing
-from hermes.errors import HermesError, RateLimited, Refused, TooLarge
+from hermes.errors import HermesError, RateLimited, Refused, TooLarge, TryLater
 from hermes.message.parts import Media
 from hermes.ports.channel import Accept
 from hermes.ports.channel_setup import ChannelSetup
@@ -31,6 +31,8 @@ from hermes.ports.channel_setup import ChannelSetup
 log = structlog.get_logger(__name__)
 
 _REMEMBERED: Final = 1000
+# They share the threads of the whole process, so that these must be few.
+_MOST_READERS: Final = 3
 
 
 class Intake:
@@ -50,7 +52,7 @@ class Intake:
         self._setup = setup
         self._pacing = pacing
         self._read_s = read_s
-        self._read: asyncio.Task[Mail | Ignored | Bounce] | None = None
+        self._readers: set[asyncio.Task[Mail | Ignored | Bounce]] = set()
         self._answered: dict[str, Answered] = {}
 
     def answered(self, message_id: str) -> Answered | None:
@@ -60,6 +62,7 @@ class Intake:
     async def take(self, raw: bytes, *, validity: int, uid: int, at: float, is_whole: bool) -> None:
         """Return once the mail is on disk, refused for good, or of a kind that is ignored."""
         fallback_id = threads.made_up(validity, uid)
+        await self._wait_for_a_reader()
         try:
             mail = await self._read_mail(raw, fallback_id)
         except Refused as error:
@@ -76,21 +79,34 @@ class Intake:
         else:
             await self._take_back(mail)
 
+    async def _wait_for_a_reader(self) -> None:
+        """Return once another mail may be read; raises `TryLater` if none of the readers ends.
+
+        One that was given up cannot be stopped: it holds up nobody as long as there are few of them.
+        """
+        if len(self._readers) >= _MOST_READERS:
+            await asyncio.wait(
+                self._readers, timeout=self._read_s, return_when=asyncio.FIRST_COMPLETED
+            )
+        if len(self._readers) >= _MOST_READERS:
+            raise TryLater(
+                f"{len(self._readers)} mails that took too long to read are still being read"
+            )
+
     async def _read_mail(self, raw: bytes, fallback_id: str) -> Mail | Ignored | Bounce:
         """Read a mail in a thread; raises `TooLarge` for one that takes too long to be read."""
-        if self._read is not None:
-            # A reader that was given up cannot be stopped: there is never more than one.
-            await asyncio.wait({self._read})
         reading = asyncio.to_thread(read_mail, raw, reading=self._reading, fallback_id=fallback_id)
-        self._read = asyncio.create_task(reading)
-        done, _ = await asyncio.wait({self._read}, timeout=self._read_s)
+        reader = asyncio.create_task(reading)
+        self._readers.add(reader)
+        reader.add_done_callback(self._readers.discard)
+        done, _ = await asyncio.wait({reader}, timeout=self._read_s)
         if not done:
-            self._read.add_done_callback(_forget)
+            reader.add_done_callback(_forget)
             raise TooLarge(
                 f"reading the mail took longer than {self._read_s:g} s; it stays in the mailbox, "
                 "marked as read. If such mail is wanted, raise platforms.email.read_s"
             )
-        return self._read.result()
+        return reader.result()
 
     async def _take_back(self, bounce: Bounce) -> None:
         _log_bounce(bounce)

@@ -5,6 +5,7 @@ parameters mean is left to it. Attached mails are not entered.
 """
 
 import re
+from collections.abc import Iterator
 from email.message import Message
 from typing import Any, Final
 
@@ -15,8 +16,12 @@ from hermes.errors import TooLarge
 
 MAX_HEADER_BYTES: Final = 262_144
 MAX_HEADERS: Final = 1000
-MAX_DEPTH: Final = 20
+MAX_DEPTH: Final = 8
 MAX_PARTS: Final = 200
+# How often a large mail may be searched whole for boundaries; a small one at every depth.
+_MAX_SEARCHES: Final = 4
+_SMALL: Final = 1_000_000
+_MAX_LINES: Final = 10_000
 _MAX_VALUE: Final = 2000
 _BLANK: Final = re.compile(rb"\r?\n\r?\n")
 _FIELD: Final = re.compile(rb"([!-9;-~]{1,200}+)[ \t]*+:(.*)", re.S)
@@ -74,6 +79,7 @@ def leaves_of(raw: bytes) -> tuple[Leaf, ...]:
     """Return the parts of a mail in their order; raises `TooLarge` for more than anybody sends."""
     found: list[Leaf] = []
     seen = 0
+    to_search = _MAX_SEARCHES * len(raw) + _SMALL
     # What is still to be read, last first: the bytes, how deep, and whether it is an alternative.
     waiting = [(raw, 0, False)]
     while waiting:
@@ -85,7 +91,12 @@ def leaves_of(raw: bytes) -> tuple[Leaf, ...]:
             raise TooLarge(f"the mail's parts lie more than {MAX_DEPTH} deep in each other")
         headers, body = split_head(part)
         mime, params = _content_type(headers)
-        inner = _split(body, params.get("boundary", "")) if mime.startswith("multipart/") else None
+        inner = None
+        if mime.startswith("multipart/"):
+            to_search -= len(body)
+            if to_search < 0:
+                raise TooLarge("the mail is too large for how deep its parts lie in each other")
+            inner = _split(body, params.get("boundary", ""))
         if inner is None:
             found.append(_leaf(headers, body, mime=mime, params=params, alternative=is_alternative))
         else:
@@ -149,26 +160,47 @@ def _split(body: bytes, boundary: str) -> list[bytes] | None:
     """Return what stands between the boundaries; None if there are none, so that it is one text."""
     if not boundary or len(boundary) > 200:
         return None
-    mark = re.escape(boundary.encode("utf-8", "replace"))
-    line = re.compile(rb"(?:\A|\r?\n)--" + mark + rb"(--)?[ \t]*(?=\r?\n|\Z)")
     parts: list[bytes] = []
     begin = -1
-    for found in line.finditer(body):
+    for line, end, is_last in _boundaries(body, b"--" + boundary.encode("utf-8", "replace")):
         if begin >= 0:
-            parts.append(_from_line(body[begin : found.start()]))
-        begin = found.end()
-        if found[1]:
+            # The line end before a boundary belongs to it.
+            is_long = body[max(0, line - 2) : line] == b"\r\n"
+            parts.append(body[begin : line - (2 if is_long else 1)])
+        begin = end + 1
+        if is_last:
             return parts
         if len(parts) > MAX_PARTS:
             raise TooLarge(f"the mail has more than {MAX_PARTS} parts")
     if begin < 0:
         return None
-    return [*parts, _from_line(body[begin:])]
+    return [*parts, body[begin:]]
 
 
-def _from_line(part: bytes) -> bytes:
-    """Return a part without the line end that closes its boundary's line."""
-    return part[2:] if part.startswith(b"\r\n") else part.removeprefix(b"\n")
+def _boundaries(body: bytes, mark: bytes) -> Iterator[tuple[int, int, bool]]:
+    """Yield where each boundary's line begins and ends, and whether it is the one that closes.
+
+    An expression would keep every other thread waiting until it has searched all of a large body.
+    """
+    begin = 0 if body.startswith(mark) else _line_with(mark, body, 0)
+    seen = 0
+    while begin >= 0:
+        seen += 1
+        if seen > _MAX_LINES:
+            raise TooLarge(f"more than {_MAX_LINES} lines of the mail look like a boundary")
+        found = body.find(b"\n", begin)
+        end = len(body) if found < 0 else found
+        line = body[begin + len(mark) : end]
+        rest = (line if found < 0 else line.removesuffix(b"\r")).rstrip(b" \t")
+        if rest in {b"", b"--"}:
+            yield begin, end, rest == b"--"
+        begin = _line_with(mark, body, end)
+
+
+def _line_with(mark: bytes, body: bytes, at: int) -> int:
+    """Return where the next line begins that starts with the mark; -1 if there is none."""
+    found = body.find(b"\n" + mark, at)
+    return found + 1 if found >= 0 else -1
 
 
 def _leaf(

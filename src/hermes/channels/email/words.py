@@ -17,7 +17,10 @@ _MAX_HEADER: Final = 4000
 _NO_CHARSETS: Final = frozenset(
     {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem"}
 )
-_NOT_BASE64: Final = re.compile(rb"[^A-Za-z0-9+/]")
+_BASE64: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_NOT_BASE64: Final = bytes(set(range(256)) - set(_BASE64))
+# Of the widest character; what a charset's own switches take is not counted.
+_MOST_BYTES: Final = 4
 
 
 def decode_text(data: bytes, charset: str) -> str:
@@ -34,6 +37,16 @@ def decode_text(data: bytes, charset: str) -> str:
         return _guess(data)
 
 
+def decode_beginning(data: bytes, charset: str, *, most: int) -> str:
+    """Return at most so many characters of the text that the bytes are; the others are not read."""
+    end = _MOST_BYTES * most
+    for _ in range(_MOST_BYTES - 1):
+        # Half a character would make all of the text look like another charset.
+        if 0 < end < len(data) and data[end] & 0xC0 == 0x80:
+            end -= 1
+    return decode_text(data[:end], charset)[:most]
+
+
 def decode_transfer(data: bytes, encoding: str) -> bytes:
     """Return a body without its transfer encoding."""
     kind = encoding.strip().strip('"').lower()
@@ -46,7 +59,7 @@ def decode_transfer(data: bytes, encoding: str) -> bytes:
 
 def decode_base64(data: bytes) -> bytes:
     """Return what base64 holds, also where letters are missing or do not belong there."""
-    letters = _NOT_BASE64.sub(b"", data)
+    letters = data.translate(None, _NOT_BASE64)
     # One letter left over holds no whole byte.
     whole = letters[: len(letters) - 1] if len(letters) % 4 == 1 else letters
     try:
