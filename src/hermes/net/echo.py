@@ -5,7 +5,6 @@ logged, kept and told; neither people's words nor credentials are to be read the
 dialect but for the fields that hold settings: it compares texts, and only after a failure.
 """
 
-import html
 import re
 import tomllib
 import unicodedata
@@ -14,6 +13,8 @@ from functools import lru_cache
 from importlib import resources
 
 import msgspec
+
+from hermes.message.markup.references import unescape
 
 MASK = "****"
 # Shorter runs are alike by chance; a run without a space is a name, or a word to be looked up.
@@ -211,7 +212,7 @@ def _plain(text: str) -> str:
     if "\\" in text:
         text = _BROKEN.sub(" ", _ESCAPED.sub(_unescaped, text))
     if "&" in text:
-        text = _ENTITY.sub(lambda found: html.unescape(found[0]), text)
+        text = _ENTITY.sub(lambda found: unescape(found[0]), text)
     return unicodedata.normalize("NFKC", text)
 
 

@@ -291,6 +291,7 @@ def test_html_alone_is_read_as_text() -> None:
     assert found.quoted == "old\nolder"
     assert html_text.to_text("<style>" + "<" * 10) == ""
     assert html_text.to_text("a <" + "b" * 3) == "a"
+    assert html_text.to_text("<p>a&#" + "1" * 5000 + ";b&#x" + "f" * 5000) == "a\ufffdb\ufffd"
 
 
 @pytest.mark.req("W10")

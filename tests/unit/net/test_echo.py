@@ -243,3 +243,10 @@ def test_a_long_request_is_compared_quickly() -> None:
     sent = b'{"messages":"' + b"all work and no play " * 50_000 + b'"}'
 
     assert without_echo("x" * 500, sent, headers={}) == "x" * 500
+
+
+@pytest.mark.parametrize("number", ["&#" + "1" * 5000, "&#x" + "f" * 5000])
+def test_a_number_too_long_for_a_character_is_no_failure(number: str) -> None:
+    said = f"wrong: {number}; or {number}"
+    assert without_echo(said, b'{"a":"x"}', headers={}).startswith("wrong: \ufffd or ")
+    assert without_echo("wrong", number.encode() + b";", headers={}) == "wrong"

@@ -1,8 +1,9 @@
 """HTML of a mail as the text that a person would read; every byte is looked at once. Pure."""
 
-import html
 import re
 from typing import Final
+
+from hermes.message.markup.references import unescape
 
 _SKIPPED: Final = frozenset({"style", "script", "head", "title", "template", "noscript"})
 _LINES: Final = frozenset({"br", "div", "tr", "table", "ul", "ol", "hr", "section", "article", "header", "footer"})  # fmt: skip
@@ -61,7 +62,7 @@ class _Page:
 
     def words(self, text: str) -> None:
         if text:
-            self._line.append(_SPACES.sub(" ", html.unescape(text)))
+            self._line.append(_SPACES.sub(" ", unescape(text)))
 
     def tag(self, name: str, *, is_end: bool) -> None:
         if name == "blockquote":

@@ -5,12 +5,13 @@ some pages' length, and pages come from strangers: here each character is looked
 times, whatever stands around it. It builds no tree and repairs nothing.
 """
 
-import html
 import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
+
+from hermes.message.markup.references import unescape
 
 MAX_VALUE_CHARS: Final = 2000
 _NAME: Final = re.compile(r"[a-zA-Z][^\s/>]*+")
@@ -18,8 +19,6 @@ _ATTRIBUTE: Final = re.compile(
     r"""[\s/]*+([^\s/>=][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>]*+)))?+"""
 )
 _BLANK: Final = re.compile(r"[\s/]*+")
-# Numbers too long for a character: reading them takes long, and from some length on raises.
-_HUGE_NUMBER: Final = re.compile(r"&#(?:[0-9]{9,}+|[xX][0-9a-fA-F]{9,}+);?")
 # What stands in these is text up to their own end tag, whatever it looks like.
 _RAW: Final = frozenset(
     {"iframe", "noembed", "noframes", "script", "style", "textarea", "title", "xmp"}
@@ -61,11 +60,6 @@ def read_tokens(page: str) -> Iterator[Start | End | str]:
             if following or tag < len(page):
                 yield "<"
             at = tag + 1
-
-
-def unescape(text: str) -> str:
-    """Return `text` with its character references replaced."""
-    return html.unescape(_HUGE_NUMBER.sub("\ufffd", text)) if "&" in text else text
 
 
 def _read_start(page: str, at: int) -> tuple[Start | None, int]:

@@ -13,7 +13,8 @@ from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
-from hermes.tools.builtin.html_tokens import End, Start, read_tokens, unescape
+from hermes.message.markup.references import unescape
+from hermes.tools.builtin.html_tokens import End, Start, read_tokens
 
 MAX_TOKENS: Final = 100_000
 _MAX_DEPTH: Final = 6
