@@ -279,22 +279,25 @@ async def test_hostile_markdown_does_not_hang_the_page(browser: Browser, gateway
     text = "\n\n".join([
         "*" * 5000, "_a" * 5000, "`" * 5000, "[" * 5000, "[a](" * 2000, ">" * 3000,
         "**a" * 3000, "\n".join(" " * depth + "- x" for depth in range(300)), "|" * 5000,
-        "| a |\n|" + "-|" * 2000, "# " + " " * 5000 + "\u2028x\u2028y", "`" + "a" * 30_000 + "`",
+        "| a |\n|" + "-|" * 2000, "|" * 1500 + "\n" + "-|" * 1500 + "\n" + "|\n" * 1500,
+        "# " + " " * 5000 + "\u2028x\u2028y", "`" + "a" * 30_000 + "`",
     ])  # fmt: skip
     gateway.script.on("hostile", text)
     page = await open_page(browser, gateway)
     await send(page, "hostile")
     await expect(page.locator(".facts")).to_be_visible()
-    took = await page.evaluate(
+    took, cells = await page.evaluate(
         """async (text) => {
             const { renderInto } = await import("/assets/markdown.js");
             const start = performance.now();
-            renderInto(document.createElement("div"), text);
-            return performance.now() - start;
+            const holder = document.createElement("div");
+            renderInto(holder, text);
+            return [performance.now() - start, holder.querySelectorAll("td, th").length];
         }""",
         text,
     )
     assert took < 2000
+    assert cells < 10_000
 
 
 @pytest.mark.req("A6", "J2")

@@ -146,6 +146,30 @@ def test_ends_of_addresses(end: str, page: Node) -> None:
     assert page.ask(f"http://x.test/{end}") == [["P", ["A", address], *([rest] if rest else [])]]
 
 
+@pytest.mark.req("A8", "W9")
+def test_a_table_has_no_more_cells_than_its_text(page: Node) -> None:
+    rows = [["TR", ["TD", "c"]], ["TR", ["TD", "d"], ["TD", "e"]]]
+    head = ["THEAD", ["TR", ["TH", "a"], ["TH", "b"]]]
+    drawn = [["DIV", ["TABLE", head, ["TBODY", *rows]]]]
+    assert page.ask("a|b\n-|-\n|c\nd|e|more") == drawn
+
+
+@pytest.mark.req("A8", "W9")
+def test_what_is_too_much_for_a_table_stays_text(page: Node) -> None:
+    wide = "|" + "a|" * 65 + "\n" + "-|" * 65
+    assert page.ask(wide) == [["P", "|" + "a|" * 65, ["BR"], "-|" * 65]]
+    assert page.ask(wide.replace("a|", "", 1).replace("-|", "", 1))[0][0] == "DIV"
+    ((_, (_, _, body), rest),) = page.ask("a|b\n-|-" + "\nc|d" * 2502)
+    assert len(body[1:]) == 2500
+    assert rest == ["P", "c|d", ["BR"], "c|d"]
+
+
+@pytest.mark.req("A8", "W9")
+def test_a_list_may_have_very_many_lines(page: Node) -> None:
+    (((_, first, *lines),),) = [[one[1]] for one in page.ask("- a\n" + "  b\n" * 130_000)]
+    assert (first, lines.count("b")) == ("a", 130_000)
+
+
 @pytest.mark.req("W9")
 def test_line_separators_end_a_line_and_a_label_has_no_bracket(page: Node) -> None:
     blank = "# " + " " * 1000

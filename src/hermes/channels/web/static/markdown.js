@@ -5,6 +5,9 @@
 import { appendInline } from "./inline.js";
 
 const MAX_DEPTH = 8;
+// A few letters ask for a cell, and a page with very many of them stops answering.
+const MAX_COLUMNS = 64;
+const MAX_CELLS = 5000;
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^`\s]*)/;
 const HEADING = /^ {0,3}(#{1,6})\s(.*)$/s;
@@ -219,42 +222,59 @@ function splitItems(lines, indent) {
 function listItem(lines, depth) {
   const node = document.createElement("li");
   const rest = lines.slice(1);
-  const widths = rest.filter((line) => line.trim()).map((line) => line.search(/\S/));
-  const shift = widths.length ? Math.min(...widths) : 0;
+  const shift = narrowest(rest);
   const inner = [lines[0], ...rest.map((line) => line.slice(shift))].join("\n");
   const blocks = splitBlocks(inner);
   blocks.forEach((block, index) => {
     const child = renderBlock(block, depth + 1);
-    if (index === 0 && block.kind === "paragraph") node.append(...child.childNodes);
-    else node.append(child);
+    if (index === 0 && block.kind === "paragraph") {
+      for (const inside of [...child.childNodes]) node.append(inside);
+    } else node.append(child);
   });
   return node;
 }
 
+// How far the line is indented that is indented least; a call cannot take all widths at once.
+function narrowest(lines) {
+  let least = Infinity;
+  for (const line of lines) {
+    if (line.trim()) least = Math.min(least, line.search(/\S/));
+  }
+  return Number.isFinite(least) ? least : 0;
+}
+
 function table(lines) {
+  const sides = cells(lines[1]).map(sideOf);
+  if (sides.length > MAX_COLUMNS) return paragraph(lines);
   const holder = document.createElement("div");
   holder.className = "table";
   holder.tabIndex = 0;
   const node = document.createElement("table");
-  const sides = cells(lines[1]).map(sideOf);
   const head = document.createElement("thead");
   head.append(tableRow(lines[0], "th", sides));
   const body = document.createElement("tbody");
-  for (const line of lines.slice(2)) body.append(tableRow(line, "td", sides));
+  let at = 2;
+  for (let room = MAX_CELLS; at < lines.length && room > 0; at += 1) {
+    const row = tableRow(lines[at], "td", sides);
+    room -= row.childNodes.length;
+    body.append(row);
+  }
   node.append(head, body);
   holder.append(node);
+  if (at < lines.length) holder.append(paragraph(lines.slice(at)));
   return holder;
 }
 
 function tableRow(line, tag, sides) {
   const row = document.createElement("tr");
-  const found = cells(line);
-  sides.forEach((side, index) => {
-    const cell = document.createElement(tag);
-    if (side) cell.className = side;
-    appendInline(cell, found[index] ?? "");
-    row.append(cell);
-  });
+  cells(line)
+    .slice(0, sides.length)
+    .forEach((text, index) => {
+      const cell = document.createElement(tag);
+      if (sides[index]) cell.className = sides[index];
+      appendInline(cell, text);
+      row.append(cell);
+    });
   return row;
 }
 
