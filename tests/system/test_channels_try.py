@@ -51,6 +51,11 @@ def left_in(folder: Path) -> list[Path]:
     return list(folder.glob("hermes-try-*"))
 
 
+def notes_in(folder: Path) -> Path:
+    """Return the file with what the command says beside the page's address."""
+    return folder / "notes"
+
+
 @asynccontextmanager
 async def trying(
     name: str,
@@ -66,14 +71,15 @@ async def trying(
         "TMPDIR": str(tmp_path),
         "TELEGRAM_BOT_TOKEN": "1:of-somebody-else",
     }
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "hermes", "channels", "try", name, *options,
-        stdout=asyncio.subprocess.PIPE, env=environ, start_new_session=True,
-    )  # fmt: skip
+    with notes_in(tmp_path).open("wb") as notes:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "hermes", "channels", "try", name, *options,
+            stdout=asyncio.subprocess.PIPE, stderr=notes, env=environ, start_new_session=True,
+        )  # fmt: skip
     assert process.stdout is not None
     line = await asyncio.wait_for(process.stdout.readline(), 90)
     found = re.search(rb"http://\S+/", line)
-    assert found is not None, line
+    assert found is not None, (line, notes_in(tmp_path).read_text())
     async with aiohttp.ClientSession() as http:
         yield Page(http, found[0].decode())
     end(process.pid)
@@ -161,12 +167,29 @@ async def test_the_page_is_only_for_this_machine_and_its_own_site(tmp_path: Path
         assert await page.until(lambda texts: texts == ["#1 a barrier"])
 
 
+@pytest.mark.req("W9", "M7")
+async def test_who_wants_the_configured_models_hears_that_there_are_none(tmp_path: Path) -> None:
+    async with trying("telegram", tmp_path, options=("--model", "configured")):
+        notes = notes_in(tmp_path).read_text()
+
+    assert notes == "No model is configured: the built-in demonstration model answers.\n"
+
+
 @pytest.mark.req("W9")
-async def test_a_platform_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "guess"), [("nonsense", ""), ("telegrm", "did you mean telegram? "), ("rest", "")]
+)
+async def test_a_platform_that_is_not_there_is_an_error(
+    tmp_path: Path, name: str, guess: str
+) -> None:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "hermes", "channels", "try", "telex",
+        sys.executable, "-m", "hermes", "channels", "try", name,
         stderr=asyncio.subprocess.PIPE, env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
     )  # fmt: skip
     _, told = await asyncio.wait_for(process.communicate(), 60)
-    assert process.returncode == 1
-    assert b"there is no platform 'telex'" in told
+
+    assert (process.returncode, told.decode()) == (
+        1,
+        f"hermes: there is no platform {name!r} to try: {guess}"
+        "expected one of email, irc, matrix, slack, telegram, webhook\n",
+    )

@@ -6,6 +6,7 @@ What it runs is for tests and trials, and is no part of a gateway: it is started
 import subprocess
 import sys
 from enum import StrEnum
+from importlib import resources
 from typing import Annotated
 
 import typer
@@ -13,7 +14,9 @@ import typer
 from hermes.cli.asking_models import ask_here
 from hermes.cli.surroundings import home_for, settings_for
 from hermes.cli.terminal import Home, examples
+from hermes.config.keys import nearest
 from hermes.control.models import route_report
+from hermes.errors import NotFound
 from hermes.routing.plan import Ask
 
 EPILOG = examples(
@@ -52,7 +55,8 @@ def command(
 
     Everything runs on this machine and ends with Ctrl-C; nothing of it is kept.
     """
-    chosen = model or _model_of(home)
+    _check(platform)
+    chosen = _model_of(home, model)
     program = [sys.executable, "-m", _PROGRAM, platform]
     program += ["--model", chosen.value, "--port", str(port)]
     if chosen is TryModel.CONFIGURED:
@@ -67,8 +71,23 @@ def command(
             process.stdin.close()
 
 
-def _model_of(home: Home) -> TryModel:
-    """Return who answers by default, and say it: a model of the home's own, or an echo."""
+def _check(platform: str) -> None:
+    """Raise `NotFound` for a platform that has no stand-in; the error names those that have one."""
+    programs = (resources.files("hermes") / "testing").iterdir()
+    known = sorted(one.name for one in programs if (one / "__main__.py").is_file())
+    if platform in known:
+        return
+    meant = nearest(platform, known)
+    guess = f"did you mean {meant}? " if meant else ""
+    raise NotFound(
+        f"there is no platform {platform[:40]!r} to try: {guess}expected one of {', '.join(known)}"
+    )
+
+
+def _model_of(home: Home, asked: TryModel | None) -> TryModel:
+    """Return who answers, and say it: by default a model of the home's own, or an echo."""
+    if asked in (TryModel.DEMO, TryModel.ECHO):
+        return asked
     loaded = settings_for(home)
     offers = ask_here(loaded)
     demonstrations = {offer.info.name for offer in offers if offer.info.demonstration}
@@ -76,6 +95,10 @@ def _model_of(home: Home) -> TryModel:
     first = candidates[0] if candidates else None
     if first is not None and first.provider not in demonstrations:
         typer.echo(f"{first.provider}:{first.model} answers.", err=True)
+        return TryModel.CONFIGURED
+    if asked is TryModel.CONFIGURED:
+        who = "nobody" if first is None else "the built-in demonstration model"
+        typer.echo(f"No model is configured: {who} answers.", err=True)
         return TryModel.CONFIGURED
     typer.echo(
         "An echo answers: no model is configured. The built-in demonstration model answers with "
