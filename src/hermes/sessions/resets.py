@@ -16,7 +16,7 @@ from hermes.ports.sessions import EndReason
 
 _TOLD: dict[EndReason, str] = {
     "daily": "A new day has begun, so this is a new conversation.",
-    "idle": "Nobody wrote here for a while, so this is a new conversation.",
+    "idle": "It has been quiet for a while, so this is a new conversation.",
     "stopped": "You stopped me, so this is a new conversation.",
     "restarts": "I was restarted again and again in the middle of our conversation, so I stopped "
     "working on it. This is a new conversation.",
