@@ -8,12 +8,14 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import anthropic
+import msgspec
 import openai
 import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 
 from hermes.calls.events import Answered
+from hermes.calls.passing import Passing
 from hermes.message.parts import Part, ReasoningPart
 from hermes.routing.plan import Candidate
 from hermes.server.v1.chat import ChatDialect
@@ -137,6 +139,24 @@ async def test_blocks_stay_apart_where_the_service_sends_blocks(gateway, claude,
     streamed = await streamed_by(claude)
 
     assert words_of([block.to_dict() for block in streamed.content]) == words_in(STORIES[name])
+
+
+@pytest.mark.req("M5", "M7")
+@every_wire
+async def test_a_dropped_call_leaves_no_thought_as_the_last_block(gateway, claude, wire):
+    story = (("thought", "Hm."), ("call", "red"), ("thought", "So."), ("call", "blue"))
+    gateway.tell(wire, story)
+    passing = Passing(None, one_call=True)
+    gateway.pieces = [kept for piece in gateway.pieces for kept in passing.pieces(piece)]
+    gateway.pieces += passing.rest()
+    end = passing.whole(gateway.answered.end)
+    gateway.answered = msgspec.structs.replace(gateway.answered, end=end)
+
+    whole = await claude.messages.create(model="auto", max_tokens=9, messages=HELLO)
+    streamed = await streamed_by(claude)
+
+    assert words_of([block.to_dict() for block in whole.content]) == "Hm.|red"
+    assert words_of([block.to_dict() for block in streamed.content]) == "Hm.|red"
 
 
 @pytest.mark.req("M5", "M7")

@@ -7,12 +7,13 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from hermes.message.parts import TextPart, ToolCallPart
+from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart
 from hermes.message.reply import Usage
 from hermes.ports.provider import (
     CallEnd,
     ModelEvent,
     ModelRequest,
+    ReasoningDelta,
     TextDelta,
     ToolCallDelta,
     ToolSpec,
@@ -74,3 +75,54 @@ async def test_without_the_wish_every_call_passes(tmp_path: Path) -> None:
 
     assert story.answer.end.parts == (TextPart("I look."), FIRST, SECOND)
     assert story.answer.dropped_calls == 0
+
+
+HM, SO, WELL = (ReasoningPart(text, "scripted") for text in ("Hm.", "So.", "Well."))
+SAID = TextPart("Done.")
+
+
+class Thinker(ScriptedProvider):
+    """A model whose stream is made of whole parts."""
+
+    parts: tuple[Part, ...] = ()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        for index, part in enumerate(self.parts):
+            if isinstance(part, ReasoningPart):
+                yield ReasoningDelta(part.text)
+            elif isinstance(part, ToolCallPart):
+                yield ToolCallDelta(index, part.id, part.name, part.arguments)
+            elif isinstance(part, TextPart):
+                yield TextDelta(part.text)
+        yield CallEnd(self.parts, "tool_calls", Usage(10, 20), "one-1")
+
+
+@pytest.mark.req("M5", "M7")
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ((HM, FIRST, SO, SECOND), (HM, FIRST)),
+        ((HM, FIRST, SECOND, SO), (HM, FIRST)),
+        ((FIRST, SO, SECOND, WELL, SAID), (FIRST, WELL, SAID)),
+        ((FIRST, SO, SAID, SECOND), (FIRST, SO, SAID)),
+        ((HM, FIRST, SO), (HM, FIRST, SO)),
+    ],
+)
+async def test_the_thought_of_a_dropped_call_goes_with_it(
+    tmp_path: Path, told: tuple[Part, ...], kept: tuple[Part, ...]
+) -> None:
+    one = Thinker(info=model("one").info)
+    one.parts = told
+    wanted = ask("look", tools=(RED, BLUE), parallel_tools=False)
+    async with open_calls(tmp_path, one) as rig:
+        story = await rig.call(wanted, "one")
+
+    assert story.answer.end.parts == kept
+    assert [words_of(event) for event in story.events[1:-1]] == [words_of(part) for part in kept]
+
+
+def words_of(said: object) -> str:
+    if isinstance(said, ToolCallPart | ToolCallDelta):
+        return said.name
+    assert isinstance(said, ReasoningPart | ReasoningDelta | TextPart | TextDelta)
+    return said.text
