@@ -408,13 +408,29 @@ def test_the_stable_prefix_is_marked_where_the_service_has_marks():
     ],
 )
 def test_one_call_at_a_time_is_asked_for_only_with_tools(fields, expected):
-    assert sent(asked(**fields)).get("parallel_tool_calls") is expected
+    settings = msgspec.structs.replace(SETTINGS, name="vllm")
+
+    assert sent(asked(**fields), settings).get("parallel_tool_calls") is expected
 
 
 @pytest.mark.req("M5")
-@pytest.mark.parametrize(("model", "expected"), [("gpt-4o", False), ("o3-mini", None)])
-def test_models_that_refuse_the_field_are_not_sent_it(model, expected):
-    settings = OpenAISettings(name="openai", model=model, base_url=OFFICIAL_URL, api_key="k")
+@pytest.mark.parametrize(
+    ("name", "base_url", "model", "expected"),
+    [
+        ("openai", OFFICIAL_URL, "gpt-4o", False),
+        ("openai", OFFICIAL_URL, "o3-mini", None),
+        ("openrouter", "https://openrouter.ai/api/v1", "openai/gpt-5", False),
+        ("openrouter", "https://openrouter.ai/api/v1", "openai/o4-mini", None),
+        ("copilot", "https://api.githubcopilot.com", "gpt-4.1", None),
+        ("azure", "https://mine.openai.azure.com/openai/v1", "gpt-4o", None),
+        ("openai", "http://127.0.0.1:4000/v1", "o3-mini", None),
+        ("openai", "http://127.0.0.1:4000/v1", "m-1", None),
+    ],
+)
+def test_one_call_at_a_time_is_asked_for_only_where_the_field_is_known(
+    name, base_url, model, expected
+):
+    settings = OpenAISettings(name=name, model=model, base_url=base_url, api_key="k")
     request = msgspec.structs.replace(asked(tools=TOOLS, parallel_tools=False), model=model)
 
     body = msgspec.json.decode(build_body(request, complete(settings), images={}))

@@ -280,6 +280,22 @@ def test_a_key_that_cannot_be_one_is_refused_by_name_and_not_shown():
     ],
 )
 def test_one_call_at_a_time_is_asked_for_only_with_tools(fields, expected):
-    body = msgspec.json.decode(build_body(asked(**fields), SETTINGS, images={}))
+    settings = msgspec.structs.replace(SETTINGS, base_url=OFFICIAL_URL)
+
+    body = msgspec.json.decode(build_body(asked(**fields), settings, images={}))
 
     assert body.get("parallel_tool_calls") is expected
+
+
+@pytest.mark.req("M5")
+@pytest.mark.parametrize(
+    ("base_url", "model"),
+    [(OFFICIAL_URL, "o3-mini"), ("https://mine.openai.azure.com/openai/v1", "gpt-5-mini")],
+)
+def test_one_call_at_a_time_is_not_asked_for_where_the_field_may_be_refused(base_url, model):
+    settings = msgspec.structs.replace(SETTINGS, base_url=base_url, model=model)
+    request = msgspec.structs.replace(asked(tools=TOOLS, parallel_tools=False), model="")
+
+    body = msgspec.json.decode(build_body(request, settings, images={}))
+
+    assert "parallel_tool_calls" not in body

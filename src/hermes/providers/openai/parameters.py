@@ -3,7 +3,6 @@
 What a service has no way for is refused by name here, never left out in silence.
 """
 
-from fnmatch import fnmatchcase
 from typing import Any
 
 from hermes.errors import ProviderRejected
@@ -15,6 +14,8 @@ from hermes.providers.openai.settings import OpenAISettings
 Json = dict[str, Any]
 
 _STREAM_OPTIONS = {"include_usage": True}
+# OpenAI's models that refuse `parallel_tool_calls`, wherever they run.
+_NO_PARALLEL_FIELD = ("o1", "o3", "o4")
 
 
 def build_parameters(request: ModelRequest, settings: OpenAISettings) -> Json:
@@ -61,7 +62,9 @@ def _tools(request: ModelRequest, settings: OpenAISettings) -> Json:
 
 
 def _takes_parallel(model: str, settings: OpenAISettings) -> bool:
-    return not any(fnmatchcase(model, name) for name in settings.rules.no_parallel_field)
+    """Tell whether the field is known to be taken; where it may be refused it is not sent."""
+    bare = model.rpartition("/")[2]
+    return settings.rules.parallel_field and not bare.startswith(_NO_PARALLEL_FIELD)
 
 
 def _tool(spec: ToolSpec) -> Json:

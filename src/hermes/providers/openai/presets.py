@@ -26,7 +26,7 @@ class Quirks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     that it embeds with whatever model it serves, `embed_batch` texts at a time. With `probe` it is
     asked whether it is there before it counts as available. `prefill` is how a last message of the
     assistant's is continued: as it is ("last"), or with a field of the message or the body.
-    `no_parallel_field` are patterns of the models that refuse `parallel_tool_calls`.
+    With `parallel_field` the service is known to take `parallel_tool_calls`.
     """
 
     output_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -46,7 +46,7 @@ class Quirks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     any_embedding_model: bool = False
     embed_batch: int = 2048
     probe: bool = False
-    no_parallel_field: tuple[str, ...] = ()
+    parallel_field: bool = False
     prefill: Literal["last", "prefix", "continue_final_message"] | None = None
 
 

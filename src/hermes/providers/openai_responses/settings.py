@@ -11,6 +11,8 @@ from hermes.errors import ConfigurationError
 OFFICIAL_URL = "https://api.openai.com/v1"
 _OFFICIAL_HOST = "api.openai.com"
 _FOR_CHAT = "-chat"
+# OpenAI's models that refuse `parallel_tool_calls`.
+_NO_PARALLEL_FIELD = ("o1", "o3", "o4")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _LOWEST_VISIBLE = 33
 _HIGHEST_VISIBLE = 126
@@ -41,11 +43,18 @@ class ResponsesSettings(msgspec.Struct, frozen=True, kw_only=True):
         """Tell whether `model` is one that thinks before it answers."""
         return model.startswith(self.reasoning_models) and _FOR_CHAT not in model
 
+    def takes_parallel(self, model: str) -> bool:
+        """Tell whether the service is known to take `parallel_tool_calls` for `model`."""
+        return self._is_official and not model.startswith(_NO_PARALLEL_FIELD)
+
     @property
     def usable(self) -> bool:
         """Whether it is enabled and has what its address needs."""
-        keyed = urlsplit(self.base_url).hostname == _OFFICIAL_HOST
-        return self.enabled and (bool(self.api_key) or not keyed)
+        return self.enabled and (bool(self.api_key) or not self._is_official)
+
+    @property
+    def _is_official(self) -> bool:
+        return urlsplit(self.base_url).hostname == _OFFICIAL_HOST
 
     @property
     def is_on_this_machine(self) -> bool:

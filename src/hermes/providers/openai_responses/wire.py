@@ -53,7 +53,7 @@ def build_body(request: ModelRequest, settings: ResponsesSettings, *, images: Im
     if request.reasoning is not None or settings.reasons(model):
         body["include"] = [_SEALED]
     body.update(_sampling(request, settings))
-    body.update(_tools(request))
+    body.update(_tools(request, settings))
     return msgspec.json.encode(body)
 
 
@@ -99,7 +99,7 @@ def _reasoning(wanted: Any, settings: ResponsesSettings) -> Json:
     return found
 
 
-def _tools(request: ModelRequest) -> Json:
+def _tools(request: ModelRequest, settings: ResponsesSettings) -> Json:
     if not request.tools:
         return {}
     body: Json = {
@@ -120,7 +120,7 @@ def _tools(request: ModelRequest) -> Json:
         body["tool_choice"] = {"type": "function", "name": choice.name}
     elif choice != ToolChoice():
         body["tool_choice"] = choice.mode
-    if not request.parallel_tools:
+    if not request.parallel_tools and settings.takes_parallel(request.model or settings.model):
         body["parallel_tool_calls"] = False
     return body
 
