@@ -2,9 +2,11 @@
 
 A candidate that takes a prefill continues the shown text itself. Every other one is asked to repeat
 it; what it repeats word for word is skipped. Text that does neither is never put behind the shown
-part: it could say the same things twice.
+part: it could say the same things twice. What a prefilled candidate writes first is therefore held
+back until it is clear that the answer does not begin again in it.
 """
 
+import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from itertools import takewhile
@@ -14,8 +16,15 @@ import msgspec
 from hermes.calls.events import Piece
 from hermes.errors import StreamTruncated
 from hermes.message.chat import ChatMessage, user_text
-from hermes.message.parts import Part, TextPart, text_of
-from hermes.ports.provider import CallEnd, ModelRequest, ProviderInfo, TextDelta, ToolCallDelta
+from hermes.message.parts import Part, TextPart, text_of, tool_calls_of
+from hermes.ports.provider import (
+    CallEnd,
+    ModelRequest,
+    ProviderInfo,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+)
 
 _REPEAT = (
     "Your answer was cut off. Write it again from its first word: repeat what you have written"
@@ -23,11 +32,24 @@ _REPEAT = (
 )
 # White space may differ from what was shown; beyond this it is another text.
 _SLACK_CHARS = 256
+# By these first words an answer is known that begins again; a script without spaces has long words.
+_OPENING_WORDS = 4
+_OPENING_CHARS = 24
+_LEAST_CHARS = 5
+# An answer that begins again does so at once or after a sentence about it, within this many
+# characters; only so much can be held back.
+_WINDOW_CHARS = 320
+_WORD = re.compile(r"[^\W_]+")
+_LINE_OR_COLON = re.compile(r"[\n:]")
 
 
-def takes_prefill(info: ProviderInfo, model: str) -> bool:
-    """Tell whether a model continues an assistant message that comes last."""
-    return any(fnmatchcase(model, pattern) for pattern in info.prefill_models)
+def takes_prefill(info: ProviderInfo, model: str, *, shown: str) -> bool:
+    """Tell whether a model continues `shown` if that is its last message.
+
+    A few words are rather repeated: nobody could tell whether they begin again or come by chance.
+    """
+    can_tell = _opening(shown) is not None
+    return can_tell and any(fnmatchcase(model, pattern) for pattern in info.prefill_models)
 
 
 def continuing(request: ModelRequest, shown: str, *, prefill: bool) -> ModelRequest:
@@ -54,19 +76,22 @@ def continuing(request: ModelRequest, shown: str, *, prefill: bool) -> ModelRequ
 class Continuation:
     """Tells the new text of a candidate from its repeat of `shown`; holds back until it is clear.
 
-    With `prefill`, text that is no repeat continues the shown one; otherwise it raises
-    `StreamTruncated`.
+    With `prefill`, text that is no repeat continues the shown one unless the answer begins again in
+    it. Everything else raises `StreamTruncated`.
     """
 
     def __init__(self, shown: str, *, prefill: bool, name: str) -> None:
         self._shown = shown
         self._may_differ = prefill
+        self._may_repeat = True
         self._name = name
         self._match = _Match(shown)
         self._held: list[str] = []
         self._held_chars = 0
+        self._thoughts: list[ReasoningDelta] = []
         # Behind nothing but white space no word can come twice.
-        self._skipped: int | None = None if shown.strip() else 0
+        self._is_first = not shown.strip()
+        self._skipped: int | None = 0 if self._is_first else None
 
     @property
     def is_holding(self) -> bool:
@@ -75,29 +100,41 @@ class Continuation:
 
     def pieces(self, piece: Piece) -> Iterator[Piece]:
         """Yield what may be shown once `piece` has come."""
-        if isinstance(piece, TextDelta):
-            if text := self._feed(piece.text):
-                yield TextDelta(text)
-            return
-        if isinstance(piece, ToolCallDelta) and (text := self.close()):
-            yield TextDelta(text)
-        yield piece
-
-    def close(self) -> str:
-        """Return text that was held back and is new after all: no more text comes."""
         if self._skipped is not None:
-            return ""
-        if self._match.is_whole:
-            self._skipped = self._held_chars
-            return ""
-        return self._other()
+            yield piece
+        elif isinstance(piece, TextDelta):
+            yield from self._released(self._feed(piece.text))
+        elif isinstance(piece, ToolCallDelta):
+            yield from self.close()
+            yield piece
+        else:
+            # A thought that was shown could not be taken back if another answer follows it.
+            self._thoughts.append(piece)
+
+    def close(self) -> Iterator[Piece]:
+        """Yield what was held back and is new after all: no more text comes."""
+        if self._skipped is None:
+            yield from self._released(self._end())
+
+    def _released(self, text: str) -> Iterator[Piece]:
+        if self._skipped is None:
+            return
+        yield from self._thoughts
+        if text:
+            yield TextDelta(text)
 
     def joined(self, end: CallEnd) -> CallEnd:
         """Return the whole answer: the text that was shown before, and what is new in `end`."""
         if self._skipped is None:
             # None of it was shown in pieces.
             self._feed(text_of(end.parts))
-            self.close()
+            if self._skipped is None:
+                self._end()
+        if not (self._is_first or text_of(end.parts).strip() or tool_calls_of(end.parts)):
+            raise StreamTruncated(
+                f"{self._name} wrote nothing to continue the answer that broke off;"
+                " the answer is not whole"
+            )
         left, said = self._skipped or 0, self._shown
         parts: list[Part] = []
         for part in end.parts:
@@ -115,32 +152,74 @@ class Continuation:
         return msgspec.structs.replace(end, parts=(TextPart(said), *parts), is_verbatim=False)
 
     def _feed(self, text: str) -> str:
-        if self._skipped is not None:
-            return text
+        """Take more text while it is not clear what it is; return what of it is new."""
         self._held.append(text)
         self._held_chars += len(text)
-        repeated = self._match.take(text)
-        if repeated is None or self._held_chars > 2 * len(self._shown) + _SLACK_CHARS:
-            return self._other()
-        if repeated == len(text):
+        if self._may_repeat:
+            repeated = self._match.take(text)
+            if repeated == len(text) and self._held_chars <= 2 * len(self._shown) + _SLACK_CHARS:
+                return ""
+            if repeated is not None and repeated < len(text):
+                self._skipped = self._held_chars - len(text) + repeated
+                return text[repeated:]
+            self._may_repeat = False
+        if self._may_differ and self._held_chars < _WINDOW_CHARS:
             return ""
-        self._skipped = self._held_chars - len(text) + repeated
-        return text[repeated:]
+        return self._other()
+
+    def _end(self) -> str:
+        """Return what is new in the text that was held back, now that all of it is there."""
+        if self._may_repeat and self._match.is_whole:
+            self._skipped = self._held_chars
+            return ""
+        return self._other()
 
     def _other(self) -> str:
         """Return the text that is no repeat; raise if it cannot be the continuation either."""
-        if not self._may_differ:
+        held = "".join(self._held)
+        if not self._may_differ or _begins_again(self._shown, held):
             raise StreamTruncated(
                 f"{self._name} began another answer instead of continuing the one that broke off;"
                 " the answer is not whole"
             )
-        held = "".join(self._held)
         self._held.clear()
         # The white space at the end of what was shown was not sent, so the model may write it.
         trimmed = self._shown[len(self._shown.rstrip()) :]
         pairs = zip(held, trimmed, strict=False)
         self._skipped = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         return held[self._skipped :]
+
+
+def _plain(text: str) -> str:
+    """Return the words of a text, without case, marks and white space."""
+    return " ".join(_WORD.findall(text.casefold()))
+
+
+def _opening(shown: str) -> str | None:
+    """Return the first words of a text, or None if there are too few to be known again by them."""
+    # The window is far longer than any opening, whatever stands between its words.
+    words = _plain(shown[:_WINDOW_CHARS]).split()
+    opening = " ".join(words[:_OPENING_WORDS])[:_OPENING_CHARS]
+    is_enough = len(words) >= _OPENING_WORDS or len(opening) == _OPENING_CHARS
+    return opening if is_enough else None
+
+
+def _begins_again(shown: str, said: str) -> bool:
+    """Tell whether the answer begins again near the beginning of `said`, however it is written.
+
+    The text may also end before the opening is complete: then its last line is looked at. The rest
+    of a word that broke off may be the first letters of the opening by chance.
+    """
+    opening = _opening(shown)
+    if opening is None:
+        return False
+    if f" {opening}" in f" {_plain(said[:_WINDOW_CHARS])}":
+        return True
+    if len(said) >= _WINDOW_CHARS:
+        return False
+    last = _plain(_LINE_OR_COLON.split(said.strip())[-1])
+    is_long = len(last) >= _LEAST_CHARS
+    return opening.startswith(last if is_long else f"{last} ")
 
 
 class _Match:

@@ -21,6 +21,7 @@ from hermes.routing.plan import Candidate, Plan
 
 _MOST_TRIES = 3
 _TOO_MANY = 429
+_MAY_MEAN_PREFILL = frozenset({400, 422})
 
 
 class Walk:
@@ -37,6 +38,8 @@ class Walk:
         self._tries = 1
         self._repair: ModelRequest | None = None
         self._text: list[str] = []
+        self._is_prefilled = False
+        self._no_prefill = False
         self._has_shown_other = False
 
     @property
@@ -57,18 +60,21 @@ class Walk:
     def request(self, info: ProviderInfo) -> ModelRequest:
         """Return the request for the candidate: as wanted, repaired, or continuing an answer."""
         base = self._repair or self._wanted
-        model = self.candidate.model
         if self._text:
-            base = continuing(base, self.text, prefill=takes_prefill(info, model))
-        return msgspec.structs.replace(base, model=model)
+            self._is_prefilled = self._prefills(info)
+            base = continuing(base, self.text, prefill=self._is_prefilled)
+        return msgspec.structs.replace(base, model=self.candidate.model)
 
     def passing(self, info: ProviderInfo) -> Passing:
         """Return what decides which pieces of the candidate's answer pass on."""
         continuation = None
         if self._text:
-            prefill = takes_prefill(info, self.candidate.model)
-            continuation = Continuation(self.text, prefill=prefill, name=info.name)
+            continuation = Continuation(self.text, prefill=self._prefills(info), name=info.name)
         return Passing(continuation, one_call=not self._wanted.parallel_tools)
+
+    def _prefills(self, info: ProviderInfo) -> bool:
+        model = self.candidate.model
+        return not self._no_prefill and takes_prefill(info, model, shown=self.text)
 
     def show(self, piece: Piece) -> None:
         """Remember what was shown."""
@@ -90,6 +96,10 @@ class Walk:
         has_shown = bool(self._text) or self._has_shown_other
         if has_shown and not self._can_go_on():
             raise error
+        if self._is_prefilled and error.status in _MAY_MEAN_PREFILL:
+            # A model that thinks may take no prefill: it is asked to repeat the text instead.
+            self._is_prefilled, self._no_prefill = False, True
+            return 0.0
         if isinstance(error, ProviderRejected) and error.everywhere:
             raise error
         if isinstance(error, AnswerInvalid) and self._repair is None and not has_shown:
@@ -107,4 +117,5 @@ class Walk:
         self._place += 1
         self._tries = 1
         self._repair = None
+        self._is_prefilled = self._no_prefill = False
         return 0.0

@@ -12,7 +12,7 @@ import msgspec
 from hermes.calls.continuation import Continuation
 from hermes.calls.events import Piece
 from hermes.message.parts import Part, ReasoningPart, ToolCallPart, tool_calls_of
-from hermes.ports.provider import CallEnd, ReasoningDelta, TextDelta, ToolCallDelta
+from hermes.ports.provider import CallEnd, ReasoningDelta, ToolCallDelta
 
 
 class Passing:
@@ -38,8 +38,8 @@ class Passing:
         if not self._has_dropped:
             yield from self._thoughts
         held = self._continuation
-        if held is not None and held.is_holding and (text := held.close()):
-            yield TextDelta(text)
+        if held is not None and held.is_holding:
+            yield from held.close()
 
     def _of_one_call(self, piece: Piece) -> Iterator[Piece]:
         """Yield no later call; hold thoughts after the first one until it is clear what follows."""

@@ -1,11 +1,12 @@
 """`routing.continue_on_failure`: what a caller sees when an answer breaks off in the middle."""
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
-from hermes.errors import StreamTruncated
+from hermes.errors import ProviderRejected, StreamTruncated
 from hermes.message.parts import TextPart
 from hermes.ports.provider import ModelEvent, ModelRequest, TextDelta, ToolCallDelta
 from hermes.testing.model_script import ScriptedTurn
@@ -13,6 +14,9 @@ from hermes.testing.scripted_model import ScriptedProvider
 from tests.contract.calls.rig import Story, model, open_calls
 
 GOING_ON = {"ROUTING__CONTINUE_ON_FAILURE": "true"}
+LONG = "Once upon a time there was a king"
+CUT = ScriptedTurn(text=LONG, deltas=2, fault="truncate", after=1)
+SHOWN = "Once upon a time "
 BROKEN = ScriptedTurn(text="Once upon a time", deltas=2, fault="truncate", after=1)
 REST = ScriptedTurn(text="n a time", deltas=2)
 AGAIN = ScriptedTurn(text="Once upon a time", deltas=5)
@@ -24,19 +28,99 @@ def shown_in(story: Story) -> str:
 
 
 @pytest.mark.req("P5")
-@pytest.mark.parametrize("turn", [REST, AGAIN], ids=["continues", "starts over"])
-async def test_a_model_that_takes_a_prefill_continues_the_answer(
-    tmp_path: Path, turn: ScriptedTurn
-) -> None:
-    one, two = model("one", [BROKEN]), model("two", [turn], prefill_models=("two-*",))
+@pytest.mark.parametrize("text", ["there was a king", LONG], ids=["continues", "starts over"])
+async def test_a_model_that_takes_a_prefill_continues_the_answer(tmp_path: Path, text: str) -> None:
+    turn = ScriptedTurn(text=text, deltas=5)
+    one, two = model("one", [CUT]), model("two", [turn], prefill_models=("two-*",))
     async with open_calls(tmp_path, one, two, settings=GOING_ON) as rig:
         story = await rig.call("tell", "one", "two")
 
-    assert shown_in(story) == "Once upon a time"
-    assert story.answer.end.parts == (TextPart("Once upon a time"),)
+    assert shown_in(story) == LONG
+    assert story.answer.end.parts == (TextPart(LONG),)
     asked = two.calls[0].request
     assert [message.role for message in asked.messages] == ["user", "assistant"]
-    assert (asked.messages[1].text, asked.prefill) == ("Once upo", True)
+    assert (asked.messages[1].text, asked.prefill) == (SHOWN.rstrip(), True)
+
+
+@pytest.mark.req("A23", "P5")
+@pytest.mark.parametrize(
+    "turn",
+    [
+        ScriptedTurn(text=f"Sure, here it is again:\n\n{LONG}", deltas=9),
+        ScriptedTurn(text=LONG.lower(), deltas=9),
+        ScriptedTurn(text=f"```\n{LONG}\n```", deltas=9),
+        ScriptedTurn(text="Once upon"),
+        ScriptedTurn(reasoning="there was a king"),
+        ScriptedTurn(),
+    ],
+    ids=["preamble", "other case", "fence", "half an echo", "only thoughts", "nothing"],
+)
+async def test_a_prefilled_model_that_does_not_continue_leaves_it_to_the_next(
+    tmp_path: Path, turn: ScriptedTurn
+) -> None:
+    one, two = model("one", [CUT]), model("two", [turn], prefill_models=("*",))
+    three = model("three", [ScriptedTurn(text=LONG)])
+    async with open_calls(tmp_path, one, two, three, settings=GOING_ON) as rig:
+        story = await rig.call("tell", "one", "two", "three")
+
+    assert shown_in(story) == LONG
+    assert story.answer.end.parts == (TextPart(LONG),)
+    assert story.answer.candidate.provider == "three"
+
+
+@pytest.mark.req("A23", "P5")
+@pytest.mark.parametrize(
+    "turn",
+    [ScriptedTurn(reasoning="there was a king"), ScriptedTurn()],
+    ids=["thoughts", "nothing"],
+)
+async def test_an_answer_that_nobody_continues_is_not_whole(
+    tmp_path: Path, turn: ScriptedTurn
+) -> None:
+    one, two = model("one", [CUT]), model("two", [turn], prefill_models=("*",))
+    story = Story()
+    async with open_calls(tmp_path, one, two, settings=GOING_ON) as rig:
+        with pytest.raises(StreamTruncated, match="two wrote nothing"):
+            await rig.call("tell", "one", "two", story=story)
+
+    assert shown_in(story) == SHOWN
+
+
+@pytest.mark.req("A23", "P5")
+async def test_a_model_that_refuses_the_prefill_is_asked_to_repeat(tmp_path: Path) -> None:
+    one = model("one", [CUT])
+    two = RefusesPrefill([ScriptedTurn(text=LONG)], info=model("two", prefill_models=("*",)).info)
+    async with open_calls(tmp_path, one, two, settings=GOING_ON) as rig:
+        story = await rig.call("tell", "one", "two")
+
+    assert shown_in(story) == LONG
+    assert story.answer.end.parts == (TextPart(LONG),)
+    asked = two.calls[0].request
+    assert [message.role for message in asked.messages] == ["user", "assistant", "user"]
+
+
+@pytest.mark.req("A23", "P5")
+async def test_a_model_that_refuses_the_prefill_and_the_repeat_is_not_asked_again(
+    tmp_path: Path,
+) -> None:
+    no = ScriptedTurn(fault="status", status=400)
+    one, two = model("one", [CUT]), model("two", [no, no], prefill_models=("*",))
+    async with open_calls(tmp_path, one, two, settings=GOING_ON) as rig:
+        with pytest.raises(ProviderRejected):
+            await rig.call("tell", "one", "two")
+
+    assert [call.request.prefill for call in two.calls] == [True, False]
+
+
+class RefusesPrefill(ScriptedProvider):
+    """A service whose model thinks, so that it takes no prefill."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        if request.prefill:
+            raise ProviderRejected("two: no prefill", everywhere=True, status=400)
+        async with aclosing(super().stream(request)) as events:
+            async for event in events:
+                yield event
 
 
 @pytest.mark.req("P5")

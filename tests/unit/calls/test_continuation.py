@@ -9,15 +9,22 @@ import pytest
 from hermes.calls.continuation import Continuation, continuing, takes_prefill
 from hermes.errors import StreamTruncated
 from hermes.message.chat import ChatMessage, user_text
-from hermes.message.parts import Part, TextPart, ToolCallPart
+from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart
 from hermes.message.reply import Usage
-from hermes.ports.provider import CallEnd, ModelRequest, TextDelta, ToolCallDelta
+from hermes.ports.provider import (
+    CallEnd,
+    ModelRequest,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+)
 from hermes.providers.anthropic.traits import PREFILL_MODELS
 from hermes.testing.scripted_model import SCRIPTED_INFO
 
 SHOWN = "Once upon a ti"
 WHOLE = "Once upon a time"
 CALL = ToolCallPart("c1", "red", "{}")
+HM = ReasoningPart("Hm.", "scripted")
 
 
 def end_of(*parts: Part) -> CallEnd:
@@ -27,10 +34,9 @@ def end_of(*parts: Part) -> CallEnd:
 def continued(*pieces: str, shown: str = SHOWN, prefill: bool = False) -> str:
     """Return all that a caller has seen in the end, which must be what the answer says."""
     made = Continuation(shown, prefill=prefill, name="two")
-    said = [shown]
-    for piece in pieces:
-        said += [p.text for p in made.pieces(TextDelta(piece)) if isinstance(p, TextDelta)]
-    said.append(made.close())
+    told = [piece for text in pieces for piece in made.pieces(TextDelta(text))]
+    told += made.close()
+    said = [shown, *(piece.text for piece in told if isinstance(piece, TextDelta))]
     assert made.joined(end_of(TextPart("".join(pieces)))).parts == (TextPart("".join(said)),)
     return "".join(said)
 
@@ -51,8 +57,77 @@ def test_a_model_that_starts_over_says_nothing_twice(prefill):
 @pytest.mark.req("P5")
 def test_a_model_that_continues_is_shown_whole():
     assert {continued(*cut, prefill=True) for cut in cuts_of("me")} == {WHOLE}
-    # It begins as the shown text did, and is another one after all.
-    assert {continued(*cut, prefill=True) for cut in cuts_of("Once upon")} == {SHOWN + "Once upon"}
+
+
+@pytest.mark.req("P5")
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Sure, here it is again:\n\nOnce upon a time there was a king.",
+        "Sure! **Once upon a time**, there was a king.",
+        "once upon a time there was a king.",
+        "```\nOnce upon a time there was a king.\n```",
+        "> Once upon a Tiger",
+        "Once upon",
+        "Once",
+        "Of course:\nOnce upo",
+    ],
+)
+def test_a_prefilled_model_that_begins_again_is_never_put_behind_what_was_shown(said):
+    for cut in cuts_of(said):
+        with pytest.raises(StreamTruncated, match="two began another answer"):
+            continued(*cut, prefill=True)
+
+
+@pytest.mark.req("P5")
+@pytest.mark.parametrize(
+    "said",
+    [
+        "me. Once upon another time the king was old.",
+        "me:\nOn",
+        "me. " + "The king was old. " * 20 + "So it was: once upon a time.",
+    ],
+)
+def test_words_of_the_beginning_may_come_by_chance_or_late(said):
+    assert continued(*said, prefill=True) == continued(said, prefill=True) == SHOWN + said
+
+
+@pytest.mark.req("P5")
+def test_a_prefilled_model_is_held_back_for_a_bounded_beginning():
+    made = Continuation(SHOWN, prefill=True, name="two")
+
+    told = [list(made.pieces(TextDelta("word "))) for _ in range(100)]
+
+    assert told[0] == []
+    assert told[-1] == [TextDelta("word ")]
+
+
+@pytest.mark.req("P5")
+@pytest.mark.parametrize("parts", [(), (HM,), (TextPart("\n"),), (HM, TextPart(" "))])
+def test_a_prefilled_model_that_writes_nothing_does_not_end_the_answer(parts):
+    made = Continuation(SHOWN, prefill=True, name="two")
+
+    with pytest.raises(StreamTruncated, match="two wrote nothing"):
+        made.joined(end_of(*parts))
+
+
+@pytest.mark.req("M5", "P5")
+def test_a_call_continues_a_prefilled_answer():
+    made = Continuation(SHOWN, prefill=True, name="two")
+
+    assert made.joined(end_of(CALL)).parts == (TextPart(SHOWN), CALL)
+
+
+@pytest.mark.req("M7", "P5")
+@pytest.mark.parametrize("prefill", [True, False])
+def test_thoughts_come_once_it_is_clear_that_the_answer_continues(prefill):
+    made = Continuation(SHOWN, prefill=prefill, name="two")
+
+    early = [*made.pieces(ReasoningDelta("Hm.")), *made.pieces(TextDelta(SHOWN))]
+    later = [*made.pieces(TextDelta("me")), *made.pieces(TextDelta("!", starts_part=True))]
+
+    assert early == []
+    assert later == [ReasoningDelta("Hm."), TextDelta("me"), TextDelta("!", starts_part=True)]
 
 
 @pytest.mark.req("P5")
@@ -167,4 +242,21 @@ def test_a_prefill_is_the_last_message_and_a_repeat_is_asked_for():
 def test_which_claude_continues_its_last_turn(model, takes):
     info = msgspec.structs.replace(SCRIPTED_INFO, prefill_models=PREFILL_MODELS)
 
-    assert takes_prefill(info, model) is takes
+    assert takes_prefill(info, model, shown=SHOWN) is takes
+
+
+@pytest.mark.req("P5")
+@pytest.mark.parametrize(
+    ("shown", "takes"),
+    [
+        ("Once upon a ti", True),
+        ("Once upon a ", False),
+        ("**The** _", False),
+        ("从前有一个国王他有两个儿子大的叫安小的叫鲍勃", False),
+        ("从前有一个国王他有两个儿子大的叫安小的叫鲍勃他们住在山里", True),
+    ],
+)
+def test_a_few_words_are_repeated_since_nobody_could_know_them_again(shown, takes):
+    info = msgspec.structs.replace(SCRIPTED_INFO, prefill_models=("*",))
+
+    assert takes_prefill(info, "m", shown=shown) is takes
