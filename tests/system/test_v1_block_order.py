@@ -148,7 +148,7 @@ async def test_a_dropped_call_leaves_no_thought_as_the_last_block(gateway, claud
     gateway.tell(wire, story)
     passing = Passing(None, one_call=True)
     gateway.pieces = [kept for piece in gateway.pieces for kept in passing.pieces(piece)]
-    gateway.pieces += passing.rest()
+    gateway.pieces += passing.rest(gateway.answered.end)
     end = passing.whole(gateway.answered.end)
     gateway.answered = msgspec.structs.replace(gateway.answered, end=end)
 

@@ -32,10 +32,11 @@ _REPEAT = (
 )
 # White space may differ from what was shown; beyond this it is another text.
 _SLACK_CHARS = 256
-# By these first words an answer is known that begins again; a script without spaces has long words.
+# By its first words an answer is known that begins again; a script without spaces has long words.
 _OPENING_WORDS = 4
 _OPENING_CHARS = 24
-_LEAST_CHARS = 5
+# Or by a row of words near its beginning: models differ in the sentence before the answer itself.
+_ROW_WORDS = 8
 # An answer that begins again does so at once or after a sentence about it, within this many
 # characters; only so much can be held back.
 _WINDOW_CHARS = 320
@@ -105,16 +106,16 @@ class Continuation:
         elif isinstance(piece, TextDelta):
             yield from self._released(self._feed(piece.text))
         elif isinstance(piece, ToolCallDelta):
-            yield from self.close()
+            yield from self._released(self._end(is_cut=False))
             yield piece
         else:
             # A thought that was shown could not be taken back if another answer follows it.
             self._thoughts.append(piece)
 
-    def close(self) -> Iterator[Piece]:
+    def close(self, end: CallEnd) -> Iterator[Piece]:
         """Yield what was held back and is new after all: no more text comes."""
         if self._skipped is None:
-            yield from self._released(self._end())
+            yield from self._released(self._end(is_cut=_is_cut(end)))
 
     def _released(self, text: str) -> Iterator[Piece]:
         if self._skipped is None:
@@ -129,7 +130,7 @@ class Continuation:
             # None of it was shown in pieces.
             self._feed(text_of(end.parts))
             if self._skipped is None:
-                self._end()
+                self._end(is_cut=_is_cut(end))
         if not (self._is_first or text_of(end.parts).strip() or tool_calls_of(end.parts)):
             raise StreamTruncated(
                 f"{self._name} wrote nothing to continue the answer that broke off;"
@@ -165,19 +166,19 @@ class Continuation:
             self._may_repeat = False
         if self._may_differ and self._held_chars < _WINDOW_CHARS:
             return ""
-        return self._other()
+        return self._other(is_cut=False)
 
-    def _end(self) -> str:
+    def _end(self, *, is_cut: bool) -> str:
         """Return what is new in the text that was held back, now that all of it is there."""
         if self._may_repeat and self._match.is_whole:
             self._skipped = self._held_chars
             return ""
-        return self._other()
+        return self._other(is_cut=is_cut)
 
-    def _other(self) -> str:
+    def _other(self, *, is_cut: bool) -> str:
         """Return the text that is no repeat; raise if it cannot be the continuation either."""
         held = "".join(self._held)
-        if not self._may_differ or _begins_again(self._shown, held):
+        if not self._may_differ or _begins_again(self._shown, held, is_cut=is_cut):
             raise StreamTruncated(
                 f"{self._name} began another answer instead of continuing the one that broke off;"
                 " the answer is not whole"
@@ -190,6 +191,10 @@ class Continuation:
         return held[self._skipped :]
 
 
+def _is_cut(end: CallEnd) -> bool:
+    return end.stop_reason in ("length", "refusal")
+
+
 def _plain(text: str) -> str:
     """Return the words of a text, without case, marks and white space."""
     return " ".join(_WORD.findall(text.casefold()))
@@ -197,29 +202,31 @@ def _plain(text: str) -> str:
 
 def _opening(shown: str) -> str | None:
     """Return the first words of a text, or None if there are too few to be known again by them."""
-    # The window is far longer than any opening, whatever stands between its words.
     words = _plain(shown[:_WINDOW_CHARS]).split()
     opening = " ".join(words[:_OPENING_WORDS])[:_OPENING_CHARS]
     is_enough = len(words) >= _OPENING_WORDS or len(opening) == _OPENING_CHARS
     return opening if is_enough else None
 
 
-def _begins_again(shown: str, said: str) -> bool:
+def _rows(shown: str) -> Iterator[str]:
+    words = _plain(shown[:_WINDOW_CHARS]).split()
+    for at in range(len(words) - _ROW_WORDS + 1):
+        yield " ".join(words[at : at + _ROW_WORDS])
+
+
+def _begins_again(shown: str, said: str, *, is_cut: bool) -> bool:
     """Tell whether the answer begins again near the beginning of `said`, however it is written.
 
-    The text may also end before the opening is complete: then its last line is looked at. The rest
-    of a word that broke off may be the first letters of the opening by chance.
+    One that `is_cut` may end inside the opening: then its last line is looked at.
     """
     opening = _opening(shown)
     if opening is None:
         return False
-    if f" {opening}" in f" {_plain(said[:_WINDOW_CHARS])}":
+    heard = f" {_plain(said[:_WINDOW_CHARS])}"
+    if f" {opening}" in heard or any(f" {row}" in heard for row in _rows(shown)):
         return True
-    if len(said) >= _WINDOW_CHARS:
-        return False
     last = _plain(_LINE_OR_COLON.split(said.strip())[-1])
-    is_long = len(last) >= _LEAST_CHARS
-    return opening.startswith(last if is_long else f"{last} ")
+    return is_cut and bool(last) and opening.startswith(last)
 
 
 class _Match:

@@ -33,13 +33,13 @@ class Passing:
         else:
             yield from self._continued(piece)
 
-    def rest(self) -> Iterator[Piece]:
+    def rest(self, end: CallEnd) -> Iterator[Piece]:
         """Yield what was held back, once everything has come."""
         if not self._has_dropped:
             yield from self._thoughts
         held = self._continuation
         if held is not None and held.is_holding:
-            yield from held.close()
+            yield from held.close(end)
 
     def _of_one_call(self, piece: Piece) -> Iterator[Piece]:
         """Yield no later call; hold thoughts after the first one until it is clear what follows."""

@@ -179,7 +179,7 @@ class Calls:
                         for piece in passing.pieces(event):
                             walk.show(piece)
                             yield piece
-        for piece in passing.rest():
+        for piece in passing.rest(end):
             walk.show(piece)
             yield piece
         end = read(fitted, end, wanted=wanted)

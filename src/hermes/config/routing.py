@@ -190,8 +190,8 @@ class RoutingSettings(Section):
     )
     continue_on_failure: bool = Field(
         default=False,
-        description="Whether the next candidate continues an answer that broke off, without saying "
-        "anything twice; otherwise the part that was shown is marked as incomplete.",
+        description="Whether the next candidate continues an answer that broke off; otherwise the "
+        "part that was shown is marked as incomplete.",
     )
     aliases: Named[AliasSettings] = Field(
         default_factory=lambda: MappingProxyType(

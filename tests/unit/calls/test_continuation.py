@@ -15,6 +15,7 @@ from hermes.ports.provider import (
     CallEnd,
     ModelRequest,
     ReasoningDelta,
+    StopReason,
     TextDelta,
     ToolCallDelta,
 )
@@ -27,17 +28,20 @@ CALL = ToolCallPart("c1", "red", "{}")
 HM = ReasoningPart("Hm.", "scripted")
 
 
-def end_of(*parts: Part) -> CallEnd:
-    return CallEnd(parts, "end", Usage(), "m")
+def end_of(*parts: Part, stop: StopReason = "end") -> CallEnd:
+    return CallEnd(parts, stop, Usage(), "m")
 
 
-def continued(*pieces: str, shown: str = SHOWN, prefill: bool = False) -> str:
+def continued(
+    *pieces: str, shown: str = SHOWN, prefill: bool = False, stop: StopReason = "end"
+) -> str:
     """Return all that a caller has seen in the end, which must be what the answer says."""
     made = Continuation(shown, prefill=prefill, name="two")
     told = [piece for text in pieces for piece in made.pieces(TextDelta(text))]
-    told += made.close()
+    end = end_of(TextPart("".join(pieces)), stop=stop)
+    told += made.close(end)
     said = [shown, *(piece.text for piece in told if isinstance(piece, TextDelta))]
-    assert made.joined(end_of(TextPart("".join(pieces)))).parts == (TextPart("".join(said)),)
+    assert made.joined(end).parts == (TextPart("".join(said)),)
     return "".join(said)
 
 
@@ -68,9 +72,6 @@ def test_a_model_that_continues_is_shown_whole():
         "once upon a time there was a king.",
         "```\nOnce upon a time there was a king.\n```",
         "> Once upon a Tiger",
-        "Once upon",
-        "Once",
-        "Of course:\nOnce upo",
     ],
 )
 def test_a_prefilled_model_that_begins_again_is_never_put_behind_what_was_shown(said):
@@ -80,11 +81,27 @@ def test_a_prefilled_model_that_begins_again_is_never_put_behind_what_was_shown(
 
 
 @pytest.mark.req("P5")
+@pytest.mark.parametrize("said", ["Once upon", "once", "Of course:\nOnce upo"])
+def test_a_prefilled_model_that_is_cut_off_while_it_begins_again_is_no_success(said):
+    for cut in cuts_of(said):
+        with pytest.raises(StreamTruncated, match="two began another answer"):
+            continued(*cut, prefill=True, stop="length")
+
+
+@pytest.mark.req("P5")
+def test_an_answer_begins_again_behind_another_sentence_than_before():
+    shown = "Sure! Here you are: there was once a king who had two sons, Ann and"
+
+    with pytest.raises(StreamTruncated, match="two began another answer"):
+        continued("My pleasure. " + shown[20:] + " Bob.", shown=shown, prefill=True)
+
+
+@pytest.mark.req("P5")
 @pytest.mark.parametrize(
     "said",
     [
         "me. Once upon another time the king was old.",
-        "me:\nOn",
+        "me:\nOnce",
         "me. " + "The king was old. " * 20 + "So it was: once upon a time.",
     ],
 )
