@@ -73,7 +73,7 @@ def end(
     if as_json:
         print_json(report)
     else:
-        print(clean(f"{report.session.id} has ended; the next message there starts a new conversation."))
+        print(clean(f"{report.session.id} has ended; its next message starts a new conversation."))
 
 
 def _print(report: SessionsReport, out: Console) -> None:
