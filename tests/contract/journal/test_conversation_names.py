@@ -21,7 +21,8 @@ async def ask(rig: Rig, sender: str, text: str, *, chat: str) -> str:
 def take_back(home: Path) -> None:
     """Make the database one of the version before names belonged to senders."""
     db = apsw.Connection(str(home / "hermes.db"))
-    db.execute("DROP TABLE lane_writers; ALTER TABLE credentials DROP COLUMN seen_at")
+    db.execute("DROP INDEX graphs_session; DROP INDEX credentials_parent; DROP TABLE lane_writers")
+    db.execute("ALTER TABLE credentials DROP COLUMN seen_at")
     db.execute("PRAGMA user_version = 16")
     db.close()
 
