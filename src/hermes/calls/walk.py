@@ -179,10 +179,10 @@ class Calls:
                         for piece in passing.pieces(event):
                             walk.show(piece)
                             yield piece
+        end = read(fitted, end, wanted=wanted)
         for piece in passing.rest(end):
             walk.show(piece)
             yield piece
-        end = read(fitted, end, wanted=wanted)
         is_whole = fitted.request is wanted and is_shown_whole(wanted, provider.info)
         end = _as_sample(end, is_whole=is_whole, has_thought=has_thought)
         if not end.parts and not walk.is_last:
