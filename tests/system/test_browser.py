@@ -277,10 +277,12 @@ async def test_markdown_is_rendered(browser: Browser, gateway: Gateway) -> None:
 
 async def test_hostile_markdown_does_not_hang_the_page(browser: Browser, gateway: Gateway) -> None:
     text = "\n\n".join([
-        "*" * 5000, "_a" * 5000, "`" * 5000, "[" * 5000, "[a](" * 2000, ">" * 3000,
+        "*" * 5000, "_a" * 5000, "[" * 5000, "[a](" * 2000, ">" * 3000,
         "**a" * 3000, "\n".join(" " * depth + "- x" for depth in range(300)), "|" * 5000,
         "| a |\n|" + "-|" * 2000, "|" * 1500 + "\n" + "-|" * 1500 + "\n" + "|\n" * 1500,
         "# " + " " * 5000 + "\u2028x\u2028y", "`" + "a" * 30_000 + "`",
+        # It begins code that does not end, so that it must be the last.
+        "`" * 5000,
     ])  # fmt: skip
     gateway.script.on("hostile", text)
     page = await open_page(browser, gateway)
