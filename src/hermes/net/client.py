@@ -355,7 +355,9 @@ def _sent_trace() -> aiohttp.TraceConfig:
 
     # Any: aiohttp types neither its context nor what it tells of the request.
     async def tell(_session: aiohttp.ClientSession, context: Any, _request: Any) -> None:
-        context.trace_request_ctx.sent()
+        # A websocket is opened by the session itself, without a call of ours.
+        if context.trace_request_ctx is not None:
+            context.trace_request_ctx.sent()
 
     trace.on_request_headers_sent.append(tell)
     return trace
