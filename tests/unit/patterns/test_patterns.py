@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.unit.patterns.javascript import Literal, Node, javascript_patterns, literals, node
-from tests.unit.patterns.judge import Verdict, judge, judge_all
+from tests.unit.patterns.judge import LIMIT_S, Verdict, judge, judge_all
 from tests.unit.patterns.table import BUILT, DATA, ELSEWHERE, LARGEST, SMALLER, TRUSTED, largest
 from tests.unit.patterns.walk import SOURCE, Found, evaluate, python_patterns
 from tests.unit.patterns.worst_cases import inputs_for
@@ -30,6 +30,7 @@ QUADRATIC = [
     (r"(?:\s*(?:re|aw|sv)\s*(?:\[\d+\])?\s*:)+\s*", "match"),
     (r"claude(?:-[a-z]+)*-(\d{1,2})", "search"),
 ]
+EXPONENTIAL = [r"(a+)+$", r"(a|aa)+$", r"^(?:[a-z]+\s?)*!", r"(?:ab|a|b)*c"]
 QUADRATIC_SCRIPTS = [
     r"^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$",
     r"^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$",
@@ -42,7 +43,8 @@ QUADRATIC_SCRIPTS = [
 
 @pytest.fixture(scope="module")
 def clock() -> Iterator[Node]:
-    with node("timer.mjs") as running:
+    # The wall's time, which a busy machine stretches: much more than the processor's.
+    with node("timer.mjs", str(20 * LIMIT_S)) as running:
         yield running
 
 
@@ -91,6 +93,18 @@ def test_an_expression_of_shipped_data_is_linear(source: str) -> None:
 @pytest.mark.parametrize(("source", "use"), QUADRATIC)
 def test_the_judge_finds_what_is_not_linear(source: str, use: str) -> None:
     assert judge(re.compile(source), {use}, largest=LARGEST) is not None
+
+
+@pytest.mark.parametrize("source", EXPONENTIAL)
+def test_the_judge_stops_what_would_never_end(source: str) -> None:
+    verdict = judge(re.compile(source), {"match"}, largest=LARGEST)
+    assert verdict is not None
+    assert " s for " in str(verdict)
+
+
+def test_the_judge_stops_what_would_never_end_in_a_page() -> None:
+    with node("timer.mjs", "0.2") as impatient:
+        assert judge_script(impatient, Literal("", 1, r"(a|aa)+$")) is not None
 
 
 @pytest.mark.parametrize("source", QUADRATIC_SCRIPTS)
