@@ -17,15 +17,24 @@ TABLES = {
     "paused_channels": "platform",
 }
 TOKEN = b"t" * 32
+# Two browsers: the token signed the first one in, which signed the second one in.
+BROWSER, SECOND = b"b" * 32, b"c" * 32
 DEAD = ("o_again", "o_never")
 RETURNED = "o_back"
 
 
 async def prepare_orders(store: SqliteStore, clock: ManualClock) -> None:
-    """Let an order have begun, a platform rest, a token be known, two replies be dead and one sent."""
+    """Let an order have begun, a platform rest, two replies be dead and one sent.
+
+    A token and two browsers are known.
+    """
     await store.audit.begin(_row("a_old", clock), limits=AuditLimits())
     await store.paused.pause("resting", at=clock.now())
     await store.access.add("token", TOKEN, label="ci", expires_at=None, role="operator")
+    for digest, parent in ((BROWSER, TOKEN), (SECOND, BROWSER)):
+        await store.access.add(
+            "session", digest, label="a browser", expires_at=None, role="owner", parent=parent
+        )
     for name in (*DEAD, RETURNED):
         send = NewSend(
             id=name,
@@ -91,6 +100,18 @@ async def _revoke(store: SqliteStore, clock: ManualClock) -> None:
         await store.access.revoke(token.id)
 
 
+async def _revoke_all(store: SqliteStore, clock: ManualClock) -> None:
+    await store.access.revoke_all("session")
+
+
+async def _sign_out(store: SqliteStore, clock: ManualClock) -> None:
+    await store.access.sign_out(BROWSER)
+
+
+async def _touch(store: SqliteStore, clock: ManualClock) -> None:
+    await store.access.touch("session", SECOND, at=clock.now())
+
+
 UNITS: dict[str, Act] = {
     "store.begin_audit": _begin,
     "store.end_audit": _end,
@@ -101,4 +122,7 @@ UNITS: dict[str, Act] = {
     "store.letters_lapse": _lapse,
     "store.delivery_returned": _returned,
     "store.revoke_credential": _revoke,
+    "store.revoke_credentials": _revoke_all,
+    "store.sign_out": _sign_out,
+    "store.touch_credential": _touch,
 }

@@ -84,6 +84,9 @@ WITHOUT_CONVERSATION = frozenset(
         "store.delivery_fresh",
         "store.preview_opens",
         "store.revoke_credential",
+        "store.revoke_credentials",
+        "store.sign_out",
+        "store.touch_credential",
     }
 )
 # Asks whether a model service is there, or gets a picture or a page, and changes nothing; a service

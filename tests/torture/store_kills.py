@@ -64,7 +64,7 @@ _TABLES = {
     "wallets": "person_id, balance, is_limited, code IS NULL, referred_by, referred",
     "outbox": "id, state, failure, more, fresh",
     "events": "message_id, kind",
-    "credentials": "kind, label, used_at",
+    "credentials": "kind, label, used_at, seen_at, hex(parent)",
     # Whose "always" it is stands there as a digest by a key of the database's own.
     "meta": "iif(key LIKE 'always:%', 'always', key), CASE key WHEN 'kill_switch' THEN value END",
     "spend": "*",

@@ -109,7 +109,7 @@ class Story:
                     last = await self._run_gateways()
             except* AssertionError as group_error:
                 raise AssertionError(
-                    f"{self._script.tag}: {group_error.exceptions[0]}\n{self._home.log()}"
+                    f"{self._script.tag}: {_first_of(group_error)}\n{self._home.log()}"
                 ) from group_error
             await self._settle(driver)
             told = await driver.audit()
@@ -242,3 +242,10 @@ def open_work(database: Path) -> set[str]:
         return {str(row[0]) for row in db.execute(_OPEN)}
     finally:
         db.close()
+
+
+def _first_of(error: BaseException) -> BaseException:
+    """Return the first error inside a group of groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

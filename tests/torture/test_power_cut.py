@@ -52,5 +52,8 @@ async def test_without_full_syncs_the_same_cuts_lose_acknowledged_messages(bench
 
     results = await bench.run_all(jobs, at_once=3)
 
-    # A cut while the database is being made loses no promise: not every story has to find one.
-    assert any("was accepted" in result.problem for result in results), [r.problem for r in results]
+    # A cut while the database is being made loses no promise: not every story has to find one. A loss
+    # is found in the books, or by whoever uses the id of a message that was forgotten once more.
+    problems = [result.problem for result in results]
+    found = ("was accepted", "was taken by another text, yet")
+    assert any(loss in problem for loss in found for problem in problems), problems

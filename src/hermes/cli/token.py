@@ -1,6 +1,5 @@
 """`hermes token [create|list|revoke]`: API tokens and their roles; a secret is shown once."""
 
-import re
 from typing import Annotated
 
 import msgspec
@@ -34,20 +33,20 @@ REVOKE_EPILOG = examples(
 
 # In this order: most browsers also name the ones they descend from.
 _BROWSERS = (
-    (r"Edg(e|A|iOS)?/", "Edge"),
-    (r"OPR/", "Opera"),
-    (r"(Firefox|FxiOS)/", "Firefox"),
-    (r"(Chrome|Chromium|CriOS)/", "Chrome"),
-    (r"Version/", "Safari"),
+    (("Edg/", "Edge/", "EdgA/", "EdgiOS/"), "Edge"),
+    (("OPR/",), "Opera"),
+    (("Firefox/", "FxiOS/"), "Firefox"),
+    (("Chrome/", "Chromium/", "CriOS/"), "Chrome"),
+    (("Version/",), "Safari"),
 )
 _SYSTEMS = (
-    (r"iPhone", "iPhone"),
-    (r"iPad", "iPad"),
-    (r"Android", "Android"),
-    (r"Windows", "Windows"),
-    (r"CrOS", "ChromeOS"),
-    (r"Mac OS X|Macintosh", "macOS"),
-    (r"Linux", "Linux"),
+    (("iPhone",), "iPhone"),
+    (("iPad",), "iPad"),
+    (("Android",), "Android"),
+    (("Windows",), "Windows"),
+    (("CrOS",), "ChromeOS"),
+    (("Mac OS X", "Macintosh"), "macOS"),
+    (("Linux",), "Linux"),
 )
 _NAME_CHARS = 40
 
@@ -198,8 +197,8 @@ def _browser(agent: str) -> str:
     return f"{browser} on {system}" if browser and system else agent[:_NAME_CHARS]
 
 
-def _first(names: tuple[tuple[str, str], ...], agent: str) -> str | None:
-    return next((name for pattern, name in names if re.search(pattern, agent)), None)
+def _first(names: tuple[tuple[tuple[str, ...], str], ...], agent: str) -> str | None:
+    return next((name for marks, name in names if any(mark in agent for mark in marks)), None)
 
 
 def _add(table: Table, *cells: str) -> None:

@@ -70,7 +70,7 @@ class TurnRunner:
         turn = self._turn(view, message)
         if is_mirror(message.event):
             return (await write_mirror(turn, ctx)).outcome
-        ending = self._early_end(view, message, tell=tell_expired)
+        ending = self._ending(view, message, ctx=ctx, tell=tell_expired)
         if message.control and ending is None:
             return await self._run_command(turn, ctx)
         if turn.notices:
@@ -121,6 +121,17 @@ class TurnRunner:
             choices=choices_of(view, self._services),
             notices=() if message.control else notices_of(view, self._services),
         )
+
+    def _ending(
+        self, view: LaneView, message: MessageRecord, *, ctx: TurnContext, tell: bool
+    ) -> Reply | None:
+        ending = self._early_end(view, message, tell=tell)
+        if ending is None or not _was_stopped_unbegun(view, ending):
+            return ending
+        # Stopped before a crash, while it waited to begin. Its words are part of the conversation
+        # all the same: it is prepared, and ends where it would have ended then.
+        ctx.interrupt.press(message.interrupted_by or "")
+        return None
 
     def _early_end(self, view: LaneView, message: MessageRecord, *, tell: bool) -> Reply | None:
         """Return the reply of a message that must not be worked on (any more)."""
@@ -221,6 +232,15 @@ class TurnRunner:
         ended = Progress(kind="done", outcome=outcome, result=Result(text=""))
         self._services.watch.publish(view.message.id, ended)
         return outcome
+
+
+def _was_stopped_unbegun(view: LaneView, ending: Reply) -> bool:
+    """Tell whether a person's message ends because it was stopped before its turn had begun."""
+    message = view.message
+    if ending.outcome is not Outcome.INTERRUPTED or message is None or message.event is None:
+        return False
+    has_begun = bool(view.steps) or message.state is not MessageState.NEW
+    return not has_begun and not message.control and not message.event.internal
 
 
 def _once_told(reply: Reply, *, tell_expired: bool) -> Reply:

@@ -178,6 +178,9 @@ class SqliteStore:
         if options.max_pages is not None:
             self._db.pragma("max_page_count", options.max_pages)
         sealer.load_digest_key(self._db)
+        if options.is_new and options.synchronous != "FULL":
+            # The key file gets its name after this, and then a database without a schema is refused.
+            sync_to_disk(self._path, vfs=options.vfs)
         failpoints.hit("store.open.after")
         return Engine(
             open_reader(self._path, vfs=options.vfs),
