@@ -45,6 +45,7 @@ TOPICS = (
 # Read at start, by an operator's command, or along an index that holds only what is open.
 MAY_SCAN = {
     "access.revoke": "a few credentials",
+    "access.root": "a chain of a few credentials",
     "access.trim": "a few credentials",
     "answers.count": "counted by the page, bounded by what is kept",
     "answers.of_person": "an erasure",
