@@ -13,6 +13,8 @@ from tests.system.live import Live, environment, live_gateway, model_server, wit
 
 CHATS, CREDITS = 100, 10
 WALLET = {
+    # One person has all these chats.
+    "HERMES_INBOX__MAX_WAITING_EACH": str(CHATS),
     "HERMES_CREDITS__POLICY": "wallet",
     "HERMES_CREDITS__START_GRANT": str(CREDITS),
     "HERMES_CREDITS__UPGRADE_MESSAGE": "No credits left. Your code is {referral_code}.",

@@ -480,12 +480,8 @@ async def test_a_turn_of_codex(gateway: Gateway, url: str) -> None:
     assert call.request.system == ("You are a coding agent.", "Ask first.")
     assert [tool.name for tool in call.request.tools] == ["shell", "apply_patch"]
     assert call.request.messages[1].parts[0] == ReasoningPart("", "responses", sealed="old==")
-    assert sorted(call.ignored) == [
-        "client_metadata",
-        "parallel_tool_calls",
-        "reasoning.summary",
-        "tools.web_search",
-    ]
+    assert call.request.parallel_tools is False
+    assert sorted(call.ignored) == ["client_metadata", "reasoning.summary", "tools.web_search"]
 
 
 def _text(text: str) -> dict[str, str]:
