@@ -1,13 +1,16 @@
 """Calls without an end: what reached the model is counted, what was refused is not."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
-from hermes.errors import OverBudget, ProviderError
+from hermes.errors import OverBudget, ProviderError, note_unsent
+from hermes.ports.provider import ModelEvent, ModelRequest
 from hermes.ports.spend import Meter
 from hermes.testing.model_script import ScriptedTurn
+from hermes.testing.scripted_model import ScriptedProvider
 from tests.contract.calls.rig import Story, ask, model, open_calls, purse_for, until_called
 from tests.contract.calls.test_budgets import KEY, TODAY, small, ten_each
 
@@ -77,6 +80,31 @@ async def test_a_failed_call_pays_its_input_unless_the_service_refused_it(
 
     used = [(one.usage.tokens_in, one.usage.tokens_out) for one in story.spent]
     assert used == ([(1, 0)] if paid else [])
+
+
+class Unreached(ScriptedProvider):
+    """A model to whose service nothing gets through."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        try:
+            async for event in super().stream(request):
+                yield event
+        except asyncio.CancelledError as error:
+            note_unsent(error)
+            raise
+
+
+@pytest.mark.req("A22")
+async def test_a_caller_who_leaves_before_anything_was_sent_pays_nothing(tmp_path: Path) -> None:
+    away = Unreached([ScriptedTurn(fault="hang")], info=model("one").info)
+    story = Story()
+    async with open_calls(tmp_path, away) as rig:
+        call = asyncio.create_task(rig.call(small(), "one", story=story))
+        await until_called(away)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+
+    assert story.spent == ()
 
 
 @pytest.mark.req("A22")

@@ -198,8 +198,11 @@ def test_white_space_that_a_prefill_cannot_end_with_is_not_doubled(shown, said, 
 
 @pytest.mark.req("P5")
 def test_what_is_held_back_is_bounded():
+    made = Continuation(SHOWN, prefill=False, name="two")
+    blanks = (made.pieces(TextDelta(" ")) for _ in range(10_000))
+
     with pytest.raises(StreamTruncated):
-        continued(*itertools.repeat(" ", 10_000))
+        list(itertools.chain.from_iterable(blanks))
 
 
 @pytest.mark.req("M5", "P5")
@@ -211,6 +214,24 @@ def test_a_call_after_the_repeat_is_kept():
 
     assert shown == [piece]
     assert made.joined(end_of(TextPart("Once."), CALL)).parts == (TextPart("Once."), CALL)
+
+
+@pytest.mark.req("M5", "P5")
+def test_a_call_before_the_end_of_the_repeat_is_never_shown():
+    made = Continuation(SHOWN, prefill=False, name="two")
+
+    assert list(made.pieces(TextDelta("Once"))) == []
+    with pytest.raises(StreamTruncated, match="two began another answer"):
+        list(made.pieces(ToolCallDelta(0, "c1", "red", "{}")))
+
+
+@pytest.mark.req("M5", "P5")
+def test_text_that_is_held_back_comes_before_a_call():
+    made = Continuation(SHOWN, prefill=True, name="two")
+    piece = ToolCallDelta(0, "c1", "red", "{}")
+
+    assert list(made.pieces(TextDelta("me"))) == []
+    assert list(made.pieces(piece)) == [TextDelta("me"), piece]
 
 
 @pytest.mark.req("P5")
