@@ -302,6 +302,48 @@ async def test_a_large_call_is_read_in_pieces_and_another_asker_waits_for_one() 
     await embedder.close()
 
 
+class SlowMaker:
+    """A model that waits once, when `calls` calls were read, and notes the pieces that it makes."""
+
+    def __init__(self, calls: int) -> None:
+        self.left = calls
+        self.pieces: list[list[int]] = []
+        self.is_waiting = threading.Event()
+        self.may_go = threading.Event()
+
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        self.left -= 1
+        return [[len(text)] for text in texts]
+
+    def vectors(self, tokens: Sequence[Sequence[int]]) -> list[list[float]]:
+        if self.left == 0:
+            self.is_waiting.set()
+            assert self.may_go.wait(20)
+        self.pieces.append([ids[0] for ids in tokens])
+        return [[float(ids[0])] for ids in tokens]
+
+
+@pytest.mark.req("A12")
+async def test_one_who_makes_many_calls_does_not_hold_up_the_vectors_of_another() -> None:
+    model = SlowMaker(calls=40)
+    embedder = MiniLmEmbedder(MiniLmSettings(piece_tokens=2), load=lambda: model)
+    large = [
+        asyncio.create_task(embedder.embed_for("ann", ("x",) * 9, model=MODEL_NAME))
+        for _ in range(40)
+    ]
+    while not model.is_waiting.is_set():  # noqa: ASYNC110  the vectors are made by a thread
+        await asyncio.sleep(0)
+    small = asyncio.create_task(embedder.embed_for("bob", ("tea",), model=MODEL_NAME))
+    await asyncio.sleep(0)
+    before = len(model.pieces)
+    model.may_go.set()
+    await asyncio.gather(small, *large)
+
+    (place,) = (place for place, piece in enumerate(model.pieces) if 3 in piece)
+    assert place < before + 5
+    await embedder.close()
+
+
 @pytest.mark.req("A12")
 async def test_a_cancelled_call_does_no_harm(embedder: MiniLmEmbedder) -> None:
     call = asyncio.create_task(embedder.embed(TEXTS, model=MODEL_NAME))

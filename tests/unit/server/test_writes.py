@@ -14,6 +14,8 @@ class Transport(asyncio.Transport):
         super().__init__()
         self.written: list[bytes] = []
         self.is_closed = False
+        self.unread = 0
+        self.has_aborted = asyncio.Event()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if self.is_closed:
@@ -24,7 +26,10 @@ class Transport(asyncio.Transport):
         self.is_closed = True
 
     def get_write_buffer_size(self) -> int:
-        return 0
+        return self.unread
+
+    def abort(self) -> None:
+        self.has_aborted.set()
 
     def is_closing(self) -> bool:
         return self.is_closed
@@ -72,3 +77,14 @@ async def test_a_connection_that_was_reset_takes_nothing_more() -> None:
     edge.close()
 
     assert transport.written == []
+
+
+@pytest.mark.req("W1")
+async def test_a_peer_that_does_not_read_the_rest_of_a_closed_connection_is_cut_off() -> None:
+    transport = Transport()
+    edge = Gathering(transport, asyncio.get_running_loop(), send_s=0.01)
+    transport.unread = 100
+    edge.close()
+
+    async with asyncio.timeout(30):
+        await transport.has_aborted.wait()
