@@ -195,10 +195,10 @@ async def test_an_answer_that_nobody_reads_is_given_up(kept: bytes) -> None:
 
 
 async def written_off(peer: Peer) -> None:
-    """Write until the server's reset arrives."""
+    """Write what begins no request until the server's reset arrives."""
     async with asyncio.timeout(30):
         while True:
-            await peer.send(b"x")
+            await peer.send(b"\r\n")
             await asyncio.sleep(0.02)
 
 
