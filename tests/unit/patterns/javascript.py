@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from playwright._impl._driver import compute_driver_executable
 
+from tests.unit.patterns.judge import REFERENCE, REFERENCE_INPUT
 from tests.unit.patterns.walk import SOURCE
 from tests.unit.patterns.worst_cases import Input
 
@@ -24,6 +25,9 @@ _STRING = re.compile(r"""'(?:[^'\\\n]++|\\.)*+'|"(?:[^"\\\n]++|\\.)*+\"""", re.S
 _TEMPLATE = re.compile(r"(?:[^`\\$]++|\\.|\$(?!\{))*+(`|\$\{)", re.S)
 _REGEX = re.compile(r"/((?:[^/\\\[\n]++|\\.|\[(?:[^\]\\\n]++|\\.)*+\])++)/([a-z]*+)")
 _WORD = re.compile(r"[\w$]++|\s++")
+# Large, for what a call of node costs by itself must not count.
+_UNIT_SIZE = 60_000
+_UNIT_RUNS = 5
 # After these a slash divides; after every other word or sign it begins an expression.
 _VALUE_ENDS = frozenset(")]}")
 _NO_VALUES = frozenset(
@@ -113,6 +117,12 @@ class Node:
         asked = {"source": pattern.source, "flags": pattern.flags, "size": size, **given._asdict()}
         took = self.ask(asked)
         return math.inf if took is None else float(took)
+
+    def unit(self) -> float:
+        """Return the seconds that the simple expression takes for a character; for `timer.mjs`."""
+        simple = Literal("", 1, REFERENCE.pattern)
+        took = (self.seconds(simple, REFERENCE_INPUT, _UNIT_SIZE) for _ in range(_UNIT_RUNS))
+        return min(took) / _UNIT_SIZE
 
     # Any: the JSON that the script answers.
     def ask(self, asked: object) -> Any:

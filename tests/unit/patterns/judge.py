@@ -1,7 +1,9 @@
 """Judges whether the time that a regular expression takes grows with the input's length and no faster.
 
-Only times above a floor are compared, and what looks too slow is measured again: a busy machine makes a
-measure longer, never shorter. A measure ends after `LIMIT_S`, so that no expression hangs the tests.
+No verdict depends on how fast the machine is. A time is compared with what a simple expression takes on the
+same machine at that moment: the cost of an input is how many times longer it takes for each character. The
+least of several measures counts, of both: a busy machine makes a measure longer, never shorter. Every
+expression that is known as good or as bad is at least three times away from the bars.
 """
 
 import math
@@ -11,92 +13,133 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from heapq import nlargest
+from typing import Any, NamedTuple
 
 from tests.unit.patterns.worst_cases import Input, inputs_for
 
-FLOOR_S = 0.05
-MOST_S = 0.5
+# The simple expression and its input: it matches two of three characters.
+REFERENCE = re.compile(r"(?:[a-m]|n)")
+REFERENCE_INPUT = Input("", "an-", "")
+_REFERENCE_SIZE = 6000
+_REFERENCE_RUNS = 5
+# An expression is too slow if an input costs more than `MOST`; or if it costs more than `SUSPECT`, and each
+# of the last doublings of the input made the time longer by `GROWTH` on average.
+MOST = 30.0
+SUSPECT = 10.0
 GROWTH = 3.0
-LIMIT_S = 1.0
-_SMALL = (24, 48, 96, 192, 384, 768, 1536)
-_SUSPECT_S = 0.0004
-_AGAIN = 4
-# The seconds that one input of one size takes; infinite if it was stopped at the limit.
+_DOUBLINGS = 4
+# So many characters cost nothing: no short input does harm, and none can be measured well.
+_FREE = 4096
+# The sizes on the way to the largest, and how many of the inputs, the slowest, go on from each.
+_ALL = 10_000
+_STEPS = ((48, _ALL), (384, _ALL), (1536, 8), (6144, 4), (24_576, 2), (393_216, 1), (6_291_456, 1))
+_LEAST_REPEATS = 4
+_AGAIN = 3
+# A measure is stopped when it is far over the bar, but not before the timer is exact enough.
+_FAR = 3
+_LEAST_LIMIT_S = 0.2
+_TICK_S = 1e-7
+# The seconds that an input of a size takes; infinite if it was stopped.
 Measure = Callable[[Input, int], float]
+# The seconds that the simple expression takes for a character.
+Unit = Callable[[], float]
 Pattern = re.Pattern[str] | re.Pattern[bytes]
+# Any: a method of a pattern takes the text or bytes that its pattern is for.
+Apply = Callable[[Any], Any]
 
 
 class Verdict(NamedTuple):
-    """An input for which an expression is too slow."""
+    """An input, and its cost; `growth` is how much longer it takes than a sixteenth of it."""
 
     given: Input
     size: int
-    seconds: float
-    half_seconds: float
+    cost: float
+    growth: float
+
+    @property
+    def is_too_slow(self) -> bool:
+        """Tell whether no linear expression could cost this."""
+        is_steep = self.growth > GROWTH**_DOUBLINGS
+        return self.cost > MOST or (self.cost > SUSPECT and is_steep)
 
     def __str__(self) -> str:
         text = " + ".join(f"{one[:40]!r}" for one in self.given)
-        if math.isinf(self.seconds):
-            return f"{text}: more than {LIMIT_S} s for {self.size}"
-        return f"{text}: {self.seconds:.3f} s for {self.size}, {self.half_seconds:.3f} s for half"
+        if math.isinf(self.cost):
+            return f"{text}: stopped at {self.size} characters"
+        return (
+            f"{text}: costs {self.cost:.1f} at {self.size} characters, "
+            f"{self.growth:.0f} times the time of a sixteenth"
+        )
 
 
 def judge(pattern: Pattern, uses: Iterable[str], *, largest: int) -> Verdict | None:
     """Return an input for which an expression is too slow, or None if it is linear."""
     families = inputs_for(_source(pattern), pattern.flags & ~re.UNICODE)
-    found = (judge_all(_measure(pattern, use), families, largest=largest) for use in _runs(uses))
+    found = (
+        judge_all(_measure(pattern, use), families, unit=python_unit, largest=largest)
+        for use in _runs(uses)
+    )
     return next(filter(None, found), None)
 
 
-def judge_all(measure: Measure, families: Iterable[Input], *, largest: int) -> Verdict | None:
-    """Return the first of the inputs that takes too long, or None; only the slowest are doubled."""
-    times: list[tuple[float, Input]] = []
-    for family in families:
-        took, size = _small(measure, family, largest)
-        if took > LIMIT_S / 10:
-            # So slow for so little: the others need not be waited for.
-            return Verdict(family, size, took, took)
-        times.append((took, family))
-    times.sort(reverse=True)
-    slowest = [one for at, (took, one) in enumerate(times[:5]) if at < 2 or took > _SUSPECT_S]
-    return next(filter(None, (grow(measure, one, largest=largest) for one in slowest)), None)
-
-
-def grow(measure: Measure, family: Input, *, largest: int) -> Verdict | None:
-    """Double an input up to the largest; return the first size that takes too long, or None."""
-    size = 6
-    while size < largest:
-        size = min(2 * size, largest)
-        took = measure(family, size)
-        if math.isinf(took):
-            return Verdict(family, size, took, took)
-        if took > FLOOR_S:
-            verdict = _measured_again(measure, family, size)
-            if verdict is not None:
-                return verdict
+def judge_all(
+    measure: Measure, families: Iterable[Input], *, unit: Unit, largest: int
+) -> Verdict | None:
+    """Return the first of the inputs that takes too long, or None; only the slowest become large."""
+    ruler = _Ruler(measure, unit)
+    left = tuple(families)
+    for size, go_on in _steps(largest):
+        times: list[tuple[float, Input]] = []
+        for family in left:
+            # A long piece has to be repeated, too.
+            at = min(max(size, _LEAST_REPEATS * len(family.piece)), largest)
+            took = measure(family, at)
+            if ruler.cost(took, at) > SUSPECT:
+                verdict = ruler.measured_again(family, at)
+                if verdict.is_too_slow:
+                    return verdict
+            times.append((took, family))
+        left = tuple(family for _, family in nlargest(go_on, times))
     return None
 
 
-def _small(measure: Measure, family: Input, largest: int) -> tuple[float, int]:
-    """Return the time for a small input, and its size: for the first that is slow, if there is one."""
-    took, size = 0.0, 0
-    for size in _SMALL:
-        took = measure(family, min(size, largest))
-        if took > FLOOR_S:
-            break
-    return took, size
+def python_unit() -> float:
+    """Return the seconds that the simple expression takes in Python for a character."""
+    text = REFERENCE_INPUT.text(_REFERENCE_SIZE)
+    return min(_seconds(REFERENCE.finditer, text) for _ in range(_REFERENCE_RUNS)) / len(text)
 
 
-def _measured_again(measure: Measure, family: Input, size: int) -> Verdict | None:
-    """Compare the least of several measures: with the half, and with the half of the half."""
-    took: list[float] = [float("inf")] * 3
-    for _ in range(_AGAIN):
-        took = [min(old, measure(family, size >> at)) for at, old in enumerate(took)]
-        is_steep = took[0] > GROWTH * took[1] and took[0] > GROWTH * GROWTH * took[2]
-        if took[0] <= MOST_S and not is_steep:
-            return None
-    return Verdict(family, size, took[0], took[1])
+class _Ruler:
+    """Turns the times of one expression into costs."""
+
+    def __init__(self, measure: Measure, unit: Unit) -> None:
+        self._measure = measure
+        self._unit = unit
+        self._per_character = unit()
+
+    def cost(self, took: float, size: int) -> float:
+        """Return how many times longer each character takes than with the simple expression."""
+        return took / (self._per_character * (size + _FREE))
+
+    def measured_again(self, family: Input, size: int) -> Verdict:
+        """Return the cost by the least of several measures, as soon as they leave no doubt."""
+        took = part = self._per_character = math.inf
+        verdict = Verdict(family, size, math.inf, math.inf)
+        for _ in range(_AGAIN):
+            self._per_character = min(self._per_character, self._unit())
+            took = min(took, self._measure(family, size))
+            part = min(part, max(self._measure(family, size >> _DOUBLINGS), _TICK_S))
+            verdict = Verdict(family, size, self.cost(took, size), took / part)
+            if not verdict.is_too_slow or verdict.cost > _FAR * MOST:
+                break
+        return verdict
+
+
+def _steps(largest: int) -> Iterator[tuple[int, int]]:
+    """Yield the sizes up to the largest, and how many of the inputs go on to the next one."""
+    yield from ((size, go_on) for size, go_on in _STEPS if size < largest)
+    yield largest, 0
 
 
 def _source(pattern: Pattern) -> str:
@@ -114,22 +157,29 @@ def _runs(uses: Iterable[str]) -> set[str]:
 def _measure(pattern: Pattern, use: str) -> Measure:
     apply = getattr(pattern, use)
     is_bytes = isinstance(pattern.pattern, bytes)
+    per_character = python_unit()
 
     def measure(family: Input, size: int) -> float:
         text = family.text(size)
         given = text.encode("latin-1", "replace") if is_bytes else text
+        far_over = _FAR * MOST * per_character * (len(given) + _FREE)
         try:
-            with _limit():
-                # While the limit runs, the time of the process is known only to some milliseconds.
-                begin = time.thread_time()
-                found = apply(given)
-                if use == "finditer":
-                    deque(found, maxlen=0)
-                return time.thread_time() - begin
+            with _limit(max(far_over, _LEAST_LIMIT_S)):
+                return _seconds(apply, given)
         except _TooSlow:
             return math.inf
 
     return measure
+
+
+def _seconds(apply: Apply, given: str | bytes) -> float:
+    """Return the processor time that finding all matches takes."""
+    # While the limit runs, the time of the process is known only to some milliseconds.
+    begin = time.thread_time()
+    found = apply(given)
+    if isinstance(found, Iterator):
+        deque(found, maxlen=0)
+    return time.thread_time() - begin
 
 
 class _TooSlow(Exception):
@@ -137,14 +187,14 @@ class _TooSlow(Exception):
 
 
 @contextmanager
-def _limit() -> Iterator[None]:
+def _limit(seconds: float) -> Iterator[None]:
     """Raise `_TooSlow` in the block once it has used so much processor time."""
 
     def stop(_number: int, _frame: object) -> None:
         raise _TooSlow
 
     old = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, LIMIT_S)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
