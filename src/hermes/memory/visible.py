@@ -31,11 +31,16 @@ _LINE_END = re.compile(r"[\n\v\f\r\x85\u2028\u2029]")
 _GAP = re.compile(rf"\s{{2,}}|{_LINE_END.pattern}")
 # No script piles more marks on one letter.
 _MOST_MARKS = 4
+# How many characters are read for each that may be seen: the others are hidden ones and blanks.
+_MOST_UNSEEN = 64
 
 
 def visible(text: str, most: int) -> str:
-    """Return the first `most` characters of a text as it is seen; line breaks stay, as one each."""
-    seen = _SURROGATE.sub("\ufffd", text)
+    """Return the first `most` characters of a text as it is seen; line breaks stay, as one each.
+
+    Behind very many characters that are not seen nothing is read.
+    """
+    seen = _SURROGATE.sub("\ufffd", text[: most * _MOST_UNSEEN])
     seen = _STRAY_JOINER.sub("", _HIDDEN.sub(r"\1", seen))
     seen = _GAP.sub(_gap, _BLANKS.sub(" ", seen)).strip()[:most]
     return seen if seen.isascii() else unicodedata.normalize("NFC", _thinned(seen))

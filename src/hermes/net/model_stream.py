@@ -7,6 +7,7 @@ parser's business, and what payloads mean is the assembly's. Time limits on outp
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final, Protocol
 
 import msgspec
@@ -28,6 +29,7 @@ from hermes.ports.provider import CallEnd, ModelEvent
 EVENTS: Final = ("text/event-stream",)
 JSON: Final = ("application/json",)
 _LINGER_S = 0.1
+_LARGE_BYTES: Final = 262_144
 # What servers say that do not know better; the body has to show what it is.
 _SAYS_NOTHING = frozenset({"", "text/plain", "application/octet-stream"})
 # No encoding is asked for; these the client undoes all the same.
@@ -166,7 +168,9 @@ async def open_call(
     except ProviderError as error:
         # Also what was raised inside, about an error in the middle of an answer.
         ours = (endpoint.provider, endpoint.url)
-        error.args = (without_echo(str(error), body, headers=endpoint.headers, names=ours),)
+        mask = partial(without_echo, str(error), body, headers=endpoint.headers, names=ours)
+        # A large request takes seconds to read: not on the loop's thread.
+        error.args = (await asyncio.to_thread(mask) if len(body) > _LARGE_BYTES else mask(),)
         raise
 
 

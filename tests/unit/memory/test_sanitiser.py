@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from hermes.memory.injections import injections
 from hermes.memory.sanitiser import Cleaned, clean_key, clean_text, clean_value
+from hermes.memory.visible import visible
 
 TEXTS = tomllib.loads(Path(__file__).with_name("injections.toml").read_text(encoding="utf-8"))
 HOSTILE = [(name, text) for name, table in TEXTS.items() for text in table["hostile"]]
@@ -328,3 +329,10 @@ def test_no_pattern_of_the_data_repeats_without_a_limit() -> None:
 
     assert patterns
     assert endless == []
+
+
+@pytest.mark.req("A8")
+def test_of_a_long_text_only_the_beginning_is_read():
+    hidden = "\u200b" * 1000
+    assert visible(f"a{hidden}b", 100) == "ab"
+    assert visible(f"a{hidden * 1000}b", 100) == "a"

@@ -1,11 +1,12 @@
 """Which 200s are read as an answer, by what they say they are."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, ItemsView, Sequence
+from threading import current_thread, main_thread
 
 import pytest
 
-from hermes.errors import ProviderTimeout, ProviderUnavailable, StreamTruncated
+from hermes.errors import ProviderError, ProviderTimeout, ProviderUnavailable, StreamTruncated
 from hermes.message.reply import Usage
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.net.model_stream import Assembling, Endpoint, call_json, stream_model
@@ -103,3 +104,29 @@ async def test_a_whole_answer_that_does_not_come_is_a_timeout(client):
         endpoint = Endpoint(provider="m", url=server.origin, headers={})
         with pytest.raises(ProviderTimeout, match=r"^m: .*within 0.05 s"):
             await call_json(client, endpoint, body=b"{}", timeout_s=0.05, limit=10)
+
+
+class Headers(dict[str, str]):
+    """Remembers whether another thread than the loop's has read them."""
+
+    were_read_elsewhere = False
+
+    def items(self) -> ItemsView[str, str]:
+        self.were_read_elsewhere |= current_thread() is not main_thread()
+        return super().items()
+
+
+@pytest.mark.req("A8")
+@pytest.mark.parametrize(("size", "elsewhere"), [(1_000, False), (40_000, True)])
+async def test_a_large_request_that_failed_is_searched_beside_the_loop(client, size, elsewhere):
+    async def refuse(_received: Received, out: Out) -> None:
+        out.raw(b"HTTP/1.1 400 Bad\r\nContent-Length: 11\r\n\r\nno, sesame!")
+
+    headers = Headers()
+    async with ScriptedHttp(refuse) as server:
+        endpoint = Endpoint(provider="m", url=server.origin, headers=headers)
+        with pytest.raises(ProviderError) as caught:
+            await call_json(client, endpoint, body=b"sesame " * size, timeout_s=30, limit=10)
+
+    assert "sesame" not in str(caught.value)
+    assert headers.were_read_elsewhere is elsewhere

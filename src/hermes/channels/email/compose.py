@@ -162,12 +162,11 @@ def _text_part(kind: str, text: str) -> bytes:
     data = text.encode("utf-8", "replace").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     coded = quopri.encodestring(data).replace(b"\n", b"\r\n")
     # A line that is "From " or a dot alone is changed by some servers on the way.
-    coded = re.sub(rb"(?m)^From ", b"=46rom ", coded)
-    coded = re.sub(rb"(?m)^\.", b"=2E", coded)
+    lines = (b"\n" + coded).replace(b"\nFrom ", b"\n=46rom ").replace(b"\n.", b"\n=2E")[1:]
     head = (
         f"Content-Type: text/{kind}; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable"
     )
-    return head.encode("ascii") + b"\r\n\r\n" + coded
+    return head.encode("ascii") + b"\r\n\r\n" + lines
 
 
 def _file_part(upload: Upload) -> bytes:

@@ -17,7 +17,6 @@ from hermes.channels.email.settings import Server
 from hermes.errors import AnswerLost, ConnectFailed, HermesError, NetError
 
 _CODE: Final = re.compile(rb"([2-5]\d\d)([ -]?)(.*)", re.S)
-_DOTS: Final = re.compile(rb"(?m)^\.")
 _MAX_LINES: Final = 500
 _NAME: Final = "[127.0.0.1]"
 
@@ -106,7 +105,8 @@ class Smtp:
         await self._must(f"RCPT TO:<{recipient}>", what="RCPT")
         await self._must("DATA", what="DATA", wanted=354)
         self._stage = Stage.WRITING
-        body = _DOTS.sub(b"..", mail)
+        # Not by an expression: a mail with files is large, and the loop waits for it.
+        body = (b"\n" + mail).replace(b"\n.", b"\n..")[1:]
         await self.wire.write(body if body.endswith(b"\r\n") else body + b"\r\n")
         # From here on the mail may be there, whatever becomes of the answer.
         self._stage = Stage.ENDED

@@ -3,8 +3,9 @@
 Beside the channel, which decides what they mean. The token stands in a header, never in an address.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -30,7 +31,9 @@ from hermes.net.client import HttpClient
 from hermes.net.platform_call import Answer, call
 
 _CLIENT: Final = "/_matrix/client/v3"
-_SYNC_BYTES: Final = 64 << 20
+SYNC_BYTES: Final = 64 << 20
+# A larger answer may take seconds to read, where it has to be mended.
+_LARGE_BYTES: Final = 262_144
 # What the homeserver may take longer than it was asked to hold the call.
 _SYNC_GRACE_S: Final = 15.0
 _LOOK_S: Final = 25.0
@@ -38,6 +41,8 @@ _REFUSAL_BYTES: Final = 16_384
 _UPLOAD_S: Final = 60.0
 _UNRECOGNIZED: Final = "M_UNRECOGNIZED"
 _encode = msgspec.json.Encoder().encode
+
+Read = TypeVar("Read")
 
 
 class MatrixClient:
@@ -90,9 +95,9 @@ class MatrixClient:
             "GET",
             f"{_CLIENT}/sync?{urlencode(query)}",
             timeout_s=max(wait_s + _SYNC_GRACE_S, _LOOK_S),
-            limit=_SYNC_BYTES,
+            limit=SYNC_BYTES,
         )
-        return read_sync(_success(answer).body)
+        return await _read(read_sync, _success(answer).body)
 
     async def messages(
         self, room_id: str, *, start: str | None, stop: str | None, asked: Mapping[str, Any]
@@ -101,7 +106,8 @@ class MatrixClient:
         query = {"dir": "b", "limit": "100", "filter": _encode(asked).decode()}
         query |= {name: token for name, token in (("from", start), ("to", stop)) if token}
         path = f"{_CLIENT}/rooms/{_part(room_id)}/messages?{urlencode(query)}"
-        return read_page(_success(await self._call("GET", path, limit=_SYNC_BYTES)).body)
+        answer = await self._call("GET", path, limit=SYNC_BYTES)
+        return await _read(read_page, _success(answer).body)
 
     async def event(self, room_id: str, event_id: str) -> bytes:
         """Return one event as it stands."""
@@ -244,6 +250,11 @@ class MatrixClient:
 
 def _part(text: str) -> str:
     return quote(text, safe="")
+
+
+async def _read(reader: Callable[[bytes], Read], body: bytes) -> Read:
+    """Return what a body says; a large one is read on another thread than the loop's."""
+    return await asyncio.to_thread(reader, body) if len(body) > _LARGE_BYTES else reader(body)
 
 
 def _success(answer: Answer) -> Answer:
