@@ -1,13 +1,64 @@
 """What the judge of regular expressions must know about some of them; every other one gets no mercy.
 
 An expression that is in no table here is judged as one that sees text from outside, on `LARGEST`
-characters. Callers that let more through are judged on that many, too: what is not linear shows itself
-long before.
+characters.
 """
 
 from typing import Final
 
+from hermes.channels.email import html_text
+from hermes.channels.matrix.client import SYNC_BYTES
+from hermes.channels.slack.socket_mode import MAX_FRAME
+from hermes.channels.webhook.inbound import MAX_BODY
+from hermes.config.sections import ServerSettings
+from hermes.config.spending import CallSettings
+from hermes.graph import MAX_MESSAGE_BYTES
+from hermes.net.page_fetch import PageLimits
+from hermes.net.untrusted_url import MAX_URL_CHARS
+from hermes.tools.arguments import MAX_ARGUMENT_CHARS
+
 LARGEST: Final = 262_144
+_REQUEST: Final = ServerSettings().max_body_bytes
+_CALL: Final = CallSettings().max_body_bytes
+_PAGE: Final = PageLimits().body_bytes
+
+# Where the caller lets more through: by module, or by module and name of the expression.
+LARGER: Final = {
+    # A page in a mail, of which it reads so much.
+    "channels/email/html_text.py": html_text.MAX_CHARS,
+    # An answer of the homeserver; read beside the loop.
+    "channels/matrix/wire.py": SYNC_BYTES,
+    # A frame that holds an event.
+    "channels/slack/mrkdwn.py": MAX_FRAME,
+    # A request's body, or a message in one; the gate reads messages, too.
+    "channels/rest/inbound.py": _REQUEST,
+    "channels/web/inbound.py": _REQUEST,
+    "tools/gate.py": _REQUEST,
+    "tools/gate_rules.py": _REQUEST,
+    "channels/webhook/inbound.py _BRACKETS": MAX_BODY,
+    # A part of the body of a call under /v1.
+    "server/v1/image_address.py _INLINE": _CALL,
+    "server/v1/messages_thoughts.py": _CALL,
+    "server/v1/responses_thoughts.py": _CALL,
+    # The body that was sent to a model when the call failed; read beside the loop.
+    "net/echo.py _FILES": _CALL,
+    "net/echo.py _FILE": _CALL,
+    "net/echo.py _ESCAPED": _CALL,
+    "net/echo.py _BROKEN": _CALL,
+    "net/echo.py _ENTITY": _CALL,
+    # A page for a tool; read beside the loop.
+    "tools/builtin/html_tokens.py": _PAGE,
+    # The arguments of a tool call.
+    "tools/arguments.py": MAX_ARGUMENT_CHARS,
+    # A model's answer: a longer one cannot be kept.
+    "calls/schema_ways.py _OPENING": MAX_MESSAGE_BYTES,
+    "message/markup/parse.py _LINE_ENDS": MAX_MESSAGE_BYTES,
+    "message/markup/parse.py _TOILSOME": MAX_MESSAGE_BYTES,
+    "message/markup/parse.py _UNSHOWN": MAX_MESSAGE_BYTES,
+    "net/unfinished_json.py": MAX_MESSAGE_BYTES,
+    "pipeline/beside.py": MAX_MESSAGE_BYTES,
+    "channels/web/static/markdown.js \\r\\n?|[\\n\\u2028\\u2029]": MAX_MESSAGE_BYTES,
+}
 
 # Where the caller lets less through: by module, or by module and name, or text, of the expression.
 SMALLER: Final = {
@@ -15,6 +66,8 @@ SMALLER: Final = {
     "schedule/cron_words.py": 300,
     # It looks at the first 1,024 bytes of a page.
     "tools/builtin/charset.py _DECLARED": 1024,
+    # Longer addresses are not looked at.
+    "server/v1/image_address.py _ENDING": MAX_URL_CHARS,
     # The digits of a price.
     "channels/web/static/view.js 0+$": 32,
 }
@@ -68,5 +121,6 @@ DATA: Final = {
 
 
 def largest(place: str) -> int:
-    """Return how many characters the caller of an expression lets through, at most `LARGEST`."""
-    return SMALLER.get(place, SMALLER.get(place.partition(" ")[0], LARGEST))
+    """Return how many characters the caller of an expression lets through."""
+    sizes = SMALLER | LARGER
+    return sizes.get(place, sizes.get(place.partition(" ")[0], LARGEST))

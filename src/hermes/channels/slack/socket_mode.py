@@ -23,7 +23,7 @@ from hermes.errors import (
 from hermes.net.client import HttpClient
 
 _HELLO_S: Final = 10.0
-_MAX_FRAME: Final = 4 << 20
+MAX_FRAME: Final = 4 << 20
 # How long Slack leaves a connection open after its warning, and a little more.
 _LINGER_S: Final = 15.0
 _log = structlog.get_logger(__name__)
@@ -86,7 +86,7 @@ class SocketMode:
             socket = await session.ws_connect(
                 self._api.own_address(url),
                 heartbeat=self._ping_s,
-                max_msg_size=_MAX_FRAME,
+                max_msg_size=MAX_FRAME,
                 proxy=self._client.settings.proxy,
                 timeout=aiohttp.ClientWSTimeout(ws_close=2.0),
             )

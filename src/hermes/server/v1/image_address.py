@@ -4,6 +4,7 @@ import re
 
 from hermes.errors import BadRequest
 from hermes.message.parts import Media
+from hermes.net.untrusted_url import MAX_URL_CHARS
 
 # Not "image/*": one service wants a type beside an address, and looks at the picture itself.
 _UNKNOWN_IMAGE = "image/jpeg"
@@ -15,7 +16,7 @@ _INLINE = re.compile(r"data:(image/[\w.+-]{1,64});base64,(?=.)", re.ASCII | re.I
 def image_media(url: str, field: str) -> Media:
     """Return the picture at `url`; raises `BadRequest` that names `field` for any other scheme."""
     if url[:8].lower() == "https://":
-        ending = _ENDING.match(url)
+        ending = _ENDING.match(url) if len(url) <= MAX_URL_CHARS else None
         return Media(_TYPES.get(ending[1].lower() if ending else "", _UNKNOWN_IMAGE), url=url)
     inline = _INLINE.match(url)
     if inline is None:
