@@ -1,6 +1,7 @@
 """Which 200s are read as an answer, by what they say they are."""
 
 import asyncio
+from collections import UserDict
 from collections.abc import AsyncIterator, ItemsView, Sequence
 from threading import current_thread, main_thread
 
@@ -106,7 +107,7 @@ async def test_a_whole_answer_that_does_not_come_is_a_timeout(client):
             await call_json(client, endpoint, body=b"{}", timeout_s=0.05, limit=10)
 
 
-class Headers(dict[str, str]):
+class Headers(UserDict[str, str]):
     """Remembers whether another thread than the loop's has read them."""
 
     were_read_elsewhere = False

@@ -10,6 +10,7 @@ from hermes.channels.email import html_text
 from hermes.channels.matrix.client import SYNC_BYTES
 from hermes.channels.slack.socket_mode import MAX_FRAME
 from hermes.channels.webhook.inbound import MAX_BODY
+from hermes.config.mcp import McpServerSettings
 from hermes.config.sections import ServerSettings
 from hermes.config.spending import CallSettings
 from hermes.graph import MAX_MESSAGE_BYTES
@@ -48,6 +49,8 @@ LARGER: Final = {
     "net/echo.py _ENTITY": _CALL,
     # A page for a tool; read beside the loop.
     "tools/builtin/html_tokens.py": _PAGE,
+    # A result of an MCP server.
+    "tools/mcp/cleaning.py": McpServerSettings.model_fields["max_message_bytes"].default,
     # The arguments of a tool call.
     "tools/arguments.py": MAX_ARGUMENT_CHARS,
     # A model's answer: a longer one cannot be kept.
