@@ -24,7 +24,7 @@ _CALL: Final = CallSettings().max_body_bytes
 _PAGE: Final = PageLimits().body_bytes
 
 # Where the caller lets more through: by module, or by module and name of the expression.
-LARGER: Final = {
+LARGER: Final[dict[str, int]] = {
     # A page in a mail, of which it reads so much.
     "channels/email/html_text.py": html_text.MAX_CHARS,
     # An answer of the homeserver; read beside the loop.
