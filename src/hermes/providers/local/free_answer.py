@@ -1,7 +1,9 @@
 """Reads an answer of the demonstration model that has no form: all of it is text. Pure.
 
-A caller that gives no limit gets whole sentences: after `enough` pieces the answer ends with its
-next sentence. Only an answer that goes on to the engine's limit without one is cut, and shows it.
+A caller that gives no limit gets an answer that ends well: after `enough` pieces it ends with its
+next sentence or code block. Text that has no sentences, such as a list, a table or a long program,
+ends with a line once half of the remaining pieces are used. Only an answer that goes on to the
+engine's limit without any of these is cut, and shows it. What was shown is never taken back.
 """
 
 import re
@@ -9,13 +11,17 @@ import re
 from hermes.message.parts import Part, TextPart
 from hermes.ports.provider import ModelEvent, TextDelta
 
-_CUT = " …"
-_FENCE = "```"
-_NEED_NO_SPACE = "。！？"
+_CUT = "…"
+_FENCE = re.compile(r"(?P<mark>[ \t]*(?:`{3,}|~{3,}))[^`]*\Z")
+_NEED_NO_SPACE = "。！？｡」』）"
 # A dot behind a short word is often an abbreviation, and behind a digit a number or a list. An end
-# that is missed costs one more sentence; one that is made up would cut a sentence.
-_END = re.compile(r"(?:[^\W\d_]{4}\.|[!?…。！？])[\"'”’)\]*]{0,3}\Z")
+# that is missed costs one more sentence; one that is made up would cut a sentence. Letters are what
+# is neither a digit nor ASCII punctuation: the vowel signs of many scripts do not count as \w.
+_END = re.compile(r"(?:[^\s\d!-/:-@\[-`{-~]{4}\.|[!?…。！？｡؟۔।॥։።။។])[\"'”’»」』）)\]*_`]{0,3}\Z")
 _LONGEST_END = 8
+_KEPT = 2 * _LONGEST_END
+_LEADS_ON = (":", "：")
+_CONTINUES = "`~)]}"
 
 
 class FreeAnswer:
@@ -26,6 +32,7 @@ class FreeAnswer:
     def __init__(self, enough: int | None = None) -> None:
         self._enough = enough
         self._said: list[str] = []
+        self._place = _Place()
         self.is_full = False
         self.is_verbatim = True
 
@@ -36,37 +43,121 @@ class FreeAnswer:
 
     def feed(self, text: str) -> list[ModelEvent]:
         """Take the next piece of what is written and return what it adds."""
-        if self._enough is not None and len(self._said) >= self._enough:
-            self.is_full = self.is_full or may_end("".join(self._said), text)
         if not text or self.is_full:
             return []
+        if self._may_end(text):
+            self.is_full = True
+            return self._added(self._place.closing)
         self._said.append(text)
+        self._place.move(text)
         return [TextDelta(text)]
 
     def cut(self) -> list[ModelEvent]:
-        """Return what shows that the engine's limit has cut the answer in the middle of a sentence."""
-        text = "".join(self._said).rstrip()
-        if self._enough is None or not text or ends_sentence(text):
+        """Return what ends an answer at the engine's limit, which shows that it was cut."""
+        place, is_whole_line = self._place, self._place.is_after_line
+        if self._enough is None or self.is_full or not self._said:
             return []
-        self._said.append(_CUT)
-        self.is_verbatim = False
-        return [TextDelta(_CUT)]
+        place.end_line()
+        if place.fence:
+            return self._added(f"{place.closing}\n{_CUT}")
+        if is_whole_line or place.is_after_code or ends_sentence(place.tail.rstrip()):
+            return []
+        return self._added(f" {_CUT}")
 
     def parts(self) -> tuple[Part, ...]:
         """Return the whole text."""
         return (TextPart("".join(self._said)),) if self._said else ()
 
+    def _may_end(self, following: str) -> bool:
+        """Tell whether the answer reads well without `following` and the rest."""
+        place, pieces = self._place, len(self._said)
+        if self._enough is None or pieces < self._enough:
+            return False
+        is_late = pieces >= self._enough + self._enough // 2
+        if place.fence:
+            return is_late and place.is_between_statements(following)
+        if place.is_after_code or may_end(place.tail, following):
+            return True
+        return is_late and place.is_after_line
+
+    def _added(self, text: str) -> list[ModelEvent]:
+        """Return what the model has not written itself."""
+        if not text:
+            return []
+        self._said.append(text)
+        self.is_verbatim = False
+        return [TextDelta(text)]
+
+
+class _Place:
+    """Where in its Markdown a growing text has got to; each character is looked at a few times."""
+
+    def __init__(self) -> None:
+        self.tail = ""
+        self.fence = ""
+        self.is_after_code = False
+        self.is_after_line = False
+        self._line: list[str] = []
+
+    def move(self, text: str) -> None:
+        """Go on by `text`."""
+        self.tail = (self.tail + text)[-_KEPT:]
+        *whole, rest = text.split("\n")
+        for line in whole:
+            self._line.append(line)
+            self.end_line()
+        if rest:
+            self._line.append(rest)
+            self.is_after_code = self.is_after_line = False
+
+    def end_line(self) -> None:
+        """Read the line that ends here."""
+        line = "".join(self._line).rstrip()
+        self._line.clear()
+        if not line:
+            return
+        was_code, opening = bool(self.fence), _FENCE.match(line)
+        if was_code and closes(line, self.fence):
+            self.fence = ""
+        elif not was_code and opening:
+            self.fence = opening["mark"]
+        self.is_after_code = was_code and not self.fence
+        self.is_after_line = self.is_after_code or (not self.fence and stands_alone(line))
+
+    @property
+    def closing(self) -> str:
+        """What closes the code block here; empty outside of one."""
+        if not self.fence or self.tail.endswith("\n"):
+            return self.fence
+        return f"\n{self.fence}"
+
+    def is_between_statements(self, following: str) -> bool:
+        """Tell whether a program goes on with a line that is not part of the one before."""
+        first = following[:1]
+        return self.tail.endswith("\n") and not (first.isspace() or first in _CONTINUES)
+
 
 def may_end(text: str, following: str) -> bool:
-    """Tell whether a text ends with a whole sentence, though the model goes on with `following`.
-
-    In a block of code nothing does.
-    """
+    """Tell whether a text ends with a whole sentence, though the model goes on with `following`."""
     bare = text.rstrip()
     is_apart = following[:1].isspace() or len(bare) < len(text) or bare[-1:] in _NEED_NO_SPACE
-    return is_apart and ends_sentence(bare) and text.count(_FENCE) % 2 == 0
+    goes_on = following.lstrip()[:1].islower()
+    return is_apart and not goes_on and ends_sentence(bare)
 
 
 def ends_sentence(text: str) -> bool:
     """Tell whether a text seems to end with a whole sentence."""
     return _END.search(text[-_LONGEST_END:]) is not None
+
+
+def stands_alone(line: str) -> bool:
+    """Tell whether a line can be the last one: an item, a row or a verse, no title and no rule."""
+    bare = line.strip()
+    is_title = bare.startswith("#") or (bare.startswith("**") and bare.endswith("**"))
+    return not is_title and not bare.endswith(_LEADS_ON) and any(map(str.isalnum, bare))
+
+
+def closes(line: str, fence: str) -> bool:
+    """Tell whether a line is the end of the code block that `fence` has opened."""
+    bare, mark = line.strip(), fence.strip()
+    return bare.startswith(mark) and not bare.strip(mark[0])
