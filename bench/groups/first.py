@@ -17,6 +17,7 @@ from hermes.providers.local.settings import LocalSettings
 
 _PATIENCE_S = 600.0
 _CUT = "…"
+_FENCE = "```"
 _IDEA = re.compile(r'class="idea">([^<]+)<')
 _OF_README = "What is a gateway?"
 _OTHERS = (
@@ -162,10 +163,12 @@ def _ask(running: Running, text: str, *, conversation: str) -> Asked:
 
 
 def is_cut(reply: str, *, tokens_out: int) -> bool:
-    """Tell whether an answer ends in the middle of a sentence, whether it shows that or not."""
-    text = reply.rstrip()
-    is_at_limit = tokens_out >= LocalSettings().max_output_tokens
-    return text.endswith(_CUT) or (is_at_limit and not ends_sentence(text))
+    """Tell whether an answer ends in the middle of something, whether it shows that or not."""
+    text, limit = reply.rstrip(), LocalSettings().max_output_tokens
+    # From half of the limit on, the end may not be the model's own.
+    is_open = tokens_out >= limit // 2 and text.count(_FENCE) % 2 == 1
+    is_whole = ends_sentence(text) or text.endswith((_FENCE, "|"))
+    return text.endswith(_CUT) or is_open or (tokens_out >= limit and not is_whole)
 
 
 def _events(answer: http.client.HTTPResponse) -> Iterator[tuple[str, bytes]]:

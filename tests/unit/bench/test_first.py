@@ -16,6 +16,11 @@ LIMIT = LocalSettings().max_output_tokens
         ("Paris", 2, False),
         ("The dragon flew …", LIMIT, True),
         ("The dragon flew", LIMIT, True),
+        ("```\nfly()\n```", LIMIT, False),
+        ("```\nfly()\n```\n…", LIMIT, True),
+        ("```\nfly(", LIMIT, True),
+        ("```\n# It flies.", LIMIT // 2, True),
+        ("- dragons\n- kin", LIMIT, True),
     ],
 )
 def test_an_answer_is_cut_whether_it_shows_it_or_not(
