@@ -258,6 +258,20 @@ async def test_what_may_not_be_cut_is_read_whole(model):
     assert short.usage.tokens_in <= limit < end.usage.tokens_in
 
 
+@pytest.mark.req("M7")
+async def test_a_program_that_reaches_the_models_own_limit_leaves_no_code_block_open():
+    small = LocalProvider(LocalSettings(threads=1, max_output_tokens=32))
+    question = user_text("Write a Python function that adds two numbers")
+
+    end = await answer(small, ModelRequest(model="m", messages=(question,), temperature=0))
+    await small.close()
+
+    text = text_of(end.parts)
+    assert end.stop_reason == "length"
+    assert text.count("```") == 2
+    assert text.endswith(("```", "```\n…"))
+
+
 @pytest.mark.req("P6")
 async def test_closing_the_provider_ends_the_engine(model):
     await answer(model, asking("hello"))

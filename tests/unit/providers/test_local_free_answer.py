@@ -132,6 +132,7 @@ def test_here_it_may_not(text: str, following: str) -> None:
         (9, CODE + "It runs the", CODE),
         (9, "~~~\na\n```\nb\n~~~\nc d e f", "~~~\na\n```\nb\n~~~\n"),
         (5, CODE, "```python\nimport os\n\ndef run():\n    pass\n\n```"),
+        (2, "Use:\n```\na()\nb()\nc()", "Use:\n```\na()\n```"),
         (3, "1. Run\n   ```\n   a(\n   )\nb()", "1. Run\n   ```\n   a(\n   )\n   ```"),
         (3, "```\n# It prints.\n    # It runs.\n    c", "```\n# It prints.\n    # It runs.\n    c"),
         # Code inside a line is text.

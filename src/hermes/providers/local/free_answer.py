@@ -1,9 +1,9 @@
 """Reads an answer of the demonstration model that has no form: all of it is text. Pure.
 
 A caller that gives no limit gets an answer that ends well: after `enough` pieces it ends with its
-next sentence or code block. Text that has no sentences, such as a list, a table or a long program,
-ends with a line once half of the remaining pieces are used. Only an answer that goes on to the
-engine's limit without any of these is cut, and shows it. What was shown is never taken back.
+next sentence or code block. Text without sentences, such as a list, a table or a long program, ends
+with a line after one and a half times `enough`. Only an answer that reaches the engine's limit
+without any of these is cut, and shows it. What was streamed is never taken back.
 """
 
 import re
@@ -90,7 +90,11 @@ class FreeAnswer:
 
 
 class _Place:
-    """Where in its Markdown a growing text has got to; each character is looked at a few times."""
+    """Tracks in which line and code block a growing text is; reads each character a few times.
+
+    `is_after_line` and `is_after_code` say that a line that can be the last one, or a code block, has
+    just ended; `fence` opened the code block that the text is in.
+    """
 
     def __init__(self) -> None:
         self.tail = ""
@@ -122,7 +126,7 @@ class _Place:
         elif not was_code and opening:
             self.fence = opening["mark"]
         self.is_after_code = was_code and not self.fence
-        self.is_after_line = self.is_after_code or (not self.fence and stands_alone(line))
+        self.is_after_line = was_code or (not self.fence and stands_alone(line))
 
     @property
     def closing(self) -> str:
@@ -134,7 +138,7 @@ class _Place:
     def is_between_statements(self, following: str) -> bool:
         """Tell whether a program goes on with a line that is not part of the one before."""
         first = following[:1]
-        return self.tail.endswith("\n") and not (first.isspace() or first in _CONTINUES)
+        return self.is_after_line and not (first.isspace() or first in _CONTINUES)
 
 
 def may_end(text: str, following: str) -> bool:
