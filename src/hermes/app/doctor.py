@@ -29,7 +29,7 @@ from hermes.control.doctor import (
     trust_checks,
 )
 from hermes.control.models import ModelLine
-from hermes.control.status import ChannelStatus
+from hermes.control.status import ChannelStatus, StoreStatus
 from hermes.errors import ConfigurationError, HermesError
 from hermes.ops.doctor_home import clock_check, disk_check, home_checks, port_check, remains_checks
 from hermes.ops.instance import Running
@@ -53,6 +53,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     models: Callable[[Loaded], tuple[ModelLine, ...]]
     servers: Callable[[Loaded], tuple[ServerStatus, ...]]
     channels: Callable[[], tuple[ChannelStatus, ...]] = tuple
+    store: Callable[[], StoreStatus | None] = lambda: None
     calls: Callable[[Loaded], tuple[Tried, ...]] | None = None
 
 
@@ -90,7 +91,7 @@ def _steps(
     home, running = around.home, around.running
     steps: dict[str, Callable[[], Iterator[Check]]] = {
         "gateway": lambda: remains_checks(home, running, fix=fix),
-        "database": lambda: _database_checks(home, lambda: tell(2, 12, "database")),
+        "database": lambda: _database_checks(around, lambda: tell(2, 12, "database")),
     }
     if loaded is None:
         return steps
@@ -116,9 +117,19 @@ def _listen(host: str, port: int) -> None:
     bind(host, port).close()
 
 
-def _database_checks(home: Path, alive: Callable[[], None]) -> Iterator[Check]:
+def _database_checks(around: Surroundings, alive: Callable[[], None]) -> Iterator[Check]:
+    home = around.home
     path, key_path = home / DATABASE, home / KEY_FILE
-    lost = lost_database(home)
+    lost, held = lost_database(home), around.store()
+    if held is not None and held.problem is not None:
+        yield Check(
+            name="database",
+            status="fail",
+            what=f"the running gateway takes no messages: {held.problem}",
+        )
+        if lost is not None:
+            # The gateway still has the database open, and has said what to do.
+            return
     if lost is not None:
         yield _lost_check(home, lost)
         return

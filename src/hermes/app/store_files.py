@@ -11,6 +11,7 @@ from hermes.config.home import rename_secret_file
 from hermes.errors import ConfigurationError, StoreError
 from hermes.message.ids import MakeId
 from hermes.ports.clock import Clock
+from hermes.store.sqlite.open_file import newest_rescued
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.shelf import SqliteShelf
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
@@ -74,6 +75,12 @@ def restore_advice(home: Path) -> str:
         if left
         else ""
     )
+    rescued = newest_rescued(home / DATABASE)
+    if rescued is not None:
+        return (
+            f"{first}{rescued} holds what the gateway had when {DATABASE} was lost: rename it to "
+            f"{DATABASE}"
+        )
     return (
         f"{first}Put {DATABASE} back from a backup, and the {DATABASE}-wal of the same backup if it has "
         f"one. To start with an empty home instead, move {home / KEY_FILE} away"

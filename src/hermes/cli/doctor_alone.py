@@ -17,7 +17,7 @@ from hermes.cli.terminal import console, print_json
 from hermes.config import Loaded
 from hermes.control.doctor import DoctorReport
 from hermes.control.models import ModelLine, ModelsReport, models_report
-from hermes.control.status import ChannelStatus, StatusReport
+from hermes.control.status import ChannelStatus, StatusReport, StoreStatus
 from hermes.ops.instance import find_running
 from hermes.ports.clock import SystemClock
 from hermes.tools.mcp.report import McpReport, ServerStatus
@@ -51,6 +51,9 @@ def examine_home(home: Path | None, *, fix: bool, call: bool, show: Show) -> Doc
     def channels() -> tuple[ChannelStatus, ...]:
         return () if gateway is None else gateway.get("/control/status", StatusReport).channels
 
+    def store() -> StoreStatus | None:
+        return None if gateway is None else gateway.get("/control/status", StatusReport).store
+
     around = Surroundings(
         home=home_for(home),
         now=SystemClock().now(),
@@ -59,6 +62,7 @@ def examine_home(home: Path | None, *, fix: bool, call: bool, show: Show) -> Doc
         models=models,
         servers=servers,
         channels=channels,
+        store=store,
         calls=_calls if call else None,
     )
     return examine(around, fix=fix, tell=show)

@@ -35,6 +35,7 @@ from hermes.store.sqlite.inbox import SqliteInbox
 from hermes.store.sqlite.interactions import SqliteInteractions
 from hermes.store.sqlite.jobs import SqliteJobs
 from hermes.store.sqlite.keys import SqliteKeys
+from hermes.store.sqlite.open_file import OpenFile
 from hermes.store.sqlite.operating import SqliteDeadLetters, SqliteOpenSessions, SqlitePaused
 from hermes.store.sqlite.outbox import SqliteOutbox
 from hermes.store.sqlite.overheard import forget_old, has_old
@@ -120,6 +121,8 @@ class SqliteStore:
         self._clock = clock
         self._options = options
         self._engine = self._open(Sealer(key_file))
+        # Another VFS may have no file of that name.
+        self._file = OpenFile(path) if options.vfs is None else None
         self._space_checked_at = -_SPACE_CHECK_S
         self._space_problem: str | None = None
         self.transcripts = SqliteTranscripts(self._engine)
@@ -346,8 +349,11 @@ class SqliteStore:
         now = self._clock.monotonic()
         if now - self._space_checked_at >= _SPACE_CHECK_S:
             self._space_checked_at = now
-            self._space_problem = self._check_space()
+            self._space_problem = self._lost() or self._check_space()
         return self._space_problem
+
+    def _lost(self) -> str | None:
+        return None if self._file is None else self._file.problem()
 
     def _found_full(self, error: StorageFull) -> None:
         """Refuse new messages from now on, until the next look at the disk says otherwise."""
@@ -367,8 +373,10 @@ class SqliteStore:
         return self._measure(self._path.parent)
 
     async def close(self) -> None:
-        """Finish the running commit and close the files."""
+        """Finish the running commit and close the files; what a lost file holds is written beside it."""
         await self._engine.writer.close()
+        if self._file is not None and self._file.problem() is not None:
+            await asyncio.to_thread(self._file.rescue, self._db)
         self._engine.reader.close()
         self._db.close()
 

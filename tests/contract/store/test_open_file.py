@@ -1,0 +1,130 @@
+"""The database file is removed, moved or replaced under an open store."""
+
+from pathlib import Path
+
+import pytest
+
+from hermes.message.ids import make_id
+from hermes.ports.clock import ManualClock
+from hermes.store.sqlite.open_file import newest_rescued
+from hermes.store.sqlite.seal import make_store_keys
+from hermes.store.sqlite.store import SqliteStore, StoreOptions
+from tests.contract.store.blank import blank
+
+KEYS = make_store_keys()
+
+
+class Opened:
+    """An open store whose clock a test moves."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "hermes.db"
+        self.clock = ManualClock()
+        self.store = self.open()
+
+    def open(self) -> SqliteStore:
+        """Open the file again."""
+        return SqliteStore(
+            self.path,
+            key_file=KEYS,
+            clock=self.clock,
+            make_id=make_id,
+            options=StoreOptions(disk_reserve_mb=0),
+        )
+
+    def problem(self) -> str:
+        """Return what the store says of itself after a while."""
+        self.clock.advance(2)
+        return self.store.writable() or ""
+
+    def remove(self, suffixes: tuple[str, ...]) -> None:
+        """Remove the database, or files beside it."""
+        for suffix in suffixes:
+            Path(f"{self.path}{suffix}").unlink()
+
+    def files(self) -> list[str]:
+        """Return what is in the folder."""
+        return sorted(one.name for one in self.path.parent.iterdir())
+
+    def rescued(self) -> Path:
+        """Return the copy that closing left."""
+        found = newest_rescued(self.path)
+        assert found is not None
+        return found
+
+
+@pytest.fixture
+async def opened(tmp_path: Path) -> Opened:
+    blank(tmp_path / "hermes.db")
+    opened = Opened(tmp_path)
+    await opened.store.users.add("rest", "ann", name="Ann", at=1.0)
+    return opened
+
+
+async def reopened(opened: Opened) -> str | None:
+    """Put the copy in the place of the lost file; returns the person that was stored."""
+    opened.rescued().rename(opened.path)
+    store = opened.open()
+    person = store.users.standing("rest", "ann").person_id
+    await store.close()
+    return person
+
+
+@pytest.mark.req("J2")
+@pytest.mark.parametrize("suffixes", [("",), ("", "-wal", "-shm")])
+async def test_a_removed_file_is_noticed_and_written_again_at_the_end(
+    opened: Opened, suffixes: tuple[str, ...]
+) -> None:
+    person = opened.store.users.standing("rest", "ann").person_id
+    opened.remove(suffixes)
+
+    said = opened.problem()
+    await opened.store.users.add("rest", "bob", name="Bob", at=2.0)
+    await opened.store.close()
+
+    assert "was removed or moved" in said
+    assert "hermes.db.rescued" in said
+    assert opened.files() == ["hermes.db.rescued"]
+    assert opened.rescued().stat().st_mode & 0o777 == 0o600
+    assert await reopened(opened) == person
+
+
+@pytest.mark.req("J2")
+async def test_a_file_that_is_moved_back_is_taken_again(opened: Opened) -> None:
+    elsewhere = opened.path.with_name("elsewhere.db")
+
+    opened.path.rename(elsewhere)
+    said = opened.problem()
+    elsewhere.rename(opened.path)
+
+    assert "move it back" in said
+    assert opened.problem() == ""
+    await opened.store.close()
+    assert newest_rescued(opened.path) is None
+
+
+@pytest.mark.req("J2")
+async def test_another_file_in_its_place_is_noticed_and_not_touched(opened: Opened) -> None:
+    opened.path.unlink()
+    opened.path.write_bytes(b"another file")
+
+    said = opened.problem()
+    await opened.store.close()
+
+    assert "was replaced by another file" in said
+    assert opened.path.read_bytes() == b"another file"
+    # No -wal: it would be written into whatever has the name next.
+    assert opened.files() == ["hermes.db", "hermes.db.rescued"]
+    assert await reopened(opened) is not None
+
+
+async def test_an_earlier_copy_is_kept(opened: Opened) -> None:
+    opened.path.with_name("hermes.db.rescued").write_bytes(b"the first")
+    opened.path.unlink()
+
+    said = opened.problem()
+    await opened.store.close()
+
+    assert "hermes.db.rescued.2" in said
+    assert opened.path.with_name("hermes.db.rescued").read_bytes() == b"the first"
+    assert opened.rescued().name == "hermes.db.rescued.2"
