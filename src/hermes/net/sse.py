@@ -35,6 +35,7 @@ class EventStream:
     """An answer that goes on: frames, sent as they come, with comments in the silence.
 
     `may_go_on` is asked before every frame and every comment; the stream ends when it says no.
+    `cut_off` returns the last frames of a stream that the server ends before its time.
     """
 
     def __init__(
@@ -44,10 +45,12 @@ class EventStream:
         keep_alive_s: float,
         headers: Mapping[str, str] | None = None,
         may_go_on: Callable[[], Awaitable[bool]] | None = None,
+        cut_off: Callable[[], bytes] | None = None,
     ) -> None:
         self._frames = frames
         self._keep_alive_s = keep_alive_s
         self._may_go_on = may_go_on or _always
+        self._cut_off = cut_off
         self._headers = [
             (name.encode("latin-1"), value.encode("latin-1", "replace"))
             for name, value in (headers or {}).items()
@@ -61,8 +64,13 @@ class EventStream:
         pump = asyncio.create_task(self._pump(send))
         gone = asyncio.create_task(_until_gone(receive))
         alive = asyncio.create_task(self._stay_alive(send))
+        last = b""
         try:
             await asyncio.wait({pump, gone, alive}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            if self._cut_off is None or pump.done():
+                raise
+            last = self._cut_off()
         finally:
             is_finished = pump.done() or (alive.done() and alive.exception() is None)
             for task in (pump, gone, alive):
@@ -70,8 +78,8 @@ class EventStream:
             await asyncio.gather(gone, alive, return_exceptions=True)
             with contextlib.suppress(asyncio.CancelledError):
                 await pump
-        if is_finished:
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        if is_finished or last:
+            await send({"type": "http.response.body", "body": last, "more_body": False})
 
     async def _pump(self, send: Send) -> None:
         async with contextlib.aclosing(self._frames) as frames:

@@ -31,6 +31,8 @@ _MOST_FILES = 65_536
 # The database, the logs, and everything else that is open without any connection.
 _OWN_FILES = 128
 _FEWEST_CONNECTIONS = 16
+# How long requests that were cut off have for their last words.
+_CANCELLED_S = 5.0
 
 
 class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,6 +166,13 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.is_started.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        # uvicorn cancels what still runs and does not wait for it: what it wrote down and its answer
+        # would come after everything else is closed.
+        if self.server_state.tasks:
+            await asyncio.wait(set(self.server_state.tasks), timeout=_CANCELLED_S)
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

@@ -1,5 +1,6 @@
 """`/v1` as a channel: its routes, and the home of turns that `agent:NAME` runs."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
@@ -19,7 +20,7 @@ from hermes.server.v1.embeddings import read_embeddings, write_embeddings
 from hermes.server.v1.models_list import ListedModel, speaks_anthropic, write_model, write_models
 from hermes.server.v1.openai_errors import openai_refusal
 from hermes.server.v1.record import Record
-from hermes.server.v1.serve import AUTO, V1Parts, allowed_plan, handler_of, new_record
+from hermes.server.v1.serve import AUTO, V1Parts, allowed_plan, handler_of, new_record, stopping
 
 _BODY_S = 60.0
 
@@ -116,6 +117,9 @@ class _Other:
         except HermesError as error:
             record.failed(error)
             return record.refused(openai_refusal(error))
+        except asyncio.CancelledError:
+            record.failed(stopping())
+            return record.refused(openai_refusal(stopping()))
         finally:
             record.write()
 

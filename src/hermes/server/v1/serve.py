@@ -7,7 +7,7 @@ its own, whatever fails after it is said in the stream.
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from functools import cached_property
+from functools import cached_property, partial
 
 import msgspec
 
@@ -18,7 +18,7 @@ from hermes.calls.planning import Planner
 from hermes.calls.schema import check_schema
 from hermes.calls.walk import Calls, Wish
 from hermes.config import Settings
-from hermes.errors import BadRequest, Forbidden, HermesError, StreamTruncated
+from hermes.errors import BadRequest, Forbidden, HermesError, Overloaded, StreamTruncated
 from hermes.message.ids import MakeId
 from hermes.message.parts import ImagePart
 from hermes.net.http_route import Answer, Exchange, Handler, refuse_url_credentials
@@ -39,6 +39,7 @@ AGENT = "agent:"
 AUTO = "auto"
 _BODY_S = 60.0
 _KEEP_ALIVE_S = 15.0
+_STOP_RETRY_S = 5.0
 _LEFT = 499  # nobody reads it: the caller is gone
 
 
@@ -79,9 +80,16 @@ class WireEndpoint:
         try:
             return await self._serve(exchange, caller, record=record)
         except HermesError as error:
-            record.failed(error)
-            record.write()
-            return record.refused(self._dialect.refusal(error))
+            return self._refused(error, record)
+        except asyncio.CancelledError:
+            # Only the server cancels a call whose caller is there: the gateway stops. What was sent to
+            # a model is paid for all the same.
+            return self._refused(stopping(), record)
+
+    def _refused(self, error: HermesError, record: Record) -> HttpResponse:
+        record.failed(error)
+        record.write()
+        return record.refused(self._dialect.refusal(error))
 
     async def _serve(self, exchange: Exchange, caller: Caller, *, record: Record) -> Answer:
         limit = self._parts.settings.v1.max_body_bytes
@@ -103,10 +111,6 @@ class WireEndpoint:
         except CallerLeft:
             record.write()
             return HttpResponse(status=_LEFT)
-        except asyncio.CancelledError:
-            # The gateway stops: what was sent to a model is in the ledger all the same.
-            record.write()
-            raise
 
     async def _check_pictures(self, request: ModelRequest) -> None:
         urls = [
@@ -166,7 +170,20 @@ class WireEndpoint:
             _frames(first, events, writer=writer, record=record),
             keep_alive_s=_KEEP_ALIVE_S,
             headers=headers_of(call, record),
+            cut_off=partial(_cut_off, writer, record),
         )
+
+
+def stopping() -> Overloaded:
+    """Return the error of a call that is cut off because the gateway stops."""
+    return Overloaded("Hermes is stopping. Send this again in a moment.", _STOP_RETRY_S)
+
+
+def _cut_off(writer: StreamWriter, record: Record) -> bytes:
+    """Return the end of a stream that has begun when the gateway stops."""
+    error = stopping()
+    record.failed(error)
+    return writer.failed(error)
 
 
 def new_record(parts: V1Parts, caller: Caller) -> Record:
