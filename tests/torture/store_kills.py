@@ -117,7 +117,9 @@ async def _expire(store: SqliteStore, clock: ManualClock) -> None:
 
 
 async def _use(store: SqliteStore, clock: ManualClock) -> None:
-    await store.access.use_once("code", hashlib.sha256(b"code").digest(), now=clock.now())
+    link, session = (hashlib.sha256(name).digest() for name in (b"code", b"session"))
+    now = clock.now()
+    await store.access.use_link(link, session, label="new", now=now, expires_at=now + WEEK_S)
 
 
 async def _spend(store: SqliteStore, clock: ManualClock) -> None:
@@ -315,7 +317,7 @@ async def _fill(path: Path, seed: int) -> None:
     await accept(store, "waiting", user="ann", clock=clock)
     await accept(store, "there", user=SESSION, clock=clock)
     digest = hashlib.sha256(b"code").digest()
-    await store.access.add("code", digest, label="link", expires_at=clock.now() + WEEK_S)
+    await store.access.add("signin", digest, label="link", expires_at=clock.now() + WEEK_S)
     key = await _make_key(store, "k_ann", user="ann")
     record = store.inbox.get("m_waiting")
     assert record is not None

@@ -91,8 +91,13 @@ class AccessStore(Protocol):
         """Note when a credential was last used."""
         ...
 
-    async def use_once(self, kind: str, digest: bytes, *, now: float) -> bool:
-        """Use up a one-time credential; true for exactly one caller."""
+    async def use_link(
+        self, link: bytes, session: bytes, *, label: str, now: float, expires_at: float | None
+    ) -> bool:
+        """Use up a sign-in link and keep the hash of the session that it makes: both, or neither.
+
+        True for exactly one caller.
+        """
         ...
 
     def any(self, kind: str) -> bool:

@@ -116,13 +116,19 @@ class StoredAccess:
 
     async def sign_in(self, code: str, *, browser: str = "") -> str:
         """Use up a one-time code; returns the session's secret or raises `Unauthenticated`."""
-        digest, now = token_digest(code), self._clock.now()
-        found = self._store.find("signin", digest, now=now)
-        if found is None or not await self._store.use_once("signin", digest, now=now):
+        session, now = self._secret(), self._clock.now()
+        is_used = await self._store.use_link(
+            token_digest(code),
+            token_digest(session),
+            label=_label(browser or "link"),
+            now=now,
+            expires_at=now + self._times.session_s,
+        )
+        if not is_used:
             raise Unauthenticated(
                 "This sign-in link was used before or has expired: run `hermes link` for a new one."
             )
-        return await self._make_session(browser or "link", parent=found.parent)
+        return session
 
     async def sign_in_with_token(self, token: str, *, browser: str = "") -> str:
         """Return a new session's secret for a valid token or raise `Unauthenticated`."""
@@ -196,7 +202,7 @@ class StoredAccess:
         await self._store.add(
             "session",
             token_digest(session),
-            label=label[:_LONGEST_LABEL],
+            label=_label(label),
             expires_at=self._clock.now() + self._times.session_s,
             role=role,
             parent=parent,
@@ -205,6 +211,10 @@ class StoredAccess:
 
     def _secret(self) -> str:
         return urlsafe_b64encode(self._random_bytes(32)).rstrip(b"=").decode("ascii")
+
+
+def _label(text: str) -> str:
+    return text[:_LONGEST_LABEL]
 
 
 def session_in(cookies: str) -> str | None:

@@ -48,11 +48,16 @@ class MemoryAccessStore:
             return None
         return found
 
-    async def use_once(self, kind: str, digest: bytes, *, now: float) -> bool:
-        """Use up a one-time credential; true for exactly one caller."""
-        is_good = self.check(kind, digest, now=now)
-        self._known.pop((kind, digest), None)
-        return is_good
+    async def use_link(
+        self, link: bytes, session: bytes, *, label: str, now: float, expires_at: float | None
+    ) -> bool:
+        """Use up a sign-in link and keep the hash of the session that it makes: both, or neither."""
+        found = self.find("signin", link, now=now)
+        if found is None:
+            return False
+        await self.add("session", session, label=label, expires_at=expires_at, parent=found.parent)
+        del self._known["signin", link]
+        return True
 
     def list(self, kind: str) -> tuple[Credential, ...]:
         """Return every credential of a kind, the newest first."""

@@ -1,14 +1,18 @@
 """Credentials: what was checked once is known without reading, and never for too long."""
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
+import apsw
 import pytest
 
-from hermes.errors import Unauthenticated
+from hermes import failpoints
+from hermes.errors import StorageFull, Unauthenticated
 from hermes.message.ids import make_id
 from hermes.ports.access import AccessStore, credential_id
 from hermes.ports.clock import ManualClock
+from hermes.server.auth import StoredAccess
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.access import MemoryAccessStore
@@ -56,10 +60,35 @@ async def test_a_code_that_was_checked_can_still_be_used_up(store: SqliteStore) 
     await store.access.add("signin", DIGEST, label="link", expires_at=None)
     before = store.access.check("signin", DIGEST, now=1.0)
 
-    used = [await store.access.use_once("signin", DIGEST, now=1.0) for _ in range(2)]
+    used = [
+        await store.access.use_link(DIGEST, session, label="a browser", now=1.0, expires_at=None)
+        for session in (b"1" * 32, b"2" * 32)
+    ]
 
     assert (before, used) == (True, [True, False])
+    assert [one.digest for one in store.access.list("session")] == [b"1" * 32]
     assert not store.access.check("signin", DIGEST, now=1.0)
+
+
+@pytest.mark.req("J2", "W35")
+@pytest.mark.parametrize("unit", ["use_credential", "add_credential"])
+async def test_a_link_is_used_up_only_together_with_its_session(
+    store: SqliteStore, clock: ManualClock, unit: str
+) -> None:
+    access = StoredAccess(store.access, clock=clock)
+    code = await access.make_signin_code()
+
+    def fail(_point: str) -> None:
+        raise apsw.FullError("the disk is full")
+
+    failpoints.arm(f"store.{unit}.before", fail)
+    with suppress(StorageFull):
+        await access.sign_in(code)
+    failpoints.disarm()
+    with suppress(Unauthenticated):
+        await access.sign_in(code)
+
+    assert len(store.access.list("session")) == 1
 
 
 @pytest.mark.req("J2")
@@ -176,7 +205,7 @@ async def test_a_link_ends_with_the_session_that_made_it(
     good = [access.check("signin", link, now=at) for at in (now + 4.0, now + 5.0)]
 
     assert good == [True, False]
-    assert not await access.use_once("signin", link, now=now + 5.0)
+    assert not await access.use_link(link, b"3" * 32, label="late", now=now + 5.0, expires_at=None)
 
 
 @pytest.mark.req("W35")

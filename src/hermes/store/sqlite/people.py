@@ -144,15 +144,18 @@ class SqliteAccess:
 
         A link ends with its maker at the latest, a session with the token at the start of its chain.
         """
-        now = self._engine.clock.now()
+        new = Credential(
+            id=credential_id(digest),
+            label=label,
+            role=role,
+            created_at=self._engine.clock.now(),
+            expires_at=expires_at,
+            digest=digest,
+            parent=parent,
+        )
 
         def unit(db: Database) -> None:
-            # Looked up in the same unit: a token that is being revoked signs nobody in.
-            limits = () if parent is None else _ends_of_makers(db, kind, parent=parent, now=now)
-            known = [one for one in (expires_at, *limits) if one is not None]
-            ends_at = min(known, default=None)
-            _trim(db, now)
-            db.execute(_ACCESS["add"], (kind, digest, label, now, ends_at, role, parent))
+            _add(db, kind, new)
 
         await self._engine.writer.run("add_credential", unit, after=self._forget)
 
@@ -173,12 +176,27 @@ class SqliteAccess:
         expires_at = found.expires_at
         return found if expires_at is None or expires_at > now else None
 
-    async def use_once(self, kind: str, digest: bytes, *, now: float) -> bool:
-        """Use up a one-time credential; true for exactly one caller."""
+    async def use_link(
+        self, link: bytes, session: bytes, *, label: str, now: float, expires_at: float | None
+    ) -> bool:
+        """Use up a sign-in link and keep the hash of the session that it makes: both, or neither."""
 
         def unit(db: Database) -> bool:
-            db.execute(_ACCESS["use_once"], (kind, digest, now))
-            return db.changes() == 1
+            row = db.row(_ACCESS["find"], ("signin", link, now))
+            if row is None:
+                return False
+            new = Credential(
+                id=credential_id(session),
+                label=label,
+                role="owner",
+                created_at=now,
+                expires_at=expires_at,
+                digest=session,
+                parent=_credential(row).parent,
+            )
+            db.execute(_ACCESS["use_once"], ("signin", link, now))
+            _add(db, "session", new)
+            return True
 
         return await self._engine.writer.run("use_credential", unit, after=self._forget)
 
@@ -240,6 +258,17 @@ class SqliteAccess:
     def any(self, kind: str) -> bool:
         """Tell whether a credential of this kind exists."""
         return self._engine.reader.row(_ACCESS["any"], (kind,)) is not None
+
+
+def _add(db: Database, kind: str, new: Credential) -> None:
+    """Add a credential that ends with its makers at the latest; raises `Unauthenticated`."""
+    # Looked up in the same unit: a token that is being revoked signs nobody in.
+    now, parent = new.created_at, new.parent
+    limits = () if parent is None else _ends_of_makers(db, kind, parent=parent, now=now)
+    known = [one for one in (new.expires_at, *limits) if one is not None]
+    ends_at = min(known, default=None)
+    _trim(db, now)
+    db.execute(_ACCESS["add"], (kind, new.digest, new.label, now, ends_at, new.role, parent))
 
 
 def _digests(db: Database, kind: str) -> list[bytes]:
