@@ -376,7 +376,7 @@ class SqliteStore:
         """Finish the running commit and close the files; what a lost file holds is written beside it."""
         await self._engine.writer.close()
         if self._file is not None and self._file.problem() is not None:
-            await asyncio.to_thread(self._file.rescue, self._db)
+            await asyncio.to_thread(self._file.rescue, self._engine.reader)
         self._engine.reader.close()
         self._db.close()
 
