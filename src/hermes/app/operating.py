@@ -60,6 +60,7 @@ def make_levers(
         abilities=core.abilities,
         rest=core.rest,
         session_ended=core.session_ended,
+        person_erased=core.lanes.erased,
         default_model=lambda: planner.default_model or settings.models.default,
         swap=swap,
         restart=restart,

@@ -101,7 +101,10 @@ class Desk:
         facts = facts or _facts(store, clock=clock, make_id=make_id)
         self.memory = MemoryDesk(store, facts, dream_now=dream_now)
 
+        levers = levers or Levers()
+
         async def forget(person_id: str) -> None:
+            levers.person_erased(person_id)
             await facts.changed(person_id)
             await self.search.erased(person_id)
             if forget_files is not None:
@@ -113,7 +116,6 @@ class Desk:
             store, credit_settings or CreditSettings(), clock=clock, make_id=make_id
         )
 
-        levers = levers or Levers()
         self.audit = AuditDesk(store)
         self.tokens = TokenDesk(store.access, clock=clock, random_bytes=random_bytes)
         self.sessions = SessionDesk(store, clock=clock, ended=levers.session_ended)

@@ -43,6 +43,7 @@ class Levers(msgspec.Struct, frozen=True, kw_only=True):
     abilities: Mapping[str, Capabilities] = {}
     rest: Rest = lambda _platforms: None
     session_ended: Ended = unheard
+    person_erased: Callable[[str], None] = lambda _person_id: None
     default_model: Callable[[], str] = str
     swap: Swap | None = None
     restart: Restart | None = None

@@ -144,6 +144,18 @@ class Lanes:
             if below.ctx is not None and is_below(name, ancestor=lane):
                 below.ctx.interrupt.press(by)
 
+    def erased(self, person_id: str) -> None:
+        """Stop the turns of an erased person that wait for a model call; what they write is refused.
+
+        Turns that do not wait meet the same refusal at their next write.
+        """
+        for lane, running in tuple(self._running.items()):
+            message = None if running.view is None else running.view.message
+            if message is None or message.person_id != person_id or running.ctx is None:
+                continue
+            if running.ctx.journal.waits_for_place:
+                self.interrupt(lane, message.id, message_id=message.id)
+
     def is_running(self, lane: str) -> bool:
         """Tell whether somebody works on a lane now."""
         return lane in self._tasks

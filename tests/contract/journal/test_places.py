@@ -5,8 +5,13 @@ from pathlib import Path
 import pytest
 
 from hermes.calls.budgets import Purse
+from hermes.calls.days import Calendar
+from hermes.control.desk import Desk
+from hermes.control.running import Levers
+from hermes.control.users import UserOrder
 from hermes.control.why_answer import waiting_for
 from hermes.errors import Overloaded
+from hermes.message.ids import make_id
 from hermes.message.outcome import MessageState
 from hermes.ports.spend import Account, Meter
 from hermes.ports.tool import ToolContext
@@ -32,6 +37,44 @@ async def wait_in_line(rig: Rig, text: str = "hello") -> str:
     message_id = await rig.say(text)
     await rig.until(lambda: "waits_for_place" in rig.kinds(message_id))
     return message_id
+
+
+def desk_of(rig: Rig) -> Desk:
+    """Return where the operator's orders arrive."""
+    return Desk(
+        rig.store,
+        calendar=Calendar(None),
+        clock=rig.clock,
+        make_id=make_id,
+        address="",
+        levers=Levers(person_erased=rig.core.lanes.erased),
+    )
+
+
+@pytest.mark.req("J24", "A21")
+async def test_a_message_that_waits_ends_when_its_person_is_erased(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings=_ONE_PLACE) as rig:
+        await hold_the_place(rig)
+        waiting = await wait_in_line(rig)
+
+        await desk_of(rig).users.erase(UserOrder(user="rest:ann"))
+
+        assert await rig.outcome(waiting) == "refused"
+        assert len(rig.model.calls) == 1
+
+
+@pytest.mark.req("J24", "A21")
+async def test_a_turn_that_waits_in_its_middle_ends_when_its_person_is_erased(
+    tmp_path: Path,
+) -> None:
+    tool = RunTool("act", lambda _: hold_the_place(rig))
+    async with open_rig(tmp_path, tools=(tool,), settings=_ONE_PLACE) as rig:
+        waiting = await wait_in_line(rig, "[[tool:act]] please")
+
+        await desk_of(rig).users.erase(UserOrder(user="rest:ann"))
+
+        assert await rig.outcome(waiting) == "refused"
+        assert len(rig.model.calls) == 2
 
 
 @pytest.mark.req("J3", "A21")
