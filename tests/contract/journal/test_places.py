@@ -51,6 +51,28 @@ def desk_of(rig: Rig) -> Desk:
     )
 
 
+def ways(rig: Rig) -> list[str]:
+    """Return the ways that the messages came of three chats."""
+    return [rig.store.inbox.came_by(rig.lane(chat)) for chat in ("one", "two", "three")]
+
+
+@pytest.mark.req("A21", "J7")
+async def test_a_waiting_message_counts_for_its_token_or_key_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path, start=False) as rig:
+        await rig.say("hello", chat="one", token="t_1")
+        await rig.say("hello", chat="two", key="k_1")
+        await rig.say("hello", chat="three")
+        before = ways(rig)
+
+    async with open_rig(tmp_path, start=False) as rig:
+        after = ways(rig)
+
+    assert after == before
+    assert len(set(after)) == 3
+
+
 @pytest.mark.req("J24", "A21")
 async def test_a_message_that_waits_ends_when_its_person_is_erased(tmp_path: Path) -> None:
     async with open_rig(tmp_path, settings=_ONE_PLACE) as rig:

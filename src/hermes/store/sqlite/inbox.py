@@ -23,7 +23,7 @@ from hermes.ports.records import (
     Result,
 )
 from hermes.ports.sessions import EndReason
-from hermes.ports.shares import Share, ShareCounts
+from hermes.ports.shares import Share, ShareCounts, way_of
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, decode_event, encode, read_choices
 from hermes.store.sqlite.newcomers import find_or_add_person
@@ -119,6 +119,7 @@ class SqliteInbox:
                 body,
                 message.received_at,
                 lane[1],
+                _came_by(event),
             ),
         )
         result = AcceptResult(message_id=message.id, duplicate=False, state=MessageState.NEW)
@@ -232,6 +233,11 @@ def read_result(engine: Engine, message_id: str) -> Result | None:
     reply = None if row[0] is None else sealer.get(reader, row[0])
     text = "" if reply is None else without_thoughts(_decode_chat(reply).text)
     return msgspec.structs.replace(_decode_result(content), text=text)
+
+
+def _came_by(event: MessageEvent) -> str:
+    """Return the way of a message with a token or a key; any other way is read off the row."""
+    return way_of(event) if event.token or event.key else ""
 
 
 def _share_of(message: NewMessage, person_id: str) -> Share | None:

@@ -87,5 +87,6 @@ class Mirrors:
                 self._engine.sealer.put(db, person_id, content),
                 delivered.at,
                 epoch,
+                "",
             ),
         )

@@ -172,6 +172,7 @@ CREATE TABLE inbox (
     reply_body INTEGER,
     result_body INTEGER,
     epoch INTEGER NOT NULL DEFAULT 0,
+    came_by TEXT NOT NULL DEFAULT '',
     UNIQUE (account, platform, route, external_id),
     CHECK ((state = 'done') = (outcome IS NOT NULL))
 );

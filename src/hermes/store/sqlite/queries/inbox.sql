@@ -1,8 +1,8 @@
 -- name: accept
 -- Keep a message; its unique name was looked up before, in the same transaction.
 INSERT INTO inbox (id, account, platform, route, external_id, digest, lane, control, busy,
-    person_id, body, state, received_at, epoch)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'new', ?12, ?13);
+    person_id, body, state, received_at, epoch, came_by)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'new', ?12, ?13, ?14);
 
 -- name: find_external
 -- Find the message that already has this id.
@@ -37,8 +37,8 @@ SELECT id FROM inbox WHERE external_id = ?1 ORDER BY seq DESC LIMIT 1;
 SELECT reply_body, result_body FROM inbox WHERE id = ?1;
 
 -- name: open_shares
--- Whose the messages are that have no outcome yet. Neither tokens, keys nor which are commands is kept.
-SELECT id, platform || ':' || account || ':' || route || ':', person_id, lane
+-- Whose the messages are that have no outcome yet. Which are commands is not kept.
+SELECT id, iif(came_by = '', platform || ':' || account || ':' || route || ':', came_by), person_id, lane
 FROM inbox INDEXED BY inbox_open WHERE state <> 'done' ORDER BY lane, seq;
 
 -- name: refuse
