@@ -101,9 +101,7 @@ class SqliteInbox:
             return self._overhear(db, message, group, person_id=person_id, digest=digest)
         busy_with = db.row(_SQL["under_way"], (message.lane,))
         event = self._with_missed(db, message, for_other=busy_with not in (None, (person_id,)))
-        lane = db.row(_TURNS["lane"], (message.lane,))
-        if lane is None:
-            lane = _add_lane(db, message, person_id)
+        lane = db.row(_TURNS["lane"], (message.lane,)) or _add_lane(db, message, person_id)
         content = encode(event)
         body = self._engine.sealer.put(db, person_id, content)
         db.execute(
