@@ -1,6 +1,7 @@
 """Mail in: who wrote, what is new, what is attached; and nothing that bytes can do to the reader."""
 
 import base64
+import encodings
 import time
 
 import pytest
@@ -229,6 +230,7 @@ def test_senders_that_read_nothing_are_not_answered(sender: str) -> None:
         "group: a@b.test, c@d.test;",
         "a@" + "b" * 300 + ".test",
         "=?utf-8?b?" + base64.b64encode(b"a@b.test").decode() + "?=",
+        "(" * 3900,
     ],
 )
 def test_a_from_that_names_nobody_for_sure_is_refused(value: str) -> None:
@@ -243,6 +245,16 @@ def test_addresses_are_made_comparable() -> None:
     assert read_address("ada@bücher.test").text == "ada@xn--bcher-kva.test"
     raw = b'From: "=?utf-8?q?Eve=2C_?= <x@y.test>" <ada@people.test>\r\n\r\nHi'
     assert read(raw, ANYBODY).sender.text == "ada@people.test"
+
+
+@pytest.mark.req("A8")
+def test_a_domain_is_never_read_as_somebody_elses() -> None:
+    # These are two owners' domains; older rules for names made one of them.
+    vouched = "Authentication-Results: mx.hermes.test; dmarc=pass header.from=straße.test"
+    raw = f"{vouched}\r\nFrom: boss@straße.test\r\n\r\nHi".encode()
+    assert read(raw).sender.text == "boss@xn--strae-oqa.test"
+    with pytest.raises(BadRequest):
+        read_address("boss@peo\u200dple.test")
 
 
 def _part(kind: str, text: str, *more: str) -> str:
@@ -355,6 +367,30 @@ def test_a_report_about_our_mail_is_no_message() -> None:
 def test_no_charset_makes_anything_but_text(charset: str, data: bytes) -> None:
     words.decode_text(data, charset).encode()
     assert words.decode_text(rb"\u0041", "unicode_escape") == r"\u0041"
+
+
+@pytest.mark.req("A8")
+def test_charsets_that_mails_make_up_are_not_kept() -> None:
+    # Where Python keeps every name that it was asked for.
+    kept = vars(encodings)["_cache"]
+    words.decode_text(b"a", "iso-8859-1")
+    before = len(kept)
+    for number in range(1, 100):
+        assert words.decode_header(f"=?made-up-{number}?q?a?=".encode()) == "a"
+        assert words.decode_text(b"a", "iso" + "-" * number + "8859-1") == "a"
+    assert len(kept) == before
+
+
+@pytest.mark.req("W10")
+@pytest.mark.parametrize(
+    ("charset", "data"),
+    [
+        ("ISO-8859-15", b"\xa4"), ("Windows-1252", b"\x80"), ("cp858", b"\xd5"), ("gb18030", b"\xa2\xe3"),
+        ("iso-8859-15*de", b"\xa4"), ('"Latin9"', b"\xa4"),
+    ],
+)  # fmt: skip
+def test_charsets_are_known_by_all_their_names(charset: str, data: bytes) -> None:
+    assert words.decode_text(data, charset) == "€"
 
 
 @pytest.mark.req("A8")

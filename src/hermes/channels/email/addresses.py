@@ -4,6 +4,7 @@ import re
 from email.utils import getaddresses
 from typing import Final
 
+import idna
 import msgspec
 
 from hermes.errors import BadRequest
@@ -37,7 +38,8 @@ def read_address(text: str) -> Address:
 def read_domain(text: str) -> str:
     """Return a domain in lower case and ASCII; raises `BadRequest` for what is none."""
     try:
-        domain = text.encode("idna").decode("ascii").lower() if not text.isascii() else text.lower()
+        # Not Python's own codec: its older rules read straße.de as strasse.de, which is somebody else's.
+        domain = text.lower() if text.isascii() else idna.encode(text, uts46=True).decode("ascii")
     except UnicodeError:
         raise BadRequest("the domain of the address is none") from None
     labels = domain.removesuffix(".").split(".")

@@ -153,7 +153,8 @@ def _sender(headers: Headers) -> tuple[Address, str]:
     raw = words.clean(values[0][:4000].decode("utf-8", "replace"))
     try:
         found = addresses_in(raw)
-    except (ValueError, IndexError, AttributeError):
+    except (ValueError, IndexError, AttributeError, RecursionError):
+        # Python's reader descends into comments as deep as they go.
         found = []
     if len(found) != 1:
         raise BadRequest(f"the mail's From names {len(found)} addresses, expected one")

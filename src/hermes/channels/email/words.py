@@ -5,8 +5,11 @@ Nothing here raises; what cannot be read is shown as well as it can be.
 
 import binascii
 import codecs
+import encodings
 import quopri
 import re
+from encodings.aliases import aliases
+from pkgutil import iter_modules
 from typing import Final
 
 _WORD: Final = re.compile(r"=\?([^?\s]{1,40})\?([bBqQ])\?([^?\s]*)\?=")
@@ -16,6 +19,10 @@ _MAX_HEADER: Final = 4000
 # Python's own inventions, and what costs more than it is worth.
 _NO_CHARSETS: Final = frozenset(
     {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem"}
+)
+# Python keeps every name that it was ever asked for: mails must not make them up.
+_KNOWN_CHARSETS: Final = frozenset(
+    {*aliases, *aliases.values(), *(one.name for one in iter_modules(encodings.__path__))}
 )
 _BASE64: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _NOT_BASE64: Final = bytes(set(range(256)) - set(_BASE64))
@@ -28,8 +35,11 @@ def decode_text(data: bytes, charset: str) -> str:
     claimed = charset.strip().strip('"').lower()
     if claimed in {"", "us-ascii", "ascii", "utf-8", "utf8", "unknown-8bit", "x-unknown"}:
         return _guess(data)
+    name = encodings.normalize_encoding(claimed.partition("*")[0]).replace(".", "_")
+    if name not in _KNOWN_CHARSETS:
+        return _guess(data)
     try:
-        codec = codecs.lookup(claimed.partition("*")[0])
+        codec = codecs.lookup(name)
         if codec.name.replace("-", "_") in _NO_CHARSETS:
             return _guess(data)
         return clean(data.decode(codec.name, "replace"))
