@@ -123,6 +123,16 @@ async def test_mails_that_were_given_up_hold_up_no_other_unless_they_are_many(
     assert town.texts() == ["short", "later"]
 
 
+@pytest.mark.req("A8")
+def test_addresses_that_write_once_are_forgotten_when_they_are_many() -> None:
+    pacing = Pacing(1, SystemClock())
+    for number in range(10_001):
+        assert pacing.wait_s(f"{number}@people.test") == 0
+        pacing.took(f"{number}@people.test")
+    assert pacing.wait_s("10000@people.test") > 0
+    assert pacing.wait_s("0@people.test") == 0
+
+
 @pytest.mark.req("W2", "W10")
 async def test_old_mail_of_a_mailbox_is_never_answered_and_stays_unread(town: Rig) -> None:
     inbox = town.mail.office.inbox

@@ -19,7 +19,7 @@ class Pacing:
 
     def wait_s(self, address: str) -> float:
         """Return how long the next mail of an address has to wait; 0 if it need not."""
-        times = self._recent(address)
+        times = self._recent(self._taken.get(address, deque()))
         if len(times) < self._per_hour:
             return 0.0
         return max(0.0, times[0] + _HOUR_S - self._clock.monotonic())
@@ -29,10 +29,10 @@ class Pacing:
         if len(self._taken) >= _MAX_ADDRESSES and address not in self._taken:
             # Whoever was counted first is the likeliest to have nothing left to count.
             self._taken.pop(next(iter(self._taken)))
-        self._recent(address).append(self._clock.monotonic())
-
-    def _recent(self, address: str) -> deque[float]:
         times = self._taken.setdefault(address, deque(maxlen=self._per_hour))
+        self._recent(times).append(self._clock.monotonic())
+
+    def _recent(self, times: deque[float]) -> deque[float]:
         while times and times[0] <= self._clock.monotonic() - _HOUR_S:
             times.popleft()
         return times
