@@ -81,9 +81,11 @@ def restore_advice(home: Path) -> str:
             f"{first}{rescued} holds what the gateway had when {DATABASE} was lost: rename it to "
             f"{DATABASE}"
         )
+    # Beside an empty database a missing key file is refused, too.
+    both = f" and {home / DATABASE}" if (home / DATABASE).exists() else ""
     return (
         f"{first}Put {DATABASE} back from a backup, and the {DATABASE}-wal of the same backup if it has "
-        f"one. To start with an empty home instead, move {home / KEY_FILE} away"
+        f"one. To start with an empty home instead, move {home / KEY_FILE}{both} away"
     )
 
 

@@ -87,6 +87,20 @@ def test_what_is_left_of_the_lost_one_has_to_go_before_a_backup_comes(lost, herm
 
 
 @pytest.mark.req("W7")
+def test_who_wants_an_empty_home_moves_away_what_is_named(home, hermes, model):
+    assert hermes(*SAY, **model).returncode == 0
+    files = [home / "keys" / "store.keys", home / "hermes.db"]
+    files[1].write_bytes(b"")
+
+    refused = hermes("up", HERMES_SERVER__PORT="0", **model)
+    for named in files:
+        named.unlink()
+
+    assert f"move {files[0]} and {files[1]} away" in refused.stderr
+    assert hermes(*SAY, **model).returncode == 0
+
+
+@pytest.mark.req("W7")
 def test_the_doctor_says_what_to_do_about_it(lost, hermes):
     done = hermes("doctor", "--json", HERMES_SERVER__PORT="0")
 
