@@ -5,6 +5,7 @@ loses at most the lag.
 """
 
 import asyncio
+from contextlib import suppress
 
 import structlog
 
@@ -25,6 +26,7 @@ class CallLedger:
         self._lag_s = lag_s
         self._waiting: list[_Call] = []
         self._writing: asyncio.Task[None] | None = None
+        self._is_closing = asyncio.Event()
 
     def note(self, spent: tuple[Spent, ...], line: CallLine) -> None:
         """Keep what a call took, to be written within the lag."""
@@ -37,8 +39,9 @@ class CallLedger:
 
     async def close(self) -> None:
         """Write what is left."""
+        # A write is never cancelled: its lines would be lost if the store refuses one of them.
+        self._is_closing.set()
         if self._writing is not None:
-            self._writing.cancel()
             await asyncio.gather(self._writing, return_exceptions=True)
         if self._waiting:
             await self._write()
@@ -46,8 +49,12 @@ class CallLedger:
     async def _write_soon(self) -> None:
         wait = self._lag_s
         while self._waiting:
-            await asyncio.sleep(wait)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._is_closing.wait()
             wait = self._lag_s if await self._write() else _RETRY_S
+            if self._is_closing.is_set():
+                break
         self._writing = None
 
     async def _write(self) -> bool:

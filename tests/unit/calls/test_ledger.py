@@ -32,3 +32,20 @@ async def test_a_line_that_the_store_never_takes_is_dropped_alone(tmp_path: Path
         day = store.spend.report("person", first_day="2026-11-15", last_day="2026-11-15")
 
     assert ([row.name for row in day], total) == (["p_ann", "p_bob"], 30.0)
+
+
+@pytest.mark.req("J21")
+@pytest.mark.parametrize("steps", range(1, 12))
+async def test_a_stop_at_any_step_of_a_write_loses_no_line(tmp_path: Path, steps: int) -> None:
+    async with opened(tmp_path) as store:
+        ledger = CallLedger(store.spend, lag_s=0.0)
+        for person, tokens in (("p_bad", 2**70), ("p_ann", 10), ("p_bob", 10)):
+            line = CallLine(id=f"c_{person}", at=1.0, data={})
+            ledger.note((spent(person, tokens=tokens),), line)
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        await ledger.close()
+
+        day = store.spend.report("person", first_day="2026-11-15", last_day="2026-11-15")
+
+    assert [row.name for row in day] == ["p_ann", "p_bob"]
