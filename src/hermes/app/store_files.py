@@ -68,10 +68,10 @@ def lost_database(home: Path) -> str | None:
 
 def restore_advice(home: Path) -> str:
     """Return what an operator can do about a lost database."""
-    # SQLite would write what is left of the lost file into the backup.
     left = [name for name in (f"{DATABASE}-wal", f"{DATABASE}-shm") if (home / name).exists()]
     first = (
-        f"First move {' and '.join(left)} out of {home}: they belong to the lost file. "
+        f"First move {' and '.join(left)} out of {home}: SQLite would mix data of the lost file into "
+        "the backup. "
         if left
         else ""
     )

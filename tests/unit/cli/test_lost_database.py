@@ -124,3 +124,18 @@ def test_a_first_start_that_was_cut_off_is_simply_done_again(failpoint, home, he
     assert [one["status"] for one in checks if one["name"] in ("database", "key file")] == ["ok"]
     assert (done.returncode, "hello" in done.stdout) == (0, True)
     assert [path.name for path in (home / "keys").iterdir()] == ["store.keys"]
+
+
+@pytest.mark.req("W7")
+def test_moving_away_what_is_named_makes_room_for_an_empty_home(home, hermes, model):
+    assert hermes(*SAY, **model).returncode == 0
+    (home / "hermes.db").write_bytes(b"")
+    for beside in home.glob("hermes.db-*"):
+        beside.unlink()
+
+    advice = hermes("users", "list").stderr.partition("empty home instead, move ")[2]
+    for name in advice.partition(" away")[0].split(" and "):
+        Path(name).rename(f"{name}.old")
+
+    done = hermes(*SAY, **model)
+    assert done.returncode == 0, done.stderr
