@@ -57,6 +57,25 @@ async def test_calls_that_their_callers_leave_use_up_the_budget_of_the_key(tmp_p
     assert len(models.invocations) == _CALLS
 
 
+@pytest.mark.req("A22", "J21")
+async def test_calls_that_a_stop_cuts_off_are_in_the_ledger(tmp_path: Path) -> None:
+    async with ModelServer() as models:
+        more = {**with_model(models.base_url), "HERMES_SERVER__DRAIN_S": "0.2"}
+        async with live_gateway(tmp_path / "home", more) as live:
+            secret, _ = await key_of(live, "--max-output", str(_MOST_OUT))
+            headers = {"authorization": f"Bearer {secret}"}
+            async with aiohttp.ClientSession(live.url, headers=headers) as http:
+                calls = [asyncio.create_task(_hang(http, stream=one)) for one in (True, False)]
+                async with asyncio.timeout(START_S):
+                    while len(models.invocations) < len(calls):  # noqa: ASYNC110  another process
+                        await asyncio.sleep(0.02)
+                await live.stop()
+                await asyncio.gather(*calls, return_exceptions=True)
+            row = await _costs(live)
+
+    assert (row["calls"], row["tokens_out"]) == (2, 2 * _MOST_OUT)
+
+
 async def _hang(http: aiohttp.ClientSession, *, stream: bool) -> None:
     body = {**_body("[[hang]] hello"), "stream": stream}
     async with http.post("/v1/chat/completions", json=body) as answer:
