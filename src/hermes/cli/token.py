@@ -153,19 +153,19 @@ def revoke(
 
 
 def _ended(ended: EndedToken) -> str:
-    """Say what was revoked, and which tokens stay that it made."""
+    """Say what was revoked, and which tokens of ended tokens and browsers stay valid."""
     if not ended.kept:
         return _revoked(ended)
     kept = ", ".join(f"{one.id} ({one.name})" for one in ended.kept)
     return (
-        f"{_revoked(ended)}\nThese tokens were made there and stay valid: {kept}. "
+        f"{_revoked(ended)}\nThese tokens stay valid, although what made them has ended: {kept}. "
         "End each with `hermes token revoke ID`, or all tokens with `hermes token revoke --all`."
     )
 
 
 def _revoked(ended: EndedToken) -> str:
     if ended.token is not None:
-        return f"{ended.token.id} ({ended.token.name}) is good for nothing any more."
+        return f"{ended.token.id} ({ended.token.name}) is revoked."
     if ended.session is not None:
         return f"{ended.session.id} ({_browser(ended.session.browser)}) is signed out."
     return f"Tokens revoked: {ended.tokens}. Browsers signed out: {ended.sessions}."
