@@ -55,7 +55,7 @@ class SessionSettings(Section):
     )
     reset_platforms: Named[ResetSettings] = Field(
         default_factory=lambda: MappingProxyType({}),
-        description="Other rules for one platform, by its name; they go before those of its chats. "
+        description="Other rules for one platform, by its name; they take precedence over those of chat types. "
         "In the web chat (web) and hermes chat (rest) only such a rule ends conversations.",
     )
     tell_reset: bool = Field(
