@@ -422,6 +422,7 @@ def test_one_call_at_a_time_is_asked_for_only_with_tools(fields, expected):
         ("openrouter", "https://openrouter.ai/api/v1", "openai/gpt-5", False),
         ("openrouter", "https://openrouter.ai/api/v1", "openai/o4-mini", None),
         ("copilot", "https://api.githubcopilot.com", "gpt-4.1", None),
+        ("cerebras", "https://api.cerebras.ai/v1", "gpt-oss-120b", None),
         ("azure", "https://mine.openai.azure.com/openai/v1", "gpt-4o", None),
         ("openai", "http://127.0.0.1:4000/v1", "o3-mini", None),
         ("openai", "http://127.0.0.1:4000/v1", "m-1", None),
