@@ -9,7 +9,7 @@ from bench.registry import Say, Settings
 from hermes.config import load
 from hermes.ports.provider import ProviderInfo
 from hermes.routing.decide import decide, make_plan
-from hermes.routing.plan import Ask, Offer
+from hermes.routing.plan import CallNeeds, ProviderOffer
 from hermes.routing.policy import Policy, policy_of
 
 _PROMPT_BYTES = 2048
@@ -45,12 +45,12 @@ def measure_decisions(say: Say) -> Iterator[dict[str, float]]:
     yield {name: _median_us(ask, policy) for name, ask in asks.items()}
 
 
-def _ask(beginning: str) -> Ask:
+def _ask(beginning: str) -> CallNeeds:
     text = beginning + _PROSE * (_PROMPT_BYTES // len(_PROSE) + 1)
-    return Ask(prompt=text[:_PROMPT_BYTES], tools=True)
+    return CallNeeds(prompt=text[:_PROMPT_BYTES], tools=True)
 
 
-def _median_us(ask: Ask, policy: Policy) -> float:
+def _median_us(ask: CallNeeds, policy: Policy) -> float:
     offers = _offers()
     rounds = []
     for _ in range(_ROUNDS):
@@ -66,11 +66,11 @@ def _policy() -> Policy:
     return policy_of(load({**keys, **_CHOSEN}, Path("no-such-home")).settings)
 
 
-def _offers() -> list[Offer]:
+def _offers() -> list[ProviderOffer]:
     """Five clouds of which one is away, a local server, and the demonstration model."""
-    clouds = [Offer(_info(name.lower()), available=name != "OPENAI") for name in _KEYS]
-    house = Offer(_info("house", is_local=True), available=True)
-    last = Offer(_info("local", is_local=True, is_demonstration=True), available=True)
+    clouds = [ProviderOffer(_info(name.lower()), available=name != "OPENAI") for name in _KEYS]
+    house = ProviderOffer(_info("house", is_local=True), available=True)
+    last = ProviderOffer(_info("local", is_local=True, is_demonstration=True), available=True)
     return [*clouds, house, last]
 
 

@@ -20,7 +20,7 @@ from hermes.message.trivial import is_trivial
 from hermes.ports.clock import SystemClock
 from hermes.ports.keys import CallerKey
 from hermes.ports.memory import Decide, Fact, FactChange
-from hermes.ports.vectors import Entry, Page
+from hermes.ports.vectors import Page, VectorEntry
 from hermes.providers.minilm.provider import MiniLmEmbedder
 from hermes.providers.minilm.settings import MODEL_NAME, MiniLmSettings
 from hermes.store.sqlite.seal import make_store_keys
@@ -129,7 +129,7 @@ def _page(ids: Sequence[str], *, near: Sequence[float], chance: np.random.Genera
     rows += np.float32(_NEARNESS) * np.asarray(near, np.float32)
     # cast: a row of numpy is a sequence of numbers, though its type does not say so.
     entries = [
-        Entry(name, cast("Sequence[float]", row)) for name, row in zip(ids, rows, strict=True)
+        VectorEntry(name, cast("Sequence[float]", row)) for name, row in zip(ids, rows, strict=True)
     ]
     return Page.of(entries, f"{NAME}/{DIMENSIONS}")
 

@@ -9,11 +9,11 @@ from time import perf_counter, process_time
 
 from bench.registry import Say
 from bench.said import Talk
-from hermes.ports.search import Asker, SearchAsk
+from hermes.ports.search import SearchAsk, Searcher
 from hermes.store.search.file import index_bytes, open_index
-from hermes.store.search.finding import Finder
-from hermes.store.search.following import Addition, Spoken
-from hermes.store.search.writing import Pen
+from hermes.store.search.graph_reader import Addition, IndexMessage
+from hermes.store.search.index_writer import Pen
+from hermes.store.search.lookup import Finder
 from hermes.store.sqlite.connection import Database
 
 MESSAGES = 1_000_000
@@ -46,7 +46,7 @@ def _fill(db: Database, talk: Talk, *, count: int, say: Say) -> float:
                 graph = int(person[2:]) + 1
                 addition = Addition(float(done), graph, "main", done, b"", done, 1, person, "m")
                 name = f"agent:main:rest:dm:{person}#0"
-                pen.put(addition, [Spoken(person, "user", text)], name=name)
+                pen.put(addition, [IndexMessage(person, "user", text)], name=name)
         used += process_time() - began
         if done % _TOLD_EVERY < _BATCH:
             say(f"an index of {count:,} messages: {done:,} are in it")
@@ -59,7 +59,7 @@ def _ask_all(db: Database, talk: Talk, *, say: Say) -> Iterator[dict[str, float]
     say(f"{SEARCHES} searches of each kind, by the operator and by a person")
     for number, (kind, text) in enumerate(talk.searches(SEARCHES)):
         person = f"p_{number % 5_000}"
-        asker = Asker(person, f"agent:main:rest:dm:{person}", is_private=True)
+        asker = Searcher(person, f"agent:main:rest:dm:{person}", is_private=True)
         for who, ask in (
             ("operator", SearchAsk(text=text)),
             ("person", SearchAsk(text=text, asker=asker)),

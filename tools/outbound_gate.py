@@ -80,7 +80,7 @@ MAY_LOAD_CODE: Mapping[str, str] = {
     "plugins/loader.py": "loads the plugins of the configuration: their code is the operator's",
     "plugins/hook_loader.py": "loads the hooks of the home and of the configuration: their code is the operator's",
     "tools/modules.py": "loads the tools of the configuration: their code is the operator's",
-    "cli/loading.py": "loads our own commands when they are used",
+    "cli/lazy.py": "loads our own commands when they are used",
     "app/platforms.py": "loads our own channels when their platform is switched on",
     "app/channel_test.py": "loads what a channel finds out for its set-up, when `channels add` asks",
     "app/dialects.py": "loads our own dialects when a provider speaks them",
@@ -90,7 +90,7 @@ MAY_LOAD_CODE: Mapping[str, str] = {
 MAY_TRUST: Mapping[str, str] = {
     "net/client.py": "passes on what its callers say",
     "net/platform_call.py": "a platform's API, whose address is the operator's setting",
-    "net/model_stream.py": "a provider's base_url, which is the operator's setting",
+    "provider_kit/stream.py": "a provider's base_url, which is the operator's setting",
     "ops/alert_sinks.py": "the webhooks of alerts.webhooks, which is the operator's setting",
     "ops/otel_export.py": "the collector of otel.endpoint, which is the operator's setting",
     "channels/slack/client.py": "files on Slack's hosts or that of platforms.slack.base_url",

@@ -4,9 +4,9 @@ import gc
 import sys
 from collections.abc import Callable, Sequence
 
+from hermes.cli.environment import environment
 from hermes.cli.failure import run_guarded
-from hermes.cli.loading import load_named
-from hermes.cli.surroundings import environment
+from hermes.cli.lazy import load_named
 
 _HELP = frozenset({"--help", "-h"})
 # What a turn makes is freed by reference counts; looking for cycles at Python's default of 700

@@ -20,11 +20,11 @@ from hermes.net.client import HttpClient, HttpSettings
 from hermes.ports.channel import Accepted, Capabilities, Delivery, PushChannel, Target
 from hermes.ports.clock import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
-from hermes.testing.push.book import PigeonSettings
 from hermes.testing.push.channel import PigeonChannel
 from hermes.testing.push.faults import Fault
 from hermes.testing.push.platform import Pigeon
 from hermes.testing.push.settings import ChannelSettings
+from hermes.testing.push.state import PigeonSettings
 
 
 class Platform(Protocol):

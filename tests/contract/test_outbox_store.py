@@ -22,7 +22,7 @@ from hermes.ports.records import (
     Lease,
     NewDelivery,
     NewMessage,
-    Result,
+    TurnResult,
 )
 from hermes.ports.store import OutboxStore
 from hermes.store.sqlite.seal import make_store_keys
@@ -136,7 +136,7 @@ class SqliteRig:
                 message_id=f"m_{name}",
                 person_id=self.people[name],
                 outcome=Outcome.ANSWERED,
-                result=Result(text=""),
+                result=TurnResult(text=""),
                 at=self.clock.now(),
                 epoch=view.epoch,
                 deliveries=(new_delivery(name, chat=chat, purpose=purpose),),

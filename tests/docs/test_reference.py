@@ -19,13 +19,13 @@ from hermes.channels.web.channel import WebChannel, WebSettings
 from hermes.cli.commands import app
 from hermes.config.keys import dotted, known_keys, node_at
 from hermes.errors import HermesError
+from hermes.http.errors import status_of
+from hermes.http.same_origin import Origins
 from hermes.message.ids import make_id
-from hermes.net.http_errors import status_of
-from hermes.net.same_origin import Origins
 from hermes.plugins.manifest import load_capabilities
 from hermes.ports.clock import SystemClock
-from hermes.testing.door import MemoryDoor
-from hermes.testing.door_script import Script
+from hermes.testing.gateway_api import MemoryGatewayApi
+from hermes.testing.gateway_script import Script
 from tests.docs.markdown import ROOT, headings_of, sections_of
 from tests.system.twin_gateway import Gateway, Options, running_gateway
 
@@ -124,7 +124,7 @@ def test_no_error_is_explained_that_does_not_exist() -> None:
 def channel_routes(options: Options) -> tuple[list[Route], list[Route]]:
     """Return the routes of the REST API and of the web chat."""
     access = object()
-    door = MemoryDoor(Script(), access=access, clock=SystemClock(), make_id=make_id)  # type: ignore[arg-type]
+    gateway_api = MemoryGatewayApi(Script(), access=access, clock=SystemClock(), make_id=make_id)  # type: ignore[arg-type]
     origins = Origins(bound_host="127.0.0.1", public_url=options.public_url)
     shared = {"origins": origins, "clock": SystemClock(), "make_id": make_id}
     rest = RestChannel(
@@ -139,7 +139,7 @@ def channel_routes(options: Options) -> tuple[list[Route], list[Route]]:
         info=dict,  # type: ignore[arg-type]
         **shared,  # type: ignore[arg-type]
     )
-    return list(rest.routes(door)), list(web.routes(door))
+    return list(rest.routes(gateway_api)), list(web.routes(gateway_api))
 
 
 async def methods_at(gateway: Gateway, path: str) -> list[str]:

@@ -1,6 +1,6 @@
 """How a caller meets a provider in the fault table: streaming, or waiting for the whole answer.
 
-Both run under `Patience`, as every model call of the pipeline does.
+Both run under `StreamTimeout`, as every model call of the pipeline does.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from hermes.calls.patience import Patience
+from hermes.calls.stream_timeout import StreamTimeout
 from hermes.errors import ProviderError, ProviderTimeout
 from hermes.message.chat import user_text
 from hermes.message.parts import text_of
@@ -76,7 +76,7 @@ async def ask(provider: Provider, view: View, *, limits: Limits) -> Seen:
     """Call once, and return what the caller saw."""
     shown: list[str] = []
     try:
-        with Patience(limits.silence_s, limit_s=limits.limit_s) as patience:
+        with StreamTimeout(limits.silence_s, limit_s=limits.limit_s) as patience:
             if view == "whole" and isinstance(provider, Embedder):
                 return await patience.wait(_embed(provider))
             async with aclosing(provider.stream(REQUEST)) as events:

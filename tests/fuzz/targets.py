@@ -9,20 +9,20 @@ from typing import Any
 
 import msgspec
 
-from hermes.channels.email.addresses import Address
+from hermes.channels.email.addresses import MailAddress
 from hermes.channels.email.bounces import Bounce
-from hermes.channels.email.client import Wire
-from hermes.channels.email.desk import read_fields
-from hermes.channels.email.imap import Imap, Refusal
+from hermes.channels.email.client import MailConnection
+from hermes.channels.email.folders import read_fields
+from hermes.channels.email.imap import Imap, ImapRefusal
 from hermes.channels.email.inbound import Ignored, Reading, read_mail
 from hermes.channels.email.inbound import to_event as mail_event
-from hermes.channels.matrix.inbound import Bot, Place
+from hermes.channels.matrix.inbound import Bot, EventRoom
 from hermes.channels.matrix.inbound import to_event as matrix_event
 from hermes.channels.matrix.wire import read_event, read_page, read_sync
 from hermes.channels.rest.inbound import read_message
 from hermes.channels.rest.inbound import to_event as rest_event
 from hermes.channels.slack.inbound import (
-    Me,
+    SlackIdentity,
     command_event,
     interaction_event,
     message_event,
@@ -46,11 +46,11 @@ from hermes.channels.webhook.inbound import to_event as webhook_event
 from hermes.channels.webhook.settings import Route
 from hermes.channels.webhook.signatures import Signed
 from hermes.channels.webhook.signatures import check as check_signature
-from hermes.contrib.irc.inbound import Me as IrcMe
+from hermes.contrib.irc.inbound import IrcIdentity as IrcMe
 from hermes.contrib.irc.inbound import message_event as irc_event
-from hermes.contrib.irc.roster import Roster
+from hermes.contrib.irc.roster import NickRoster
 from hermes.contrib.irc.settings import IrcSettings
-from hermes.contrib.irc.signing_in import SignIn
+from hermes.contrib.irc.sign_in import IrcSignIn
 from hermes.contrib.irc.wire import read_line
 from hermes.errors import AnswerLost, ConfigurationError, NetError, Refused
 from hermes.message.event import MessageEvent
@@ -63,8 +63,8 @@ _BOT = User(id=1, is_bot=True, first_name="bot", username="b")
 _SECRET = "a secret of some length"
 _ROUTE = Route(secret=_SECRET, prompt="{a.b[0]} {event} {body}")
 _SCHEMES = ("standard", "github", "gitlab", "hmac")
-_SLACK = Me(user_id="U0BOT", bot_id="B0BOT", team_id="T1", account="a")
-_MAILBOX = Reading(own=Address(local="hermes", domain="example.org"), authserv_id=None)
+_SLACK = SlackIdentity(user_id="U0BOT", bot_id="B0BOT", team_id="T1", account="a")
+_MAILBOX = Reading(own=MailAddress(local="hermes", domain="example.org"), authserv_id=None)
 _CHECKED = msgspec.structs.replace(_MAILBOX, authserv_id="mx.example.org")
 _IRC = IrcMe(nick="hermes", names=("hermes",), connection="c", since=0.0)
 _NETWORK = IrcSettings(
@@ -134,7 +134,7 @@ def matrix(data: bytes) -> None:
 
 
 def _matrix_message(data: bytes) -> None:
-    place = Place(room_id="!r:b", is_direct=False, user_name="Ada")
+    place = EventRoom(room_id="!r:b", is_direct=False, user_name="Ada")
     bot = Bot("@hermes:b", "Hermes")
     _keep(matrix_event(read_event(data), place, bot=bot, account="a", now=1.0, quoted=None))
 
@@ -175,7 +175,7 @@ def email(data: bytes) -> None:
         _keep(mail_event(mail, account="a", at=1.0, fallback_id="1-1@uid", media=()))
 
 
-class _Recording(Wire):
+class _Recording(MailConnection):
     """A connection on which the server has already said everything."""
 
     def __init__(self, said: bytes) -> None:
@@ -201,7 +201,7 @@ def imap(data: bytes) -> None:
     """Read what an IMAP server answers to everything that a mailbox asks."""
     try:
         _at_once(_ask(Imap(_Recording(data))))
-    except (NetError, Refusal):
+    except (NetError, ImapRefusal):
         return
 
 
@@ -223,7 +223,7 @@ def _at_once(coroutine: Coroutine[Any, Any, None]) -> None:
 
 def irc(data: bytes) -> None:
     """Read lines of an IRC server, while signing in and after it."""
-    roster, signing_in = Roster(), SignIn(_NETWORK)
+    roster, signing_in = NickRoster(), IrcSignIn(_NETWORK)
     for number, raw in enumerate(data.split(b"\n")):
         line = read_line(raw)
         if line is None:
@@ -235,7 +235,7 @@ def irc(data: bytes) -> None:
         try:
             signing_in.take(line)
         except (NetError, ConfigurationError):
-            signing_in = SignIn(_NETWORK)
+            signing_in = IrcSignIn(_NETWORK)
 
 
 def web(data: bytes) -> None:

@@ -16,8 +16,8 @@ from typing import Any
 import aiohttp
 
 from hermes.ports.clock import SystemClock
-from hermes.testing.push.book import PigeonSettings
 from hermes.testing.push.platform import Pigeon
+from hermes.testing.push.state import PigeonSettings
 from hermes.testing.push.webhooks import InboundMessage
 from tests.system.live import Live, live_gateway, model_server, with_model
 from tests.system.pigeon_chat import pigeon_settings, write

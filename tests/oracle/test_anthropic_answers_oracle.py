@@ -11,7 +11,7 @@ from anthropic.types import Message
 from hermes.errors import ProviderError, StreamTruncated
 from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart
 from hermes.ports.provider import CallEnd, ModelEvent, ReasoningDelta, TextDelta, ToolCallDelta
-from hermes.providers.anthropic.assembly import Assembly
+from hermes.providers.anthropic.assembly import AnthropicAssembly
 from hermes.providers.anthropic.provider import WholeEvents
 from hermes.providers.anthropic.settings import AnthropicSettings
 from tests.oracle.anthropic_streams import EVERYTHING, STREAMS, begin, event, text
@@ -30,7 +30,7 @@ REASONS = {
 
 
 def ours(*chunks: bytes) -> tuple[list[ModelEvent], CallEnd]:
-    assembly = Assembly(SETTINGS, sent_chars=10, make_id=lambda prefix: f"{prefix}_made")
+    assembly = AnthropicAssembly(SETTINGS, sent_chars=10, make_id=lambda prefix: f"{prefix}_made")
     parser = WholeEvents()
     events: list[ModelEvent] = []
     for payload in [payload for chunk in chunks for payload in parser.feed(chunk)]:

@@ -17,9 +17,9 @@ from google.genai import types
 
 from hermes.errors import StreamTruncated
 from hermes.message.parts import ReasoningPart, text_of, tool_calls_of
-from hermes.net.sse_parser import SseParser
 from hermes.ports.provider import CallEnd, ReasoningDelta, TextDelta
-from hermes.providers.gemini.assembly import Assembly, Delta
+from hermes.provider_kit.sse_parser import SseParser
+from hermes.providers.gemini.assembly import Delta, GeminiAssembly
 from hermes.providers.gemini.settings import GeminiSettings
 
 SETTINGS = GeminiSettings(name="gemini", model="gemini-3-pro-preview")
@@ -111,7 +111,9 @@ def as_bytes(chunks: Iterable[dict]) -> bytes:
 def read(pieces: Iterable[bytes]) -> tuple[list[Delta], CallEnd]:
     """Return what Hermes makes of a stream that arrives in `pieces` and then ends."""
     parser = SseParser()
-    assembly = Assembly(SETTINGS, model="m", sent_chars=4, make_id=lambda prefix: f"{prefix}_made")
+    assembly = GeminiAssembly(
+        SETTINGS, model="m", sent_chars=4, make_id=lambda prefix: f"{prefix}_made"
+    )
     deltas = [
         d for piece in pieces for payload in parser.feed(piece) for d in assembly.feed(payload)
     ]

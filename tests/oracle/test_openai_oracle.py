@@ -22,13 +22,13 @@ from pydantic import TypeAdapter
 from hermes.errors import ProviderError, ProviderUnavailable, StreamTruncated
 from hermes.message.parts import Part, ReasoningPart, text_of, tool_calls_of
 from hermes.net.client import HttpClient, HttpSettings
-from hermes.net.sse_parser import SseParser
 from hermes.ports.provider import CallEnd, ModelRequest, Provider
-from hermes.providers.openai.assembly import Assembly as ChatAssembly
+from hermes.provider_kit.sse_parser import SseParser
+from hermes.providers.openai.assembly import OpenAIAssembly as ChatAssembly
 from hermes.providers.openai.presets import presets
 from hermes.providers.openai.provider import OpenAIProvider
 from hermes.providers.openai.settings import OpenAISettings
-from hermes.providers.openai_responses.assembly import Assembly as ResponsesAssembly
+from hermes.providers.openai_responses.assembly import ResponsesAssembly as ResponsesAssembly
 from hermes.providers.openai_responses.provider import ResponsesProvider
 from hermes.providers.openai_responses.settings import ResponsesSettings
 from hermes.testing import openai_shape, responses_shape

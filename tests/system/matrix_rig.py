@@ -7,9 +7,9 @@ from pathlib import Path
 from zlib import compress, crc32
 
 from hermes.channels.matrix.channel import MatrixChannel, make
+from hermes.media.cache import MediaCache
 from hermes.message.event import MessageEvent
 from hermes.net.client import HttpClient, HttpSettings
-from hermes.net.media_shelf import FileShelf
 from hermes.plugins.manifest import load_manifest, read_settings
 from hermes.ports.channel import Accepted
 from hermes.ports.channel_setup import ChannelSetup
@@ -34,7 +34,7 @@ class Rig:
 
     def __init__(self, folder: Path, *, timeout_s: float = 1.0) -> None:
         self.client = HttpClient(HttpSettings(timeout_s=timeout_s))
-        self.shelf = FileShelf(folder / "media", self.client)
+        self.shelf = MediaCache(folder / "media", self.client)
         self.folder = folder
         self.events: list[MessageEvent] = []
         # Repeats, too.

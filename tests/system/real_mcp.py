@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 # Pytest rewrites what is imported, and Python 3.11 may fail to parse in a thread (gh-106905).
-import hermes.tools.mcp.sdk_link  # noqa: F401
+import hermes.tools.mcp.sdk_connection  # noqa: F401
 
 PARTS = Path(__file__).resolve().parents[2] / "build" / "test-parts"
 NODE = PARTS / "mcp-node" / "node_modules" / ".bin"

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from hermes.calls.events import Answered, Piece
+from hermes.calls.events import FullAnswer, Piece
 from hermes.errors import HermesError
 from hermes.message.parts import Part, TextPart
 from hermes.message.reply import Usage
@@ -18,7 +18,7 @@ from hermes.ports.provider import CallEnd, Embedding, StopReason
 from hermes.routing.plan import Candidate
 from hermes.server.listen import HttpServer, ServeSettings, address_of, bind
 from hermes.server.v1.chat import ChatDialect
-from hermes.server.v1.dialect import Dialect, Stamp, WireCall
+from hermes.server.v1.dialect import ApiDialect, Stamp, WireCall
 from hermes.server.v1.embeddings import read_embeddings, write_embeddings
 from hermes.server.v1.models_list import ListedModel, write_model, write_models
 
@@ -31,7 +31,7 @@ class ScriptedWire:
     """The wire over one scripted answer; it keeps what was asked."""
 
     def __init__(self) -> None:
-        self.dialect: Dialect = ChatDialect()
+        self.dialect: ApiDialect = ChatDialect()
         self.calls: list[WireCall] = []
         self.pieces: Sequence[Piece] = ()
         self.error: HermesError | None = None
@@ -47,7 +47,7 @@ class ScriptedWire:
 
     def answer(self, *parts: Part, pieces: Sequence[Piece] = (), stop: StopReason = "end") -> None:
         candidate = Candidate("house", "m-1", "named")
-        self.answered = Answered(candidate=candidate, end=CallEnd(parts, stop, USAGE, "m-1"))
+        self.answered = FullAnswer(candidate=candidate, end=CallEnd(parts, stop, USAGE, "m-1"))
         self.pieces = pieces
 
     async def chat(self, request: Request) -> Response:

@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Browser, Page, Route, ViewportSize, expect
 
 from hermes.errors import ProviderTimeout
-from hermes.testing.door_script import Ask, Hold, Note
+from hermes.testing.gateway_script import Ask, Hold, Note
 from tests.system.chromium import CHROMIUM
 from tests.system.twin_gateway import Gateway, Options
 
@@ -307,17 +307,17 @@ async def test_problems_are_cards_that_can_be_tried_again(
     browser: Browser, gateway: Gateway
 ) -> None:
     page = await open_page(browser, gateway)
-    gateway.door.full = True
+    gateway.gateway_api.full = True
     await send(page, "hello")
     await expect(page.locator(".problem-card")).to_contain_text("Too many messages are waiting")
-    gateway.door.full = False
+    gateway.gateway_api.full = False
     await page.click(".problem-card button")
     await expect(page.locator(".reply .body")).to_have_text("You said: hello")
     await expect(page.locator(".problem-card")).to_have_count(0)
     gateway.script.on("hard", ProviderTimeout("the model was silent"))
     await send(page, "hard")
     await expect(page.locator(".problem-card")).to_contain_text("Please send that again")
-    assert len(gateway.door.messages()) == 2
+    assert len(gateway.gateway_api.messages()) == 2
 
 
 @pytest.mark.req("J9")
@@ -329,7 +329,7 @@ async def test_an_approval_is_asked_for_and_given(browser: Browser, gateway: Gat
     await page.get_by_role("button", name="Approve").click()
     await expect(page.locator(".reply .body")).to_have_text("Deleted.")
     await expect(page.locator(".facts")).to_be_visible()
-    assert [event.text for event in gateway.door.messages()] == ["delete it", "/approve a_1"]
+    assert [event.text for event in gateway.gateway_api.messages()] == ["delete it", "/approve a_1"]
 
 
 @pytest.mark.req("J1")
@@ -352,7 +352,7 @@ async def test_a_lost_answer_is_asked_for_again_and_kept_once(
     await expect(page.locator(".reply .body")).to_have_text("You said: hello")
     await expect(page.locator("#link")).to_be_hidden()
     assert "event: done" in lost[0]
-    assert [event.text for event in gateway.door.messages()] == ["hello"]
+    assert [event.text for event in gateway.gateway_api.messages()] == ["hello"]
 
 
 async def test_the_browser_signs_in_by_token_and_a_used_link_says_what_to_do(

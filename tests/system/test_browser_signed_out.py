@@ -3,7 +3,7 @@
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from hermes.testing.door_script import Hold
+from hermes.testing.gateway_script import Hold
 from tests.system.chromium import CHROMIUM
 from tests.system.test_browser import PHONE, open_page, send
 from tests.system.twin_gateway import Gateway
@@ -102,7 +102,7 @@ async def test_a_message_from_a_signed_out_page_comes_back_after_signing_in(
     await page.locator("#send").click()
     await expect(page.locator(".facts")).to_have_count(2)
     await expect(page.get_by_text(NOT_SENT)).to_be_hidden()
-    assert [event.text for event in gateway.door.messages()] == [
+    assert [event.text for event in gateway.gateway_api.messages()] == [
         "hello",
         "two lines,\nwritten with care",
     ]

@@ -17,8 +17,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from hermes.testing.push.book import PigeonSettings
 from hermes.testing.push.platform import Pigeon
+from hermes.testing.push.state import PigeonSettings
 from tests.system.canaries import Canaries, Table, variables, write_home
 from tests.system.live import Live, environment, live_gateway
 from tests.system.parrot import Parrot, a_parrot

@@ -11,9 +11,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from hermes.testing.push.book import PigeonSettings
 from hermes.testing.push.faults import Fault
 from hermes.testing.push.platform import Pigeon
+from hermes.testing.push.state import PigeonSettings
 from hermes.testing.push.webhooks import InboundMessage
 from tests.system.live import Live, live_gateway, model_server, with_model
 from tests.system.moved_clock import LIBRARY, faked, put_clock

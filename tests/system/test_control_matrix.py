@@ -17,20 +17,20 @@ from hermes.app import Gateway, offline_desk
 from hermes.cli import commands as command_line
 from hermes.config import Loaded, load
 from hermes.control.actions import ACTIONS, AT_DESK, BY_CHAT
-from hermes.control.audit import AuditAsk, AuditDesk, AuditReport
-from hermes.control.channels import ChannelDesk
-from hermes.control.credits import CreditDesk
-from hermes.control.cron import CronDesk
-from hermes.control.deadletters import DeadLetterDesk
-from hermes.control.desk import Desk
-from hermes.control.graph_reading import GraphDesk
-from hermes.control.memory import MemoryDesk
-from hermes.control.pairing import PairingDesk
-from hermes.control.running import GatewayDesk, ModelDesk
-from hermes.control.search import SearchDesk
-from hermes.control.sessions import SessionDesk
-from hermes.control.tokens import TokenDesk
-from hermes.control.users import UserDesk
+from hermes.control.audit import AuditAsk, AuditOperations, AuditReport
+from hermes.control.channels import ChannelOperations
+from hermes.control.credits import CreditOperations
+from hermes.control.cron import CronOperations
+from hermes.control.deadletters import DeadLetterOperations
+from hermes.control.graph_access import GraphOperations
+from hermes.control.memory import MemoryOperations
+from hermes.control.operations import Operations
+from hermes.control.pairing import PairingOperations
+from hermes.control.runtime import GatewayOperations, ModelOperations
+from hermes.control.search import SearchOperations
+from hermes.control.sessions import SessionOperations
+from hermes.control.tokens import TokenOperations
+from hermes.control.users import UserOperations
 from hermes.errors import HermesError
 from hermes.ports.access import ROLES, Role, allows
 from hermes.sessions.commands import BUILT_IN
@@ -117,21 +117,21 @@ CALLS: dict[str, tuple[str, str, Any]] = {
 }
 # Commands about a person's own affairs; none of them reaches an operator's function.
 PARTS: dict[str, type] = {
-    "": Desk,
-    "audit": AuditDesk,
-    "channels": ChannelDesk,
-    "credits": CreditDesk,
-    "cron": CronDesk,
-    "deadletters": DeadLetterDesk,
-    "gateway": GatewayDesk,
-    "graphs": GraphDesk,
-    "memory": MemoryDesk,
-    "models": ModelDesk,
-    "pairing": PairingDesk,
-    "search": SearchDesk,
-    "sessions": SessionDesk,
-    "tokens": TokenDesk,
-    "users": UserDesk,
+    "": Operations,
+    "audit": AuditOperations,
+    "channels": ChannelOperations,
+    "credits": CreditOperations,
+    "cron": CronOperations,
+    "deadletters": DeadLetterOperations,
+    "gateway": GatewayOperations,
+    "graphs": GraphOperations,
+    "memory": MemoryOperations,
+    "models": ModelOperations,
+    "pairing": PairingOperations,
+    "search": SearchOperations,
+    "sessions": SessionOperations,
+    "tokens": TokenOperations,
+    "users": UserOperations,
 }
 OWN = {spec.name for spec in BUILT_IN} - set(BY_CHAT)
 ADMIN_COMMANDS = {
@@ -258,7 +258,7 @@ def test_the_command_line_without_a_gateway_passes_the_same_office(tmp_path: Pat
     loaded = settings_for(tmp_path / "home")
     functions = {path: found for path in AT_DESK if (found := real_function(path)) is not None}
 
-    async def give_all(desk: Desk) -> AuditReport:
+    async def give_all(desk: Operations) -> AuditReport:
         for path, function in functions.items():
             with suppress(HermesError):
                 await function_at(desk, path)(*arguments_for(function, AT_DESK[path].name))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hermes.testing.push.book import PigeonSettings
 from hermes.testing.push.faults import Fault
 from hermes.testing.push.platform import Pigeon
+from hermes.testing.push.state import PigeonSettings
 from hermes.testing.push.tally import read_tally
 from hermes.testing.push.webhooks import InboundMessage
 from tests.system.live import Live, live_gateway, model_server, with_model

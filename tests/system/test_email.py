@@ -10,8 +10,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from hermes.testing.email.post_office import PASSWORD
 from hermes.testing.email.server import EmailStandIn
+from hermes.testing.email.state import PASSWORD
 from hermes.testing.stand_in import Fault, Said
 from tests.system.live import Live, live_gateway, model_server, with_model
 

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from hermes.channels.rest.channel import RestSettings
 from hermes.errors import ProviderTimeout
-from hermes.testing.door_script import Ask, Hold, Note
+from hermes.testing.gateway_script import Ask, Hold, Note
 from tests.system.twin_gateway import Gateway, Options
 
 Http = aiohttp.ClientSession
@@ -67,7 +67,7 @@ async def test_the_same_id_is_answered_once(gateway: Gateway, http: Http) -> Non
     first = await (await http.post("/api/messages", json=message, headers=gateway.bearer)).json()
     again = await (await http.post("/api/messages", json=message, headers=gateway.bearer)).json()
     assert again == {**first, "duplicate": True}
-    assert len(gateway.door.messages()) == 1
+    assert len(gateway.gateway_api.messages()) == 1
 
 
 @pytest.mark.req("J1", "A8")
@@ -79,7 +79,9 @@ async def test_an_id_reused_for_another_body_is_refused_and_recorded(
     answer = await http.post("/api/messages", json=other, headers=gateway.bearer)
     error = (await answer.json())["error"]
     assert (answer.status, error["code"]) == (409, "conflict")
-    assert [(r.id, r.external_id) for r in gateway.door.refusals] == [(error["refusal"], "one")]
+    assert [(r.id, r.external_id) for r in gateway.gateway_api.refusals] == [
+        (error["refusal"], "one")
+    ]
 
 
 @pytest.mark.req("A1")
@@ -108,7 +110,7 @@ class TestShortWait:
         answer = await http.post("/api/messages", json=HELLO, headers=gateway.bearer)
         body = await answer.json()
         assert (answer.status, body["state"]) == (202, "running")
-        assert gateway.door.watchers() == 0
+        assert gateway.gateway_api.watchers() == 0
 
 
 @pytest.mark.req("A6", "A8")
@@ -209,10 +211,10 @@ class TestKeepAlive:
         headers = {**gateway.bearer, "accept": "text/event-stream"}
         answer = await http.post("/api/messages", json=HELLO, headers=headers)
         await hold.reached()
-        assert gateway.door.watchers() == 1
+        assert gateway.gateway_api.watchers() == 1
         answer.close()
         async with asyncio.timeout(5):
-            while gateway.door.watchers():
+            while gateway.gateway_api.watchers():
                 await http.get("/healthz")
 
 
@@ -232,7 +234,7 @@ async def test_unauthenticated_input_makes_no_rows(
     answer = await http.post("/api/messages", json=HELLO, headers=headers)
     assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
     assert (await answer.json())["error"]["code"] == "unauthenticated"
-    assert (gateway.door.messages(), gateway.door.refusals) == ((), [])
+    assert (gateway.gateway_api.messages(), gateway.gateway_api.refusals) == ((), [])
 
 
 BAD_BODIES = {
@@ -265,8 +267,8 @@ async def test_a_malformed_message_is_refused_with_what_to_fix(
     error = (await answer.json())["error"]
     assert (answer.status, error["code"]) == (400, "bad_request")
     assert expected in error["message"]
-    assert [refusal.id for refusal in gateway.door.refusals] == [error["refusal"]]
-    assert gateway.door.messages() == ()
+    assert [refusal.id for refusal in gateway.gateway_api.refusals] == [error["refusal"]]
+    assert gateway.gateway_api.messages() == ()
 
 
 @pytest.mark.req("A2")
@@ -284,16 +286,16 @@ async def test_another_content_type_is_refused(gateway: Gateway, http: Http) -> 
     answer = await http.post("/api/messages", data=json.dumps(HELLO), headers=headers)
     error = (await answer.json())["error"]
     assert (answer.status, error["code"]) == (415, "unsupported_media_type")
-    assert error["refusal"] == gateway.door.refusals[0].id
+    assert error["refusal"] == gateway.gateway_api.refusals[0].id
 
 
 @pytest.mark.req("J2")
 async def test_a_full_gateway_says_when_to_come_back(gateway: Gateway, http: Http) -> None:
-    gateway.door.full = True
+    gateway.gateway_api.full = True
     answer = await http.post("/api/messages", json=HELLO, headers=gateway.bearer)
     assert (answer.status, answer.headers["retry-after"]) == (503, "8")
     assert (await answer.json())["error"]["code"] == "overloaded"
-    assert gateway.door.messages() == ()
+    assert gateway.gateway_api.messages() == ()
 
 
 @pytest.mark.req("A3")
@@ -311,13 +313,13 @@ async def test_a_credential_in_the_address_is_refused(
     answer = await http.post(f"/api/messages?{key}={gateway.token}", json=HELLO)
     assert answer.status == 400
     assert "Authorization: Bearer" in (await answer.json())["error"]["message"]
-    assert (gateway.door.messages(), gateway.door.refusals) == ((), [])
+    assert (gateway.gateway_api.messages(), gateway.gateway_api.refusals) == ((), [])
 
 
 @pytest.mark.req("A2")
 async def test_an_odd_wait_is_refused(gateway: Gateway, http: Http) -> None:
     answer = await http.post("/api/messages?wait=0", json=HELLO, headers=gateway.bearer)
-    assert (answer.status, gateway.door.messages()) == (400, ())
+    assert (answer.status, gateway.gateway_api.messages()) == (400, ())
 
 
 @pytest.mark.req("A1")

@@ -17,9 +17,9 @@ import pytest
 from hermes.control.status import Runtime
 from hermes.ops.forensics import Shutdown
 from hermes.ops.process import own_identity
-from hermes.pipeline.stopping import TOLD
-from hermes.testing.push.book import PigeonSettings
+from hermes.pipeline.stop_notices import TOLD
 from hermes.testing.push.platform import Pigeon
+from hermes.testing.push.state import PigeonSettings
 from hermes.testing.push.webhooks import InboundMessage, event_body, sign
 from tests.system.live import Live, environment, live_gateway, model_server, with_model
 

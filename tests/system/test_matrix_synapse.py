@@ -10,7 +10,7 @@ import aiohttp
 import msgspec
 import pytest
 
-from hermes.channels.matrix.unreadable import NOTICE
+from hermes.channels.matrix.encrypted_rooms import NOTICE
 from hermes.errors import ConfigurationError
 from hermes.message.parts import ImagePart, TextPart
 from hermes.ports.channel import Delivery, Target

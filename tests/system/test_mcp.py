@@ -20,7 +20,7 @@ from hermes.config import McpSettings
 from hermes.errors import ToolError
 from hermes.ports.clock import SystemClock
 from hermes.ports.tool import ToolContext
-from hermes.tools.mcp.asking import Schema
+from hermes.tools.mcp.questions import Schema
 from hermes.tools.mcp.servers import McpServers
 from tests.system.live import Live, environment, live_gateway, model_server, with_model
 from tests.system.real_mcp import (

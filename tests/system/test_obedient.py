@@ -18,8 +18,8 @@ import pytest
 import yaml
 
 from hermes.testing.openai_shape import Assistant, ChatRequest, User, text_of
-from hermes.testing.push.book import PigeonSettings
 from hermes.testing.push.platform import Pigeon
+from hermes.testing.push.state import PigeonSettings
 from hermes.testing.push.webhooks import InboundMessage
 from tests.system.live import live_gateway
 from tests.system.parrot import Call, Parrot, a_parrot

@@ -11,8 +11,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from hermes.testing.push.book import PigeonSettings
 from hermes.testing.push.platform import Pigeon
+from hermes.testing.push.state import PigeonSettings
 from tests.homes.make import FOLDER, Story, books
 from tests.system.live import live_gateway, model_server, with_model
 from tests.system.moved_clock import LIBRARY

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hermes.ops.runtime import read_runtime
-from hermes.testing.push.book import PigeonSettings
 from hermes.testing.push.platform import Pigeon
+from hermes.testing.push.state import PigeonSettings
 from tests.system.live import live_gateway, model_server, with_model
 
 PLUGIN = '''

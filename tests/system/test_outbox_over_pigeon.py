@@ -12,18 +12,18 @@ from hermes.message.outcome import DeliveryState, Outcome
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
 from hermes.net.client import HttpClient, HttpSettings
+from hermes.outbox.intervals import OutboxTiming
 from hermes.outbox.sender import OutboxSender
-from hermes.outbox.timing import OutboxTiming
 from hermes.ports.channel import Accepted, Target
 from hermes.ports.clock import SystemClock
-from hermes.ports.records import Begin, Commit, NewDelivery, NewMessage, Result
+from hermes.ports.records import Begin, Commit, NewDelivery, NewMessage, TurnResult
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
-from hermes.testing.push.book import PigeonSettings
 from hermes.testing.push.channel import PigeonChannel
 from hermes.testing.push.faults import Fault, FaultKind
 from hermes.testing.push.platform import Pigeon
 from hermes.testing.push.settings import ChannelSettings
+from hermes.testing.push.state import PigeonSettings
 from hermes.testing.push.tally import read_tally
 
 TIMING = OutboxTiming(
@@ -122,7 +122,7 @@ class Gateway:
                 message_id=f"m_{name}",
                 person_id=person_id,
                 outcome=Outcome.ANSWERED,
-                result=Result(text=""),
+                result=TurnResult(text=""),
                 at=now,
                 epoch=view.epoch,
                 deliveries=(delivery,),

@@ -14,8 +14,8 @@ import aiohttp
 import pytest
 import yaml
 
-from hermes.testing.push.book import PigeonSettings
 from hermes.testing.push.platform import Pigeon
+from hermes.testing.push.state import PigeonSettings
 from tests.system.live import environment, live_gateway
 from tests.system.parrot import Parrot, a_parrot
 from tests.system.town import SECRET, Town, everybody

@@ -10,8 +10,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from hermes.testing.push.book import PigeonSettings
 from hermes.testing.push.platform import Pigeon
+from hermes.testing.push.state import PigeonSettings
 from hermes.testing.push.webhooks import InboundMessage
 from tests.system.live import Live, live_gateway, model_server, with_model
 from tests.system.pigeon_chat import pigeon_settings, write

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hermes.testing.push.book import PigeonSettings
 from hermes.testing.push.platform import Pigeon
+from hermes.testing.push.state import PigeonSettings
 from tests.system.live import environment, live_gateway, model_server, with_model
 
 TOKEN, SECRET = "pigeon-token", "pigeon-signing-secret"

@@ -14,8 +14,8 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from hermes.calls.events import Answered
-from hermes.calls.passing import Passing
+from hermes.calls.events import FullAnswer
+from hermes.calls.shown_pieces import ShownPieces
 from hermes.message.parts import Part, ReasoningPart
 from hermes.routing.plan import Candidate
 from hermes.server.v1.chat import ChatDialect
@@ -54,7 +54,7 @@ class Gateway(ScriptedWire):
 
     def tell(self, wire: str, story: Story) -> None:
         self.pieces, end = read_from(wire, story)
-        self.answered = Answered(candidate=Candidate("house", "m-1", "named"), end=end)
+        self.answered = FullAnswer(candidate=Candidate("house", "m-1", "named"), end=end)
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ async def test_blocks_stay_apart_where_the_service_sends_blocks(gateway, claude,
 async def test_a_dropped_call_leaves_no_thought_as_the_last_block(gateway, claude, wire):
     story = (("thought", "Hm."), ("call", "red"), ("thought", "So."), ("call", "blue"))
     gateway.tell(wire, story)
-    passing = Passing(None, one_call=True)
+    passing = ShownPieces(None, one_call=True)
     gateway.pieces = [kept for piece in gateway.pieces for kept in passing.pieces(piece)]
     gateway.pieces += passing.rest(gateway.answered.end)
     end = passing.whole(gateway.answered.end)

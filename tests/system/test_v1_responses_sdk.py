@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from hermes.calls.events import Answered, Piece
+from hermes.calls.events import FullAnswer, Piece
 from hermes.errors import (
     BadRequest,
     Forbidden,
@@ -91,7 +91,7 @@ class Gateway:
 
     def answer(self, *parts: Part, pieces: Sequence[Piece] = (), stop: StopReason = "end") -> None:
         candidate = Candidate("house", "m-1", "named")
-        self.answered = Answered(candidate=candidate, end=CallEnd(parts, stop, USAGE, "m-1"))
+        self.answered = FullAnswer(candidate=candidate, end=CallEnd(parts, stop, USAGE, "m-1"))
         self.pieces = pieces
 
     async def respond(self, request: Request) -> Response:

@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 
 from hermes.channels.web.channel import WebSettings
-from hermes.testing.door_script import Hold
+from hermes.testing.gateway_script import Hold
 from tests.system.test_http import events_of
 from tests.system.twin_gateway import Gateway, Options, running_gateway
 
@@ -92,7 +92,7 @@ async def test_another_sites_page_cannot_ride_on_the_session(gateway: Gateway, h
     assert (
         await http.post("/web/messages", data=json.dumps(message("x")), headers=plain)
     ).status == 400
-    assert gateway.door.messages() == ()
+    assert gateway.gateway_api.messages() == ()
 
 
 @pytest.mark.req("W34")
@@ -113,8 +113,8 @@ async def test_a_message_streams_and_is_kept_once(gateway: Gateway, http: Http) 
         answer = await http.post("/web/messages", json=message("hi"), headers=cookie)
         *_, (name, data) = [event async for event in events_of(answer)]
         assert (name, data["reply"]) == ("done", "You said: hi")
-    assert [event.external_id for event in gateway.door.messages()] == ["1"]
-    (event,) = gateway.door.messages()
+    assert [event.external_id for event in gateway.gateway_api.messages()] == ["1"]
+    (event,) = gateway.gateway_api.messages()
     assert (event.source.platform, event.source.chat_id, event.source.user_id) == (
         "web",
         "c1",
@@ -179,7 +179,7 @@ async def test_stop_ends_the_running_reply_and_leaves_no_trace_on_the_page(
     assert stopped.status == 202
     *_, (_, done) = [event async for event in events_of(running)]
     assert (done["outcome"], done["reply"]) == ("interrupted", "Once ")
-    assert [(e.type, e.text) for e in gateway.door.messages()] == [
+    assert [(e.type, e.text) for e in gateway.gateway_api.messages()] == [
         ("text", "tell"),
         ("command", "/stop"),
     ]
@@ -236,7 +236,7 @@ async def test_a_refused_web_message_is_recorded(gateway: Gateway, http: Http) -
     cookie = await gateway.cookie()
     answer = await http.post("/web/messages", json=message("  "), headers=cookie)
     error = (await answer.json())["error"]
-    assert (answer.status, error["refusal"]) == (400, gateway.door.refusals[0].id)
+    assert (answer.status, error["refusal"]) == (400, gateway.gateway_api.refusals[0].id)
 
 
 @pytest.mark.req("W34")

@@ -16,13 +16,13 @@ from starlette.types import ASGIApp
 from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.channels.web.channel import WebChannel, WebSettings
 from hermes.config import Settings, load
-from hermes.control.acting import Actor, Office
+from hermes.control.audited import Actor, AuditedActions
 from hermes.control.consent import ConsentAsk, ConsentOrder
 from hermes.control.credits import GrantOrder, ReferOrder, RefundOrder, WalletAsk, WalletsAsk
 from hermes.control.cron import JobAsk, JobOrder, JobsAsk, NewJobOrder
 from hermes.control.interactions import InteractionAsk
 from hermes.control.keys import KeyEnd, NewKey
-from hermes.control.mcp import McpDesk
+from hermes.control.mcp import McpOperations
 from hermes.control.memory import DreamOrder, FactOrder, ForgetOrder, MemoryAsk
 from hermes.control.pairing import PairApproval, PairOrder
 from hermes.control.search import SearchOrder
@@ -30,12 +30,12 @@ from hermes.control.spending import CostAsk, SwitchOrder
 from hermes.control.tokens import LinkWish
 from hermes.control.users import LinkOrder, TierOrder, UserAsk, UserOrder, UsersAsk
 from hermes.errors import Unauthenticated
+from hermes.http.same_origin import Origins
 from hermes.message.ids import make_id
-from hermes.net.same_origin import Origins
 from hermes.plugins.manifest import load_capabilities
 from hermes.ports.channel import Accept, Capabilities, HttpRequest, HttpResponse
 from hermes.ports.clock import SystemClock
-from hermes.routing.plan import Ask
+from hermes.routing.plan import CallNeeds
 from hermes.server.app import build_app
 from hermes.server.auth import StoredAccess
 from hermes.server.control_routes import Control
@@ -43,8 +43,8 @@ from hermes.server.listen import HttpServer, ServeSettings, address_of, bind
 from hermes.server.webhooks import WebhookLimits
 from hermes.testing.access import MemoryAccessStore
 from hermes.testing.audit import MemoryAudit
-from hermes.testing.door import MemoryDoor
-from hermes.testing.door_script import Script
+from hermes.testing.gateway_api import MemoryGatewayApi
+from hermes.testing.gateway_script import Script
 from hermes.tools.mcp.servers import McpServers
 
 LOCAL_TOKEN = "local-secret"
@@ -68,7 +68,7 @@ class Gateway:
     url: str
     token: str
     access: StoredAccess
-    door: MemoryDoor
+    gateway_api: MemoryGatewayApi
     script: Script
     reasons: list[str]
     audit: MemoryAudit = field(default_factory=MemoryAudit)
@@ -119,13 +119,13 @@ async def running_gateway(options: Options) -> AsyncIterator[Gateway]:
     """Start a gateway on a free loopback port; ends it and every turn afterwards."""
     access = StoredAccess(MemoryAccessStore(), clock=SystemClock(), local_token=LOCAL_TOKEN)
     script = Script()
-    door = MemoryDoor(script, access=access, clock=SystemClock(), make_id=make_id)
+    gateway_api = MemoryGatewayApi(script, access=access, clock=SystemClock(), make_id=make_id)
     listener = bind("127.0.0.1", 0)
     gateway = Gateway(
         url=address_of(listener),
         token=await access.make_token("test"),
         access=access,
-        door=door,
+        gateway_api=gateway_api,
         script=script,
         reasons=[],
     )
@@ -136,7 +136,7 @@ async def running_gateway(options: Options) -> AsyncIterator[Gateway]:
         try:
             yield gateway
         finally:
-            await door.close()
+            await gateway_api.close()
             server.stop()
 
 
@@ -162,7 +162,7 @@ def _app(gateway: Gateway, options: Options) -> ASGIApp:
         make_id=make_id,
     )
     return build_app(
-        gateway.door,
+        gateway.gateway_api,
         channels=[rest, web],
         webhooks={"echo": EchoWebhook()},
         control=_control(gateway),
@@ -183,7 +183,7 @@ def _control(gateway: Gateway) -> Control:
     async def models() -> object:
         return {"models": []}
 
-    async def route(ask: Ask) -> object:
+    async def route(ask: CallNeeds) -> object:
         return {"candidates": [], "prompt": ask.prompt}
 
     async def link(wish: LinkWish, actor: Actor) -> object:
@@ -214,9 +214,9 @@ def _control(gateway: Gateway) -> Control:
         pairing=_Pairing(),
         cron=_Cron(),
         search=_Search(),
-        mcp=McpDesk(McpServers(Settings().mcp, clock=SystemClock()), partial(load, {}, None)),
+        mcp=McpOperations(McpServers(Settings().mcp, clock=SystemClock()), partial(load, {}, None)),
         reload=_reload,
-        office=Office(
+        audited=AuditedActions(
             gateway.audit,
             person_of=lambda _platform, _user_id: None,
             digest=lambda content: sha256(content).digest(),

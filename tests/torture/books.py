@@ -12,8 +12,8 @@ from hermes.message.chat import ChatMessage
 from hermes.ports.memory import Fact
 from hermes.ports.spend import PLATFORM
 from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.graph_reader import SqliteGraphReader
 from hermes.store.sqlite.seal import Sealer
-from hermes.store.sqlite.shelf import SqliteShelf
 from hermes.testing.push.tally import read_tally
 from tests.torture.homes import Home
 
@@ -175,7 +175,7 @@ class Books:
     def _read_entries(self) -> list[EntryRow]:
         """Return what the graphs hold, turn by turn; their calls and what is wrong with them beside."""
         self._sealer.load_digest_key(self._db)
-        shelf = SqliteShelf(self._db, sealer=self._sealer)
+        shelf = SqliteGraphReader(self._db, sealer=self._sealer)
         self.calls: list[str] = []
         self.graph_problems: list[str] = []
         entries: list[EntryRow] = []

@@ -11,7 +11,7 @@ from itertools import groupby
 from hermes.message.parts import ImagePart, ToolResultPart, tool_calls_of
 from hermes.outbox.marks import REPEAT_PREFIX
 from hermes.ports.spend import PLATFORM
-from hermes.testing.push.book import Posted
+from hermes.testing.push.state import Posted
 from tests.torture.books import Books, DeliveryRow, Message
 from tests.torture.driver import Driver
 from tests.torture.homes import Mode

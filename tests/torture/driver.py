@@ -9,7 +9,7 @@ import asyncio
 import aiohttp
 import msgspec
 
-from hermes.ops.instance import Address
+from hermes.ops.instance import GatewayAddress
 from hermes.ports.clock import SystemClock
 from hermes.testing.push.webhooks import InboundMessage, event_body, sign
 from tests.torture.homes import SIGNING_SECRET, Home
@@ -130,7 +130,7 @@ class Driver:
         except (aiohttp.ClientError, TimeoutError, OSError):
             return False
 
-    async def _webhook(self, said: Said, promise: Promise, *, address: Address) -> bool:
+    async def _webhook(self, said: Said, promise: Promise, *, address: GatewayAddress) -> bool:
         message = InboundMessage(chat=said.chat, user=said.chat, text=said.text, event_id=said.id)
         body = event_body(message, sent_at=1.0)
         self._stamp = max(self._clock.now(), self._stamp + 1e-6)
@@ -144,7 +144,7 @@ class Driver:
         async with self._session.post(url, data=body, headers=headers, timeout=_limit()) as answer:
             return self._judge(said, promise, answer.status, body=await answer.read())
 
-    async def _rest(self, said: Said, promise: Promise, *, address: Address) -> bool:
+    async def _rest(self, said: Said, promise: Promise, *, address: GatewayAddress) -> bool:
         body = {"sender": said.user, "conversation": said.chat, "id": said.id, "text": said.text}
         headers = {
             "Authorization": f"Bearer {address.token}",

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from hermes.ops.instance import Address
+from hermes.ops.instance import GatewayAddress
 
 TOKEN = "pigeon-token"
 SIGNING_SECRET = "pigeon-signing"
@@ -55,11 +55,11 @@ class Home:
     def trace(self) -> Path:
         return self.folder / "failpoints.txt"
 
-    def address(self) -> Address | None:
+    def address(self) -> GatewayAddress | None:
         """Return where the gateway listens, once it says so."""
         try:
             return msgspec.json.decode(
-                (self.folder / "run" / "gateway.json").read_bytes(), type=Address
+                (self.folder / "run" / "gateway.json").read_bytes(), type=GatewayAddress
             )
         except (OSError, msgspec.DecodeError):
             return None

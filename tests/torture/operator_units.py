@@ -7,7 +7,7 @@ from hermes.message.parts import TextPart
 from hermes.ports.audit import AuditLimits, AuditRow
 from hermes.ports.channel import Target
 from hermes.ports.clock import ManualClock
-from hermes.ports.sending import NewSend
+from hermes.ports.sends import NewSend
 from hermes.store.sqlite.store import SqliteStore
 from tests.torture.people_units import person_of
 

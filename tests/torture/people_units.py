@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from hermes.people.linking import LINKING
+from hermes.people.link_codes import LINKING
 from hermes.people.pairing import PAIRING
 from hermes.ports.clock import ManualClock
 from hermes.ports.people import PairingAsk

@@ -12,13 +12,13 @@ from typing import Protocol
 from hermes.channels.telegram import format as telegram_html
 from hermes.message.markup.parse import parse
 from hermes.message.markup.plain import plain
-from hermes.outbox.chunking import split
+from hermes.outbox.chunks import split
 from hermes.outbox.marks import REPEAT_PREFIX
 from hermes.testing.matrix.people import MatrixStandIn, room_id
-from hermes.testing.push.book import MAX_CHARS, Posted
 from hermes.testing.push.faults import Fault as PigeonFault
 from hermes.testing.push.faults import FaultKind
 from hermes.testing.push.platform import Pigeon
+from hermes.testing.push.state import MAX_CHARS, Posted
 from hermes.testing.stand_in import Fault, File, StandIn
 from hermes.testing.stand_in import Said as Spoken
 from hermes.testing.telegram.server import TelegramStandIn

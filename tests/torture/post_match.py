@@ -12,7 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from hermes.outbox.marks import REPEAT_PREFIX
-from hermes.testing.push.book import Posted
+from hermes.testing.push.state import Posted
 from tests.torture.books import Books
 from tests.torture.places import Place
 

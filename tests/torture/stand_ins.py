@@ -8,8 +8,8 @@ import msgspec
 
 from hermes.testing.model_script import ScriptedTurn, Seen, answer_by_text
 from hermes.testing.model_server import ModelServer
-from hermes.testing.push.book import PigeonSettings
 from hermes.testing.push.platform import Pigeon
+from hermes.testing.push.state import PigeonSettings
 from tests.torture.homes import SIGNING_SECRET, TOKEN, Mode
 from tests.torture.memory_checks import key_of, told_in
 from tests.torture.places import PLACES, PigeonPlace, Place

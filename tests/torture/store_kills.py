@@ -27,9 +27,9 @@ from hermes.ports.clock import ManualClock
 from hermes.ports.dreams import DREAM, Dream
 from hermes.ports.keys import CallerKey, KeptAnswer
 from hermes.ports.memory import Fact, FactChange, NewJob
-from hermes.ports.sending import NewSend
+from hermes.ports.sends import NewSend
 from hermes.ports.spend import PLATFORM, Account, CallLine, KillSwitch, Spent
-from hermes.ports.vectors import Entry, Page
+from hermes.ports.vectors import Page, VectorEntry
 from hermes.ports.wallet import NewGrant, NewReferral, NewRefund
 from hermes.store.sqlite.seal import add_store_key
 from hermes.store.sqlite.store import SqliteStore
@@ -182,7 +182,7 @@ async def _learn(store: SqliteStore, clock: ManualClock) -> None:
 async def _keep_vectors(store: SqliteStore, clock: ManualClock) -> None:
     person_id = _ann(store)
     facts = store.vectors.waiting(person_id, limit=9)
-    page = Page.of([Entry(fact.id, (1.0, 2.0)) for fact in facts], "words:1")
+    page = Page.of([VectorEntry(fact.id, (1.0, 2.0)) for fact in facts], "words:1")
     await store.vectors.keep(person_id, page, facts=facts)
 
 

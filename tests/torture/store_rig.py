@@ -16,14 +16,14 @@ from hermes.ports.records import (
     Begin,
     Charge,
     Commit,
-    Entry,
-    Hold,
+    CreditHold,
     Lease,
     MessageRecord,
     NewDelivery,
     NewMessage,
-    Result,
     Step,
+    TranscriptEntry,
+    TurnResult,
 )
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
 
@@ -88,7 +88,7 @@ async def begin(
             person_id=message.person_id,
             at=clock.now(),
             steps=(Step(ordinal=len(view.steps), kind="prepared", state="done", body=b"{}"),),
-            hold=Hold(message.person_id, 1),
+            hold=CreditHold(message.person_id, 1),
         )
     )
     return lease, message
@@ -103,10 +103,10 @@ def ending(
         message_id=message.id,
         person_id=message.person_id,
         outcome=Outcome.ANSWERED,
-        result=Result(text=""),
+        result=TurnResult(text=""),
         at=clock.now(),
         epoch=0,
-        entries=(Entry(reply),),
+        entries=(TranscriptEntry(reply),),
         reply=reply,
         reply_entry=0,
         charge=Charge(person_id=message.person_id, amount=1, captured=True),

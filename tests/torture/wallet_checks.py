@@ -14,7 +14,7 @@ from hermes.message.referral_code import LETTERS
 from hermes.pipeline.targets import reply_id
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.wallet import audit_books
-from hermes.testing.push.book import Posted
+from hermes.testing.push.state import Posted
 from tests.torture.books import Books, Message
 
 CUT_OFF = "(My answer was cut off here."

@@ -25,8 +25,8 @@ from hermes.providers.local.settings import LocalSettings
 from hermes.providers.minilm.provider import MiniLmEmbedder
 from hermes.providers.minilm.settings import MiniLmSettings
 from hermes.tools.builtin.web_fetch import WebFetch
-from hermes.tools.mcp.asking import ask_in_chat
-from hermes.tools.mcp.running import Tell as TellProgress
+from hermes.tools.mcp.calls import Tell as TellProgress
+from hermes.tools.mcp.questions import ask_in_chat
 from hermes.tools.mcp.servers import McpServers
 from hermes.tools.modules import load_tools
 

@@ -18,8 +18,8 @@ from hermes.app.credential_locks import make_rights
 from hermes.app.platforms import find_platform, make_one, plugin_of, unknown_platform
 from hermes.config import Settings
 from hermes.errors import HermesError, Overloaded
+from hermes.media.cache import MediaCache
 from hermes.message.event import MessageEvent
-from hermes.net.media_shelf import FileShelf
 from hermes.plugins.manifest import Manifest, load_manifest
 from hermes.plugins.registry import Registry
 from hermes.ports.channel import Accepted, Channel
@@ -39,7 +39,7 @@ class Connected(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
-class Found(msgspec.Struct, frozen=True):
+class PlatformPackage(msgspec.Struct, frozen=True):
     """A platform's manifest and package, and the plugin that has to be listed before it can be used."""
 
     manifest: Manifest
@@ -47,20 +47,20 @@ class Found(msgspec.Struct, frozen=True):
     plugin: str | None = None
 
 
-def look_up(platform: str, settings: Settings, *, home: Path) -> Found:
+def look_up(platform: str, settings: Settings, *, home: Path) -> PlatformPackage:
     """Return what there is of a platform; raises `ConfigurationError` if nobody brings it."""
     registry = make_registry(settings, home=home, on_status=_ignore)
     found = find_platform(platform, registry)
     if found is not None:
-        return Found(found.manifest, found.package)
+        return PlatformPackage(found.manifest, found.package)
     plugin = plugin_of(platform)
     if plugin is None:
         raise unknown_platform(platform, registry)
-    return Found(load_manifest(plugin), plugin, plugin)
+    return PlatformPackage(load_manifest(plugin), plugin, plugin)
 
 
 # Any: a setting's value is whatever its manifest says.
-async def suggest(found: Found, setting: str, *, table: Mapping[str, Any]) -> Suggestion:
+async def suggest(found: PlatformPackage, setting: str, *, table: Mapping[str, Any]) -> Suggestion:
     """Return what a channel's package finds out for a setting, from the others; it never raises."""
     ask: Suggest = importlib.import_module(f"{found.package}.suggestions").suggest
     try:
@@ -91,7 +91,7 @@ def unusable_platforms(settings: Settings, registry: Registry, *, clock: Clock) 
     found: dict[str, str] = {}
     client = make_client(settings)
     with TemporaryDirectory(prefix="hermes-channel-") as folder:
-        home, shelf = Path(folder), FileShelf(Path(folder) / "media", client)
+        home, shelf = Path(folder), MediaCache(Path(folder) / "media", client)
         for name in (name for name, one in settings.platforms.items() if one.enabled):
             try:
                 make_one(
@@ -114,7 +114,7 @@ async def _connect(platform: str, settings: Settings, *, home: Path, clock: Cloc
                 client=client,
                 home=Path(folder),
                 clock=clock,
-                shelf=FileShelf(Path(folder) / "media", client),
+                shelf=MediaCache(Path(folder) / "media", client),
             )
             await _with_right(channel, settings, registry, home=home, clock=clock)
     finally:

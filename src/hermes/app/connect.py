@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from hermes.app.connection import Chance, Connection, Right
+from hermes.app.connection import Chance, ChannelConnection, Right
 from hermes.app.unusable import UnusableChannel
 from hermes.control.status import ChannelStatus
-from hermes.ops.metrics import Reader
+from hermes.ops.metrics import MetricReader
 from hermes.outbox.alarm import Sleep
 from hermes.outbox.traffic import Traffic
 from hermes.ports.channel import Accept, Channel, PushChannel
@@ -49,8 +49,8 @@ class Connections:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._replacing = asyncio.Lock()
 
-        def make(channel: Channel, right: Right | None) -> Connection:
-            return Connection(
+        def make(channel: Channel, right: Right | None) -> ChannelConnection:
+            return ChannelConnection(
                 channel,
                 accept=accept,
                 listener=self,
@@ -102,7 +102,7 @@ class Connections:
         """Return how each channel stands."""
         return tuple(self._stands(one) for one in self._all.values())
 
-    def _stands(self, one: Connection) -> ChannelStatus:
+    def _stands(self, one: ChannelConnection) -> ChannelStatus:
         status = one.status()
         resting = self._breaker(status.name)
         if resting is None:
@@ -110,11 +110,11 @@ class Connections:
         until, failures = resting
         return msgspec.structs.replace(status, rests_until=until, failures=failures)
 
-    def readers(self) -> tuple[Reader, ...]:
+    def readers(self) -> tuple[MetricReader, ...]:
         """Return what metrics show of the channels."""
         by_platform = ("platform",)
         return (
-            Reader(
+            MetricReader(
                 "channel_connected",
                 "Whether a platform is connected.",
                 labels=by_platform,
@@ -122,7 +122,7 @@ class Connections:
                     ((one.name,), float(one.state == "connected")) for one in self.states()
                 ],
             ),
-            Reader(
+            MetricReader(
                 "channel_deaf",
                 "Whether a platform is connected but does not hear or is not heard.",
                 labels=by_platform,

@@ -73,7 +73,7 @@ class Listener(Protocol):
         ...
 
 
-class Connection:
+class ChannelConnection:
     """One channel and how it stands; `run` is its life."""
 
     def __init__(

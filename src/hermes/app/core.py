@@ -6,24 +6,24 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from zoneinfo import ZoneInfo
 
 from hermes.agents.roster import Roster
-from hermes.app.calling import make_model_layer
-from hermes.app.chores import make_chores
-from hermes.app.given import Given
-from hermes.app.remembering import make_memory_layer
-from hermes.app.scheduling import CronLayer, LateCourier, make_cron_layer
+from hermes.app.core_parts import CoreParts
+from hermes.app.maintenance import make_chores
+from hermes.app.make_memory import make_memory_layer
+from hermes.app.make_models import make_model_layer
+from hermes.app.make_schedule import CronLayer, LateCourier, make_cron_layer
 from hermes.config import Settings, system_zone
 from hermes.control.status import MemoryStatus
 from hermes.inbox.accept import Inbox
 from hermes.inbox.pre_dispatch import PreDispatch
-from hermes.memory.whereabouts import platform_block
+from hermes.memory.session_context import platform_block
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.outcome import BusyPolicy, DeliveryState
-from hermes.outbox.on_screen import OnScreen
+from hermes.outbox.intervals import OutboxTiming, PreviewTiming
+from hermes.outbox.live_previews import LivePreviews
 from hermes.outbox.previewer import OutboxPreviewer, Wanted
 from hermes.outbox.rates import Rates
 from hermes.outbox.sender import OutboxSender
-from hermes.outbox.timing import OutboxTiming, PreviewTiming
 from hermes.outbox.traffic import Traffic
 from hermes.people.groups import Groups
 from hermes.people.reception import Reception
@@ -38,10 +38,10 @@ from hermes.ports.clock import Clock
 from hermes.ports.command import ChatCommand
 from hermes.ports.hooks import DISPATCH
 from hermes.ports.upward import Progress
-from hermes.schedule.search_filling import SearchFilling
+from hermes.schedule.search_fill import SearchFill
 from hermes.schedule.session_watch import SessionWatch
 from hermes.schedule.upkeep import Upkeep
-from hermes.server.door import GatewayDoor
+from hermes.server.gateway_api import GatewayApiServer
 from hermes.sessions.commands import CommandBook, CommandSpec
 from hermes.sessions.keys import SessionKeys
 from hermes.sessions.resets import Resets
@@ -57,7 +57,7 @@ _FLUSH_S = 5.0
 class Core:
     """Everything between the channels and the database."""
 
-    def __init__(self, store: SqliteStore, settings: Settings, *, given: Given) -> None:
+    def __init__(self, store: SqliteStore, settings: Settings, *, given: CoreParts) -> None:
         clock, make_id = given.clock, given.make_id
         self.store = store
         self._settings = settings
@@ -66,9 +66,9 @@ class Core:
         self._channels = given.channels
         self.hooks, self.search = given.hooks, given.search
         self._turn_hooks = None if self.hooks is None else TurnHooks(self.hooks, store.sessions)
-        self._search_filling = None if self.search is None else SearchFilling(self.search)
+        self._search_filling = None if self.search is None else SearchFill(self.search)
         self.senders: dict[str, OutboxSender] = {}
-        self.traffic, self._rates, self._screens = Traffic(clock), Rates(clock), OnScreen()
+        self.traffic, self._rates, self._screens = Traffic(clock), Rates(clock), LivePreviews()
         self._connected: dict[str, PushChannel] = {}
         # Those of them that do not rest: previews are shown there.
         self._push: dict[str, PushChannel] = {}
@@ -98,7 +98,7 @@ class Core:
         self.lanes = Lanes(self._services(roster, reception), settings=settings.lanes)
         self.inbox = self._make_inbox(roster, reception, make_id=make_id)
         self.lanes.let_first(self.inbox.accepting)
-        self.door = GatewayDoor(
+        self.gateway_api = GatewayApiServer(
             store,
             inbox=self.inbox,
             watch=given.watch,
@@ -378,7 +378,7 @@ class Core:
         return await self.inbox.put(event, lane=lane)
 
     def _follow(self, message_id: str) -> AsyncIterator[Progress]:
-        return self.door.watch(message_id)
+        return self.gateway_api.watch(message_id)
 
     def wake_outbox(self, platform: str) -> None:
         """Look at once for what is to be sent to a platform."""

@@ -11,9 +11,9 @@ import msgspec
 
 from hermes.app.adapters import make_registry
 from hermes.app.channel_test import unusable_platforms
-from hermes.app.key_test import Tried
+from hermes.app.key_test import KeyTest
+from hermes.app.make_search import SEARCH
 from hermes.app.platforms import built_in
-from hermes.app.searching import SEARCH
 from hermes.app.store_files import DATABASE, FIRST_KEY_FILE, KEY_FILE, lost_database, restore_advice
 from hermes.config import Loaded, Settings
 from hermes.control.doctor import (
@@ -43,7 +43,7 @@ from hermes.store.sqlite.inspection import Inspection, inspect
 from hermes.tools.mcp.report import ServerStatus
 
 
-class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+class DoctorContext(msgspec.Struct, frozen=True, kw_only=True):
     """What the checks ask of others: the configuration, the gateway, the models, the servers."""
 
     home: Path
@@ -54,13 +54,13 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     servers: Callable[[Loaded], tuple[ServerStatus, ...]]
     channels: Callable[[], tuple[ChannelStatus, ...]] = tuple
     store: Callable[[], StoreStatus | None] = lambda: None
-    calls: Callable[[Loaded], tuple[Tried, ...]] | None = None
+    calls: Callable[[Loaded], tuple[KeyTest, ...]] | None = None
 
 
 Tell = Callable[[int, int, str], None]
 
 
-def examine(around: Surroundings, *, fix: bool, tell: Tell) -> DoctorReport:
+def examine(around: DoctorContext, *, fix: bool, tell: Tell) -> DoctorReport:
     """Make every check; `tell` hears how many are done, of how many, and which is next."""
     # Before the settings are read: what is set right now is not found wrong with them.
     home = _guarded("home", lambda: home_checks(around.home, fix=fix))
@@ -86,7 +86,7 @@ def _guarded(name: str, step: Callable[[], Iterator[Check]]) -> list[Check]:
 
 
 def _steps(
-    around: Surroundings, loaded: Loaded | None, *, fix: bool, tell: Tell
+    around: DoctorContext, loaded: Loaded | None, *, fix: bool, tell: Tell
 ) -> dict[str, Callable[[], Iterator[Check]]]:
     home, running = around.home, around.running
     steps: dict[str, Callable[[], Iterator[Check]]] = {
@@ -117,7 +117,7 @@ def _listen(host: str, port: int) -> None:
     bind(host, port).close()
 
 
-def _database_checks(around: Surroundings, alive: Callable[[], None]) -> Iterator[Check]:
+def _database_checks(around: DoctorContext, alive: Callable[[], None]) -> Iterator[Check]:
     home = around.home
     path, key_path = home / DATABASE, home / KEY_FILE
     lost, held = lost_database(home), around.store()
@@ -247,7 +247,7 @@ def _channel_checks(loaded: Loaded, states: tuple[ChannelStatus, ...]) -> Iterat
     yield from plugin_checks(loaded.settings.plugins, installed_plugins())
 
 
-def _call_checks(tried: tuple[Tried, ...]) -> Iterator[Check]:
+def _call_checks(tried: tuple[KeyTest, ...]) -> Iterator[Check]:
     for one in tried:
         if one.problem is None:
             said = f"{one.provider}:{one.model} answered after {one.seconds:.1f} s"

@@ -21,42 +21,42 @@ from hermes.app.adapters import (
 )
 from hermes.app.connect import Connections
 from hermes.app.core import Core
+from hermes.app.core_parts import CoreParts
 from hermes.app.credential_locks import make_rights
-from hermes.app.given import Given
-from hermes.app.hooking import GatewayHooks, make_hooks
 from hermes.app.key_rotation import make_rotation
-from hermes.app.life import Ending, Life, at_end
+from hermes.app.make_courier import make_send_desk
+from hermes.app.make_hooks import GatewayHooks, make_hooks
+from hermes.app.make_observability import Observability, make_observing, watch_core
+from hermes.app.make_operations import as_swapped, make_audited, make_handles, operating_desks
+from hermes.app.make_schedule import make_cron_desk
+from hermes.app.make_search import open_search
 from hermes.app.media import make_shelf
 from hermes.app.models import ask_all, provider_states
-from hermes.app.observing import Observing, make_observing, watch_core
-from hermes.app.operating import as_swapped, make_levers, make_office, operating_desks
 from hermes.app.own_tools import make_courier, make_own_tools
 from hermes.app.platforms import make_push_channels, plugged_platforms
 from hermes.app.renewal import Renewal
-from hermes.app.scheduling import make_cron_desk
-from hermes.app.searching import open_search
-from hermes.app.sending import make_send_desk
+from hermes.app.run_state import Ending, RunState, at_end
 from hermes.app.store_files import open_store
 from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.channels.web.channel import WebChannel, WebSettings
 from hermes.config import Loaded, ensure_home
 from hermes.config.tiers import tier_names
-from hermes.control.acting import Actor, local_actor
-from hermes.control.channels import ChannelDesk
-from hermes.control.desk import Desk
-from hermes.control.mcp import McpDesk
+from hermes.control.audited import Actor, local_actor
+from hermes.control.channels import ChannelOperations
+from hermes.control.mcp import McpOperations
 from hermes.control.models import ModelsReport, RouteReport, models_report, route_report
-from hermes.control.reload import ReloadDesk, ReloadReport
-from hermes.control.running import Levers
-from hermes.control.search import SearchDesk
-from hermes.control.sending import SendDesk
+from hermes.control.operations import Operations
+from hermes.control.reload import ReloadOperations, ReloadReport
+from hermes.control.runtime import RuntimeHandles
+from hermes.control.search import SearchOperations
+from hermes.control.sends import SendOperations
 from hermes.control.status import Live, StatusReport, live_status
 from hermes.control.tokens import LinkWish
 from hermes.control.why import WhyReport, explain
+from hermes.http.same_origin import Origins, is_loopback
+from hermes.media.turn_media import TurnMedia
 from hermes.message.ids import make_id
-from hermes.net.media_desk import MediaDesk
-from hermes.net.same_origin import Origins, is_loopback
-from hermes.ops.instance import Address, Wanted, acquire
+from hermes.ops.instance import GatewayAddress, Wanted, acquire
 from hermes.ops.logs import Level, Logs, secrets_in
 from hermes.ops.welcome import Welcome
 from hermes.pipeline.services import Restart, cannot_restart
@@ -65,11 +65,11 @@ from hermes.plugins.manifest import load_capabilities
 from hermes.plugins.registry import Registry
 from hermes.ports.channel import Channel, WebhookChannel
 from hermes.ports.clock import SystemClock
-from hermes.ports.door import Door
+from hermes.ports.gateway_api import GatewayApi
 from hermes.ports.store import Store
 from hermes.ports.tool import Tool, ToolContext
 from hermes.ports.upward import Progress
-from hermes.routing.plan import Ask, Offer
+from hermes.routing.plan import CallNeeds, ProviderOffer
 from hermes.server.app import build_app
 from hermes.server.auth import StoredAccess
 from hermes.server.control_routes import Control
@@ -125,14 +125,14 @@ class Gateway:
         self.hurry: asyncio.Event | None = None
 
     @property
-    def door(self) -> Door:
+    def gateway_api(self) -> GatewayApi:
         """What channels and in-process callers speak to."""
-        return self._core.door
+        return self._core.gateway_api
 
     async def __aenter__(self) -> Self:
         ensure_home(self._home)
         self._instance = acquire(self._home)
-        self._life = Life(self._home, self._settings.process, clock=self._clock)
+        self._life = RunState(self._home, self._settings.process, clock=self._clock)
         try:
             await self._start()
         # Boundary of the start: whatever failed, the home is given back.
@@ -179,7 +179,7 @@ class Gateway:
         store = open_store(self._home, settings, clock=self._clock, make_id=make_id)
         self._observing = self._make_observing(store)
         self._life.found(await store.recover())
-        self._office = make_office(store, settings, clock=self._clock, make_id=make_id)
+        self._audited = make_audited(store, settings, clock=self._clock, make_id=make_id)
         self._access = StoredAccess(store.access, clock=self._clock, local_token=self._local_token)
         public_url = settings.server.public_url
         origins = Origins(
@@ -251,8 +251,8 @@ class Gateway:
         )
         self._providers = make_providers(settings, registry, client=self._client)
         self._mcp = make_mcp(settings, clock=self._clock, tell=self._tell_progress)
-        self._mcp_desk = McpDesk(self._mcp, self._read_again)
-        self._reloading = ReloadDesk(
+        self._mcp_desk = McpOperations(self._mcp, self._read_again)
+        self._reloading = ReloadOperations(
             settings,
             reread=self._read_again,
             mcp=self._mcp_desk,
@@ -267,7 +267,7 @@ class Gateway:
         search = open_search(self._home, settings, clock=self._clock)
         store.transcripts.follow = None if search is None else search.note
         own_tools: dict[str, Tool] = {}
-        given = Given(
+        given = CoreParts(
             providers=self._providers,
             tools=ToolsTogether(registry.tools, self._mcp.tools(), own_tools),
             channels=channels,
@@ -277,11 +277,11 @@ class Gateway:
             make_id=make_id,
             meter=self._observing.metrics,
             reload_mcp=self._mcp_desk.reload,
-            on_record=self._office.by_chat,
+            on_record=self._audited.by_chat,
             visions=registry.visions,
             plugged=registry.commands,
             search=search,
-            media=MediaDesk(self._shelf, channels),
+            media=TurnMedia(self._shelf, channels),
             comeback=self._life.comeback,
             restart=self._restart,
             observer=self._observing.observer,
@@ -323,16 +323,16 @@ class Gateway:
             "v1": V1Channel(self._v1_parts),
         }
 
-    def _v1_parts(self, door: Door) -> V1Parts:
+    def _v1_parts(self, gateway_api: GatewayApi) -> V1Parts:
         """Return what the endpoints under /v1 work with."""
         models = self._core.models
         return V1Parts(
-            callers=Callers(self._core.store.keys, door=door, clock=self._clock),
+            callers=Callers(self._core.store.keys, gateway_api=gateway_api, clock=self._clock),
             planner=models.planner,
             calls=models.calls,
             embeddings=models.embeddings,
             ledger=models.ledger,
-            turns=AgentTurns(door, clock=self._clock, make_id=make_id),
+            turns=AgentTurns(gateway_api, clock=self._clock, make_id=make_id),
             settings=self._settings,
             clock=self._clock,
             make_id=make_id,
@@ -352,7 +352,7 @@ class Gateway:
             name: item for name, item in pushed.items() if isinstance(item, WebhookChannel)
         }
         app = build_app(
-            self._core.door,
+            self._core.gateway_api,
             channels=tuple(own.values()),
             webhooks=self._webhooks,
             control=self._control(self._desk()),
@@ -370,7 +370,7 @@ class Gateway:
         await self._server.wait_started()
         host, port = listener.getsockname()[:2]
         self._instance.publish(
-            Address(
+            GatewayAddress(
                 host=host,
                 port=port,
                 token=self._local_token,
@@ -379,7 +379,7 @@ class Gateway:
             )
         )
 
-    def _control(self, desk: Desk) -> Control:
+    def _control(self, desk: Operations) -> Control:
         """Return the operator's functions, for the routes under /control."""
         return Control(
             status=self.status,
@@ -405,7 +405,7 @@ class Gateway:
             cron=desk.cron,
             mcp=self._mcp_desk,
             reload=self.reload,
-            office=self._office,
+            audited=self._audited,
             operating=operating_desks(desk),
             hooks=self._hooks.report,
         )
@@ -428,7 +428,7 @@ class Gateway:
         await asyncio.gather(*(provider.close() for provider in self._providers.values()))
         await self._client.close()
 
-    def _make_observing(self, store: Store) -> Observing:
+    def _make_observing(self, store: Store) -> Observability:
         return make_observing(
             self._settings,
             store,
@@ -454,7 +454,7 @@ class Gateway:
 
     def _metrics_route(self, origins: Origins) -> Route:
         text, public = self._observing.metrics.text, self._settings.metrics.public
-        return metrics_route(self._core.door, text, origins=origins, public=public)
+        return metrics_route(self._core.gateway_api, text, origins=origins, public=public)
 
     def _set_level(self, level: Level) -> None:
         if self._logs is not None:
@@ -488,21 +488,21 @@ class Gateway:
 
     async def _who_answers(self) -> tuple[str, bool]:
         """Return the model that would answer now, and whether it is the demonstration model."""
-        report = await self.route(Ask())
+        report = await self.route(CallNeeds())
         if not report.candidates:
             _log.error("no_model", problem=report.problem)
             return "none", False
         first = report.candidates[0]
         return f"{first.provider}:{first.model}", self._providers[first.provider].info.demonstration
 
-    async def _offers(self) -> list[Offer]:
+    async def _offers(self) -> list[ProviderOffer]:
         return await ask_all(self._providers)
 
     async def models(self) -> ModelsReport:
         """Return every model service with what it can do, and whether it can be called now."""
         return models_report(self._settings, await self._offers())
 
-    async def route(self, ask: Ask) -> RouteReport:
+    async def route(self, ask: CallNeeds) -> RouteReport:
         """Return the plan that a call would get now, with its reasons."""
         settings = as_swapped(self._settings, self._core.models.planner)
         return route_report(ask, await self._offers(), settings=settings)
@@ -531,9 +531,9 @@ class Gateway:
         public = self._settings.server.public_url
         return self._address if public is None else str(public).rstrip("/")
 
-    def _desk(self) -> Desk:
+    def _desk(self) -> Operations:
         """Return where operators' orders about keys and money arrive."""
-        return Desk(
+        return Operations(
             self._core.store,
             calendar=self._core.models.calendar,
             clock=self._clock,
@@ -544,10 +544,10 @@ class Gateway:
             wake=self._core.wake_outbox,
             tiers=tier_names(self._settings),
             credit_settings=self._settings.credits,
-            search=SearchDesk(self._core.store, self._core.search),
+            search=SearchOperations(self._core.store, self._core.search),
             forget_files=self._shelf.erase,
             cron=make_cron_desk(self._core.store, self._settings, self._core.cron.schedules),
-            levers=make_levers(
+            handles=make_handles(
                 self._core,
                 self._settings,
                 channels=self._connections.states,
@@ -558,7 +558,7 @@ class Gateway:
             sends=self._sends(),
         )
 
-    def _sends(self) -> SendDesk:
+    def _sends(self) -> SendOperations:
         return make_send_desk(
             self._core.store,
             self._settings,
@@ -577,7 +577,7 @@ class Gateway:
         """Return the story of a message, with its words only when they are asked for."""
         now = self._clock.now()
         store, states = self._core.store, self._connections.states
-        hold = ChannelDesk(store, Levers(channels=states), clock=self._clock).hold_of
+        hold = ChannelOperations(store, RuntimeHandles(channels=states), clock=self._clock).hold_of
         return explain(store, name, now=now, include_text=include_text, hold=hold)
 
     async def status(self) -> StatusReport:

@@ -23,7 +23,7 @@ _ANSWER_TOKENS = 16
 _QUESTION = "Answer with the one word: yes"
 
 
-class Tried(msgspec.Struct, frozen=True, kw_only=True):
+class KeyTest(msgspec.Struct, frozen=True, kw_only=True):
     """How one call went; a `problem` of None means that it was answered."""
 
     provider: str
@@ -34,7 +34,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 
 async def try_provider(
     name: str, table: ProviderSettings, *, settings: Settings, home: Path, clock: Clock
-) -> Tried:
+) -> KeyTest:
     """Call a service once, as it would be configured by `table`."""
     client = make_client(settings)
     try:
@@ -48,7 +48,7 @@ async def try_provider(
         await client.close()
 
 
-async def try_configured(loaded: Loaded, clock: Clock) -> tuple[Tried, ...]:
+async def try_configured(loaded: Loaded, clock: Clock) -> tuple[KeyTest, ...]:
     """Call every configured service once that somebody gave a key to or that is one's own."""
     chosen = {
         name: table
@@ -69,7 +69,7 @@ def _is_meant(table: ProviderSettings, origins: Mapping[str, str], name: str) ->
     return given or origins.get(f"providers.{name}.base_url", "default") != "default"
 
 
-async def _call(provider: Provider, clock: Clock) -> Tried:
+async def _call(provider: Provider, clock: Clock) -> KeyTest:
     info, began = provider.info, clock.monotonic()
     request = ModelRequest(
         model=info.model,
@@ -90,7 +90,7 @@ async def _call(provider: Provider, clock: Clock) -> Tried:
     else:
         problem = None if ended else "the answer broke off"
     seconds = clock.monotonic() - began
-    return Tried(provider=info.name, model=info.model, seconds=seconds, problem=problem)
+    return KeyTest(provider=info.name, model=info.model, seconds=seconds, problem=problem)
 
 
 def _ignore(_: str) -> None:

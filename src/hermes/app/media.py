@@ -5,11 +5,11 @@ from pathlib import Path
 
 from hermes.config import Settings
 from hermes.control.users import Forget
+from hermes.media.cache import CacheRules, MediaCache, erase_files
+from hermes.media.eviction import Tenants
 from hermes.message.ids import make_id
 from hermes.message.outcome import DeliveryState, MessageState
 from hermes.net.client import HttpClient
-from hermes.net.media_eviction import Tenants
-from hermes.net.media_shelf import FileShelf, ShelfRules, erase_files
 from hermes.ports.clock import Clock
 from hermes.ports.store import Store
 
@@ -20,10 +20,10 @@ _DAY_S = 86_400.0
 
 def make_shelf(
     home: Path, settings: Settings, *, client: HttpClient, store: Store, clock: Clock
-) -> FileShelf:
+) -> MediaCache:
     """Return the shelf of a home."""
     media = settings.media
-    rules = ShelfRules(
+    rules = CacheRules(
         max_bytes=media.max_bytes,
         max_pixels=media.max_pixels,
         cache_bytes=media.cache_mb * _MB,
@@ -31,7 +31,7 @@ def make_shelf(
         folders=tuple(home / Path(one).expanduser() for one in media.folders),
         link_hosts=media.link_hosts,
     )
-    return FileShelf(
+    return MediaCache(
         home / FOLDER,
         client,
         rules=rules,

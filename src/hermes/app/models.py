@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Mapping
 
 from hermes.app.adapters import make_client, make_providers, make_registry
-from hermes.calls.planning import ask_provider
+from hermes.calls.planner import ask_provider
 from hermes.config import Loaded
 from hermes.control.status import ProviderStatus
 from hermes.ports.provider import Provider
-from hermes.routing.plan import Offer
+from hermes.routing.plan import ProviderOffer
 
 
-async def ask_all(providers: Mapping[str, Provider]) -> list[Offer]:
+async def ask_all(providers: Mapping[str, Provider]) -> list[ProviderOffer]:
     """Ask every provider at once, in their order."""
     return list(await asyncio.gather(*(ask_provider(one) for one in providers.values())))
 
@@ -33,7 +33,7 @@ async def provider_states(providers: Mapping[str, Provider]) -> tuple[ProviderSt
     )
 
 
-async def offers(loaded: Loaded) -> list[Offer]:
+async def offers(loaded: Loaded) -> list[ProviderOffer]:
     """Make the configured providers, ask them, and close them again."""
     settings = loaded.settings
     client = make_client(settings)

@@ -4,25 +4,25 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from hermes.app.make_courier import make_send_desk
+from hermes.app.make_operations import make_audited
+from hermes.app.make_schedule import make_cron_desk, make_schedules
+from hermes.app.make_search import open_search
 from hermes.app.media import forgetting_files
-from hermes.app.operating import make_office
 from hermes.app.platforms import built_in
-from hermes.app.scheduling import make_cron_desk, make_schedules
-from hermes.app.searching import open_search
-from hermes.app.sending import make_send_desk
 from hermes.app.store_files import DATABASE, check_database, open_shelf, open_store
 from hermes.calls.days import Calendar
 from hermes.config import Loaded, Settings, ensure_home
 from hermes.config.tiers import tier_names
-from hermes.control.acting import acting_desk, local_actor
-from hermes.control.desk import Desk
-from hermes.control.running import Levers
-from hermes.control.search import SearchDesk
+from hermes.control.audited import acting_desk, local_actor
+from hermes.control.operations import Operations
+from hermes.control.runtime import RuntimeHandles
+from hermes.control.search import SearchOperations
 from hermes.message.ids import make_id
-from hermes.ops.instance import Address, acquire
+from hermes.ops.instance import GatewayAddress, acquire
 from hermes.plugins.manifest import load_capabilities
 from hermes.ports.clock import SystemClock
-from hermes.ports.graphs import GraphShelf
+from hermes.ports.graph_reader import GraphReader
 from hermes.ports.store import Store
 
 
@@ -47,7 +47,7 @@ def offline_store(loaded: Loaded, *, create: bool = False) -> Iterator[Store | N
 
 
 @contextmanager
-def offline_shelf(loaded: Loaded) -> Iterator[GraphShelf | None]:
+def offline_shelf(loaded: Loaded) -> Iterator[GraphReader | None]:
     """Open the message graphs of a home, also beside a running gateway; None when there are none.
 
     Nothing is locked and nothing written, so that a long export stops nobody.
@@ -64,7 +64,9 @@ def offline_shelf(loaded: Loaded) -> Iterator[GraphShelf | None]:
 
 
 @contextmanager
-def offline_desk(loaded: Loaded, *, create: bool, operator: str = "") -> Iterator[Desk | None]:
+def offline_desk(
+    loaded: Loaded, *, create: bool, operator: str = ""
+) -> Iterator[Operations | None]:
     """Open the operator's desk of a home; None when nothing is stored there and it stays so.
 
     What the operator orders there is on record under their name.
@@ -75,17 +77,17 @@ def offline_desk(loaded: Loaded, *, create: bool, operator: str = "") -> Iterato
             return
         search = open_search(loaded.home, loaded.settings, clock=SystemClock())
         try:
-            desk = _desk(store, loaded, search=SearchDesk(store, search, fills=True))
-            office = make_office(store, loaded.settings, clock=SystemClock(), make_id=make_id)
-            yield acting_desk(desk, local_actor(operator), office=office)
+            desk = _desk(store, loaded, search=SearchOperations(store, search, fills=True))
+            audited = make_audited(store, loaded.settings, clock=SystemClock(), make_id=make_id)
+            yield acting_desk(desk, local_actor(operator), audited=audited)
         finally:
             if search is not None:
                 asyncio.run(search.close())
 
 
-def _desk(store: Store, loaded: Loaded, *, search: SearchDesk) -> Desk:
+def _desk(store: Store, loaded: Loaded, *, search: SearchOperations) -> Operations:
     settings = loaded.settings
-    return Desk(
+    return Operations(
         store,
         calendar=Calendar(settings.time_zone),
         clock=SystemClock(),
@@ -96,7 +98,7 @@ def _desk(store: Store, loaded: Loaded, *, search: SearchDesk) -> Desk:
         search=search,
         forget_files=forgetting_files(loaded.home),
         cron=make_cron_desk(store, settings, make_schedules(store, settings)),
-        levers=Levers(
+        handles=RuntimeHandles(
             platforms=("rest", "web", *settings.platforms),
             abilities={
                 name: load_capabilities(f"hermes.channels.{name}")
@@ -115,5 +117,7 @@ def _address(settings: Settings) -> str:
     server = settings.server
     if server.public_url is not None:
         return str(server.public_url).rstrip("/")
-    url = Address(host=server.host, port=server.port, token="", version="", started_at=0.0).url
+    url = GatewayAddress(
+        host=server.host, port=server.port, token="", version="", started_at=0.0
+    ).url
     return url if server.port else url.removesuffix("0") + "PORT"

@@ -9,7 +9,7 @@ from hermes.outbox.courier import OutboxCourier, Platforms
 from hermes.outbox.local_file import LocalFiles
 from hermes.ports.channel import Channel
 from hermes.ports.clock import Clock
-from hermes.ports.sending import Courier
+from hermes.ports.sends import Courier
 from hermes.ports.tool import Tool
 from hermes.tools.builtin.delegate import Delegate
 from hermes.tools.builtin.memory import Memory

@@ -24,7 +24,7 @@ from hermes.plugins.faults import fault_text
 from hermes.plugins.manifest import read_settings
 from hermes.plugins.registry import Platform, Registry
 from hermes.ports.channel import Capabilities, Channel, TellReturned
-from hermes.ports.channel_setup import ChannelSetup, MediaShelf
+from hermes.ports.channel_setup import ChannelSetup, MediaFiles
 from hermes.ports.clock import Clock
 from hermes.ports.store import OutboxStore
 
@@ -66,7 +66,7 @@ def make_push_channels(
     client: HttpClient,
     home: Path,
     clock: Clock,
-    shelf: MediaShelf,
+    shelf: MediaFiles,
     outbox: OutboxStore,
 ) -> Mapping[str, Channel]:
     """Return the channel of every enabled platform by name; an unusable one for what cannot be made."""
@@ -104,7 +104,7 @@ def make_one(
     client: HttpClient,
     home: Path,
     clock: Clock,
-    shelf: MediaShelf,
+    shelf: MediaFiles,
     returned: TellReturned | None = None,
 ) -> Channel:
     """Return the channel of one platform that the settings name; raises `ConfigurationError`."""
@@ -144,7 +144,7 @@ def _make(
     client: HttpClient,
     home: Path,
     clock: Clock,
-    shelf: MediaShelf,
+    shelf: MediaFiles,
     returned: TellReturned | None,
 ) -> Channel:
     platform = find_platform(name, registry)

@@ -18,7 +18,7 @@ from hermes.net.client import HttpClient
 from hermes.outbox.returns import take_returns
 from hermes.plugins.registry import Registry
 from hermes.ports.channel import Channel, WebhookChannel
-from hermes.ports.channel_setup import MediaShelf
+from hermes.ports.channel_setup import MediaFiles
 from hermes.ports.clock import Clock
 from hermes.ports.store import OutboxStore
 
@@ -31,7 +31,7 @@ class Renewal(msgspec.Struct, frozen=True, kw_only=True):
     client: HttpClient
     home: Path
     clock: Clock
-    shelf: MediaShelf
+    shelf: MediaFiles
     outbox: OutboxStore
     channels: MutableMapping[str, Channel]
     webhooks: MutableMapping[str, WebhookChannel]

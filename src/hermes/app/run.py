@@ -10,7 +10,7 @@ import structlog
 import uvloop
 
 from hermes.app.gateway import Gateway
-from hermes.app.orders import Orders
+from hermes.app.process_signals import ProcessSignals
 from hermes.config import Loaded
 from hermes.config.process import Supervisor
 from hermes.errors import HermesError
@@ -51,7 +51,7 @@ def run_gateway(
 async def _run(
     loaded: Loaded, on_ready: Callable[[Welcome], None], *, logs: Logs, notifier: Notifier
 ) -> int:
-    orders = Orders(on_terminal=sys.stdin is not None and sys.stdin.isatty())
+    orders = ProcessSignals(on_terminal=sys.stdin is not None and sys.stdin.isatty())
     orders.listen()
     gateway = Gateway(loaded, hide=logs.hide, logs=logs, restart=orders.restart)
     gateway.hurry = orders.hurry

@@ -11,9 +11,9 @@ from hermes.config.home import rename_secret_file
 from hermes.errors import ConfigurationError, StoreError
 from hermes.message.ids import MakeId
 from hermes.ports.clock import Clock
+from hermes.store.sqlite.graph_reader import SqliteGraphReader
 from hermes.store.sqlite.open_file import newest_rescued
 from hermes.store.sqlite.seal import make_store_keys
-from hermes.store.sqlite.shelf import SqliteShelf
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
 
 DATABASE = "hermes.db"
@@ -42,7 +42,7 @@ def open_store(home: Path, settings: Settings, *, clock: Clock, make_id: MakeId)
     return store
 
 
-def open_shelf(home: Path) -> SqliteShelf:
+def open_shelf(home: Path) -> SqliteGraphReader:
     """Open the message graphs of a home for reading."""
     try:
         key_file = (home / KEY_FILE).read_bytes()
@@ -51,7 +51,7 @@ def open_shelf(home: Path) -> SqliteShelf:
             f"the key file {KEY_FILE} of this home cannot be read ({error.strerror}); "
             "restore it from a backup, or run the command as the user of the gateway"
         ) from error
-    return SqliteShelf.read(home / DATABASE, key_file=key_file)
+    return SqliteGraphReader.read(home / DATABASE, key_file=key_file)
 
 
 def lost_database(home: Path) -> str | None:

@@ -11,20 +11,20 @@ import structlog
 
 from hermes.calls.costs import Cost
 from hermes.calls.days import Calendar
-from hermes.calls.shares import Asker
+from hermes.calls.shares import ShareHolder
 from hermes.config import AgentSettings, BudgetSettings
 from hermes.errors import CounterDown, ModelsStopped, OverBudget, Overloaded, StoreError
 from hermes.ports.clock import Clock
 from hermes.ports.keys import CallerKey
 from hermes.ports.shares import way_of_key
-from hermes.ports.spend import Account, Claim, Counter, KillSwitch, Meter, Unit
+from hermes.ports.spend import Account, KillSwitch, Meter, MeterClaim, SpendCounters, Unit
 
 _log = structlog.get_logger(__name__)
 _STOPPED_S = 60.0
 _COUNTERS_S = 5.0
 
 
-class Purse(msgspec.Struct, frozen=True, kw_only=True):
+class Payer(msgspec.Struct, frozen=True, kw_only=True):
     """Who pays for a call, and the limits that come with them."""
 
     account: Account
@@ -32,19 +32,19 @@ class Purse(msgspec.Struct, frozen=True, kw_only=True):
     key: CallerKey | None = None
 
     @property
-    def asker(self) -> Asker:
+    def asker(self) -> ShareHolder:
         """Who asks, where a call says nothing else: the key, or the person, on their channel."""
         account = self.account
         if account.key:
-            return Asker(way_of_key(account.key), account.key)
-        return Asker(account.channel, account.person_id)
+            return ShareHolder(way_of_key(account.key), account.key)
+        return ShareHolder(account.channel, account.person_id)
 
 
-class Hold(msgspec.Struct, frozen=True, kw_only=True):
+class BudgetHold(msgspec.Struct, frozen=True, kw_only=True):
     """Room that was set aside for one call."""
 
     day: str
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[MeterClaim, ...] = ()
 
 
 class Budgets:
@@ -52,7 +52,7 @@ class Budgets:
 
     def __init__(
         self,
-        counter: Counter,
+        counter: SpendCounters,
         *,
         settings: BudgetSettings,
         agents: Mapping[str, AgentSettings],
@@ -67,14 +67,14 @@ class Budgets:
         self._calendar = calendar
         self._clock = clock
 
-    async def hold(self, purse: Purse, ahead: Cost) -> Hold:
+    async def hold(self, payer: Payer, ahead: Cost) -> BudgetHold:
         """Set room aside; raises `OverBudget` or `ModelsStopped`, and then nothing is held."""
         self.check_switch()
         at = self._clock.now()
         day = self._calendar.day(at)
-        claims = self._claims(purse, ahead, day=day)
+        claims = self._claims(payer, ahead, day=day)
         if not claims:
-            return Hold(day=day)
+            return BudgetHold(day=day)
         try:
             refused = await self._counter.take(claims)
         except CounterDown as error:
@@ -84,17 +84,17 @@ class Budgets:
             if refused.meter.whose == "platform":
                 _log.warning("platform_budget_spent", used_usd=used, cap_usd=refused.cap, day=day)
             raise self._over(refused, used=used, at=at)
-        return Hold(day=day, claims=claims)
+        return BudgetHold(day=day, claims=claims)
 
     def day(self, at: float | None = None) -> str:
         """Return the day of an instant, or today, as the ledger names it."""
         return self._calendar.day(self._clock.now() if at is None else at)
 
-    async def settle(self, hold: Hold, cost: Cost) -> None:
+    async def settle(self, hold: BudgetHold, cost: Cost) -> None:
         """Replace what was set aside by what the call took."""
         await self._correct(hold, tokens=cost.tokens, usd=cost.counted_usd)
 
-    async def release(self, hold: Hold) -> None:
+    async def release(self, hold: BudgetHold) -> None:
         """Give everything back: the call took nothing."""
         await self._correct(hold, tokens=0, usd=0.0)
 
@@ -114,7 +114,7 @@ class Budgets:
                 _STOPPED_S,
             )
 
-    async def _correct(self, hold: Hold, *, tokens: int, usd: float) -> None:
+    async def _correct(self, hold: BudgetHold, *, tokens: int, usd: float) -> None:
         if not hold.claims:
             return
         changes = {
@@ -126,27 +126,31 @@ class Budgets:
         except CounterDown as error:
             _log.warning("counters_down", problem=str(error))
 
-    def _claims(self, purse: Purse, ahead: Cost, *, day: str) -> tuple[Claim, ...]:
-        settings, account = self._settings, purse.account
+    def _claims(self, payer: Payer, ahead: Cost, *, day: str) -> tuple[MeterClaim, ...]:
+        settings, account = self._settings, payer.account
         tokens, usd = float(ahead.tokens), ahead.counted_usd
-        claims: list[Claim] = []
+        claims: list[MeterClaim] = []
         if settings.platform_day_usd is not None:
-            claims.append(Claim(Meter("platform", "", "usd", day), usd, settings.platform_day_usd))
-        most = settings.person_day_tokens.get(purse.tier or "") if settings.by_tier else None
+            claims.append(
+                MeterClaim(Meter("platform", "", "usd", day), usd, settings.platform_day_usd)
+            )
+        most = settings.person_day_tokens.get(payer.tier or "") if settings.by_tier else None
         if most is not None:
-            claims.append(Claim(Meter("person", account.person_id, "tokens", day), tokens, most))
+            claims.append(
+                MeterClaim(Meter("person", account.person_id, "tokens", day), tokens, most)
+            )
         if settings.person_month_usd is not None:
             meter = Meter("person", account.person_id, "usd", day[:7])
-            claims.append(Claim(meter, usd, settings.person_month_usd))
+            claims.append(MeterClaim(meter, usd, settings.person_month_usd))
         agent = self._agents.get(account.agent)
         if agent is not None and agent.budget_day_usd is not None:
             meter = Meter("agent", account.agent, "usd", day)
-            claims.append(Claim(meter, usd, agent.budget_day_usd))
-        if purse.key is not None:
-            claims.extend(_claims_of_key(purse.key, ahead, day=day))
+            claims.append(MeterClaim(meter, usd, agent.budget_day_usd))
+        if payer.key is not None:
+            claims.extend(_claims_of_key(payer.key, ahead, day=day))
         return tuple(claims)
 
-    def _over(self, claim: Claim, *, used: float, at: float) -> OverBudget:
+    def _over(self, claim: MeterClaim, *, used: float, at: float) -> OverBudget:
         meter = claim.meter
         limit = f"{meter.whose} {meter.name}".strip()
         per = {0: "in all", 7: "this month", 10: "today"}[len(meter.period)]
@@ -169,19 +173,21 @@ def _amount(value: float, unit: Unit) -> str:
     return f"${value:,.2f}" if value >= 1 or not value else f"${value:.2g}"
 
 
-def _claims_of_key(key: CallerKey, ahead: Cost, *, day: str) -> list[Claim]:
+def _claims_of_key(key: CallerKey, ahead: Cost, *, day: str) -> list[MeterClaim]:
     period = {"day": day, "month": day[:7], "total": ""}[key.budget_period]
     claims = []
     if key.budget_usd is not None:
         meter = Meter("key", key.id, "usd", period)
-        claims.append(Claim(meter, ahead.counted_usd, key.budget_usd))
+        claims.append(MeterClaim(meter, ahead.counted_usd, key.budget_usd))
     if key.budget_tokens is not None:
         meter = Meter("key", key.id, "tokens", period)
-        claims.append(Claim(meter, float(ahead.tokens), float(key.budget_tokens)))
+        claims.append(MeterClaim(meter, float(ahead.tokens), float(key.budget_tokens)))
     return claims
 
 
-def _without_counters(claims: tuple[Claim, ...], error: CounterDown, *, day: str) -> Hold:
+def _without_counters(
+    claims: tuple[MeterClaim, ...], error: CounterDown, *, day: str
+) -> BudgetHold:
     """Only the platform's own cap lets a call through that nobody can count now."""
     closed = next((claim for claim in claims if claim.meter.whose != "platform"), None)
     if closed is not None:
@@ -190,4 +196,4 @@ def _without_counters(claims: tuple[Claim, ...], error: CounterDown, *, day: str
             _COUNTERS_S,
         ) from error
     _log.warning("platform_cap_not_checked", problem=str(error))
-    return Hold(day=day)
+    return BudgetHold(day=day)

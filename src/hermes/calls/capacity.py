@@ -2,7 +2,7 @@
 
 import asyncio
 
-from hermes.calls.shares import Asker, Shares
+from hermes.calls.shares import ShareHolder, Shares
 from hermes.errors import NoPlace
 
 _THIRD = 3
@@ -20,15 +20,15 @@ class CallLimit:
         self._each = each or -(-places // _THIRD)
         self._shares: Shares[asyncio.Future[None]] = Shares(places, each=self._each)
 
-    def place(self, asker: Asker, *, wait_s: float | None = None) -> "Place":
+    def place(self, asker: ShareHolder, *, wait_s: float | None = None) -> "CallPlace":
         """Return a place for `async with`; who gets none in time is refused with `NoPlace`."""
-        return Place(self, asker, wait_s=self._wait_s if wait_s is None else wait_s)
+        return CallPlace(self, asker, wait_s=self._wait_s if wait_s is None else wait_s)
 
-    def is_free_for(self, asker: Asker) -> bool:
+    def is_free_for(self, asker: ShareHolder) -> bool:
         """Return True if the asker would get a place at once."""
         return self._shares.can_take(asker)
 
-    async def take(self, asker: Asker, *, wait_s: float) -> None:
+    async def take(self, asker: ShareHolder, *, wait_s: float) -> None:
         """Wait for a place; raises `NoPlace` when none comes free in time."""
         if self._shares.can_take(asker):
             self._shares.take(asker)
@@ -46,14 +46,14 @@ class CallLimit:
             if not has_place:
                 self._give_up(asker, place)
 
-    def _give_up(self, asker: Asker, place: asyncio.Future[None]) -> None:
+    def _give_up(self, asker: ShareHolder, place: asyncio.Future[None]) -> None:
         """Leave the line; a place that was dealt just now goes on to the next."""
         if place.done() and not place.cancelled():
             self.release(asker)
         else:
             self._shares.leave(asker, place)
 
-    def release(self, asker: Asker) -> None:
+    def release(self, asker: ShareHolder) -> None:
         """Give a place back; it goes to whose turn it is."""
         self._shares.release(asker)
         while (dealt := self._shares.deal()) is not None:
@@ -72,12 +72,12 @@ class CallLimit:
         )
 
 
-class Place:
+class CallPlace:
     """`async with` waits for a place and gives it back."""
 
     __slots__ = ("_asker", "_limit", "_wait_s")
 
-    def __init__(self, limit: CallLimit, asker: Asker, *, wait_s: float) -> None:
+    def __init__(self, limit: CallLimit, asker: ShareHolder, *, wait_s: float) -> None:
         self._limit = limit
         self._asker = asker
         self._wait_s = wait_s

@@ -6,7 +6,7 @@ The twin of counters that a fleet shares; losing them never resets a limit.
 from collections.abc import Callable, Mapping, Sequence
 
 from hermes.errors import CounterDown, StoreError
-from hermes.ports.spend import Claim, Meter
+from hermes.ports.spend import Meter, MeterClaim
 
 _MOST_METERS = 100_000
 
@@ -18,7 +18,7 @@ class LedgerCounter:
         self._total = total
         self._stands: dict[Meter, float] = {}
 
-    async def take(self, claims: Sequence[Claim]) -> Claim | None:
+    async def take(self, claims: Sequence[MeterClaim]) -> MeterClaim | None:
         """Add every amount, or none of them: then returns the claim that has no room."""
         if len(self._stands) >= _MOST_METERS:
             self._forget_what_is_over()

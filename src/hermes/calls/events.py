@@ -1,7 +1,7 @@
 """What a model call tells while it runs; the pipeline and `/v1` both listen.
 
 A call may first be `Waiting` for a place. It begins with `Trying`, then pieces of the answer, then
-exactly one `Answered`. Between two candidates comes `Failed`; a call without an answer ends by
+exactly one `FullAnswer`. Between two candidates comes `Failed`; a call without an answer ends by
 raising the last error.
 """
 
@@ -31,7 +31,7 @@ class Failed(msgspec.Struct, frozen=True):
     error: ProviderError
 
 
-class Answered(msgspec.Struct, frozen=True, kw_only=True):
+class FullAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The whole answer: its parts, why it stopped, and its usage with what it cost.
 
     `cached_from` is the id of the call that the answer is remembered from, `max_output_tokens` the
@@ -46,4 +46,4 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     dropped_calls: int = 0
 
 
-CallEvent = Waiting | Trying | Failed | Piece | Answered
+CallEvent = Waiting | Trying | Failed | Piece | FullAnswer

@@ -9,7 +9,7 @@ import msgspec
 from hermes.calls import schema_ways
 from hermes.calls.continuation import Continuation, continuing, takes_prefill
 from hermes.calls.events import Piece
-from hermes.calls.passing import Passing
+from hermes.calls.shown_pieces import ShownPieces
 from hermes.errors import (
     AnswerInvalid,
     ProviderError,
@@ -24,7 +24,7 @@ _TOO_MANY = 429
 _MAY_MEAN_PREFILL = frozenset({400, 422})
 
 
-class Walk:
+class Failover:
     """One call on its way through the plan."""
 
     def __init__(
@@ -65,12 +65,12 @@ class Walk:
             base = continuing(base, self.text, prefill=self._is_prefilled)
         return msgspec.structs.replace(base, model=self.candidate.model)
 
-    def passing(self, info: ProviderInfo) -> Passing:
+    def passing(self, info: ProviderInfo) -> ShownPieces:
         """Return what decides which pieces of the candidate's answer pass on."""
         continuation = None
         if self._text:
             continuation = Continuation(self.text, prefill=self._prefills(info), name=info.name)
-        return Passing(continuation, one_call=not self._wanted.parallel_tools)
+        return ShownPieces(continuation, one_call=not self._wanted.parallel_tools)
 
     def _prefills(self, info: ProviderInfo) -> bool:
         model = self.candidate.model

@@ -6,7 +6,7 @@ calls, people or agents never share one.
 
 import msgspec
 
-from hermes.calls.events import Answered
+from hermes.calls.events import FullAnswer
 from hermes.config import CacheSettings
 from hermes.message.parts import ImagePart, Part, ToolCallPart
 from hermes.message.reply import Usage
@@ -32,7 +32,7 @@ class AnswerMemory:
 
     def find(
         self, account: Account, candidate: Candidate, request: ModelRequest
-    ) -> Answered | None:
+    ) -> FullAnswer | None:
         """Return the answer that this person's agent got to exactly this request."""
         if not can_be_kept(request):
             return None
@@ -45,10 +45,10 @@ class AnswerMemory:
             return None
         self.hits += 1
         end = CallEnd(_decode_parts(kept.body), "end", Usage(), kept.model)
-        return Answered(candidate=candidate, end=end, cached_from=kept.call_id)
+        return FullAnswer(candidate=candidate, end=end, cached_from=kept.call_id)
 
     async def keep(
-        self, account: Account, request: ModelRequest, answer: Answered, *, call_id: str
+        self, account: Account, request: ModelRequest, answer: FullAnswer, *, call_id: str
     ) -> None:
         """Keep a whole answer; one that was cut or that calls tools is not kept."""
         end = answer.end

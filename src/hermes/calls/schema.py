@@ -12,7 +12,7 @@ from hermes.schema.checker import (
     TOO_DEEP,
     Checker,
     Unchecked,
-    Unfit,
+    UnusableSchema,
     bounded,
     checker_of,
     path_text,
@@ -25,7 +25,7 @@ def check_schema(schema: OutputSchema) -> None:
     """Raise `BadRequest` when `schema` is none that an answer can be checked against."""
     try:
         checker_of(bytes(schema.schema))
-    except Unfit as problem:
+    except UnusableSchema as problem:
         raise BadRequest(f'the JSON schema "{schema.name[:64]}" {problem}') from problem
 
 
@@ -41,7 +41,7 @@ def problem_of(schema: OutputSchema, text: str) -> str | None:
         return f"the answer {TOO_DEEP}"
     try:
         return _problem(checker_of(bytes(schema.schema)), value)
-    except Unfit as problem:
+    except UnusableSchema as problem:
         return bounded(f"the answer cannot be checked, since the schema {problem}")
     except Unchecked as problem:
         return f"the answer {problem}"

@@ -12,7 +12,7 @@ _FEW = 3
 Ticket = TypeVar("Ticket")
 
 
-class Asker(NamedTuple):
+class ShareHolder(NamedTuple):
     """Who asks: `one` is a person or a key, `group` the account, token or key that they come by.
 
     A person who comes by several ways is `one` in each of these groups.
@@ -39,7 +39,7 @@ class Shares(Generic[Ticket]):
         self._held_by_group: dict[str, int] = {}
         self._waiting: dict[str, dict[str, deque[Ticket]]] = {}
 
-    def can_take(self, asker: Asker) -> bool:
+    def can_take(self, asker: ShareHolder) -> bool:
         """Return True if there is a place for the asker now.
 
         Nobody who waits is passed over by taking it: whoever could have it has it already.
@@ -51,13 +51,13 @@ class Shares(Generic[Ticket]):
             and (not held or self._free > self._for_new_askers)
         )
 
-    def take(self, asker: Asker) -> None:
+    def take(self, asker: ShareHolder) -> None:
         """Give a place to an asker that can take one."""
         self._free -= 1
         self._held[asker.one] = self._held.get(asker.one, 0) + 1
         self._held_by_group[asker.group] = self._held_by_group.get(asker.group, 0) + 1
 
-    def release(self, asker: Asker) -> None:
+    def release(self, asker: ShareHolder) -> None:
         """Take a place back; `deal` finds out who gets it."""
         self._free += 1
         self._held[asker.one] -= 1
@@ -67,12 +67,12 @@ class Shares(Generic[Ticket]):
         if not self._held_by_group[asker.group]:
             del self._held_by_group[asker.group]
 
-    def wait(self, asker: Asker, ticket: Ticket) -> None:
+    def wait(self, asker: ShareHolder, ticket: Ticket) -> None:
         """Put a ticket behind the others of its asker."""
         group = self._waiting.setdefault(asker.group, {})
         group.setdefault(asker.one, deque()).append(ticket)
 
-    def leave(self, asker: Asker, ticket: Ticket) -> None:
+    def leave(self, asker: ShareHolder, ticket: Ticket) -> None:
         """Take a ticket out; one that is not there is no error."""
         group = self._waiting.get(asker.group, {})
         tickets = group.get(asker.one)
@@ -84,13 +84,13 @@ class Shares(Generic[Ticket]):
         if not group:
             del self._waiting[asker.group]
 
-    def deal(self) -> tuple[Asker, Ticket] | None:
+    def deal(self) -> tuple[ShareHolder, Ticket] | None:
         """Give a place to whose turn it is; returns them with their ticket, or None."""
         for name, group in self._waiting.items():
             if not self._group_can_take(name):
                 continue
             for one in group:
-                asker = Asker(name, one)
+                asker = ShareHolder(name, one)
                 if self.can_take(asker):
                     self.take(asker)
                     return asker, self._next_ticket(asker)
@@ -101,7 +101,7 @@ class Shares(Generic[Ticket]):
             return True
         return self._free > 0 and group not in self._held_by_group
 
-    def _next_ticket(self, asker: Asker) -> Ticket:
+    def _next_ticket(self, asker: ShareHolder) -> Ticket:
         """Return the asker's first ticket, and let the others of its group, and groups, go first."""
         group = self._waiting.pop(asker.group)
         tickets = group.pop(asker.one)

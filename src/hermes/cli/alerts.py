@@ -6,8 +6,8 @@ import msgspec
 import typer
 from rich.text import Text
 
+from hermes.cli.environment import home_for
 from hermes.cli.since import since_time
-from hermes.cli.surroundings import home_for
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.why_answer import clock_time
 from hermes.ops.alert_book import read_alerts

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from hermes.cli.loading import load_named
+from hermes.cli.lazy import load_named
 from hermes.cli.terminal import AsJson, Home, examples
 
 EPILOG = examples(
@@ -48,7 +48,7 @@ def command(
     """
     given = dict(map(_pair, chosen or ()))
     # Loaded by name: no other command pays for it.
-    add: Callable[..., None] = load_named("hermes.cli.channels_adding:add")
+    add: Callable[..., None] = load_named("hermes.cli.channels_setup:add")
     asks = sys.stdin.isatty() and not as_json
     add(platform, home, given=given, test=test, asks=asks, as_json=as_json)
 

@@ -17,14 +17,14 @@ from hermes.config.layers import ENVIRONMENT
 from hermes.config.load import Loaded
 from hermes.config.platform_files import Place, platform_variable
 from hermes.config.section import NAME_MEANING, NAME_PATTERN
-from hermes.plugins.manifest import Manifest, Setting, read_settings, read_value
+from hermes.plugins.manifest import Manifest, ManifestSetting, read_settings, read_value
 
 _SECRET_BYTES = 32
 _ANYTHING = "*"
 _ROW_SIZE = 3
 
 
-class Sheet:
+class ChannelSheet:
     """The settings as far as they are known: `answers` are new, `made` of them was made up here."""
 
     def __init__(self, manifest: Manifest, loaded: Loaded, *, given: Mapping[str, str]) -> None:
@@ -41,12 +41,12 @@ class Sheet:
         self.made: dict[Place, str] = {}
         self._check_rows()
 
-    def setting(self, place: Place) -> Setting:
+    def setting(self, place: Place) -> ManifestSetting:
         """Return what the manifest says of a place."""
         top = self.manifest.settings[place[0]]
         if len(place) == 1:
             return top
-        return top.entries[place[2]] if top.entries else Setting(help=top.help)
+        return top.entries[place[2]] if top.entries else ManifestSetting(help=top.help)
 
     # Any: what a setting holds is its manifest's business.
     def value(self, place: Place) -> Any:

@@ -11,13 +11,13 @@ from typing import Annotated
 
 import typer
 
-from hermes.cli.asking_models import ask_here
-from hermes.cli.surroundings import home_for, settings_for
+from hermes.cli.environment import home_for, settings_for
+from hermes.cli.model_offers import ask_here
 from hermes.cli.terminal import Home, examples
 from hermes.config.keys import nearest
 from hermes.control.models import route_report
 from hermes.errors import NotFound
-from hermes.routing.plan import Ask
+from hermes.routing.plan import CallNeeds
 
 EPILOG = examples(
     "hermes channels try telegram",
@@ -91,7 +91,7 @@ def _model_of(home: Home, asked: TryModel | None) -> TryModel:
     loaded = settings_for(home)
     offers = ask_here(loaded)
     demonstrations = {offer.info.name for offer in offers if offer.info.demonstration}
-    candidates = route_report(Ask(), offers, settings=loaded.settings).candidates
+    candidates = route_report(CallNeeds(), offers, settings=loaded.settings).candidates
     first = candidates[0] if candidates else None
     if first is not None and first.provider not in demonstrations:
         typer.echo(f"{first.provider}:{first.model} answers.", err=True)

@@ -15,11 +15,11 @@ from rich.text import Text
 from hermes.cli.chat_memory import ChatMemory
 from hermes.cli.chat_prompt import LineHistory, read_message, read_piped_line
 from hermes.cli.chat_screen import LiveScreen, PlainScreen, show_answer
-from hermes.cli.conversation import Answer, Conversation, HttpLine, Line
+from hermes.cli.conversation import Conversation, GatewayTransport, HttpTransport, MessageResult
+from hermes.cli.environment import settings_for
 from hermes.cli.failure import FAILED
 from hermes.cli.gateway_client import client_for
-from hermes.cli.loading import load_named
-from hermes.cli.surroundings import settings_for
+from hermes.cli.lazy import load_named
 from hermes.cli.terminal import Home, clean, console, error_console, examples, print_json
 from hermes.config import Loaded, ensure_home
 from hermes.errors import BadRequest, HermesError
@@ -77,12 +77,12 @@ def command(
 
 
 @contextmanager
-def _line_to(loaded: Loaded) -> Iterator[Line]:
+def _line_to(loaded: Loaded) -> Iterator[GatewayTransport]:
     running = find_running(loaded.home)
     if running is not None:
-        yield HttpLine(client_for(running))
+        yield HttpTransport(client_for(running))
         return
-    start: Callable[[Loaded], AbstractContextManager[Line]] = load_named(
+    start: Callable[[Loaded], AbstractContextManager[GatewayTransport]] = load_named(
         "hermes.cli.in_process:gateway_in_process"
     )
     status = error_console().status("Starting Hermes …")
@@ -140,7 +140,7 @@ def _talk_through_pipe(conversation: Conversation, memory: ChatMemory) -> int:
 
 def _decide_or_ask(
     conversation: Conversation, text: str, *, screen: LiveScreen | PlainScreen
-) -> Answer:
+) -> MessageResult:
     decides = text.split(maxsplit=1)[0] in {"/approve", "/deny"}
     answers = conversation.is_asked and not text.startswith("/")
     if conversation.is_parked and (decides or answers):

@@ -10,7 +10,7 @@ from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
-from hermes.cli.conversation import ASKED, Answer
+from hermes.cli.conversation import ASKED, MessageResult
 from hermes.cli.terminal import clean
 
 _FRAMES_PER_SECOND = 12
@@ -74,7 +74,7 @@ class _Tail:
             yield Segment.line()
 
 
-def show_answer(console: Console, answer: Answer) -> None:
+def show_answer(console: Console, answer: MessageResult) -> None:
     """Print a finished answer with what it took."""
     if answer.reply:
         console.print(Markdown(clean(answer.reply)))
@@ -86,13 +86,13 @@ def show_answer(console: Console, answer: Answer) -> None:
     console.print(Text(footer(answer), style="dim"))
 
 
-def parked_text(answer: Answer) -> str:
+def parked_text(answer: MessageResult) -> str:
     """Return what the person has to do before a parked answer goes on."""
     name = f" {answer.approval}" if answer.approval else ""
     return f"This needs your approval{name}: /approve{name} lets it happen, /deny{name} does not."
 
 
-def footer(answer: Answer) -> str:
+def footer(answer: MessageResult) -> str:
     """Return model, tokens and cost of an answer in one line."""
     pieces = [clean(answer.model)] if answer.model else []
     if answer.tokens_in or answer.tokens_out:
@@ -127,7 +127,7 @@ class PlainScreen:
         if self._notes is not None:
             print(f"({clean(text)})", file=self._notes, flush=True)
 
-    def finish(self, answer: Answer) -> None:
+    def finish(self, answer: MessageResult) -> None:
         """Print what is missing of the final reply and end the line."""
         final = clean(answer.reply or "")
         if answer.state == "parked":

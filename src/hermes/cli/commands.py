@@ -51,7 +51,7 @@ from hermes.cli import (
     why,
 )
 from hermes.cli import credits as credit_commands
-from hermes.cli.loading import load_named
+from hermes.cli.lazy import load_named
 from hermes.cli.terminal import Home, examples
 
 _PLAIN = {"help_option_names": ["-h", "--help"]}

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from hermes.cli.loading import load_named
-from hermes.cli.surroundings import environment
+from hermes.cli.environment import environment
+from hermes.cli.lazy import load_named
 from hermes.cli.terminal import examples
 
 EPILOG = examples(

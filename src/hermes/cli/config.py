@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from hermes.cli.surroundings import settings_for
+from hermes.cli.environment import settings_for
 from hermes.cli.terminal import AsJson, Home, console, error_console, examples, print_json
 from hermes.config import show
 

@@ -1,6 +1,6 @@
 """One conversation of the terminal chat with the gateway: send, follow the answer, stop it.
 
-`Line` is how the gateway is reached: over HTTP when one runs, in this process otherwise. Every
+`GatewayTransport` is how the gateway is reached: over HTTP when one runs, in this process otherwise. Every
 message carries an id of ours, so sending it again only picks up its answer: a broken connection,
 a stop or an approval loses nothing.
 """
@@ -31,7 +31,7 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
     id: str
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class MessageResult(msgspec.Struct, frozen=True, kw_only=True):
     """How a message ended, as the REST API says it."""
 
     id: str
@@ -52,7 +52,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         return self.outcome in {None, "answered", "interrupted", "merged"}
 
 
-class Screen(Protocol):
+class AnswerScreen(Protocol):
     """Where the answer is shown while it comes."""
 
     def restart(self) -> None:
@@ -68,7 +68,7 @@ class Screen(Protocol):
         ...
 
 
-class Line(Protocol):
+class GatewayTransport(Protocol):
     """A way to the gateway."""
 
     def send(self, message: Outgoing) -> AbstractContextManager[Iterator[ServerEvent]]:
@@ -76,7 +76,7 @@ class Line(Protocol):
         ...
 
 
-class HttpLine:
+class HttpTransport:
     """The way to a gateway that runs in another process."""
 
     def __init__(self, client: GatewayClient) -> None:
@@ -92,7 +92,7 @@ class HttpLine:
 class Conversation:
     """Messages under one conversation id; `conversation_id` says which."""
 
-    def __init__(self, line: Line, conversation_id: str, *, make_id: MakeId) -> None:
+    def __init__(self, line: GatewayTransport, conversation_id: str, *, make_id: MakeId) -> None:
         self.conversation_id = conversation_id
         self._line = line
         self._make_id = make_id
@@ -107,13 +107,13 @@ class Conversation:
         self.is_asked = False
         return self.conversation_id
 
-    def ask(self, text: str, screen: Screen) -> Answer:
+    def ask(self, text: str, screen: AnswerScreen) -> MessageResult:
         """Send a message and follow it to its end; Ctrl-C on the way stops the answer."""
         message = self._outgoing(text)
         answer = self._follow(message, screen)
         return self._keep(message, answer)
 
-    def ask_parked(self, text: str, screen: Screen) -> Answer:
+    def ask_parked(self, text: str, screen: AnswerScreen) -> MessageResult:
         """Decide about the parked message, or answer its question, then follow that message on."""
         parked, self._parked = self._parked, None
         decision = self.ask(text, screen)
@@ -124,7 +124,7 @@ class Conversation:
         screen.restart()
         return self._keep(parked, self._follow(parked, screen))
 
-    def _keep(self, message: Outgoing, answer: Answer) -> Answer:
+    def _keep(self, message: Outgoing, answer: MessageResult) -> MessageResult:
         """Remember a message that waits for a word of the person."""
         if answer.state in ("parked", ASKED):
             self._parked = message
@@ -136,7 +136,7 @@ class Conversation:
         """Whether a message of this conversation waits for an approval."""
         return self._parked is not None
 
-    def _follow(self, message: Outgoing, screen: Screen) -> Answer:
+    def _follow(self, message: Outgoing, screen: AnswerScreen) -> MessageResult:
         try:
             return self._pick_up(lambda: self._read(message, screen), screen)
         except KeyboardInterrupt:
@@ -145,7 +145,7 @@ class Conversation:
             screen.restart()
             return self._pick_up(lambda: self._read(message, screen), screen)
 
-    def _pick_up(self, read: Callable[[], Answer], screen: Screen) -> Answer:
+    def _pick_up(self, read: Callable[[], MessageResult], screen: AnswerScreen) -> MessageResult:
         for _ in range(_PICK_UPS):
             try:
                 return read()
@@ -154,7 +154,7 @@ class Conversation:
                 screen.note("connecting again …")
         return read()
 
-    def _read(self, message: Outgoing, screen: Screen) -> Answer:
+    def _read(self, message: Outgoing, screen: AnswerScreen) -> MessageResult:
         with self._line.send(message) as events:
             for event in events:
                 answer = _show(event, screen)
@@ -184,7 +184,7 @@ class _Silent:
         """Show nothing."""
 
 
-def _show(event: ServerEvent, screen: Screen) -> Answer | None:
+def _show(event: ServerEvent, screen: AnswerScreen) -> MessageResult | None:
     text = str(event.data.get("text", ""))
     if event.name == "delta":
         screen.add(text)
@@ -196,9 +196,9 @@ def _show(event: ServerEvent, screen: Screen) -> Answer | None:
     elif event.name == "status":
         screen.note(text)
     elif event.name in {"done", "parked"}:
-        return msgspec.convert(event.data, Answer)
+        return msgspec.convert(event.data, MessageResult)
     elif event.name == "question":
-        return Answer(id=str(event.data.get("id", "")), state=ASKED, reply=text)
+        return MessageResult(id=str(event.data.get("id", "")), state=ASKED, reply=text)
     elif event.name == "error":
         raise Refused(str(event.data.get("message", "The gateway gave up without a reason.")))
     return None

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from hermes.calls.days import Calendar
-from hermes.cli.at_desk import at_desk, money
-from hermes.cli.surroundings import settings_for
+from hermes.cli.environment import settings_for
+from hermes.cli.operator_calls import at_desk, money
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.spending import CostAsk, CostLine, CostsReport, costs
 from hermes.ports.clock import SystemClock

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.at_desk import at_desk, operator_name
+from hermes.cli.operator_calls import at_desk, operator_name
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.consent import unknown_person
 from hermes.control.credits import (
@@ -22,7 +22,7 @@ from hermes.control.credits import (
     WalletsAsk,
     WalletsReport,
 )
-from hermes.control.desk import Desk
+from hermes.control.operations import Operations
 from hermes.control.why_answer import clock_time
 from hermes.errors import NotFound
 from hermes.message.referral_code import spoken
@@ -199,7 +199,7 @@ def _wallet(home: Home, user: str) -> WalletReport:
     )
 
 
-async def _nothing(_desk: Desk) -> None:
+async def _nothing(_desk: Operations) -> None:
     """Look whether there is a journal at all."""
 
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.at_desk import at_desk, operator_name
+from hermes.cli.operator_calls import at_desk, operator_name
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.cron import (
     JobAsk,
@@ -19,7 +19,7 @@ from hermes.control.cron import (
     JobsReport,
     NewJobOrder,
 )
-from hermes.control.desk import Desk
+from hermes.control.operations import Operations
 from hermes.control.why_answer import clock_time
 from hermes.errors import NotFound
 
@@ -165,7 +165,7 @@ def remove(job: JobId, *, home: Home = None, as_json: AsJson = False) -> None:
 def _order(home: Home, verb: str, job: str) -> JobReport:
     order = JobOrder(id=job, by=operator_name())
 
-    async def here(desk: Desk) -> JobReport:
+    async def here(desk: Operations) -> JobReport:
         cron = desk.cron
         orders = {
             "pause": cron.pause,

@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.at_desk import at_desk
+from hermes.cli.operator_calls import at_desk
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.cli.who import operator_name
 from hermes.control.deadletters import (
     MOST_LETTERS,
-    Letter,
+    DeadLetter,
     LetterAsk,
     LetterOrder,
     LetterReport,
@@ -128,7 +128,7 @@ def _print(report: LettersReport, out: Console) -> None:
             out.print(Text(clean(f"{one.id}: {one.reason}"), style="dim"))
 
 
-def _print_tries(letter: Letter, out: Console) -> None:
+def _print_tries(letter: DeadLetter, out: Console) -> None:
     if not letter.tries:
         return
     table = Table("time (UTC)", "what", "", box=None, pad_edge=False, header_style="dim")
@@ -138,7 +138,7 @@ def _print_tries(letter: Letter, out: Console) -> None:
     out.print(table)
 
 
-def _cells(one: Letter) -> tuple[str, ...]:
+def _cells(one: DeadLetter) -> tuple[str, ...]:
     state = "may have arrived" if one.state == "unknown" else one.state
     return (
         one.id,

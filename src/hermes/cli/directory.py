@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.at_desk import at_desk
+from hermes.cli.operator_calls import at_desk
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
-from hermes.control.sending import DirectoryAsk, DirectoryReport
+from hermes.control.sends import DirectoryAsk, DirectoryReport
 
 EPILOG = examples("hermes channels directory", "hermes channels directory --platform slack --json")
 

@@ -6,13 +6,13 @@ Loaded by name only when it is used: it brings the whole composition root with i
 import asyncio
 from pathlib import Path
 
-from hermes.app.doctor import Surroundings, examine
-from hermes.app.key_test import Tried, try_configured
-from hermes.cli.asking_models import ask_here, gateway_of
-from hermes.cli.doctor_shown import show_report
+from hermes.app.doctor import DoctorContext, examine
+from hermes.app.key_test import KeyTest, try_configured
+from hermes.cli.doctor_text import show_report
+from hermes.cli.environment import home_for, settings_for
 from hermes.cli.mcp_alone import look
+from hermes.cli.model_offers import ask_here, gateway_of
 from hermes.cli.progress import Show, progress_bar
-from hermes.cli.surroundings import home_for, settings_for
 from hermes.cli.terminal import console, print_json
 from hermes.config import Loaded
 from hermes.control.doctor import DoctorReport
@@ -54,7 +54,7 @@ def examine_home(home: Path | None, *, fix: bool, call: bool, show: Show) -> Doc
     def store() -> StoreStatus | None:
         return None if gateway is None else gateway.get("/control/status", StatusReport).store
 
-    around = Surroundings(
+    around = DoctorContext(
         home=home_for(home),
         now=SystemClock().now(),
         load=lambda: settings_for(home),
@@ -68,9 +68,9 @@ def examine_home(home: Path | None, *, fix: bool, call: bool, show: Show) -> Doc
     return examine(around, fix=fix, tell=show)
 
 
-def _calls(loaded: Loaded) -> tuple[Tried, ...]:
+def _calls(loaded: Loaded) -> tuple[KeyTest, ...]:
     return asyncio.run(_try(loaded))
 
 
-async def _try(loaded: Loaded) -> tuple[Tried, ...]:
+async def _try(loaded: Loaded) -> tuple[KeyTest, ...]:
     return await try_configured(loaded, SystemClock())

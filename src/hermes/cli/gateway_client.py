@@ -16,7 +16,7 @@ import msgspec
 from hermes.cli.server_events import ServerEvent, read_events
 from hermes.cli.who import operator_name
 from hermes.errors import Conflict, HermesError, NotFound, Refused, StreamTruncated, TryLater
-from hermes.ops.instance import Address, Running, find_running
+from hermes.ops.instance import GatewayAddress, Running, find_running
 
 _SHORT_S = 15.0
 _Answer = TypeVar("_Answer")
@@ -42,7 +42,7 @@ class _Faults(msgspec.Struct, frozen=True):
 class GatewayClient:
     """One gateway's address, ready to be asked; each question opens its own connection."""
 
-    def __init__(self, address: Address, *, stream_timeout_s: float = 900.0) -> None:
+    def __init__(self, address: GatewayAddress, *, stream_timeout_s: float = 900.0) -> None:
         self._address = address
         self._stream_timeout_s = stream_timeout_s
 

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 import typer
 
-from hermes.cli.at_desk import at_desk, operator_name
+from hermes.cli.operator_calls import at_desk, operator_name
 from hermes.cli.terminal import AsJson, Home, clean, examples, print_json
 from hermes.control.consent import ConsentAsk, ConsentOrder, ConsentReport, unknown_person
 

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.graph_shelf import note_shown, the_shelf
+from hermes.cli.graph_source import note_shown, the_shelf
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
-from hermes.control.graph_diff import CallDiff, CallSide, Setting, ToolsDiff, diff_calls
+from hermes.control.graph_diff import CallDiff, CallSide, SettingDiff, ToolsDiff, diff_calls
 from hermes.control.why_answer import clock_time
 from hermes.graph.comparison import Side, compared_lines
 
@@ -87,7 +87,7 @@ def _tools(tools: ToolsDiff) -> str:
     return ", ".join(told) or "the same"
 
 
-def _setting(setting: Setting) -> str:
+def _setting(setting: SettingDiff) -> str:
     return f"{setting.name} {_value(setting.before)} -> {_value(setting.after)}"
 
 

@@ -12,20 +12,20 @@ from rich.table import Table
 from rich.text import Text
 
 from hermes.cli.failure import FAILED, TERMINATED
-from hermes.cli.graph_shelf import note_exported, the_shelf
-from hermes.cli.loading import load_named
+from hermes.cli.graph_source import note_exported, the_shelf
+from hermes.cli.lazy import load_named
 from hermes.cli.progress import progress_bar
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.graph_export import (
-    ExportPlan,
     ExportReport,
+    GraphExportPlan,
     WriteRows,
     export_graphs,
     write_rows,
 )
 from hermes.control.graphs import find_all
 from hermes.graph.exports import FormatName, Tokenizer
-from hermes.ports.graphs import GraphEntry, GraphShelf
+from hermes.ports.graph_reader import GraphEntry, GraphReader
 
 EPILOG = examples(
     "hermes graph export bob --format openai --out ./data",
@@ -83,7 +83,7 @@ def command(
     """
     wanted = session or []
     _check_use(wanted, every=every, format_name=format_name, tokenizer=tokenizer)
-    plan = ExportPlan(
+    plan = GraphExportPlan(
         format=next(one for one in _FORMATS if one == format_name),
         file=out.expanduser().absolute() / f"{format_name}.{'parquet' if parquet else 'jsonl'}",
         write=_parquet_writer() if parquet else write_rows,
@@ -110,7 +110,7 @@ def _check_use(wanted: list[str], *, every: bool, format_name: str, tokenizer: P
         )
 
 
-def _export(shelf: GraphShelf, entries: list[GraphEntry], plan: ExportPlan) -> ExportReport:
+def _export(shelf: GraphReader, entries: list[GraphEntry], plan: GraphExportPlan) -> ExportReport:
     with _ending_cleanly(), progress_bar("Exporting") as show:
         return export_graphs(
             shelf,

@@ -9,14 +9,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.graph_shelf import any_shelf, note_shown, the_shelf
+from hermes.cli.graph_source import any_shelf, note_shown, the_shelf
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.graphs import GraphList, branches_of, current, find_graphs, list_graphs
 from hermes.control.why_answer import clock_time
-from hermes.graph.drawing import Row, Tone, rows
 from hermes.graph.mermaid import mermaid
 from hermes.graph.sketch import Drawing, draw
-from hermes.ports.graphs import GraphEntry
+from hermes.graph.text_drawing import DrawnRow, Tone, rows
+from hermes.ports.graph_reader import GraphEntry
 
 LIST_EPILOG = examples("hermes graph list", "hermes graph list --json")
 SHOW_EPILOG = examples(
@@ -46,7 +46,7 @@ Session = Annotated[
 ]
 
 
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
+class GraphDrawing(msgspec.Struct, frozen=True, kw_only=True):
     """What `--json` prints: the graph as it is listed, and its drawing."""
 
     graph: GraphEntry
@@ -89,7 +89,7 @@ def show(
         width = min(max(out.width - _BESIDE_TEXT, _NARROWEST), _WIDEST)
         drawing = draw(branches_of(shelf, entry), width=width, last=last)
     if as_json:
-        print_json(Shown(graph=entry, drawing=drawing))
+        print_json(GraphDrawing(graph=entry, drawing=drawing))
     elif as_mermaid:
         sys.stdout.write(mermaid(drawing))
     else:
@@ -128,11 +128,11 @@ def _cells(entry: GraphEntry) -> tuple[str, ...]:
 def _print_drawing(entry: GraphEntry, drawing: Drawing, out: Console) -> None:
     now = ", the current one" if entry.is_current else ""
     count = f"{drawing.calls} call{'' if drawing.calls == 1 else 's'}"
-    _print(Row("title", f"{entry.session}, epoch {entry.epoch}{now}: {count}"), out)
-    _print(Row("blank", ""), out)
+    _print(DrawnRow("title", f"{entry.session}, epoch {entry.epoch}{now}: {count}"), out)
+    _print(DrawnRow("blank", ""), out)
     for row in rows(drawing):
         _print(row, out)
 
 
-def _print(row: Row, out: Console) -> None:
+def _print(row: DrawnRow, out: Console) -> None:
     out.print(Text(clean(row.text), style=_STYLES[row.tone]), soft_wrap=True)

@@ -8,11 +8,11 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from hermes.cli.environment import home_for
 from hermes.cli.failure import FAILED
-from hermes.cli.graph_shelf import any_shelf, the_shelf
-from hermes.cli.loading import load_named
+from hermes.cli.graph_source import any_shelf, the_shelf
+from hermes.cli.lazy import load_named
 from hermes.cli.progress import Show, progress_bar
-from hermes.cli.surroundings import home_for
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.exported_file import (
     FileReport,
@@ -25,7 +25,7 @@ from hermes.control.exported_file import (
 from hermes.control.graph_check import CheckReport, check_graphs
 from hermes.control.graphs import find_all
 from hermes.errors import NotFound
-from hermes.ports.graphs import GraphShelf
+from hermes.ports.graph_reader import GraphReader
 
 VERIFY_EPILOG = examples(
     "hermes graph verify",
@@ -93,7 +93,7 @@ def verify_export(
         raise typer.Exit(FAILED)
 
 
-def _check(shelf: GraphShelf, wanted: list[str]) -> CheckReport:
+def _check(shelf: GraphReader, wanted: list[str]) -> CheckReport:
     with progress_bar("Checking") as show:
         entries = find_all(shelf, wanted) if wanted else list(shelf.graphs())
         return check_graphs(

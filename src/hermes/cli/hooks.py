@@ -4,8 +4,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hermes.cli.environment import home_for, settings_for
 from hermes.cli.gateway_client import client_for
-from hermes.cli.surroundings import home_for, settings_for
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.hooks import HooksReport, hooks_on_disk
 from hermes.ops.instance import find_running

@@ -19,22 +19,22 @@ from hermes.app import Gateway
 from hermes.cli.conversation import Outgoing
 from hermes.cli.server_events import ServerEvent, read_events
 from hermes.config import Loaded
+from hermes.http.turn import Ticket, turn_frames
 from hermes.message.event import MessageEvent
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
-from hermes.net.http_turn import Ticket, turn_frames
 from hermes.ops.logs import plan_of, secrets_in, set_up
 from hermes.ports.clock import SystemClock
-from hermes.ports.door import Door
+from hermes.ports.gateway_api import GatewayApi
 
 _END = b""
 
 
-class InProcessLine:
+class InProcessTransport:
     """The way to a gateway whose loop runs in another thread."""
 
-    def __init__(self, door: Door, loop: asyncio.AbstractEventLoop) -> None:
-        self._door = door
+    def __init__(self, gateway_api: GatewayApi, loop: asyncio.AbstractEventLoop) -> None:
+        self._gateway_api = gateway_api
         self._loop = loop
 
     @contextmanager
@@ -50,13 +50,13 @@ class InProcessLine:
 
     async def _pump(self, message: Outgoing, frames: "queue.SimpleQueue[bytes]") -> None:
         event = to_event(message, now=SystemClock().now())
-        accepted = await self._door.accept(event)
+        accepted = await self._gateway_api.accept(event)
         ticket = Ticket(
             id=accepted.message_id,
             conversation=message.conversation,
             duplicate=accepted.duplicate,
         )
-        async for frame in turn_frames(self._door, ticket):
+        async for frame in turn_frames(self._gateway_api, ticket):
             frames.put(frame)
 
 
@@ -74,10 +74,10 @@ def to_event(message: Outgoing, *, now: float) -> MessageEvent:
 
 
 @contextmanager
-def gateway_in_process(loaded: Loaded) -> Iterator[InProcessLine]:
+def gateway_in_process(loaded: Loaded) -> Iterator[InProcessTransport]:
     """Run a gateway beside the prompt until the block is left."""
     loop = asyncio.new_event_loop()
-    ready: Future[Door] = Future()
+    ready: Future[GatewayApi] = Future()
     stop = asyncio.Event()
     thread = threading.Thread(
         target=lambda: _run(loop, _serve(loaded, ready, stop=stop)), name="gateway"
@@ -85,7 +85,7 @@ def gateway_in_process(loaded: Loaded) -> Iterator[InProcessLine]:
     with _logs_in_a_file(loaded):
         thread.start()
         try:
-            yield InProcessLine(ready.result(), loop)
+            yield InProcessTransport(ready.result(), loop)
         finally:
             # A gateway that failed to start has closed its loop already.
             with suppress(RuntimeError):
@@ -111,10 +111,10 @@ def _run(loop: asyncio.AbstractEventLoop, work: Coroutine[None, None, None]) -> 
         runner.run(work)
 
 
-async def _serve(loaded: Loaded, ready: "Future[Door]", *, stop: asyncio.Event) -> None:
+async def _serve(loaded: Loaded, ready: "Future[GatewayApi]", *, stop: asyncio.Event) -> None:
     try:
         async with Gateway(loaded, listen=False) as gateway:
-            ready.set_result(gateway.door)
+            ready.set_result(gateway.gateway_api)
             await stop.wait()
     # Thread boundary: whatever fails at the start is raised in the main thread, which prints it.
     except BaseException as error:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from hermes.cli.loading import load_named
+from hermes.cli.lazy import load_named
 from hermes.cli.terminal import AsJson, Home, examples
 
 EPILOG = examples(

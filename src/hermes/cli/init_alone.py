@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 import msgspec
 import structlog
 
-from hermes.app.key_test import Tried, try_provider
-from hermes.cli.surroundings import environment, home_for
+from hermes.app.key_test import KeyTest, try_provider
+from hermes.cli.environment import environment, home_for
 from hermes.config import Loaded, load
 from hermes.config.first_files import FirstChoices, secret_variable, write_files
 from hermes.ports.clock import SystemClock
@@ -36,7 +36,7 @@ def _as_if_written(folder: Path, choices: FirstChoices, *, api_key: str | None) 
     return load(environ, folder)
 
 
-async def _try(loaded: Loaded, name: str, *, home: Path) -> Tried:
+async def _try(loaded: Loaded, name: str, *, home: Path) -> KeyTest:
     settings = loaded.settings
     return await try_provider(
         name, settings.providers[name], settings=settings, home=home, clock=SystemClock()

@@ -8,9 +8,9 @@ from typing import Any
 
 from rich.text import Text
 
-from hermes.cli.init_asking import Given, ask_all, ask_key, confirm
-from hermes.cli.loading import load_named
-from hermes.cli.surroundings import environment, home_for
+from hermes.cli.environment import environment, home_for
+from hermes.cli.init_questions import InitAnswers, ask_all, ask_key, confirm
+from hermes.cli.lazy import load_named
 from hermes.cli.terminal import Home, clean, console, error_console, print_json
 from hermes.config import ensure_home
 from hermes.config.entries import EMBEDDER, PROVIDERS
@@ -33,14 +33,16 @@ def set_up(
     given: Mapping[str, Any], home: Home, *, test: bool, yes: bool, force: bool, as_json: bool
 ) -> None:
     """Set up a home and tell what was written."""
-    report = _set_up(Given(**given), home, test=test, yes=yes, force=force)
+    report = _set_up(InitAnswers(**given), home, test=test, yes=yes, force=force)
     if as_json:
         print_json(report)
     else:
         _print(report)
 
 
-def _set_up(given: Given, home: Home, *, test: bool, yes: bool, force: bool) -> dict[str, object]:
+def _set_up(
+    given: InitAnswers, home: Home, *, test: bool, yes: bool, force: bool
+) -> dict[str, object]:
     folder = ensure_home(home_for(home))
     if yes and not force and (folder / "config.yaml").exists():
         raise Conflict(

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.at_desk import at_desk, money
+from hermes.cli.operator_calls import at_desk, money
 from hermes.cli.since import since_time
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.interactions import (

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.at_desk import at_desk, money, operator_name
+from hermes.cli.operator_calls import at_desk, money, operator_name
 from hermes.cli.terminal import (
     AsJson,
     Home,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from hermes.cli.at_desk import at_desk, operator_name
+from hermes.cli.operator_calls import at_desk, operator_name
 from hermes.cli.terminal import AsJson, Home, clean, examples, print_json
 from hermes.control.spending import SwitchOrder, SwitchReport
 from hermes.control.why_answer import clock_time

@@ -5,8 +5,8 @@ from typing import Annotated
 import msgspec
 import typer
 
+from hermes.cli.environment import home_for
 from hermes.cli.gateway_client import connect
-from hermes.cli.surroundings import home_for
 from hermes.cli.terminal import AsJson, Home, examples, print_json
 from hermes.cli.who import operator_name
 from hermes.control.tokens import LinkWish

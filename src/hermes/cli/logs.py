@@ -11,12 +11,12 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from hermes.cli.environment import settings_for
 from hermes.cli.since import since_time
-from hermes.cli.surroundings import settings_for
 from hermes.cli.terminal import AsJson, Home, clean, console, examples
 from hermes.control.why_answer import clock_time
 from hermes.errors import NotFound
-from hermes.ops.log_reading import LEVELS, Fields, LineWish, follow, last_lines, mark_of
+from hermes.ops.log_reader import LEVELS, Fields, LineWish, follow, last_lines, mark_of
 
 EPILOG = examples(
     "hermes logs",

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hermes.cli.environment import home_for, settings_for
 from hermes.cli.gateway_client import client_for, connect
-from hermes.cli.loading import load_named
-from hermes.cli.surroundings import home_for, settings_for
+from hermes.cli.lazy import load_named
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.config import Loaded
 from hermes.ops.instance import find_running

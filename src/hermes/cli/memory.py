@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.at_desk import at_desk, operator_name
+from hermes.cli.environment import home_for, settings_for
 from hermes.cli.gateway_client import connect
-from hermes.cli.loading import load_named
-from hermes.cli.surroundings import home_for, settings_for
+from hermes.cli.lazy import load_named
+from hermes.cli.operator_calls import at_desk, operator_name
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.config import Loaded
 from hermes.control.consent import unknown_person
@@ -35,7 +35,7 @@ from hermes.control.person_export import export_lines
 from hermes.control.person_record import PersonRecord
 from hermes.control.why_answer import clock_time
 from hermes.ports.dreams import Dream
-from hermes.ports.graphs import GraphShelf
+from hermes.ports.graph_reader import GraphReader
 
 SHOW_EPILOG = examples("hermes memory show telegram:4711", "hermes memory show rest:ann --json")
 SET_EPILOG = examples(
@@ -53,7 +53,7 @@ _DREAM_S = 300.0
 EXPORT_EPILOG = examples(
     "hermes memory export rest:ann > ann.jsonl",
 )
-OpenShelf = Callable[[Loaded], AbstractContextManager[GraphShelf | None]]
+OpenShelf = Callable[[Loaded], AbstractContextManager[GraphReader | None]]
 User = Annotated[
     str, typer.Argument(metavar="USER", help="PLATFORM:USER_ID, or the id of a person.")
 ]

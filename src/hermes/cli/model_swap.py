@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
+from hermes.cli.environment import home_for
 from hermes.cli.gateway_client import connect
-from hermes.cli.surroundings import home_for
 from hermes.cli.terminal import AsJson, Home, clean, examples, print_json
 from hermes.cli.who import operator_name
-from hermes.control.running import SwapOrder, SwapReport
+from hermes.control.runtime import SwapOrder, SwapReport
 
 EPILOG = examples(
     "hermes models swap anthropic:claude-sonnet-4-6",

@@ -5,8 +5,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.asking_models import ask_here, gateway_of, price_text
-from hermes.cli.surroundings import settings_for
+from hermes.cli.environment import settings_for
+from hermes.cli.model_offers import ask_here, gateway_of, price_text
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.models import ModelLine, ModelsReport, models_report
 

@@ -15,10 +15,10 @@ import msgspec
 from hermes.app import offline_desk, offline_shelf, offline_store
 from hermes.cli.who import operator_name
 from hermes.config import Loaded
-from hermes.control.desk import Desk
+from hermes.control.operations import Operations
 from hermes.ops.logs import plan_of, secrets_in, set_up
 from hermes.ports.clock import SystemClock
-from hermes.ports.graphs import GraphShelf
+from hermes.ports.graph_reader import GraphReader
 from hermes.ports.store import Store
 
 _Answer = TypeVar("_Answer")
@@ -32,7 +32,7 @@ def open_store(loaded: Loaded) -> Iterator[Store | None]:
 
 
 @contextmanager
-def open_shelf(loaded: Loaded) -> Iterator[GraphShelf | None]:
+def open_shelf(loaded: Loaded) -> Iterator[GraphReader | None]:
     """Open the graphs, beside a gateway too; None when nothing is stored yet."""
     with offline_shelf(loaded) as shelf:
         yield shelf
@@ -40,7 +40,7 @@ def open_shelf(loaded: Loaded) -> Iterator[GraphShelf | None]:
 
 def at_desk(
     loaded: Loaded,
-    work: Callable[[Desk], Awaitable[_Answer]],
+    work: Callable[[Operations], Awaitable[_Answer]],
     *,
     empty: Callable[[], _Answer] | None,
 ) -> _Answer:
@@ -49,7 +49,7 @@ def at_desk(
     Without it there is something to write, and a home without a journal gets one.
     """
 
-    async def answer(desk: Desk) -> _Answer:
+    async def answer(desk: Operations) -> _Answer:
         return await work(desk)
 
     with offline_desk(loaded, create=empty is None, operator=operator_name()) as desk:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.at_desk import at_desk, operator_name
+from hermes.cli.operator_calls import at_desk, operator_name
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.pairing import PairApproval, PairingReport, PairOrder, PairReport
 from hermes.control.why_answer import clock_time

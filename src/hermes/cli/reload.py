@@ -1,7 +1,7 @@
 """`hermes reload`: have the running gateway read its configuration again."""
 
+from hermes.cli.environment import home_for
 from hermes.cli.gateway_client import connect
-from hermes.cli.surroundings import home_for
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.reload import ReloadReport
 from hermes.tools.mcp.report import diff_text

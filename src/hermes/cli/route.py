@@ -7,14 +7,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.asking_models import ask_here, gateway_of, price_text
+from hermes.cli.environment import settings_for
 from hermes.cli.failure import FAILED
-from hermes.cli.surroundings import settings_for
+from hermes.cli.model_offers import ask_here, gateway_of, price_text
 from hermes.cli.terminal import AsJson, Home, clean, console, error_console, examples, print_json
 from hermes.config.routing import TASKS
 from hermes.control.models import RouteReport, route_report
 from hermes.ports.provider import Capability
-from hermes.routing.plan import Ask
+from hermes.routing.plan import CallNeeds
 
 EPILOG = examples(
     'hermes route "What time is it in Lima?"',
@@ -70,7 +70,7 @@ def command(
 
     No model is called. Exit code 1 when no model could answer.
     """
-    ask = Ask(
+    ask = CallNeeds(
         prompt=prompt,
         capability=next(one for one in _CAPABILITIES if one == capability),
         tier=tier,
@@ -89,7 +89,7 @@ def command(
         raise typer.Exit(FAILED)
 
 
-def _report(ask: Ask, home: Home) -> RouteReport:
+def _report(ask: CallNeeds, home: Home) -> RouteReport:
     gateway = gateway_of(home)
     if gateway is not None:
         return gateway.post("/control/route", RouteReport, body=ask)

@@ -12,12 +12,12 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from hermes.cli.at_desk import at_desk
+from hermes.cli.environment import settings_for
 from hermes.cli.gateway_client import GatewayClient
+from hermes.cli.operator_calls import at_desk
 from hermes.cli.progress import Show, progress_bar
-from hermes.cli.surroundings import settings_for
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
-from hermes.control.desk import Desk
+from hermes.control.operations import Operations
 from hermes.control.search import SearchOrder
 from hermes.control.why_answer import clock_time
 from hermes.ports.clock import SystemClock
@@ -166,7 +166,7 @@ def _rebuild(home: Home, *, as_json: bool) -> None:
         print(f"The index is made: {state.messages:,} messages, {state.bytes / 1e6:,.1f} MB.")
 
 
-async def _here(desk: Desk, show: Show) -> IndexState:
+async def _here(desk: Operations, show: Show) -> IndexState:
     return await desk.search.rebuild(lambda state: _move(show, state))
 
 

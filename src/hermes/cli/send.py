@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from hermes.cli.at_desk import at_desk, operator_name
+from hermes.cli.operator_calls import at_desk, operator_name
 from hermes.cli.terminal import AsJson, Home, clean, examples, print_json
-from hermes.control.desk import Desk
-from hermes.control.sending import SendOrder, SendReport
+from hermes.control.operations import Operations
+from hermes.control.sends import SendOrder, SendReport
 from hermes.errors import BadRequest
 
 EPILOG = examples(
@@ -39,7 +39,7 @@ def command(
     order = SendOrder(to=target, text=_read() if text == "-" else text, by=operator_name())
     is_here = False
 
-    async def here(desk: Desk) -> SendReport:
+    async def here(desk: Operations) -> SendReport:
         nonlocal is_here
         is_here = True
         return await desk.sends.send(order)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from hermes.cli.surroundings import environment, home_for, settings_for
+from hermes.cli.environment import environment, home_for, settings_for
 from hermes.cli.terminal import Home, console, error_console, examples
 from hermes.config import Loaded, config_folder
 from hermes.errors import ConfigurationError

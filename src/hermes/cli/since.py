@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from hermes.cli.surroundings import settings_for
+from hermes.cli.environment import settings_for
 from hermes.cli.terminal import Home
 from hermes.ports.clock import SystemClock
 

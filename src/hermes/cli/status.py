@@ -10,11 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from hermes import __version__
+from hermes.cli.environment import home_for, settings_for
 from hermes.cli.failure import NOT_RUNNING
 from hermes.cli.gateway_client import client_for
 from hermes.cli.kill_switch import switch_text
-from hermes.cli.loading import load_named
-from hermes.cli.surroundings import home_for, settings_for
+from hermes.cli.lazy import load_named
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.config import Loaded
 from hermes.control.status import (

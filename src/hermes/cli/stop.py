@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from hermes.cli.surroundings import home_for, settings_for
+from hermes.cli.environment import home_for, settings_for
 from hermes.cli.terminal import Home, console, error_console, examples
 from hermes.errors import ConfigurationError, HermesError
 from hermes.ops.instance import find_running, request_stop

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from hermes.cli.at_desk import operator_name
+from hermes.cli.environment import home_for, settings_for
 from hermes.cli.gateway_client import client_for
-from hermes.cli.loading import load_named
+from hermes.cli.lazy import load_named
+from hermes.cli.operator_calls import operator_name
 from hermes.cli.progress import Show, progress_bar
-from hermes.cli.surroundings import home_for, settings_for
 from hermes.cli.terminal import AsJson, Home, console, error_console, examples, print_json
 from hermes.control.store_keys import RotationOrder, RotationReport
 from hermes.ops.instance import find_running

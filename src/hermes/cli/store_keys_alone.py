@@ -6,12 +6,12 @@ Loaded by name only when it is used: it brings the whole composition root with i
 import asyncio
 
 from hermes.app.key_rotation import KeyRotation
-from hermes.app.operating import make_office
+from hermes.app.make_operations import make_audited
 from hermes.app.store_files import DATABASE, KEY_FILE, open_store
 from hermes.cli.offline import logs_in_a_file
 from hermes.cli.progress import Show
 from hermes.config import Loaded, ensure_home
-from hermes.control.acting import local_actor
+from hermes.control.audited import local_actor
 from hermes.control.store_keys import RotationReport
 from hermes.errors import NotFound
 from hermes.message.ids import make_id
@@ -40,8 +40,8 @@ async def _rotate(loaded: Loaded, *, by: str, show: Show) -> RotationReport:
     store = open_store(home, loaded.settings, clock=SystemClock(), make_id=make_id)
     try:
         rotation = KeyRotation(home / KEY_FILE, store, search=None)
-        office = make_office(store, loaded.settings, clock=SystemClock(), make_id=make_id)
-        return await office.act(
+        audited = make_audited(store, loaded.settings, clock=SystemClock(), make_id=make_id)
+        return await audited.act(
             local_actor(by),
             "gateway.rotate_keys",
             work=lambda: rotation.rotate(by, tell=lambda done: show(done, total, "")),

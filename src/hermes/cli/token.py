@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.at_desk import at_desk
+from hermes.cli.environment import home_for
 from hermes.cli.gateway_client import connect
-from hermes.cli.surroundings import home_for
+from hermes.cli.operator_calls import at_desk
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.cli.who import operator_name
 from hermes.control.key_terms import lifetime

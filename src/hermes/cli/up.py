@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from hermes.app import run_gateway
 from hermes.cli.banner import show_banner
-from hermes.cli.surroundings import environment, settings_for
+from hermes.cli.environment import environment, settings_for
 from hermes.config import Loaded, ensure_home
 from hermes.config.process import supervisor_of
 from hermes.ops.takeover import take_over

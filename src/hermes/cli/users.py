@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.at_desk import at_desk, operator_name
+from hermes.cli.operator_calls import at_desk, operator_name
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.consent import unknown_person
-from hermes.control.desk import Desk
+from hermes.control.operations import Operations
 from hermes.control.users import (
     LinkOrder,
     TierOrder,
@@ -203,7 +203,7 @@ def _known_order(home: Home, verb: str, user: str) -> UserReport:
 
 
 def _order(home: Home, verb: str, order: UserOrder) -> UserReport:
-    async def here(desk: Desk) -> UserReport:
+    async def here(desk: Operations) -> UserReport:
         users = desk.users
         orders = {
             "add": users.add,

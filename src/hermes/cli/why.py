@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hermes.cli.environment import home_for, settings_for
 from hermes.cli.gateway_client import client_for, path_of
-from hermes.cli.loading import load_named
-from hermes.cli.surroundings import home_for, settings_for
+from hermes.cli.lazy import load_named
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
-from hermes.control.desk import Desk
+from hermes.control.operations import Operations
 from hermes.control.why import WhyReport, WhyRoute
 from hermes.control.why_answer import clock_time, span
 from hermes.control.why_call import CallStory, cost_text, key_text
@@ -71,7 +71,7 @@ def _report(name: str, home: Home, *, text: bool) -> WhyReport:
 
     work: Callable[..., WhyReport] = load_named("hermes.cli.offline:at_desk")
 
-    def here(desk: Desk) -> Awaitable[WhyReport]:
+    def here(desk: Operations) -> Awaitable[WhyReport]:
         return desk.why_in_full(name) if text else desk.why(name)
 
     return work(settings_for(home), here, empty=nothing)

@@ -38,7 +38,7 @@ from hermes.config.sections import (
 )
 from hermes.config.sessions import ResetSettings, SessionCacheSettings, SessionSettings
 from hermes.config.settings import Settings
-from hermes.config.show import Row, show
+from hermes.config.show import SettingRow, show
 from hermes.config.spending import BudgetSettings, CacheSettings, CallSettings
 from hermes.config.tools import GateSettings, IntentSettings, ToolSettings
 
@@ -76,10 +76,10 @@ __all__ = [
     "PlatformSettings",
     "ProviderSettings",
     "ResetSettings",
-    "Row",
     "ServerSettings",
     "SessionCacheSettings",
     "SessionSettings",
+    "SettingRow",
     "Settings",
     "StoreSettings",
     "StreamingSettings",

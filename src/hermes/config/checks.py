@@ -22,16 +22,16 @@ Origin = Callable[[Key], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckResult:
     """What the checks found."""
 
     problems: list[Finding]
     warnings: list[Finding]
 
 
-def check(settings: Settings, origin: Origin) -> Checked:
+def check(settings: Settings, origin: Origin) -> CheckResult:
     """Run every check."""
-    found = Checked([], [])
+    found = CheckResult([], [])
     found.problems.extend(_finding(origin, fault) for fault in _problems(settings))
     found.warnings.extend(_finding(origin, fault) for fault in _warnings(settings, origin))
     return found

@@ -30,7 +30,7 @@ _TYPING_ERROR = 0.85
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class LayerValue:
     """One value as it was given, and where."""
 
     value: object
@@ -48,8 +48,8 @@ class Layer:
     """What one source says: its values, its problems and its warnings."""
 
     name: str
-    leaves: dict[Key, Leaf] = field(default_factory=dict)
-    hidden: list[tuple[Key, Leaf]] = field(default_factory=list)
+    leaves: dict[Key, LayerValue] = field(default_factory=dict)
+    hidden: list[tuple[Key, LayerValue]] = field(default_factory=list)
     problems: list[Finding] = field(default_factory=list)
     warnings: list[Finding] = field(default_factory=list)
 
@@ -84,13 +84,13 @@ def _walk(layer: Layer, key: Key, *, value: object) -> None:
     if node is None:
         layer.problems.append(_unknown(layer.name, key))
     elif node.is_leaf or (node.is_free and not _is_branch(key, value)):
-        _add(layer, key, leaf=Leaf(value, layer.name))
+        _add(layer, key, leaf=LayerValue(value, layer.name))
     elif isinstance(value, Mapping) and value:
         for name, item in value.items():
             _walk_child(layer, key, name=name, value=item)
     elif value is None or isinstance(value, Mapping):
         if key[:-1] in OPEN_TABLES:
-            _add(layer, key, leaf=Leaf({}, layer.name))
+            _add(layer, key, leaf=LayerValue({}, layer.name))
     else:
         layer.problems.append(_not_a_table(key, value, origin=layer.name))
 
@@ -115,7 +115,7 @@ def _unknown(where: str, key: Key) -> Finding:
     return Finding(dotted(key), "", f"{where}: unknown key {dotted(key)}", fix)
 
 
-def _add(layer: Layer, key: Key, *, leaf: Leaf) -> None:
+def _add(layer: Layer, key: Key, *, leaf: LayerValue) -> None:
     node = node_at(key)
     shown = printed(key, leaf.value)
     if key in ENVIRONMENT_ONLY and layer.name != ENVIRONMENT:
@@ -223,7 +223,7 @@ def _read_table_variable(layer: Layer, variable: str, *, text: str, key: Key) ->
 
 def _set(layer: Layer, key: Key, *, value: object, variable: str) -> None:
     """Set a key from a variable; of two for one key the name with the full path wins."""
-    leaf = Leaf(value, layer.name, variable)
+    leaf = LayerValue(value, layer.name, variable)
     other = layer.leaves.get(key)
     if other is not None and variable in WELL_KNOWN:
         layer.hidden.append((key, leaf))

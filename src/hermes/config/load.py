@@ -21,7 +21,7 @@ from hermes.config.findings import Finding, printed, raise_all, wrong_value
 from hermes.config.home import home_folder
 from hermes.config.hook_files import read_hook_files
 from hermes.config.keys import dotted, is_secret, node_at, root
-from hermes.config.layers import ENVIRONMENT, Layer, Leaf, layer_of_variables
+from hermes.config.layers import ENVIRONMENT, Layer, LayerValue, layer_of_variables
 from hermes.config.named_variables import fill, has_named
 from hermes.config.routing import routing_tree
 from hermes.config.section import NAME_MEANING
@@ -75,7 +75,7 @@ def load(environ: Mapping[str, str], home: Path | None) -> Loaded:
     )
 
 
-def _validate(winners: dict[Key, Leaf]) -> tuple[Settings, list[Finding]]:
+def _validate(winners: dict[Key, LayerValue]) -> tuple[Settings, list[Finding]]:
     """Validate; what is invalid is set aside, so that the checks can speak of the rest at once."""
     invalid: list[Finding] = []
     while True:
@@ -118,17 +118,17 @@ def _enable(implied: Layer, layers: list[Layer]) -> None:
         key = ("platforms", row.enables, "enabled")
         if given[-1].layer == LEGACY and key in layers[0].leaves:
             continue
-        implied.leaves[key] = Leaf(True, given[-1].layer, given[-1].variable)
+        implied.leaves[key] = LayerValue(True, given[-1].layer, given[-1].variable)
 
 
-def _merge(layers: list[Layer]) -> dict[Key, Leaf]:
-    winners: dict[Key, Leaf] = {}
+def _merge(layers: list[Layer]) -> dict[Key, LayerValue]:
+    winners: dict[Key, LayerValue] = {}
     for layer in layers:
         winners.update(layer.leaves)
     return winners
 
 
-def _shadowed(layers: list[Layer], winners: Mapping[Key, Leaf]) -> list[Finding]:
+def _shadowed(layers: list[Layer], winners: Mapping[Key, LayerValue]) -> list[Finding]:
     """Report every value that a variable hides, and every variable that a file hides.
 
     Two places that say the same are not worth a word.
@@ -151,7 +151,7 @@ def _meant(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _shadow(key: Key, winner: Leaf, *, loser: Leaf) -> Finding:
+def _shadow(key: Key, winner: LayerValue, *, loser: LayerValue) -> Finding:
     shown, lost = printed(key, winner.value), printed(key, loser.value)
     problem = f"{winner.origin} sets {dotted(key)} to {shown} and hides {lost} of {loser.origin}"
     return Finding(dotted(key), shown, problem, "remove one of the two")
@@ -177,7 +177,7 @@ def _others_can_read(home: Path, name: str) -> bool:
     return bool(modes[0] & (modes[1] >> 2) & 0o011)
 
 
-def _tree(winners: Mapping[Key, Leaf]) -> Tree:
+def _tree(winners: Mapping[Key, LayerValue]) -> Tree:
     """Nest the values, over the built-in entries of the open tables."""
     # Every section is there even when empty: a default would build its validator a second time.
     tree: Tree = {name: {} for name, node in root().children.items() if not node.is_leaf}
@@ -199,12 +199,12 @@ def _tree(winners: Mapping[Key, Leaf]) -> Tree:
     return tree
 
 
-def _origin(winners: Mapping[Key, Leaf], key: Key) -> str:
+def _origin(winners: Mapping[Key, LayerValue], key: Key) -> str:
     leaf = winners.get(key)
     return leaf.origin if leaf is not None else DEFAULT
 
 
-def _invalid(location: tuple[int | str, ...], winners: Mapping[Key, Leaf]) -> Finding:
+def _invalid(location: tuple[int | str, ...], winners: Mapping[Key, LayerValue]) -> Finding:
     """Say what is wrong at the place where validation failed."""
     parts = tuple(str(part) for part in location)
     if parts[-1] == "[key]":

@@ -10,19 +10,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from hermes.config.keys import is_secret
-from hermes.config.layers import Leaf
+from hermes.config.layers import LayerValue
 from hermes.config.settings import Key, Settings
 
 _NAMED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SECRETS = ("env", "headers")
 
 
-def has_named(winners: Mapping[Key, Leaf]) -> bool:
+def has_named(winners: Mapping[Key, LayerValue]) -> bool:
     """Tell whether any value names a variable."""
     return any(_may_name(key) and _names(leaf.value) for key, leaf in winners.items())
 
 
-def fill(winners: dict[Key, Leaf], variables: Mapping[str, str]) -> None:
+def fill(winners: dict[Key, LayerValue], variables: Mapping[str, str]) -> None:
     """Put the values in; a name that no variable has stays, and `unfilled` finds it."""
 
     def value_of(match: re.Match[str]) -> str:

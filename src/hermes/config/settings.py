@@ -25,7 +25,7 @@ from hermes.config.mcp import McpSettings
 from hermes.config.media import MediaSettings
 from hermes.config.memory import MemorySettings
 from hermes.config.net import NetSettings
-from hermes.config.observing import AlertSettings, MetricsSettings, OtelSettings
+from hermes.config.observability import AlertSettings, MetricsSettings, OtelSettings
 from hermes.config.process import ProcessSettings
 from hermes.config.routing import RoutingSettings
 from hermes.config.search import SearchSettings

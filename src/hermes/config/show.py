@@ -11,7 +11,7 @@ from hermes.config.load import Loaded
 from hermes.config.settings import leaves
 
 
-class Row(NamedTuple):
+class SettingRow(NamedTuple):
     """One setting to print; the value is plain data, ready for JSON."""
 
     key: str
@@ -19,9 +19,9 @@ class Row(NamedTuple):
     origin: str | None
 
 
-def show(loaded: Loaded, origin: bool) -> list[Row]:
+def show(loaded: Loaded, origin: bool) -> list[SettingRow]:
     """Every setting with its value (secrets masked) and, if asked, where it came from."""
     return [
-        Row(dotted(key), masked(key, value), loaded.origins[dotted(key)] if origin else None)
+        SettingRow(dotted(key), masked(key, value), loaded.origins[dotted(key)] if origin else None)
         for key, value in leaves(loaded.settings)
     ]

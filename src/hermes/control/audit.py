@@ -24,7 +24,7 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
     orders: tuple[AuditRow, ...] = ()
 
 
-class AuditDesk:
+class AuditOperations:
     """Where operators ask who ordered what."""
 
     def __init__(self, store: Store) -> None:

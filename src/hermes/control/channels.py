@@ -7,7 +7,7 @@ the time of the rest makes none of them older.
 import msgspec
 import structlog
 
-from hermes.control.running import Levers
+from hermes.control.runtime import RuntimeHandles
 from hermes.control.status import ChannelStatus, traffic_of
 from hermes.control.why_delivery import hold_of
 from hermes.errors import NotFound
@@ -64,13 +64,13 @@ class ChannelReport(msgspec.Struct, frozen=True, kw_only=True):
     reconnected: bool = False
 
 
-class ChannelDesk:
+class ChannelOperations:
     """Where operators' orders about platforms arrive."""
 
-    def __init__(self, store: Store, levers: Levers, *, clock: Clock) -> None:
+    def __init__(self, store: Store, handles: RuntimeHandles, *, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._levers = levers
+        self._handles = handles
 
     async def list(self) -> ChannelsReport:
         """Return every platform."""
@@ -86,8 +86,8 @@ class ChannelDesk:
         """Accept and send on a platform again; one that has stopped is connected anew."""
         self._check(order.platform)
         changed = await self._store.paused.resume(order.platform, at=self._clock.now())
-        reconnect = self._levers.reconnect
-        states = {one.name: one.state for one in self._levers.channels()}
+        reconnect = self._handles.reconnect
+        states = {one.name: one.state for one in self._handles.channels()}
         is_down = reconnect is not None and states.get(order.platform) in ("fatal", "disconnected")
         if is_down and reconnect is not None:
             await reconnect(order.platform)
@@ -96,14 +96,14 @@ class ChannelDesk:
 
     def hold_of(self, platform: str) -> str | None:
         """Say what keeps the replies of a platform from being sent now, if anything does."""
-        status = next((one for one in self._levers.channels() if one.name == platform), None)
+        status = next((one for one in self._handles.channels() if one.name == platform), None)
         if status is None:
             return None
         paused = (one.at for one in self._store.paused.all() if one.platform == platform)
         return hold_of(status, paused_at=next(paused, None))
 
     def _done(self, event: str, order: ChannelOrder, *, changed: bool) -> ChannelReport:
-        self._levers.rest(frozenset(one.platform for one in self._store.paused.all()))
+        self._handles.rest(frozenset(one.platform for one in self._store.paused.all()))
         if changed:
             _log.warning(event, platform=order.platform, by=order.by)
         (line,) = (one for one in self._lines() if one.platform == order.platform)
@@ -117,10 +117,10 @@ class ChannelDesk:
             )
 
     def _lines(self) -> tuple[ChannelLine, ...]:
-        levers = self._levers
-        states = {one.name: one for one in levers.channels()}
+        handles = self._handles
+        states = {one.name: one for one in handles.channels()}
         since = {one.platform: one.at for one in self._store.paused.all()}
-        usual = "connected" if levers.is_running else "not running"
+        usual = "connected" if handles.is_running else "not running"
         lines = (
             _line(
                 name,
@@ -128,10 +128,10 @@ class ChannelDesk:
                 usual=usual,
                 waiting=self._store.outbox.waiting(name),
                 paused_at=since.get(name),
-                can=able(levers.abilities.get(name)),
-                flow=levers.flow(name),
+                can=able(handles.abilities.get(name)),
+                flow=handles.flow(name),
             )
-            for name in sorted({*levers.platforms, *states, *since})
+            for name in sorted({*handles.platforms, *states, *since})
         )
         return tuple(map(self._with_past, lines))
 

@@ -108,7 +108,7 @@ class ReferralReport(msgspec.Struct, frozen=True, kw_only=True):
     changed: bool
 
 
-class CreditDesk:
+class CreditOperations:
     """Where operators' orders about credits arrive."""
 
     def __init__(

@@ -97,7 +97,7 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True):
     message_id: str | None = None
 
 
-class CronDesk:
+class CronOperations:
     """Where operators' orders about scheduled jobs arrive."""
 
     def __init__(

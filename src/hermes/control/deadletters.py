@@ -36,7 +36,7 @@ class LetterOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     by: str = ""
 
 
-class Letter(msgspec.Struct, frozen=True, kw_only=True):
+class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     """A reply that is not sent; `state` is dead, or unknown where it may have arrived.
 
     `attempts` is how often it was sent, `reason` what the platform said last, `chunk` how many of its
@@ -64,17 +64,17 @@ class Letter(msgspec.Struct, frozen=True, kw_only=True):
 class LettersReport(msgspec.Struct, frozen=True, kw_only=True):
     """Replies that are not sent, the newest first."""
 
-    letters: tuple[Letter, ...] = ()
+    letters: tuple[DeadLetter, ...] = ()
 
 
 class LetterReport(msgspec.Struct, frozen=True, kw_only=True):
     """A reply, as it stood before what was ordered; `note` says what it waits for from now on."""
 
-    letter: Letter
+    letter: DeadLetter
     note: str = ""
 
 
-class DeadLetterDesk:
+class DeadLetterOperations:
     """Where operators' orders about such replies arrive."""
 
     def __init__(
@@ -139,8 +139,8 @@ def _later(platform: str, held: str) -> str:
     return f"will be sent when {platform} {can_send}: it is {because}"
 
 
-def _letter(record: DeliveryRecord) -> Letter:
-    return Letter(
+def _letter(record: DeliveryRecord) -> DeadLetter:
+    return DeadLetter(
         id=record.id,
         message_id=record.message_id,
         person_id=record.person_id,

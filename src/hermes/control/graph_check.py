@@ -9,7 +9,7 @@ import msgspec
 
 from hermes.errors import HermesError
 from hermes.graph import Problem
-from hermes.ports.graphs import GraphEntry, GraphShelf
+from hermes.ports.graph_reader import GraphEntry, GraphReader
 
 # Told after each branch: how many are done, and of how many.
 Progress = Callable[[int, int], None]
@@ -41,7 +41,7 @@ class CheckReport(msgspec.Struct, kw_only=True):
 
 
 def check_graphs(
-    shelf: GraphShelf, entries: Sequence[GraphEntry], *, progress: Progress, whole: bool = False
+    shelf: GraphReader, entries: Sequence[GraphEntry], *, progress: Progress, whole: bool = False
 ) -> CheckReport:
     """Check graphs; whatever is wrong is collected, and the rest is checked nevertheless.
 
@@ -98,7 +98,7 @@ class _Told:
 
 
 def _check(
-    shelf: GraphShelf, entry: GraphEntry, branch: str, *, report: CheckReport
+    shelf: GraphReader, entry: GraphEntry, branch: str, *, report: CheckReport
 ) -> Sequence[Problem]:
     report.branches += 1
     try:
@@ -111,7 +111,7 @@ def _check(
     return found.problems
 
 
-def _check_rows(shelf: GraphShelf, entry: GraphEntry) -> Sequence[Problem]:
+def _check_rows(shelf: GraphReader, entry: GraphEntry) -> Sequence[Problem]:
     try:
         found = shelf.check(entry.name)
     except HermesError as problem:

@@ -10,7 +10,7 @@ import msgspec
 from hermes.errors import NotFound
 from hermes.graph import Call, Change, Message, MessageGraph
 from hermes.graph.comparison import compare
-from hermes.ports.graphs import GraphShelf
+from hermes.ports.graph_reader import GraphReader
 
 
 class CallSide(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ class ToolsDiff(msgspec.Struct, frozen=True, kw_only=True):
     changed: tuple[str, ...] = ()
 
 
-class Setting(msgspec.Struct, frozen=True):
+class SettingDiff(msgspec.Struct, frozen=True):
     """What a setting was in each call; None where it was not set."""
 
     name: str
@@ -50,11 +50,11 @@ class CallDiff(msgspec.Struct, frozen=True, kw_only=True):
     same_context: bool
     same_answer: bool
     tools: ToolsDiff
-    sampling: tuple[Setting, ...]
+    sampling: tuple[SettingDiff, ...]
     changes: tuple[Change, ...]
 
 
-def diff_calls(shelf: GraphShelf, before: str, after: str) -> CallDiff:
+def diff_calls(shelf: GraphReader, before: str, after: str) -> CallDiff:
     """Return what lies between two calls; raises NotFound for one that is not known."""
     (one, one_graph), (two, two_graph) = _find(shelf, before), _find(shelf, after)
     seen, now = one_graph.at(one).to_list(), two_graph.at(two).to_list()
@@ -71,7 +71,7 @@ def diff_calls(shelf: GraphShelf, before: str, after: str) -> CallDiff:
     )
 
 
-def _find(shelf: GraphShelf, call_id: str) -> tuple[Call, MessageGraph]:
+def _find(shelf: GraphReader, call_id: str) -> tuple[Call, MessageGraph]:
     name = shelf.graph_of_call(call_id)
     if name is not None:
         graph = shelf.open(name)
@@ -116,10 +116,10 @@ def _tool_name(tool: Any) -> str:  # Any: as above
     return name if isinstance(name, str) else msgspec.json.encode(tool).decode()
 
 
-def _settings(before: dict[str, Any], after: dict[str, Any]) -> list[Setting]:  # Any: as above
+def _settings(before: dict[str, Any], after: dict[str, Any]) -> list[SettingDiff]:  # Any: as above
     names = dict.fromkeys((*before, *after))
     return [
-        Setting(name, before.get(name), after.get(name))
+        SettingDiff(name, before.get(name), after.get(name))
         for name in names
         if (name in before, before.get(name)) != (name in after, after.get(name))
     ]

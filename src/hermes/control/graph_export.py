@@ -16,15 +16,15 @@ from hermes.control.graphs import branches_of
 from hermes.errors import BadRequest, HermesError
 from hermes.graph import MessageGraph
 from hermes.graph.exports import (
+    ExportCounts,
     FormatName,
-    Refusal,
-    Report,
     Row,
+    SkippedCall,
     Tokenizer,
     export_rows,
     write_jsonl,
 )
-from hermes.ports.graphs import GraphEntry, GraphShelf
+from hermes.ports.graph_reader import GraphEntry, GraphReader
 
 # Told before each graph and at the end: how many are done, of how many, and the rows so far.
 Progress = Callable[[int, int, int], None]
@@ -53,11 +53,11 @@ class ExportReport(msgspec.Struct, frozen=True, kw_only=True):
     rows: int
     trained: int
     refused: dict[str, int]
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[SkippedCall, ...]
     unopened: tuple[Unopened, ...]
 
 
-class ExportPlan(msgspec.Struct, frozen=True, kw_only=True):
+class GraphExportPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What to write: the format, the file, and how rows get into it."""
 
     format: FormatName
@@ -73,10 +73,10 @@ def write_rows(rows: Iterable[Row], path: Path) -> int:
 
 
 def export_graphs(
-    shelf: GraphShelf, entries: Sequence[GraphEntry], *, plan: ExportPlan, progress: Progress
+    shelf: GraphReader, entries: Sequence[GraphEntry], *, plan: GraphExportPlan, progress: Progress
 ) -> ExportReport:
     """Write the rows of graphs into a file, and account for every call that gave none."""
-    report, unopened = Report(), list[Unopened]()
+    report, unopened = ExportCounts(), list[Unopened]()
     agreed = {entry.name for entry in entries if entry.may_train}
 
     def graphs() -> Iterator[MessageGraph]:
@@ -114,7 +114,7 @@ def export_graphs(
     )
 
 
-def _write_whole(plan: ExportPlan, rows: Iterable[Row]) -> int:
+def _write_whole(plan: GraphExportPlan, rows: Iterable[Row]) -> int:
     """Write a file under another name, and give it its own when it is on the disk as a whole."""
     with _failing_clearly(plan.file), _beside(plan.file) as part:
         if not plan.write(rows, part):

@@ -11,7 +11,7 @@ import msgspec
 from hermes.errors import BadRequest, NotFound
 from hermes.graph import MessageGraph
 from hermes.message.session_key import depth_of
-from hermes.ports.graphs import GraphEntry, GraphShelf
+from hermes.ports.graph_reader import GraphEntry, GraphReader
 
 _SHOWN = 10
 _LAST_PART = re.compile("[:/]")
@@ -24,12 +24,12 @@ class GraphList(msgspec.Struct, frozen=True, kw_only=True):
     graphs: tuple[GraphEntry, ...] = ()
 
 
-def list_graphs(shelf: GraphShelf | None) -> GraphList:
+def list_graphs(shelf: GraphReader | None) -> GraphList:
     """Return the graphs of a home; none where nothing is stored yet."""
     return GraphList(graphs=tuple(shelf.graphs()) if shelf else ())
 
 
-def find_all(shelf: GraphShelf, wanted: Iterable[str]) -> list[GraphEntry]:
+def find_all(shelf: GraphReader, wanted: Iterable[str]) -> list[GraphEntry]:
     """Return the graphs that several texts name, each once, as they were named."""
     known = shelf.graphs()
     found = {entry.name: entry for text in wanted for entry in find_graphs(known, text)}
@@ -70,7 +70,7 @@ def current(entries: Sequence[GraphEntry]) -> GraphEntry:
     return max(entries, key=lambda entry: (entry.is_current, entry.epoch))
 
 
-def branches_of(shelf: GraphShelf, entry: GraphEntry) -> list[MessageGraph]:
+def branches_of(shelf: GraphReader, entry: GraphEntry) -> list[MessageGraph]:
     """Return all branches of a graph, of which there is at least one."""
     if not entry.branches:
         raise NotFound(f"The conversation {entry.name!r} has no branch: nothing was kept of it.")

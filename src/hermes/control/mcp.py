@@ -13,7 +13,7 @@ from hermes.tools.mcp.servers import McpServers
 _log = structlog.get_logger(__name__)
 
 
-class McpDesk:
+class McpOperations:
     """Where operators ask after MCP servers; `reread` reads the configuration again."""
 
     def __init__(self, servers: McpServers, reread: Callable[[], Loaded]) -> None:

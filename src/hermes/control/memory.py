@@ -100,7 +100,7 @@ class ForgottenReport(msgspec.Struct, frozen=True, kw_only=True):
     forgotten: tuple[FactLine, ...]
 
 
-class MemoryDesk:
+class MemoryOperations:
     """Where operators' orders about memory arrive."""
 
     def __init__(

@@ -13,7 +13,7 @@ from hermes.config.variables import variable_for
 from hermes.ports.provider import ProviderInfo
 from hermes.routing.decide import decide
 from hermes.routing.fitness import has_ability
-from hermes.routing.plan import Ask, Dropped, Offer
+from hermes.routing.plan import CallNeeds, Dropped, ProviderOffer
 from hermes.routing.policy import policy_of
 from hermes.routing.prices import Ability, Price, known_model, price_list, price_of
 
@@ -62,13 +62,15 @@ class RouteReport(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
-def models_report(settings: Settings, offers: Sequence[Offer]) -> ModelsReport:
+def models_report(settings: Settings, offers: Sequence[ProviderOffer]) -> ModelsReport:
     """Return every offer with what is known of its model."""
     lines = tuple(_line(offer, settings.providers.get(offer.info.name)) for offer in offers)
     return ModelsReport(models=lines, prices_date=price_list().date.isoformat())
 
 
-def route_report(ask: Ask, offers: Sequence[Offer], *, settings: Settings) -> RouteReport:
+def route_report(
+    ask: CallNeeds, offers: Sequence[ProviderOffer], *, settings: Settings
+) -> RouteReport:
     """Return the plan that a call of the default agent would get from these offers."""
     decision = decide(_of_default_agent(ask, settings), offers, policy=policy_of(settings))
     infos = {offer.info.name: offer.info for offer in offers}
@@ -91,7 +93,7 @@ def route_report(ask: Ask, offers: Sequence[Offer], *, settings: Settings) -> Ro
     )
 
 
-def _of_default_agent(ask: Ask, settings: Settings) -> Ask:
+def _of_default_agent(ask: CallNeeds, settings: Settings) -> CallNeeds:
     """Fill in what was left open; a tier that is asked about counts whatever the default is.
 
     Summaries have a model of their own, where one is set, and nobody's tier.
@@ -105,7 +107,7 @@ def _of_default_agent(ask: Ask, settings: Settings) -> Ask:
     return msgspec.structs.replace(ask, default_model=model, tier=agent.tier)
 
 
-def _line(offer: Offer, table: ProviderSettings | None) -> ModelLine:
+def _line(offer: ProviderOffer, table: ProviderSettings | None) -> ModelLine:
     info = offer.info
     return ModelLine(
         provider=info.name,

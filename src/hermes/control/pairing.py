@@ -59,7 +59,7 @@ def wake_nobody(_platform: str) -> None:
     """Where no gateway runs nobody sends; the next one does."""
 
 
-class PairingDesk:
+class PairingOperations:
     """Where operators' orders about pairing arrive."""
 
     def __init__(self, store: Store, *, clock: Clock, wake: Wake = wake_nobody) -> None:

@@ -11,12 +11,12 @@ import msgspec
 from hermes.control.person_record import MOST_LINES, PersonRecord
 from hermes.errors import HermesError
 from hermes.graph import MessageGraph
-from hermes.ports.graphs import GraphEntry, GraphShelf
+from hermes.ports.graph_reader import GraphEntry, GraphReader
 
 Line = dict[str, object]
 
 
-def export_lines(record: PersonRecord, shelf: GraphShelf | None) -> Iterator[Line]:
+def export_lines(record: PersonRecord, shelf: GraphReader | None) -> Iterator[Line]:
     """Yield a line for the person, for each thing that is kept of them, and for each message."""
     yield from _identity(record)
     for fact in sorted(record.facts, key=lambda one: not one.is_structural):
@@ -67,7 +67,7 @@ def _line(kind: str, value: msgspec.Struct, *, without: tuple[str, ...] = ()) ->
     return {"kind": kind, **{name: one for name, one in fields.items() if name not in without}}
 
 
-def _session(shelf: GraphShelf, entry: GraphEntry, person_id: str) -> Iterator[Line]:
+def _session(shelf: GraphReader, entry: GraphEntry, person_id: str) -> Iterator[Line]:
     """Yield the messages of one session; one that cannot be read is told, and stops nothing."""
     named: Line = {"session": entry.session, "epoch": entry.epoch}
     is_shared = len(entry.people) > 1

@@ -14,7 +14,7 @@ import structlog
 
 from hermes.config import Loaded, Settings
 from hermes.config.settings import leaves
-from hermes.control.mcp import McpDesk
+from hermes.control.mcp import McpOperations
 from hermes.control.status import ChannelStatus
 from hermes.errors import BadRequest, ConfigurationError
 from hermes.tools.mcp.report import Diff
@@ -40,7 +40,7 @@ class ReloadReport(msgspec.Struct, frozen=True, kw_only=True):
     channels: tuple[ChannelStatus, ...] = ()
 
 
-class ReloadDesk:
+class ReloadOperations:
     """Reads the configuration again for a gateway that started with `settings`."""
 
     def __init__(
@@ -48,7 +48,7 @@ class ReloadDesk:
         settings: Settings,
         *,
         reread: Callable[[], Loaded],
-        mcp: McpDesk,
+        mcp: McpOperations,
         set_level: Callable[[LogLevel], None],
         renew: Renew,
     ) -> None:

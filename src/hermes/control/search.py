@@ -25,7 +25,7 @@ class SearchOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     limit: int = 20
 
 
-class SearchDesk:
+class SearchOperations:
     """Where operators' searches arrive.
 
     Without a gateway nobody else fills the index: then `fills` is true, and it is done first.

@@ -7,7 +7,7 @@ import structlog
 
 from hermes.errors import BadRequest, Conflict, NotFound
 from hermes.ports.clock import Clock
-from hermes.ports.operating import OpenSession
+from hermes.ports.operations import OpenSession
 from hermes.ports.store import Store
 
 _log = structlog.get_logger(__name__)
@@ -55,7 +55,7 @@ class SessionReport(msgspec.Struct, frozen=True, kw_only=True):
     session: SessionLine
 
 
-class SessionDesk:
+class SessionOperations:
     """Where operators' orders about sessions arrive."""
 
     def __init__(self, store: Store, *, clock: Clock, ended: Ended) -> None:

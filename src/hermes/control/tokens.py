@@ -56,7 +56,7 @@ class MadeToken(msgspec.Struct, frozen=True, kw_only=True):
     token: TokenLine
 
 
-class SessionLine(msgspec.Struct, frozen=True, kw_only=True):
+class BrowserLine(msgspec.Struct, frozen=True, kw_only=True):
     """A browser that is signed in; `made_by` is the token or session it came from, if any."""
 
     id: str
@@ -73,7 +73,7 @@ class TokensReport(msgspec.Struct, frozen=True, kw_only=True):
     """Every token and every browser session, the newest first."""
 
     tokens: tuple[TokenLine, ...] = ()
-    sessions: tuple[SessionLine, ...] = ()
+    sessions: tuple[BrowserLine, ...] = ()
 
 
 class TokenEnd(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -92,7 +92,7 @@ class EndedToken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     token: TokenLine | None = None
-    session: SessionLine | None = None
+    session: BrowserLine | None = None
     tokens: int = 0
     sessions: int = 0
     kept: tuple[TokenLine, ...] = ()
@@ -129,7 +129,7 @@ async def sign_out_all(access: AccessStore, keep: str = "") -> int:
     return await access.revoke_all("session", keep=keep)
 
 
-class TokenDesk:
+class TokenOperations:
     """Where the owner's orders about tokens arrive."""
 
     def __init__(self, access: AccessStore, *, clock: Clock, random_bytes: RandomBytes) -> None:
@@ -217,8 +217,8 @@ def _line(token: Credential, now: float) -> TokenLine:
     )
 
 
-def _session(session: Credential, now: float) -> SessionLine:
-    return SessionLine(
+def _session(session: Credential, now: float) -> BrowserLine:
+    return BrowserLine(
         id=session.id,
         browser=session.label,
         role=session.role,

@@ -77,7 +77,7 @@ class UserReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     moved: Moved | None = None
 
 
-class UserDesk:
+class UserOperations:
     """Where operators' orders about people arrive."""
 
     def __init__(

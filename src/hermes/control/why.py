@@ -39,7 +39,14 @@ from hermes.control.why_tools import (
 from hermes.errors import NotFound
 from hermes.message.outcome import DeliveryState, MessageState, Outcome
 from hermes.message.reply import Usage
-from hermes.ports.records import DeliveryRecord, Event, MessageRecord, Refusal, Step, Timeline
+from hermes.ports.records import (
+    DeliveryRecord,
+    Event,
+    MessageRecord,
+    RefusedMessage,
+    Step,
+    Timeline,
+)
 from hermes.ports.store import Store
 
 _ROUTED = "routed"
@@ -244,7 +251,7 @@ def _of_message(
     )
 
 
-def _of_refusal(refusal: Refusal, *, asked: str, include_text: bool) -> WhyReport:
+def _of_refusal(refusal: RefusedMessage, *, asked: str, include_text: bool) -> WhyReport:
     return WhyReport(
         asked=asked,
         kind="refusal",
@@ -290,7 +297,7 @@ def _call_route(story: CallStory) -> WhyRoute:
     )
 
 
-def _refusal(refusal: Refusal) -> WhyRefusal:
+def _refusal(refusal: RefusedMessage) -> WhyRefusal:
     return WhyRefusal(
         id=refusal.id,
         code=refusal.code,

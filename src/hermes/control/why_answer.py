@@ -13,7 +13,7 @@ from hermes.ports.records import (
     WAITS_FOR_PLACE,
     DeliveryRecord,
     MessageRecord,
-    Refusal,
+    RefusedMessage,
     Timeline,
 )
 from hermes.ports.store import Store
@@ -69,7 +69,7 @@ def answer_of(
     return "; ".join(piece for piece in pieces if piece) + "."
 
 
-def refusal_answer(refusal: Refusal) -> str:
+def refusal_answer(refusal: RefusedMessage) -> str:
     """Return one sentence that says why a message was not accepted."""
     when = clock_time(refusal.at)
     text = f"Refused at {when} ({refusal.code}): {refusal.text.rstrip('.')}. Nothing was kept"

@@ -7,13 +7,13 @@ reads `Context` and `Call`. It knows messages as dicts and nothing of platforms,
 from hermes.graph.blob import MAX_MESSAGE_BYTES, Message, canonical
 from hermes.graph.context import Context
 from hermes.graph.diff import Change
-from hermes.graph.hashing import PLAIN, Hasher, keyed_hasher, plain_hasher
+from hermes.graph.hasher import PLAIN, Hasher, keyed_hasher, plain_hasher
 from hermes.graph.message_graph import MessageGraph
 from hermes.graph.records import Call, Edge, Edit, Link, Move, Origin, Ref, Summary
 from hermes.graph.roots import context_root, message_id
 from hermes.graph.storage import Batch, GraphStorage, MemoryStorage, ObjectStorage
 from hermes.graph.tree_check import Problem
-from hermes.graph.verify import Report
+from hermes.graph.verify import VerifyReport
 from hermes.graph.version import Version
 
 __all__ = [
@@ -36,8 +36,8 @@ __all__ = [
     "Origin",
     "Problem",
     "Ref",
-    "Report",
     "Summary",
+    "VerifyReport",
     "Version",
     "canonical",
     "context_root",

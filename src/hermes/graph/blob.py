@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from hermes.errors import BadRequest, TooLarge
-from hermes.graph.hashing import Hasher
+from hermes.graph.hasher import Hasher
 from hermes.graph.refusal import is_too_deep, why_refused
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024

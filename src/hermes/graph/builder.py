@@ -9,7 +9,7 @@ from typing import cast
 
 from hermes.graph.blob import Blob
 from hermes.graph.chunk import Chunk, Item, ends_chunk, height_of, make_branch, make_leaf
-from hermes.graph.reader import Reader
+from hermes.graph.reader import ObjectReader
 
 
 class Builder:
@@ -21,7 +21,7 @@ class Builder:
         self.open: list[list[Item]] = [[]]
 
     @classmethod
-    def after(cls, root: Chunk, length: int, reader: Reader) -> "Builder":
+    def after(cls, root: Chunk, length: int, reader: ObjectReader) -> "Builder":
         """Return a builder that holds the first `length` messages under `root`."""
         made = cls()
         made.open = [[] for _ in range(root.level + 2)]
@@ -51,7 +51,7 @@ class Builder:
         if ends_chunk(len(chunk), _height(item), level):
             self._close(level)
 
-    def add_rest(self, root: Chunk, position: int, reader: Reader) -> None:
+    def add_rest(self, root: Chunk, position: int, reader: ObjectReader) -> None:
         """Append everything under `root` from `position` on, by whole chunks where they fit."""
         cursor = Cursor(root, position, reader)
         while not cursor.done:
@@ -95,7 +95,7 @@ class Cursor:
 
     __slots__ = ("_path", "_reader", "done", "level")
 
-    def __init__(self, root: Chunk, position: int, reader: Reader) -> None:
+    def __init__(self, root: Chunk, position: int, reader: ObjectReader) -> None:
         self._reader = reader
         # One step of the way: the items side by side, and which of them.
         self._path: list[tuple[tuple[Item, ...], int]] = []

@@ -14,7 +14,7 @@ import msgspec
 
 from hermes.errors import StoreError
 from hermes.graph.blob import Blob
-from hermes.graph.hashing import Hasher
+from hermes.graph.hasher import Hasher
 
 FAN_OUT = 32
 SMALLEST = FAN_OUT // 2

@@ -12,10 +12,10 @@ import msgspec
 
 from hermes.graph.blob import Message, freeze
 from hermes.graph.diff import Change, diff
-from hermes.graph.hashing import PLAIN
-from hermes.graph.reader import Reader
+from hermes.graph.hasher import PLAIN
+from hermes.graph.message_text import CUT, lines_of
+from hermes.graph.reader import ObjectReader
 from hermes.graph.sequence import Sequence as Blobs
-from hermes.graph.wording import CUT, lines_of
 
 Side = Literal["head", "both", "before", "after"]
 _AROUND = 3
@@ -45,7 +45,7 @@ _LEFT_OUT = Compared("both", CUT)
 
 
 def _blobs(messages: Sequence[Message]) -> Blobs:
-    return Blobs.of((freeze(message, PLAIN) for message in messages), Reader(None, PLAIN))
+    return Blobs.of((freeze(message, PLAIN) for message in messages), ObjectReader(None, PLAIN))
 
 
 def _head(one: Message | None, two: Message | None, *, change: Change, offset: int) -> str:

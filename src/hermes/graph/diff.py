@@ -8,7 +8,7 @@ import msgspec
 
 from hermes.graph.blob import Blob, Message
 from hermes.graph.chunk import Chunk, blobs_of, id_of
-from hermes.graph.hashing import Hasher
+from hermes.graph.hasher import Hasher
 from hermes.graph.sequence import Sequence
 
 ChangeKind = Literal["replace", "delete", "insert"]

@@ -6,7 +6,7 @@ from threading import RLock
 from typing import Protocol
 from weakref import WeakSet
 
-from hermes.graph.reader import Reader
+from hermes.graph.reader import ObjectReader
 from hermes.graph.records import Call, Link
 from hermes.graph.sequence import Sequence
 from hermes.graph.storage import GraphStorage
@@ -14,7 +14,7 @@ from hermes.graph.storage import GraphStorage
 Now = Callable[[], float]
 
 
-class Branch(Protocol):
+class FamilyBranch(Protocol):
     """What a family asks of its branches."""
 
     @property
@@ -26,16 +26,16 @@ class Branch(Protocol):
 
 
 @dataclass(eq=False)
-class Family:
+class GraphFamily:
     """One graph; its branches share it, and those in memory hear of each other's calls."""
 
     name: str
     storage: GraphStorage
-    reader: Reader
+    reader: ObjectReader
     now: Now | None = None
     calls: list[Call] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
-    branches: WeakSet[Branch] = field(default_factory=WeakSet)
+    branches: WeakSet[FamilyBranch] = field(default_factory=WeakSet)
     lock: RLock = field(default_factory=RLock)
     _call_ids: set[str] = field(default_factory=set)
 
@@ -48,7 +48,7 @@ class Family:
         """Return the time, if somebody has told where to look."""
         return self.now() if self.now else None
 
-    def tell(self, teller: Branch, call: Call, context: Sequence) -> None:
+    def tell(self, teller: FamilyBranch, call: Call, context: Sequence) -> None:
         """Let the other branches know which context a call saw."""
         for branch in list(self.branches):
             if branch is not teller:

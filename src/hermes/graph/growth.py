@@ -14,9 +14,9 @@ import msgspec
 from hermes.graph.blob import Blob
 from hermes.graph.chunk import Chunk
 from hermes.graph.marks import SEEN, WRITTEN, runs_of
-from hermes.graph.reader import Reader
+from hermes.graph.persistence import collect, mark_kept
+from hermes.graph.reader import ObjectReader
 from hermes.graph.records import Call, Edit, Move, Ref
-from hermes.graph.saving import collect, mark_kept
 from hermes.graph.sequence import Sequence
 from hermes.graph.storage import Batch
 
@@ -50,7 +50,7 @@ class Tip(msgspec.Struct, frozen=True, eq=False):
         return Ref(self.sequence.root, len(self.sequence), self.version)
 
 
-class Sight(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+class CallView(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """A call of the turn: it saw `lead` and the branch's messages `start` to `stop`.
 
     `response` is what it wrote, which stands in the branch at `stop` if it was kept there.
@@ -86,12 +86,12 @@ class Growth(msgspec.Struct, frozen=True, eq=False):
         return self.tip
 
 
-def no_tip(graph: str, branch: str, reader: Reader) -> Tip:
+def no_tip(graph: str, branch: str, reader: ObjectReader) -> Tip:
     """Return the tip of a branch that does not exist yet."""
     return Tip(graph, branch, Sequence.of((), reader))
 
 
-def read_tip(graph: str, branch: str, *, ref: Ref, reader: Reader) -> Tip:
+def read_tip(graph: str, branch: str, *, ref: Ref, reader: ObjectReader) -> Tip:
     """Return the tip of a stored branch; nothing but its topmost chunk is read."""
     return Tip(graph, branch, Sequence.read(ref.root, reader), ref.version)
 
@@ -100,7 +100,7 @@ def grow(
     tip: Tip,
     blobs: Many[Blob],
     *,
-    sights: Iterable[Sight],
+    sights: Iterable[CallView],
     actor: str,
     reason: str,
     at: float,
@@ -140,7 +140,7 @@ def grow(
 
 
 def take_calls(
-    sights: Iterable[Sight],
+    sights: Iterable[CallView],
     tip: Tip,
     sequence: Sequence,
     *,
@@ -162,7 +162,7 @@ def take_calls(
     return bytes(marks), seen
 
 
-def _look(sight: Sight, seen: Seen | None, sequence: Sequence) -> Seen:
+def _look(sight: CallView, seen: Seen | None, sequence: Sequence) -> Seen:
     """Return what a call saw, grown from what the call before it saw where it begins alike."""
     lead = sight.lead
     if seen is not None and _begins_alike(sight, seen):
@@ -174,13 +174,13 @@ def _look(sight: Sight, seen: Seen | None, sequence: Sequence) -> Seen:
     return Seen(lead, sight.start, sight.stop, context)
 
 
-def _begins_alike(sight: Sight, seen: Seen) -> bool:
+def _begins_alike(sight: CallView, seen: Seen) -> bool:
     if (sight.start, len(sight.lead)) != (seen.start, len(seen.lead)) or sight.stop < seen.stop:
         return False
     return all(one.id == two.id for one, two in zip(sight.lead, seen.lead, strict=True))
 
 
-def _mark(marks: bytearray, sight: Sight, *, first: int, blobs: Many[Blob]) -> None:
+def _mark(marks: bytearray, sight: CallView, *, first: int, blobs: Many[Blob]) -> None:
     for index in range(max(0, sight.start - first), sight.stop - first):
         marks[index] = max(marks[index], SEEN)
     place, response = sight.stop - first, sight.response
@@ -188,7 +188,7 @@ def _mark(marks: bytearray, sight: Sight, *, first: int, blobs: Many[Blob]) -> N
         marks[place] = WRITTEN if sight.sampled else SEEN
 
 
-def _call(tip: Tip, sight: Sight, *, version: int, context: Sequence) -> Call:
+def _call(tip: Tip, sight: CallView, *, version: int, context: Sequence) -> Call:
     return Call(
         id=sight.id,
         graph=tip.graph,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from hermes.errors import BadRequest
 from hermes.graph.blob import Blob, reads_the_same
-from hermes.graph.family import Family
+from hermes.graph.family import GraphFamily
 from hermes.graph.marks import apply_edit, expand, mark_seen, mark_survivors, runs_of
 from hermes.graph.records import Call, Edge, Edit, EditKind, Link, Summary
 from hermes.graph.sequence import Sequence
@@ -18,7 +18,7 @@ from hermes.graph.version import Version
 class History:
     """One branch of a graph; the last of its versions is the present."""
 
-    def __init__(self, family: Family, branch: str, versions: list[Version]) -> None:
+    def __init__(self, family: GraphFamily, branch: str, versions: list[Version]) -> None:
         self.family = family
         self.branch = branch
         self.versions = versions

@@ -36,7 +36,7 @@ class Former(msgspec.Struct, frozen=True):
     birth: Birth
 
 
-class Slot(msgspec.Struct, frozen=True):
+class LineageSlot(msgspec.Struct, frozen=True):
     """A message: what stood in its place before (`was`), and what was taken away before it."""
 
     birth: Birth
@@ -48,9 +48,9 @@ class Slot(msgspec.Struct, frozen=True):
 class Lineage(msgspec.Struct):
     """The slots of a branch as it is now, `gone` at its end, and the slots at earlier versions."""
 
-    slots: list[Slot]
+    slots: list[LineageSlot]
     gone: tuple[Former, ...] = ()
-    earlier: dict[int, list[Slot]] = {}
+    earlier: dict[int, list[LineageSlot]] = {}
 
 
 def trace(
@@ -68,7 +68,9 @@ def trace(
     return lineage
 
 
-def _inherited(graph: MessageGraph, first: Version, known: Mapping[str, Lineage]) -> list[Slot]:
+def _inherited(
+    graph: MessageGraph, first: Version, known: Mapping[str, Lineage]
+) -> list[LineageSlot]:
     origin = first.origin
     if origin is None:
         return []
@@ -78,7 +80,8 @@ def _inherited(graph: MessageGraph, first: Version, known: Mapping[str, Lineage]
         return list(slots)
     # Where it began was never saved: the messages are there, where they come from is not.
     return [
-        Slot(Birth(graph.branch_name, 0, index, is_written=False)) for index in range(first.length)
+        LineageSlot(Birth(graph.branch_name, 0, index, is_written=False))
+        for index in range(first.length)
     ]
 
 
@@ -89,8 +92,8 @@ class _Replay:
         self._graph = graph
         self._lineage = lineage
         self._versions = versions
-        self._taken: dict[int, list[Slot]] = {}
-        self._summed: dict[Summary, list[Slot]] = {}
+        self._taken: dict[int, list[LineageSlot]] = {}
+        self._summed: dict[Summary, list[LineageSlot]] = {}
 
     def take(self, version: Version) -> None:
         """Bring the slots to where they are after `version`."""
@@ -109,7 +112,7 @@ class _Replay:
         slots[edit.start : stop] = new
         self._leave(edit.start, lost, new=new)
 
-    def _replaced(self, version: Version, old: Many[Slot]) -> list[Slot]:
+    def _replaced(self, version: Version, old: Many[LineageSlot]) -> list[LineageSlot]:
         """Return the slots of messages that took the place of as many others, one by one."""
         new, are_known = self._new(version)
         same = self._unchanged(version)
@@ -122,9 +125,9 @@ class _Replay:
             slots.append(before if offset in same else follower)
         return slots
 
-    def _new(self, version: Version) -> tuple[list[Slot], bool]:
+    def _new(self, version: Version) -> tuple[list[LineageSlot], bool]:
         """Return the slots that an edit adds; true if they were there before and come back."""
-        edit, found = version.edit, list[Slot]()
+        edit, found = version.edit, list[LineageSlot]()
         if edit.kind == "undo":
             undone = self._versions[self._versions[version.number - 1].content]
             found = self._taken.get(undone.number, [])
@@ -137,16 +140,16 @@ class _Replay:
             return list(found), True
         return self._born(version), False
 
-    def _born(self, version: Version) -> list[Slot]:
+    def _born(self, version: Version) -> list[LineageSlot]:
         edit, branch, number = version.edit, self._graph.branch_name, version.number
         marks = expand(edit.now) or bytes(edit.added)
         summary = edit.summary if edit.kind == "squish" else None
         return [
-            Slot(Birth(branch, number, index, mark == WRITTEN), summary=summary)
+            LineageSlot(Birth(branch, number, index, mark == WRITTEN), summary=summary)
             for index, mark in enumerate(marks, edit.start)
         ]
 
-    def _formers(self, version: Version, old: Many[Slot]) -> list[Former | None]:
+    def _formers(self, version: Version, old: Many[LineageSlot]) -> list[Former | None]:
         """Return what calls knew of the removed messages; None where they knew nothing."""
         edit, branch = version.edit, self._graph.branch_name
         marks = expand(edit.was) or bytes(edit.removed)
@@ -165,7 +168,7 @@ class _Replay:
         pairs = zip(before, after, strict=True)
         return {offset for offset, (one, two) in enumerate(pairs) if one.id == two.id}
 
-    def _leave(self, at: int, lost: tuple[Former, ...], *, new: Many[Slot]) -> None:
+    def _leave(self, at: int, lost: tuple[Former, ...], *, new: Many[LineageSlot]) -> None:
         """Keep what is gone in front of what stands in its place now."""
         if new:
             # What was gone before the next message is gone before the first new one.
@@ -192,7 +195,7 @@ class _Replay:
         return slot.gone
 
 
-def _lost(old: Many[Slot], formers: Many[Former | None]) -> tuple[Former, ...]:
+def _lost(old: Many[LineageSlot], formers: Many[Former | None]) -> tuple[Former, ...]:
     found: list[Former] = []
     for slot, former in zip(old, formers, strict=True):
         found += [*slot.gone, *slot.was, *([] if former is None else [former])]

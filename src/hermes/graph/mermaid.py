@@ -7,8 +7,8 @@ Mermaid refuses charts that are too large, so older messages are folded into one
 
 from collections.abc import Iterator
 
-from hermes.graph.sketch import Drawing, Line, Sketch, Told, Wrote
-from hermes.graph.wording import shortened
+from hermes.graph.message_text import shortened
+from hermes.graph.sketch import Drawing, FormerVersion, Sketch, SketchLine, Wrote
 
 # What Mermaid draws unless a page asks for more.
 MOST_LETTERS = 50_000
@@ -92,7 +92,7 @@ class _Boxes:
             last = box
         yield from _formers(last, self._sketch.gone, word="removed")
 
-    def _beside(self, box: str, line: Line) -> Iterator[str]:
+    def _beside(self, box: str, line: SketchLine) -> Iterator[str]:
         yield from _formers(box, (*line.was, *line.gone), word="before")
         for number, child in enumerate(line.children[:_BESIDE]):
             label = f"chat {shortened(child.graph, width=_LETTERS_OF_NAMES)}"
@@ -100,14 +100,14 @@ class _Boxes:
             yield f"{box} --> {box}c{number}"
 
 
-def _box(line: Line) -> str:
+def _box(line: SketchLine) -> str:
     label = _label(line.role, line.text, line.by)
     if line.summary:
         return f'[/"{label}<br/>stands for {line.summary.messages} messages"/]:::folded'
     return f'["{label}"]:::answer' if line.by else f'["{label}"]'
 
 
-def _formers(box: str, told: tuple[Told, ...], *, word: str) -> Iterator[str]:
+def _formers(box: str, told: tuple[FormerVersion, ...], *, word: str) -> Iterator[str]:
     # The newest ones: what a chart has room for.
     for number, one in enumerate(told[-_BESIDE:]):
         name = f"{box}{word[0]}{number}"

@@ -9,22 +9,22 @@ from contextlib import contextmanager
 from typing import Any
 
 from hermes.errors import BadRequest, Conflict, NotFound
-from hermes.graph import compaction, saving
+from hermes.graph import compaction, persistence
 from hermes.graph.arguments import check_text
 from hermes.graph.blob import Message, freeze
 from hermes.graph.context import Context, place_of
 from hermes.graph.diff import Change, diff
-from hermes.graph.family import Family, Now
-from hermes.graph.hashing import PLAIN, Hasher
-from hermes.graph.locking import one_at_a_time
+from hermes.graph.family import GraphFamily, Now
+from hermes.graph.hasher import PLAIN, Hasher
+from hermes.graph.lock import one_at_a_time
 from hermes.graph.marks import SEEN, WRITTEN
 from hermes.graph.message_list import MessageList, freeze_all
-from hermes.graph.reader import Reader
-from hermes.graph.recording import CallFacts, check_sent, make_link, read_kept, record_call
+from hermes.graph.reader import ObjectReader
+from hermes.graph.recorder import CallFacts, check_sent, make_link, read_kept, record_call
 from hermes.graph.records import Call, Edge, Link, Summary
 from hermes.graph.storage import GraphStorage, MemoryStorage
 from hermes.graph.tool_groups import check_answer, cuts_of
-from hermes.graph.verify import Report, verify
+from hermes.graph.verify import VerifyReport, verify
 from hermes.graph.version import Version
 
 State = int | Version | Context | Call
@@ -48,8 +48,8 @@ class MessageGraph(MessageList):
     ) -> None:
         _check_names(name, branch, actor)
         kept_in = MemoryStorage() if storage is None else storage
-        family = Family(name, kept_in, Reader(kept_in, hasher), now)
-        super().__init__(saving.start_history(family, branch, freeze_all(messages, hasher)))
+        family = GraphFamily(name, kept_in, ObjectReader(kept_in, hasher), now)
+        super().__init__(persistence.start_history(family, branch, freeze_all(messages, hasher)))
         self._history.actor = actor
 
     @classmethod
@@ -65,9 +65,9 @@ class MessageGraph(MessageList):
     ) -> "MessageGraph":
         """Return a graph that was saved; its messages are read when they are needed."""
         _check_names(name, branch, actor)
-        family = Family(name, storage, Reader(storage, hasher), now)
+        family = GraphFamily(name, storage, ObjectReader(storage, hasher), now)
         made = cls.__new__(cls)
-        MessageList.__init__(made, saving.open_history(family, branch))
+        MessageList.__init__(made, persistence.open_history(family, branch))
         made._history.actor = actor
         return made
 
@@ -162,7 +162,7 @@ class MessageGraph(MessageList):
         """Return a new branch that begins here; this one stays as it is."""
         check_text(name, "The name of a branch")
         made = MessageGraph.__new__(MessageGraph)
-        MessageList.__init__(made, saving.branch_off(self._history, name))
+        MessageList.__init__(made, persistence.branch_off(self._history, name))
         return made
 
     @one_at_a_time
@@ -175,10 +175,10 @@ class MessageGraph(MessageList):
     @one_at_a_time
     def save(self) -> None:
         """Write what is new to the storage, or raise Conflict if somebody else was first."""
-        saving.save(self._history)
+        persistence.save(self._history)
 
     @one_at_a_time
-    def verify(self) -> Report:
+    def verify(self) -> VerifyReport:
         """Check every version, blob and call; nothing is changed."""
         return verify(self._history)
 

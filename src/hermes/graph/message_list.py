@@ -11,9 +11,9 @@ from typing import Any, Self, SupportsIndex, overload
 from hermes.errors import BadRequest
 from hermes.graph.blob import Blob, Message, freeze
 from hermes.graph.context import place_of, plain, same_messages
-from hermes.graph.hashing import Hasher
+from hermes.graph.hasher import Hasher
 from hermes.graph.history import History
-from hermes.graph.locking import one_at_a_time
+from hermes.graph.lock import one_at_a_time
 from hermes.graph.message_view import MessageView, Views
 from hermes.graph.records import EditKind
 from hermes.graph.sequence import Sequence

@@ -13,10 +13,10 @@ from weakref import WeakValueDictionary
 from hermes.errors import HermesError
 from hermes.graph.blob import Blob, freeze, reads_the_same
 from hermes.graph.history import History
-from hermes.graph.tracked import TrackedDict, tie, tied
+from hermes.graph.tracked_values import TrackedDict, tie, tied
 
 
-class Keeper(Protocol):
+class ViewOwner(Protocol):
     """The graph that hands out views."""
 
     @property
@@ -31,7 +31,7 @@ class MessageView(TrackedDict):
     """A message of a graph: reads and writes like a dict."""
 
     __slots__ = ("__weakref__", "blob", "index", "keeper", "version")
-    keeper: Keeper | None
+    keeper: ViewOwner | None
     blob: Blob
     index: int
     version: int
@@ -52,7 +52,7 @@ class Views:
 
     __slots__ = ("_alive", "_history", "_keeper")
 
-    def __init__(self, keeper: Keeper, history: History) -> None:
+    def __init__(self, keeper: ViewOwner, history: History) -> None:
         self._keeper = keeper
         self._history = history
         # By the identity of the blob, which its view keeps alive.
@@ -112,7 +112,7 @@ class Views:
                 yield view
 
 
-def _made(blob: Blob, keeper: Keeper) -> MessageView:
+def _made(blob: Blob, keeper: ViewOwner) -> MessageView:
     message = blob.message()
     # Called as a type it gives a plain dict, which is what copies are.
     view = dict.__new__(MessageView)

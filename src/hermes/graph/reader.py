@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from hermes.errors import NotFound, StoreError
 from hermes.graph.blob import Blob
 from hermes.graph.chunk import Chunk, blobs_of, chunks_of, decode, make_branch, make_leaf
-from hermes.graph.hashing import Hasher
+from hermes.graph.hasher import Hasher
 from hermes.graph.storage import ObjectStorage
 
 
-class Reader:
+class ObjectReader:
     """A storage together with the hasher that names what is in it."""
 
     __slots__ = ("hasher", "storage")

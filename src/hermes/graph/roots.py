@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hermes.graph.blob import freeze
-from hermes.graph.hashing import PLAIN, Hasher
-from hermes.graph.reader import Reader
+from hermes.graph.hasher import PLAIN, Hasher
+from hermes.graph.reader import ObjectReader
 from hermes.graph.sequence import Sequence
 
 
@@ -17,4 +17,4 @@ def message_id(message: Mapping[str, Any], hasher: Hasher = PLAIN) -> bytes:
 def context_root(messages: Iterable[Mapping[str, Any]], hasher: Hasher = PLAIN) -> bytes:
     """Return the name of a context, computed from its messages alone."""
     blobs = (freeze(message, hasher) for message in messages)
-    return Sequence.of(blobs, Reader(None, hasher)).root
+    return Sequence.of(blobs, ObjectReader(None, hasher)).root

@@ -21,8 +21,8 @@ from hermes.graph.chunk import (
     make_branch,
     make_leaf,
 )
-from hermes.graph.hashing import Hasher
-from hermes.graph.reader import Reader
+from hermes.graph.hasher import Hasher
+from hermes.graph.reader import ObjectReader
 
 
 class Sequence:
@@ -30,19 +30,19 @@ class Sequence:
 
     __slots__ = ("_reader", "_root")
 
-    def __init__(self, root: Chunk, reader: Reader) -> None:
+    def __init__(self, root: Chunk, reader: ObjectReader) -> None:
         self._root = root
         self._reader = reader
 
     @classmethod
-    def of(cls, blobs: Iterable[Blob], reader: Reader) -> "Sequence":
+    def of(cls, blobs: Iterable[Blob], reader: ObjectReader) -> "Sequence":
         """Return a sequence of these blobs."""
         builder = Builder()
         builder.add(blobs)
         return cls(builder.finish(), reader)
 
     @classmethod
-    def read(cls, root_id: bytes, reader: Reader) -> "Sequence":
+    def read(cls, root_id: bytes, reader: ObjectReader) -> "Sequence":
         """Return the stored sequence of this root; its parts are read when they are needed."""
         return cls(reader.read_root(root_id), reader)
 
@@ -60,7 +60,7 @@ class Sequence:
         return self._root
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> ObjectReader:
         """Where the parts that are not in memory come from."""
         return self._reader
 

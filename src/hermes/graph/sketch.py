@@ -11,12 +11,12 @@ import msgspec
 
 from hermes.errors import HermesError, NotFound, PersonErased
 from hermes.graph.blob import Blob, Message
-from hermes.graph.lineage import Birth, Former, Lineage, Slot, trace
+from hermes.graph.lineage import Birth, Former, Lineage, LineageSlot, trace
 from hermes.graph.message_graph import MessageGraph
+from hermes.graph.message_text import first_line
 from hermes.graph.records import Call, Link
 from hermes.graph.sequence import Sequence as Blobs
 from hermes.graph.tool_groups import calls_in
-from hermes.graph.wording import first_line
 
 WIDTH = 72
 _READ_AT_ONCE = 500
@@ -29,7 +29,7 @@ class Wrote(msgspec.Struct, frozen=True):
     model: str
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class FormerVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A message that a call knew and that gave way at `version`, by which edit, whose and why."""
 
     role: str
@@ -55,15 +55,15 @@ class Sum(msgspec.Struct, frozen=True, omit_defaults=True):
     call: str | None = None
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class SketchLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One message; `was` are its earlier versions, `gone` what was taken away before it."""
 
     index: int
     role: str
     text: str
     by: Wrote | None = None
-    was: tuple[Told, ...] = ()
-    gone: tuple[Told, ...] = ()
+    was: tuple[FormerVersion, ...] = ()
+    gone: tuple[FormerVersion, ...] = ()
     summary: Sum | None = None
     children: tuple[Child, ...] = ()
 
@@ -80,8 +80,8 @@ class Sketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     begins: int = 0
     parent: str = ""
     left_out: int = 0
-    lines: tuple[Line, ...] = ()
-    gone: tuple[Told, ...] = ()
+    lines: tuple[SketchLine, ...] = ()
+    gone: tuple[FormerVersion, ...] = ()
 
 
 class Drawing(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,10 +163,10 @@ class _Pen:
             gone=tuple(map(self._former, lineage.gone)),
         )
 
-    def _line(self, index: int, slot: Slot, found: "_Found") -> Line:
+    def _line(self, index: int, slot: LineageSlot, found: "_Found") -> SketchLine:
         by = self._wrote(slot.birth, found.blob)
         made = slot.summary
-        return Line(
+        return SketchLine(
             index=index,
             role=found.role,
             text=found.text(self._width),
@@ -177,12 +177,12 @@ class _Pen:
             children=tuple(self._children(found, by)),
         )
 
-    def _former(self, former: Former) -> Told:
+    def _former(self, former: Former) -> FormerVersion:
         graph = self._graphs[former.branch]
         edit = graph.versions()[former.version].edit
         before = graph.at(former.version - 1).sequence
         (found,) = _read(before, former.index, former.index + 1)
-        return Told(
+        return FormerVersion(
             role=found.role,
             text=found.text(self._width),
             by=self._wrote(former.birth, found.blob),

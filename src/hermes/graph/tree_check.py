@@ -12,7 +12,7 @@ import msgspec
 from hermes.errors import BadRequest, HermesError, NotFound, PersonErased
 from hermes.graph.blob import Blob, canonical
 from hermes.graph.chunk import Chunk, Item, encode, ends_chunk, height_of, id_of
-from hermes.graph.reader import Reader
+from hermes.graph.reader import ObjectReader
 from hermes.graph.sequence import Sequence
 
 Trouble = Literal["missing", "erased", "damaged", "inconsistent"]
@@ -29,7 +29,7 @@ class Problem(msgspec.Struct, frozen=True):
 class TreeCheck:
     """Collects what is wrong with trees."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: ObjectReader) -> None:
         self.problems: list[Problem] = []
         self.blobs: set[bytes] = set()
         self._chunks: set[tuple[bytes, bool]] = set()

@@ -15,7 +15,7 @@ from hermes.graph.tree_check import Problem, TreeCheck
 from hermes.graph.version import Version
 
 
-class Report(msgspec.Struct, frozen=True):
+class VerifyReport(msgspec.Struct, frozen=True):
     """What was looked at and what was found; what was erased on purpose is among the problems."""
 
     versions: int
@@ -30,7 +30,7 @@ class Report(msgspec.Struct, frozen=True):
         return not self.problems
 
 
-def verify(history: History) -> Report:
+def verify(history: History) -> VerifyReport:
     """Check all versions of a branch, the log between them, and the calls of its graph."""
     check = TreeCheck(history.family.reader)
     steps = _check_versions(check, history)
@@ -44,7 +44,7 @@ def verify(history: History) -> Report:
         for link in history.family.links
         if link.call not in known
     )
-    return Report(
+    return VerifyReport(
         versions=len(history.versions),
         chunks=check.chunks,
         blobs=len(check.blobs),

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from hermes.graph.reader import Reader
+from hermes.graph.reader import ObjectReader
 from hermes.graph.records import Edit, EditKind, Move, Origin
 from hermes.graph.sequence import Sequence
 
@@ -46,7 +46,7 @@ class Version(msgspec.Struct, eq=False, gc=False):
         """The name of the context that this version is."""
         return self.kept if isinstance(self.kept, bytes) else self.kept.root
 
-    def sequence(self, reader: Reader) -> Sequence:
+    def sequence(self, reader: ObjectReader) -> Sequence:
         """Return the messages; those of a version from the log are read anew each time."""
         return Sequence.read(self.kept, reader) if isinstance(self.kept, bytes) else self.kept
 

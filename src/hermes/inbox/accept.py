@@ -17,8 +17,8 @@ from hermes.errors import (
     StoreError,
     StoreRejected,
 )
-from hermes.inbox.overhearing import as_context, in_group
-from hermes.inbox.room import FULL_RETRY_S, Claim, Room
+from hermes.inbox.group_context import as_context, in_group
+from hermes.inbox.space import FULL_RETRY_S, InboxPlace, InboxSpace
 from hermes.message.event import NO_RAW, MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.outcome import BusyPolicy, MessageState
@@ -27,13 +27,13 @@ from hermes.message.plain_answer import plain_answer
 from hermes.message.session_key import control_lane
 from hermes.message.source import Source
 from hermes.people.access import Admission
-from hermes.people.groups import Groups, Heard
+from hermes.people.groups import Groups, GroupVerdict
 from hermes.ports.channel import Accepted
 from hermes.ports.clock import Clock
-from hermes.ports.records import AcceptResult, Event, InGroup, NewMessage, Refusal
+from hermes.ports.records import AcceptResult, Event, InGroup, NewMessage, RefusedMessage
 from hermes.ports.store import Store
 from hermes.ports.upward import Wake
-from hermes.sessions.commands import CommandBook, Written
+from hermes.sessions.commands import CommandBook, TypedCommand
 from hermes.sessions.keys import SessionKeys
 
 _PAUSED_RETRY_S = 60.0
@@ -96,7 +96,7 @@ class Inbox:
         self._manifests = manifests
         self._keys = keys
         self._pushed = pushed
-        self._room = Room(store, settings=settings, programs=programs)
+        self._room = InboxSpace(store, settings=settings, programs=programs)
         self._counted: dict[str, tuple[float, int]] = {}
         self._outbox_limit = outbox_limit
         self._dispatch = dispatch
@@ -155,13 +155,13 @@ class Inbox:
             room=await self._claim(event, is_command=control and not is_stranger),
         )
 
-    async def _heard(self, event: MessageEvent) -> Heard:
+    async def _heard(self, event: MessageEvent) -> GroupVerdict:
         """Return what becomes of a message; raises `Skipped` where that is nothing."""
         heard = self._groups.hear(event)
         if heard.hearing == "context":
             admission = self._admission(event)
             if admission.verdict in ("blocked", "ignore"):
-                heard = Heard("nothing", admission.rule)
+                heard = GroupVerdict("nothing", admission.rule)
         if heard.hearing == "nothing":
             raise await self._skipped(event, Skipped(f"passed over: {heard.rule}"))
         return heard
@@ -198,7 +198,7 @@ class Inbox:
         )
         return error
 
-    async def _claim(self, event: MessageEvent, *, is_command: bool) -> Claim | None:
+    async def _claim(self, event: MessageEvent, *, is_command: bool) -> InboxPlace | None:
         """Let a message in; that one sender has too many waiting is noted here, for any channel.
 
         What was accepted before needs no room: it is answered as it was then.
@@ -240,7 +240,7 @@ class Inbox:
         agent: str | None,
         busy: BusyPolicy | None = None,
         group: InGroup | None = None,
-        room: Claim | None = None,
+        room: InboxPlace | None = None,
     ) -> Accepted:
         chosen = said if said.agent or not agent else msgspec.structs.replace(said, agent=agent)
         message = NewMessage(
@@ -293,7 +293,7 @@ class Inbox:
         """Note an authenticated refusal best-effort; returns the id that `hermes why` explains."""
         if isinstance(error, Skipped | RateLimited) and error.refusal is not None:
             return error.refusal
-        refusal = Refusal(
+        refusal = RefusedMessage(
             id=self._make_id("r"),
             at=self._clock.now(),
             platform=platform,
@@ -311,7 +311,7 @@ class Inbox:
                 self._notes -= 1
         return refusal.id
 
-    def _busy_of(self, written: Written, event: MessageEvent) -> BusyPolicy | None:
+    def _busy_of(self, written: TypedCommand, event: MessageEvent) -> BusyPolicy | None:
         """Return what the text behind a command does to a running turn, if it is a message.
 
         Without the right to use the command it is none: it is refused beside the lane, like any other.
@@ -389,7 +389,9 @@ def _identity(event: MessageEvent) -> bytes:
         raise BadRequest("the message holds a lone surrogate, which is not text") from error
 
 
-def _without_command(event: MessageEvent, written: Written, *, is_queued: bool) -> MessageEvent:
+def _without_command(
+    event: MessageEvent, written: TypedCommand, *, is_queued: bool
+) -> MessageEvent:
     """Return the message that `/queue TEXT` or `/steer TEXT` stands for."""
     others = tuple(part for part in event.parts if not isinstance(part, TextPart))
     parts = (TextPart(written.argument), *others)

@@ -10,11 +10,11 @@ import msgspec
 
 from hermes.errors import BadRequest, ProviderRejected
 from hermes.memory.answer_json import json_in
+from hermes.memory.fact_merge import Learnt
 from hermes.memory.facts import learnt_from
-from hermes.memory.merging import Learnt
 from hermes.memory.structural import BY_NAME, KEYS
 from hermes.message.chat import user_text
-from hermes.ports.memory import Fact, Heard
+from hermes.ports.memory import Fact, ReadExchange
 from hermes.ports.provider import ModelRequest, OutputSchema
 
 _MOST_FACTS = 20
@@ -86,7 +86,7 @@ class Extracted(msgspec.Struct, frozen=True):
 _decode = msgspec.json.Decoder(_Answer).decode
 
 
-def extraction_request(heard: Sequence[Heard], known: Sequence[Fact]) -> ModelRequest:
+def extraction_request(heard: Sequence[ReadExchange], known: Sequence[Fact]) -> ModelRequest:
     """Return what a model is asked about what a person said."""
     lines = [_told(number, one) for number, one in enumerate(heard, start=1)]
     recent = sorted(known, key=lambda fact: (fact.key in BY_NAME, fact.updated_at))[-_MOST_KNOWN:]
@@ -100,13 +100,13 @@ def extraction_request(heard: Sequence[Heard], known: Sequence[Fact]) -> ModelRe
     )
 
 
-def _told(number: int, one: Heard) -> str:
+def _told(number: int, one: ReadExchange) -> str:
     """Return a message as JSON: nothing in it can look like the end of the message."""
     line = {"message": number, "text": one.text[:_LONGEST_TEXT], "answer": one.answer[:200]}
     return msgspec.json.encode(line).decode()
 
 
-def read_extraction(text: str, heard: Sequence[Heard]) -> Extracted:
+def read_extraction(text: str, heard: Sequence[ReadExchange]) -> Extracted:
     """Return what an answer tells; what names no message, or is not clean, is left out.
 
     Raises `ProviderRejected` when the answer is not what was asked for.
@@ -121,7 +121,7 @@ def read_extraction(text: str, heard: Sequence[Heard]) -> Extracted:
     return Extracted(tuple(learnt), answer.forget[:_MOST_FACTS])
 
 
-def _learnt(item: _Item, heard: Sequence[Heard]) -> Learnt | None:
+def _learnt(item: _Item, heard: Sequence[ReadExchange]) -> Learnt | None:
     if not 1 <= item.message <= len(heard):
         return None
     try:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from hermes.errors import BadRequest
-from hermes.memory.merging import Learnt, merge
+from hermes.memory.fact_merge import Learnt, merge
 from hermes.memory.sanitiser import clean_key, clean_value
 from hermes.memory.soul_cache import SoulCache
 from hermes.memory.structural import common_key
@@ -21,7 +21,7 @@ from hermes.ports.memory import Decide, Fact, FactChange, FactStore
 _LONGEST = 10_000
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
+class FactOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """A fact that was set, what was taken out of its value, and whether it is news."""
 
     fact: Fact
@@ -44,7 +44,7 @@ class PeoplesFacts:
         """Return what is known of a person, the oldest first."""
         return self._store.of(person_id)
 
-    async def set(self, person_id: str, key: str, *, value: str, source: str) -> Kept:
+    async def set(self, person_id: str, key: str, *, value: str, source: str) -> FactOutcome:
         """Keep a fact; raises `BadRequest` when nothing is left of it once it is clean."""
         learnt, removed = learnt_from(key, value, source=source)
         decide = self.merging(person_id, (learnt,), is_order=True)
@@ -52,9 +52,9 @@ class PeoplesFacts:
         await self._souls.invalidate(person_id)
         fact = next((fact for fact in change.put if fact.key == learnt.key), None)
         if fact is not None:
-            return Kept(fact=fact, removed=removed)
+            return FactOutcome(fact=fact, removed=removed)
         known = next(fact for fact in self._store.of(person_id) if fact.key == learnt.key)
-        return Kept(fact=known, removed=removed, is_changed=False)
+        return FactOutcome(fact=known, removed=removed, is_changed=False)
 
     async def forget(self, person_id: str, key: str) -> tuple[Fact, ...]:
         """Forget what is known under a key; returns what that was."""

@@ -33,7 +33,7 @@ _TIMES = {"?": "{0,1}", "*": "{0,4}"}
 _MARK = re.compile(r"[^\w\s.,'()-]|--|__")
 
 
-class Family(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PhraseFamily(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One family as its data tells it."""
 
     name: str
@@ -47,11 +47,11 @@ class Family(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 class _Data(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     words: Mapping[str, tuple[str, ...]]
-    family: tuple[Family, ...]
+    family: tuple[PhraseFamily, ...]
     looks_like: Mapping[str, str]
 
 
-class Slot(msgspec.Struct, frozen=True):
+class PhraseSlot(msgspec.Struct, frozen=True):
     """One place of a phrase: what may stand there, and how often; without words it is a gap."""
 
     words: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class Slot(msgspec.Struct, frozen=True):
 class Phrase:
     """A phrase of one family, compiled when a text holds its rarest part for the first time."""
 
-    def __init__(self, slots: Sequence[Slot], unless: tuple[str, ...]) -> None:
+    def __init__(self, slots: Sequence[PhraseSlot], unless: tuple[str, ...]) -> None:
         self._slots = slots
         self._unless = unless
         needed = [slot.words for slot in slots if not slot.times and slot.words]
@@ -169,17 +169,17 @@ class Injections:
 
     def _phrase(self, text: str, words: Mapping[str, tuple[str, ...]]) -> Phrase:
         unless: tuple[str, ...] = ()
-        slots: list[Slot] = []
+        slots: list[PhraseSlot] = []
         for raw in text.split():
             if raw == "~":
-                slots.append(Slot())
+                slots.append(PhraseSlot())
                 continue
             times = _TIMES.get(raw[-1], "")
             alternatives = self._letters(raw.lstrip("!").rstrip("?*").split("|"), words)
             if raw.startswith("!"):
                 unless = alternatives
             else:
-                slots.append(Slot(alternatives, times))
+                slots.append(PhraseSlot(alternatives, times))
         return Phrase(slots, unless)
 
     def _letters(

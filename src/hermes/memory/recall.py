@@ -15,7 +15,7 @@ import structlog
 
 from hermes.config import MemorySettings
 from hermes.errors import HermesError
-from hermes.memory.placing import Embed, Placing, page_name
+from hermes.memory.fact_vectors import Embed, FactPlacement, page_name
 from hermes.memory.soul import fact_line
 from hermes.ports.memory import Fact, FactStore, VectorStore
 from hermes.ports.vectors import nearest
@@ -51,7 +51,7 @@ class Recall:
         self._vectors = vectors
         self._settings = settings
         self._embed = embed if settings.recall else None
-        self._placing = None if self._embed is None else Placing(vectors, self._embed)
+        self._placing = None if self._embed is None else FactPlacement(vectors, self._embed)
         self._is_trivial = is_trivial
         self.counts: Counter[str] = Counter()
 
@@ -95,7 +95,7 @@ class Recall:
             await self._placing.close()
 
     async def _look(
-        self, person_id: str, text: str, *, embed: Embed, placing: Placing
+        self, person_id: str, text: str, *, embed: Embed, placing: FactPlacement
     ) -> tuple[Fact, ...]:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._settings.recall_timeout_s

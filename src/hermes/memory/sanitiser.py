@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from hermes.memory.decoding import readings
+from hermes.memory.encodings import readings
 from hermes.memory.injections import injections
 from hermes.memory.visible import visible
 from hermes.message.graphemes import cut_before

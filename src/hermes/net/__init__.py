@@ -1,1 +1,1 @@
-"""The wire in both directions: the one outbound client with its guard, and what HTTP doors share."""
+"""Calls to others: the one HTTP client, and the guard on addresses that strangers choose."""

@@ -25,7 +25,7 @@ from hermes.net.refused_networks import (
     WEB_PORTS,
     Address,
     Network,
-    Refusal,
+    RefusedNetwork,
 )
 from hermes.net.untrusted_url import read_host
 
@@ -43,7 +43,7 @@ class Guard:
         *,
         refuse: Sequence[str] = (),
         ports: Sequence[int] = (),
-        table: Sequence[Refusal] = REFUSED,
+        table: Sequence[RefusedNetwork] = REFUSED,
         owns: Callable[[Address], bool] = is_own,
     ) -> None:
         self._exempt: tuple[Network, ...] = tuple(ipaddress.ip_network(net) for net in exempt)
@@ -116,7 +116,7 @@ class Guard:
             return "an address of this machine"
         return None
 
-    def _opens(self, row: Refusal, address: Address) -> bool:
+    def _opens(self, row: RefusedNetwork, address: Address) -> bool:
         return row.network in self._exempt if row.exact else self._is_exempt(address)
 
     def _is_exempt(self, address: Address) -> bool:

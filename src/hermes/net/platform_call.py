@@ -20,7 +20,7 @@ from hermes.errors import (
     NotDelivered,
 )
 from hermes.net.client import HttpClient
-from hermes.net.service_failure import retry_after
+from hermes.provider_kit.service_failure import retry_after
 
 MAX_ANSWER_BYTES: Final = 4 << 20
 _NO_HEADERS: Final[Mapping[str, str]] = {}
@@ -33,7 +33,7 @@ _REJECTIONS: Final = {
 }
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class PlatformAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What came back; `retry_after` is the header's in all its forms, in seconds."""
 
     status: int
@@ -57,7 +57,7 @@ async def call(
     body: bytes | None = None,
     timeout_s: float | None = None,
     limit: int = MAX_ANSWER_BYTES,
-) -> Answer:
+) -> PlatformAnswer:
     """Return the platform's answer, whatever its status; raises what is known when none came.
 
     `NotDelivered`: nothing was sent. `DeliveryUnknown`: the request left and its answer was lost.
@@ -75,14 +75,16 @@ async def call(
                 # The status alone says that the call was refused.
                 read = b""
             wait = retry_after(response.headers)
-            return Answer(status=status, body=read, headers=response.headers, retry_after=wait)
+            return PlatformAnswer(
+                status=status, body=read, headers=response.headers, retry_after=wait
+            )
     except (ConnectFailed, AddressRefused) as error:
         raise NotDelivered(str(error), FailureClass.SERVICE_UNAVAILABLE) from error
     except NetError as error:
         raise DeliveryUnknown(str(error), FailureClass.NETWORK_TIMEOUT) from error
 
 
-def failure_of(answer: Answer, *, platform: str, said: str = "") -> DeliveryError | None:
+def failure_of(answer: PlatformAnswer, *, platform: str, said: str = "") -> DeliveryError | None:
     """Return what an answer means by its status alone, or None for a success.
 
     `said` is the platform's own code or words for it, masked and cut by the caller.

@@ -13,7 +13,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class RefusedNetwork(msgspec.Struct, frozen=True):
     """One network and what it is; `exact` is opened only by an exemption of just this network."""
 
     network: Network
@@ -92,8 +92,8 @@ _IPV6: Final = (
 )
 
 REFUSED: Final = (
-    *(Refusal(ipaddress.ip_network(number), _METADATA, exact=True) for number in _SECRETS),
-    *(Refusal(ipaddress.ip_network(network), what) for network, what in (*_IPV4, *_IPV6)),
+    *(RefusedNetwork(ipaddress.ip_network(number), _METADATA, exact=True) for number in _SECRETS),
+    *(RefusedNetwork(ipaddress.ip_network(network), what) for network, what in (*_IPV4, *_IPV6)),
 )
 
 # Below 1024 only the web's own; from there up everything but what speaks something else than HTTP

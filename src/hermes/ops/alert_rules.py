@@ -12,7 +12,7 @@ import msgspec
 Severity = Literal["warning", "critical"]
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class AlertCase(msgspec.Struct, frozen=True, kw_only=True):
     """Something that needs an operator: `about` tells one case of a kind from another."""
 
     kind: str
@@ -133,13 +133,13 @@ class _Fields(dict[str, Any]):
 
 
 # Any: log fields hold whatever the caller wanted to say.
-def told_by(fields: Mapping[str, Any]) -> Told | None:
+def told_by(fields: Mapping[str, Any]) -> AlertCase | None:
     """Return the alert that a line of the log is, if it is one."""
     rule = _RULES.get(str(fields.get("event")))
     if rule is None:
         return None
     shown = _Fields(fields)
-    return Told(
+    return AlertCase(
         kind=rule.kind,
         severity=rule.severity,
         text=rule.text.format_map(shown)[:_MOST_CHARACTERS],

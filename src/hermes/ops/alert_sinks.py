@@ -14,7 +14,7 @@ from hermes.message.target import parse_target
 from hermes.net.client import HttpClient
 from hermes.ops.alert_windows import Alert
 from hermes.ports.channel import Target
-from hermes.ports.sending import Courier, Parcel, Place
+from hermes.ports.sends import Courier, FoundTarget, Parcel
 
 Style = Literal["auto", "slack", "discord", "json"]
 Sink = Callable[[Alert], Awaitable[None]]
@@ -93,7 +93,7 @@ def _chat(courier: Courier, target: str, *, sender: Sender) -> Sink:
     return send
 
 
-def _place(courier: Courier, target: str) -> Place:
+def _place(courier: Courier, target: str) -> FoundTarget:
     wanted = parse_target(target)
     if wanted.kind != "chat":
         return courier.find(target, message_id="", person_id="")
@@ -104,4 +104,4 @@ def _place(courier: Courier, target: str) -> Place:
         chat_id=wanted.chat_id,
         thread_id=wanted.thread_id,
     )
-    return Place(name=target, reach="own", target=chat)
+    return FoundTarget(name=target, reach="own", target=chat)

@@ -7,7 +7,7 @@ ends with any, one alert says how many, and the next window begins.
 import msgspec
 
 from hermes.message.ids import MakeId
-from hermes.ops.alert_rules import Severity, Told
+from hermes.ops.alert_rules import AlertCase, Severity
 
 _MOST_CASES = 200
 _OTHERS = "others"
@@ -28,7 +28,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class _Window:
     __slots__ = ("count", "ends", "last")
 
-    def __init__(self, told: Told, ends: float) -> None:
+    def __init__(self, told: AlertCase, ends: float) -> None:
         self.last = told
         self.ends = ends
         self.count = 0
@@ -42,7 +42,7 @@ class Windows:
         self._make_id = make_id
         self._open: dict[tuple[str, str], _Window] = {}
 
-    def take(self, told: Told, now: float) -> Alert | None:
+    def take(self, told: AlertCase, now: float) -> Alert | None:
         """Return the alert to tell now, if this is the first of its window."""
         case = self._case(told)
         window = self._open.get(case)
@@ -70,13 +70,13 @@ class Windows:
         """Return when the next window is over."""
         return min((window.ends for window in self._open.values()), default=None)
 
-    def _case(self, told: Told) -> tuple[str, str]:
+    def _case(self, told: AlertCase) -> tuple[str, str]:
         case = (told.kind, told.about)
         if case in self._open or len(self._open) < _MOST_CASES:
             return case
         return (told.kind, _OTHERS)
 
-    def _alert(self, told: Told, now: float, *, count: int) -> Alert:
+    def _alert(self, told: AlertCase, now: float, *, count: int) -> Alert:
         return Alert(
             id=self._make_id("a"),
             at=now,

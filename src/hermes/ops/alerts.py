@@ -14,7 +14,7 @@ import structlog
 from hermes.errors import HermesError
 from hermes.message.ids import MakeId
 from hermes.ops.alert_book import AlertBook
-from hermes.ops.alert_rules import Severity, Told, told_by
+from hermes.ops.alert_rules import AlertCase, Severity, told_by
 from hermes.ops.alert_sinks import Sink
 from hermes.ops.alert_windows import Alert, Windows
 from hermes.ports.clock import Clock
@@ -25,10 +25,10 @@ _LOOK_S = 30.0
 _PAUSES_S = (1.0, 5.0, 30.0)
 _LAST_WORDS_S = 5.0
 Sleep = Callable[[float], Awaitable[None]]
-Checks = Callable[[], Iterable[Told]]
+Checks = Callable[[], Iterable[AlertCase]]
 
 
-def _no_checks() -> Iterable[Told]:
+def _no_checks() -> Iterable[AlertCase]:
     return ()
 
 
@@ -52,7 +52,7 @@ class Alerts:
         self._clock = clock
         self._sleep = sleep
         self._windows = Windows(window_s, make_id=make_id)
-        self._told: deque[Told] = deque(maxlen=_MOST_WAITING)
+        self._told: deque[AlertCase] = deque(maxlen=_MOST_WAITING)
         self._sinks: Sequence[Sink] = ()
         self._checks: Checks = _no_checks
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -73,7 +73,7 @@ class Alerts:
         if told is not None:
             self.tell(told)
 
-    def tell(self, told: Told) -> None:
+    def tell(self, told: AlertCase) -> None:
         """Take something that needs an operator; from any thread."""
         self._told.append(told)
         loop = self._loop

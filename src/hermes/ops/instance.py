@@ -31,7 +31,7 @@ _OF_ONE_LIFE = (_PID, _ADDRESS, _PLANNED_STOP, _TAKEOVER)
 _EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 
-class Address(msgspec.Struct, frozen=True, kw_only=True):
+class GatewayAddress(msgspec.Struct, frozen=True, kw_only=True):
     """Where a running gateway answers, with the token that lets this machine's commands in."""
 
     host: str
@@ -60,7 +60,7 @@ class Running(msgspec.Struct, frozen=True):
     """A gateway that runs in this home; `address` is None until it listens."""
 
     identity: LockHolder
-    address: Address | None
+    address: GatewayAddress | None
 
 
 class PlannedStop(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +88,7 @@ class Instance:
         self._run = _run_folder(home)
         self._lock: int | None = lock
 
-    def publish(self, address: Address) -> None:
+    def publish(self, address: GatewayAddress) -> None:
         """Tell the commands of this machine where the gateway answers."""
         write_private(self._run / _ADDRESS, msgspec.json.encode(address))
 
@@ -156,7 +156,7 @@ def _find(folder: Path, *, is_locked: Callable[[], bool]) -> Running | None:
     if identity is None or identity.kind != KIND or not is_alive(identity):
         return None
     is_ours = is_locked() if identity.folder is None else identity.folder == _name_of(folder)
-    return Running(identity, read_as(folder / _ADDRESS, Address)) if is_ours else None
+    return Running(identity, read_as(folder / _ADDRESS, GatewayAddress)) if is_ours else None
 
 
 def _name_of(folder: Path) -> str:

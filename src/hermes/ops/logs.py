@@ -23,9 +23,9 @@ from structlog.contextvars import merge_contextvars
 from hermes.config.sections import LogSettings
 from hermes.config.settings import Settings, leaves
 from hermes.ops.log_stream import LogStream, RotatingFile, standard_error
-from hermes.ops.masking import Masker
+from hermes.ops.masker import Masker
 from hermes.ports.clock import Clock
-from hermes.ports.observing import current_turn
+from hermes.ports.observer import current_turn
 
 LogFormat = Literal["json", "console", "auto"]
 Level = Literal["debug", "info", "warning", "error"]

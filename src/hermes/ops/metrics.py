@@ -125,7 +125,7 @@ class Histogram:
             yield _line(f"{self._name}_count", pairs, count)
 
 
-class Reader:
+class MetricReader:
     """A number that somebody else keeps, read when it is asked for."""
 
     def __init__(

@@ -26,7 +26,7 @@ _LAST_WORDS_S = 5.0
 Sleep = Callable[[float], Awaitable[None]]
 
 
-class ExportPlan(msgspec.Struct, frozen=True, kw_only=True):
+class TraceExportPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Where traces go, and how often."""
 
     endpoint: str
@@ -57,7 +57,7 @@ class OtelExport:
 
     def __init__(
         self,
-        plan: ExportPlan,
+        plan: TraceExportPlan,
         maker: SpanMaker,
         *,
         client: HttpClient,

@@ -12,9 +12,9 @@ import msgspec
 
 from hermes.message.outcome import Outcome
 from hermes.message.reply import Reply
-from hermes.pipeline.observing import Trace
+from hermes.pipeline.observer import Trace
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import Result, Step
+from hermes.ports.records import Step, TurnResult
 
 # Any: JSON, as OTLP has it.
 Span = dict[str, Any]
@@ -36,7 +36,7 @@ class EndedTurn(msgspec.Struct, frozen=True, kw_only=True):
 
     turn: Turn
     reply: Reply
-    result: Result
+    result: TurnResult
     trace: Trace
     ended_at: float
 

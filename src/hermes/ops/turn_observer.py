@@ -4,15 +4,15 @@ import structlog
 
 from hermes.message.outcome import Outcome
 from hermes.message.reply import Reply
-from hermes.ops.alert_rules import Told
+from hermes.ops.alert_rules import AlertCase
 from hermes.ops.alerts import Alerts
 from hermes.ops.gateway_metrics import GatewayMetrics
 from hermes.ops.otel_export import OtelExport
 from hermes.ops.otel_spans import EndedTurn
-from hermes.pipeline.observing import Trace
+from hermes.pipeline.observer import Trace
 from hermes.pipeline.turn import Turn
 from hermes.ports.clock import Clock
-from hermes.ports.records import Result
+from hermes.ports.records import TurnResult
 
 _log = structlog.get_logger(__name__)
 
@@ -29,7 +29,7 @@ class TurnObserver:
         self._now = clock.now
         self.traces = export is not None
 
-    def ended(self, turn: Turn, reply: Reply, *, result: Result, trace: Trace) -> None:
+    def ended(self, turn: Turn, reply: Reply, *, result: TurnResult, trace: Trace) -> None:
         """A turn was committed."""
         try:
             self._note(turn, reply, result=result, trace=trace)
@@ -37,7 +37,7 @@ class TurnObserver:
         except Exception:  # noqa: BLE001
             _log.exception("observer_failed", message_id=turn.id)
 
-    def _note(self, turn: Turn, reply: Reply, *, result: Result, trace: Trace) -> None:
+    def _note(self, turn: Turn, reply: Reply, *, result: TurnResult, trace: Trace) -> None:
         now = self._now()
         platform = turn.event.source.platform
         self._metrics.turn(platform, reply.outcome.value, seconds=now - turn.received_at)
@@ -51,9 +51,9 @@ class TurnObserver:
             self._export.put(ended)
 
 
-def _failure(turn: Turn, reply: Reply) -> Told:
+def _failure(turn: Turn, reply: Reply) -> AlertCase:
     about = reply.code or turn.model or ""
-    return Told(
+    return AlertCase(
         kind="answer_failed",
         severity="critical",
         text=f"A message of {turn.event.source.platform} got no answer ({turn.id}): {reply.reason}",

@@ -18,15 +18,15 @@ from hermes.errors import (
 )
 from hermes.message.parts import TextPart, text_of
 from hermes.outbox.alarm import Sleep
-from hermes.outbox.backoff import Action, Again, Dead, Lost, Tried, decide, is_too_old
+from hermes.outbox.backoff import Action, Again, Dead, FailedCall, Lost, decide, is_too_old
 from hermes.outbox.breaker import BreakerGate, Pass
-from hermes.outbox.on_screen import OnScreen
-from hermes.outbox.outgoing import Chunk, compose, preview_key
+from hermes.outbox.channel_calls import NOTHING, ChannelCalls
+from hermes.outbox.chunk_sends import Chunk, compose, preview_key
+from hermes.outbox.delivery_notes import Mask, action_note, failed_note
+from hermes.outbox.intervals import OutboxTiming
+from hermes.outbox.live_previews import LivePreviews
+from hermes.outbox.posted_messages import is_edit, is_in_doubt, leftovers, standing_of
 from hermes.outbox.rates import RateGate
-from hermes.outbox.standing import is_edit, is_in_doubt, leftovers, standing_of
-from hermes.outbox.telling import Mask, action_note, failed_note
-from hermes.outbox.timing import OutboxTiming
-from hermes.outbox.wire import NOTHING, Wire
 from hermes.ports.channel import Delivery
 from hermes.ports.clock import Clock
 from hermes.ports.records import DeliveryNote, DeliveryRecord
@@ -42,12 +42,12 @@ class Attempts:
 
     def __init__(
         self,
-        wire: Wire,
+        wire: ChannelCalls,
         store: OutboxStore,
         *,
         gate: BreakerGate,
         rates: RateGate,
-        screens: OnScreen,
+        screens: LivePreviews,
         timing: OutboxTiming,
         clock: Clock,
         sleep: Sleep,
@@ -238,7 +238,7 @@ class Attempts:
         self, record: DeliveryRecord, error: DeliveryError, *, entry: Pass, editing: bool
     ) -> tuple[Action, DeliveryNote]:
         tries = self._tries.get(record.id, 0)
-        tried = Tried(
+        tried = FailedCall(
             tries=tries,
             trial=entry.trial,
             editing=editing,

@@ -3,8 +3,8 @@
 import msgspec
 
 from hermes.errors import DeliveryError, DeliveryRejected, DeliveryUnknown, FailureClass
+from hermes.outbox.intervals import OutboxTiming
 from hermes.outbox.marks import EDIT_REJECTED, NOT_THERE, POSSIBLE_REPEAT
-from hermes.outbox.timing import OutboxTiming
 from hermes.ports.records import DeliveryRecord
 
 
@@ -33,7 +33,7 @@ class Dead(msgspec.Struct, frozen=True):
 Action = Again | Lost | Dead
 
 
-class Tried(msgspec.Struct, frozen=True, kw_only=True):
+class FailedCall(msgspec.Struct, frozen=True, kw_only=True):
     """How the failed call was made: the failed tries of this series before it, and what it was."""
 
     tries: int = 0
@@ -57,7 +57,7 @@ def decide(
     error: DeliveryError,
     *,
     now: float,
-    tried: Tried,
+    tried: FailedCall,
     timing: OutboxTiming,
     chance: float,
 ) -> Action:
@@ -83,7 +83,7 @@ def _next_try(
     error: DeliveryError,
     *,
     now: float,
-    tried: Tried,
+    tried: FailedCall,
     timing: OutboxTiming,
     chance: float,
 ) -> Again | None:

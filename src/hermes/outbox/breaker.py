@@ -5,7 +5,7 @@ The state and its changes are pure; `BreakerGate` keeps the current state and ha
 
 import msgspec
 
-from hermes.outbox.timing import OutboxTiming
+from hermes.outbox.intervals import OutboxTiming
 
 
 class Breaker(msgspec.Struct, frozen=True, kw_only=True):

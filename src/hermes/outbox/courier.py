@@ -13,12 +13,12 @@ from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
 from hermes.message.session_key import is_direct, read_session_key
 from hermes.message.target import Destination, parse_target
+from hermes.outbox.chat_names import find_chat
 from hermes.outbox.local_file import LocalFiles
-from hermes.outbox.naming import find_chat
 from hermes.ports.channel import Target
 from hermes.ports.clock import Clock
 from hermes.ports.directory import ChatEntry
-from hermes.ports.sending import KnownSession, NewSend, Parcel, Place, Reach, Sent
+from hermes.ports.sends import FoundTarget, KnownSession, NewSend, Parcel, Reach, Sent
 from hermes.ports.store import Store
 
 _ACCOUNT = "default"
@@ -62,11 +62,11 @@ class OutboxCourier:
 
     def find(
         self, target: str, *, message_id: str, person_id: str, is_operators: bool = False
-    ) -> Place:
+    ) -> FoundTarget:
         """Find a target as it is written; raises `Refused` with what is possible instead."""
         wanted = parse_target(target)
         if wanted.kind == "local":
-            return Place(name="local", reach="asks", target=None)
+            return FoundTarget(name="local", reach="asks", target=None)
         search = _Search(
             self._store.sends.sessions,
             agents=self._agents,
@@ -97,7 +97,9 @@ class OutboxCourier:
             group=event.source.chat_type != "dm",
         )
 
-    def _home(self, wanted: Destination, search: "_Search", *, origin: Target | None) -> Place:
+    def _home(
+        self, wanted: Destination, search: "_Search", *, origin: Target | None
+    ) -> FoundTarget:
         """Return the home channel of a platform, or the person's own chat where there is none."""
         platform = wanted.platform
         home = self._platforms.homes.get(platform)
@@ -118,7 +120,7 @@ class OutboxCourier:
         *,
         origin: Target | None,
         at_least: Reach = "admins",
-    ) -> Place:
+    ) -> FoundTarget:
         target = _target(wanted)
         sessions = search.sessions(target)
         if not sessions and wanted.thread_id is not None:
@@ -199,7 +201,7 @@ class OutboxCourier:
         told += [f"{name} (its home channel)" for name in homes]
         return ", ".join((*told, "local (a file)"))
 
-    async def send(self, parcel: Parcel, place: Place) -> Sent:
+    async def send(self, parcel: Parcel, place: FoundTarget) -> Sent:
         """Send once, however often it is asked for; returns when it is on disk."""
         if place.target is None:
             where, is_new = await self._files.write(parcel.id, parcel.text)
@@ -266,9 +268,11 @@ class _Search:
         return "asks" if theirs else None
 
 
-def _place(name: str, target: Target, *, reach: Reach, sessions: Sequence[KnownSession]) -> Place:
+def _place(
+    name: str, target: Target, *, reach: Reach, sessions: Sequence[KnownSession]
+) -> FoundTarget:
     lanes = tuple(session.lane for session in sessions[:_MIRRORS])
-    return Place(name=name, reach=reach, target=target, sessions=lanes)
+    return FoundTarget(name=name, reach=reach, target=target, sessions=lanes)
 
 
 def _target(wanted: Destination) -> Target:

@@ -6,8 +6,8 @@ No message stands until the reply itself is sent, so there is no row and nothing
 import zlib
 
 from hermes.errors import DeliveryError
-from hermes.outbox.paced import PacedShow
-from hermes.outbox.wire import Wire
+from hermes.outbox.channel_calls import ChannelCalls
+from hermes.outbox.edit_loop import EditLoop
 from hermes.ports.channel import Target
 
 # Platforms take ids of 32 bits with a sign, and 0 for none.
@@ -17,7 +17,7 @@ _IDS = 0x7FFFFFFF
 class DraftDisplay:
     """Fits `paced.Display`."""
 
-    def __init__(self, wire: Wire, target: Target, *, draft_id: int) -> None:
+    def __init__(self, wire: ChannelCalls, target: Target, *, draft_id: int) -> None:
         self._wire = wire
         self._target = target
         self._draft_id = draft_id
@@ -40,7 +40,7 @@ class DraftDisplay:
 class DraftPreview:
     """One reply being shown; fits `ports.upward.Preview`."""
 
-    def __init__(self, show: PacedShow) -> None:
+    def __init__(self, show: EditLoop) -> None:
         self._show = show
 
     async def update(self, text: str) -> None:

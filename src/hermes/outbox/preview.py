@@ -19,13 +19,13 @@ from hermes.errors import (
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
 from hermes.outbox.alarm import Sleep
+from hermes.outbox.channel_calls import ChannelCalls
+from hermes.outbox.chunk_sends import preview_key
 from hermes.outbox.cursor import open_fence, with_cursor
-from hermes.outbox.on_screen import Screen
-from hermes.outbox.outgoing import preview_key
-from hermes.outbox.paced import PacedShow
+from hermes.outbox.edit_loop import EditLoop
+from hermes.outbox.intervals import PreviewTiming
+from hermes.outbox.live_previews import PreviewMessages
 from hermes.outbox.rates import RateGate
-from hermes.outbox.timing import PreviewTiming
-from hermes.outbox.wire import Wire
 from hermes.ports.channel import Delivery, Receipt
 from hermes.ports.clock import Clock
 from hermes.ports.records import DeliveryRecord, Lease
@@ -42,9 +42,9 @@ class EditPreview:
         lease: Lease,
         record: DeliveryRecord,
         *,
-        wire: Wire,
+        wire: ChannelCalls,
         store: OutboxStore,
-        screen: Screen,
+        screen: PreviewMessages,
         rates: RateGate,
         timing: PreviewTiming,
         clock: Clock,
@@ -65,7 +65,7 @@ class EditPreview:
         # Whether the row says that one more message may stand.
         self._is_opened = record.more[-1:] == (None,)
         self._in_doubt = self._is_unknown and (first is None or self._is_opened)
-        self._show = PacedShow(
+        self._show = EditLoop(
             self,
             record.target,
             name=record.id,
@@ -172,12 +172,12 @@ class EditPreview:
         return {"delivery": self._record.id, "message": self._record.message_id}
 
 
-def can_find_again(wire: Wire) -> bool:
+def can_find_again(wire: ChannelCalls) -> bool:
     """Tell whether a send whose answer was lost can be found: by its key or in the history."""
     return wire.capabilities.key_window_s > 0 or wire.capabilities.history
 
 
-def can_continue(record: DeliveryRecord, wire: Wire) -> bool:
+def can_continue(record: DeliveryRecord, wire: ChannelCalls) -> bool:
     """Tell whether a row can be shown on, after a crash too."""
     has_no_id = record.platform_message_id is None or record.more[-1:] == (None,)
     if record.state is DeliveryState.UNKNOWN and has_no_id:

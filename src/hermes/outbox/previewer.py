@@ -10,15 +10,15 @@ from typing import Literal
 
 from hermes.message.outcome import DeliveryState
 from hermes.outbox.alarm import Sleep
+from hermes.outbox.channel_calls import ChannelCalls
 from hermes.outbox.draft import DraftDisplay, DraftPreview, draft_id
-from hermes.outbox.on_screen import OnScreen
-from hermes.outbox.paced import PacedShow
+from hermes.outbox.edit_loop import EditLoop
+from hermes.outbox.intervals import PreviewTiming
+from hermes.outbox.live_previews import LivePreviews
 from hermes.outbox.preview import EditPreview, can_continue
 from hermes.outbox.rates import Rates
-from hermes.outbox.timing import PreviewTiming
 from hermes.outbox.traffic import Traffic
 from hermes.outbox.typing import NOT_TYPING, Typing
-from hermes.outbox.wire import Wire
 from hermes.ports.channel import DraftChannel, PushChannel, Target, TypingChannel
 from hermes.ports.clock import Clock
 from hermes.ports.records import Lease, NewDelivery
@@ -57,7 +57,7 @@ class OutboxPreviewer:
         sleep: Sleep = asyncio.sleep,
         wanted: Callable[[str], Wanted] = lambda _platform: "auto",
         rates: Rates | None = None,
-        screens: OnScreen | None = None,
+        screens: LivePreviews | None = None,
         traffic: Traffic | None = None,
     ) -> None:
         self._channels = channels
@@ -68,7 +68,7 @@ class OutboxPreviewer:
         self._sleep = sleep
         self._wanted = wanted
         self._rates = rates or Rates(clock)
-        self._screens = screens or OnScreen()
+        self._screens = screens or LivePreviews()
         self._traffic = traffic
 
     def can_preview(self, target: Target) -> bool:
@@ -125,7 +125,7 @@ class OutboxPreviewer:
         return "edit" if can.edit and wanted != "off" else "off"
 
     def _draft(self, channel: PushChannel, target: Target, *, name: str) -> Preview:
-        show = PacedShow(
+        show = EditLoop(
             DraftDisplay(self._wire(channel), target, draft_id=draft_id(name)),
             target,
             name=name,
@@ -136,5 +136,5 @@ class OutboxPreviewer:
         )
         return DraftPreview(show)
 
-    def _wire(self, channel: PushChannel) -> Wire:
-        return Wire(channel, timeout_s=self._timing.send_timeout_s, traffic=self._traffic)
+    def _wire(self, channel: PushChannel) -> ChannelCalls:
+        return ChannelCalls(channel, timeout_s=self._timing.send_timeout_s, traffic=self._traffic)

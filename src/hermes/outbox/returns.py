@@ -6,7 +6,7 @@ and the gateway would write to each other for ever.
 
 import structlog
 
-from hermes.outbox.outgoing import sent_under
+from hermes.outbox.chunk_sends import sent_under
 from hermes.ports.channel import Returned, TellReturned
 from hermes.ports.clock import Clock
 from hermes.ports.store import OutboxStore

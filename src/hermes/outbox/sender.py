@@ -16,13 +16,13 @@ from hermes.outbox.alarm import Alarm, Sleep
 from hermes.outbox.attempt import Attempts, Chance
 from hermes.outbox.backoff import Lost, is_too_old
 from hermes.outbox.breaker import Breaker, BreakerGate, is_blocked
-from hermes.outbox.on_screen import OnScreen
+from hermes.outbox.channel_calls import ChannelCalls
+from hermes.outbox.delivery_notes import Mask
+from hermes.outbox.intervals import OutboxTiming
+from hermes.outbox.live_previews import LivePreviews
 from hermes.outbox.rates import RateGate, Rates
-from hermes.outbox.settling import Settling
-from hermes.outbox.telling import Mask
-from hermes.outbox.timing import OutboxTiming
 from hermes.outbox.traffic import Traffic
-from hermes.outbox.wire import Wire
+from hermes.outbox.unknown_worker import UnknownWorker
 from hermes.ports.channel import PushChannel
 from hermes.ports.clock import Clock
 from hermes.ports.records import DeliveryRecord
@@ -45,7 +45,7 @@ class OutboxSender:
         chance: Chance = random.random,
         traffic: Traffic | None = None,
         rates: RateGate | None = None,
-        screens: OnScreen | None = None,
+        screens: LivePreviews | None = None,
         mask: Mask = str,
     ) -> None:
         self._platform = channel.name
@@ -54,21 +54,21 @@ class OutboxSender:
         self._clock = clock
         self._gate = BreakerGate(timing)
         self._traffic = traffic
-        wire = Wire(channel, timeout_s=timing.send_timeout_s, traffic=traffic)
+        wire = ChannelCalls(channel, timeout_s=timing.send_timeout_s, traffic=traffic)
         self._rates = rates or Rates(clock).of(channel)
         self._attempts = Attempts(
             wire,
             store,
             gate=self._gate,
             rates=self._rates,
-            screens=screens or OnScreen(),
+            screens=screens or LivePreviews(),
             timing=timing,
             clock=clock,
             sleep=sleep,
             chance=chance,
             mask=mask,
         )
-        self._settling = Settling(self._attempts)
+        self._settling = UnknownWorker(self._attempts)
         self._alarm = Alarm(sleep)
         self._loop: asyncio.Task[None] | None = None
         self._chats: dict[str, asyncio.Task[None]] = {}
@@ -95,7 +95,7 @@ class OutboxSender:
     def use(self, channel: PushChannel) -> None:
         """Make the calls that follow through this channel, whose transport has proven itself."""
         timeout_s = self._timing.send_timeout_s
-        self._attempts.wire = Wire(channel, timeout_s=timeout_s, traffic=self._traffic)
+        self._attempts.wire = ChannelCalls(channel, timeout_s=timeout_s, traffic=self._traffic)
         self._attempts.refused_until = 0.0
 
     def rest(self, is_resting: bool) -> None:

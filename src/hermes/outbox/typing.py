@@ -8,8 +8,8 @@ import structlog
 
 from hermes.errors import DeliveryError, DeliveryRejected
 from hermes.outbox.alarm import Sleep
+from hermes.outbox.channel_calls import ChannelCalls
 from hermes.outbox.rates import RateGate
-from hermes.outbox.wire import Wire
 from hermes.ports.channel import Target
 
 log = structlog.get_logger(__name__)
@@ -22,7 +22,9 @@ FIRST_S = 0.7
 class Typing:
     """An indicator that is repeated until the end of its block; fits `ports.upward.Working`."""
 
-    def __init__(self, wire: Wire, target: Target, *, rates: RateGate, sleep: Sleep) -> None:
+    def __init__(
+        self, wire: ChannelCalls, target: Target, *, rates: RateGate, sleep: Sleep
+    ) -> None:
         self._wire = wire
         self._target = target
         self._rates = rates

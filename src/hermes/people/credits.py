@@ -4,7 +4,7 @@ import msgspec
 
 from hermes.config import CreditSettings
 from hermes.message.event import MessageEvent
-from hermes.ports.records import Charge, Hold, Person
+from hermes.ports.records import Charge, CreditHold, Person
 from hermes.ports.wallet import Wallet
 
 
@@ -29,7 +29,7 @@ def terms_for(tier: str | None, settings: CreditSettings) -> Terms:
 
 def hold_for(
     event: MessageEvent, person_id: str, *, person: Person | None, settings: CreditSettings
-) -> Hold | None:
+) -> CreditHold | None:
     """Return what to set aside; subagents' messages are paid by their parent's."""
     if event.internal:
         return None
@@ -37,18 +37,18 @@ def hold_for(
     if terms.price == 0:
         return None
     if not terms.limited:
-        return Hold(person_id, terms.price)
-    return Hold(person_id, terms.price, limited=True, start_grant=terms.start_grant)
+        return CreditHold(person_id, terms.price)
+    return CreditHold(person_id, terms.price, limited=True, start_grant=terms.start_grant)
 
 
-def cannot_pay(wallet: Wallet | None, hold: Hold) -> bool:
+def cannot_pay(wallet: Wallet | None, hold: CreditHold) -> bool:
     """Tell whether a hold has no chance; a wallet that has not opened yet may get its grant."""
     return (
         hold.limited and wallet is not None and wallet.is_limited and wallet.balance < hold.amount
     )
 
 
-def charge_for(hold: Hold | None, *, delivered: bool) -> Charge | None:
+def charge_for(hold: CreditHold | None, *, delivered: bool) -> Charge | None:
     """End a hold: captured when something was delivered or shown, otherwise released."""
     if hold is None:
         return None

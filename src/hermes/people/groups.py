@@ -15,7 +15,7 @@ Hearing = Literal["turn", "context", "nothing"]
 Bots = Literal["ignore", "addressed", "all"]
 
 
-class Heard(msgspec.Struct, frozen=True):
+class GroupVerdict(msgspec.Struct, frozen=True):
     """What becomes of a message, and the rule that says so."""
 
     hearing: Hearing
@@ -32,7 +32,7 @@ class GroupRules(msgspec.Struct, frozen=True, kw_only=True):
     bot_turns: int = 3
 
 
-TURN = Heard("turn")
+TURN = GroupVerdict("turn")
 
 
 def group_rules(platform: str, access: Mapping[str, PlatformAccess]) -> GroupRules:
@@ -47,19 +47,19 @@ def group_rules(platform: str, access: Mapping[str, PlatformAccess]) -> GroupRul
     )
 
 
-def hear(event: MessageEvent, rules: GroupRules) -> Heard:
+def hear(event: MessageEvent, rules: GroupRules) -> GroupVerdict:
     """Decide whether a message is answered, kept as context, or passed over."""
     source = event.source
     key = f"access.platforms.{rules.platform}"
     if source.is_bot and rules.bots == "ignore":
-        return Heard("nothing", f"bots are not listened to ({key}.bots)")
+        return GroupVerdict("nothing", f"bots are not listened to ({key}.bots)")
     if event.addressed or source.chat_type == "dm":
         return TURN
     if source.is_bot and rules.bots == "addressed":
-        return Heard("context", f"a bot has to name me ({key}.bots)")
+        return GroupVerdict("context", f"a bot has to name me ({key}.bots)")
     if not rules.require_mention or rules.free_chats & {source.chat_id, source.parent_chat_id}:
         return TURN
-    return Heard("context", f"it is in a group and does not name me ({key}.require_mention)")
+    return GroupVerdict("context", f"it is in a group and does not name me ({key}.require_mention)")
 
 
 class Groups:
@@ -69,7 +69,7 @@ class Groups:
         self._settings = settings
         self._rules: dict[str, GroupRules] = {}
 
-    def hear(self, event: MessageEvent) -> Heard:
+    def hear(self, event: MessageEvent) -> GroupVerdict:
         """Decide about a message; one that is meant for the bot, by a person, costs nothing."""
         if (event.addressed and not event.source.is_bot) or event.internal:
             return TURN

@@ -18,7 +18,14 @@ from hermes.people.access import (
     is_vouched_for,
     platform_rules,
 )
-from hermes.people.linking import LINKING, code_text, link_text, malformed, minutes, only_directly
+from hermes.people.link_codes import (
+    LINKING,
+    code_text,
+    link_text,
+    malformed,
+    minutes,
+    only_directly,
+)
 from hermes.people.pairing import PAIRING, make_code, read_code, spoken
 from hermes.people.slash_access import is_named_admin, may_use, where_of
 from hermes.ports.clock import Clock
@@ -28,7 +35,7 @@ _INTERNAL = Admission("in", "internal events pass")
 _OPEN = Admission("in", "the platform is open")
 
 
-class Said(msgspec.Struct, frozen=True):
+class AccessNotice(msgspec.Struct, frozen=True):
     """What somebody is told; None is silence. `reason` is for `hermes why`."""
 
     text: str | None
@@ -83,25 +90,29 @@ class Reception:
 
     async def turn_away(
         self, event: MessageEvent, admission: Admission, *, person_id: str, message_id: str
-    ) -> Said:
+    ) -> AccessNotice:
         """Return what somebody is told whose message is not answered."""
         source, rule = event.source, admission.rule
         if admission.verdict == "pair":
             return await self._pair(source, rule, person_id=person_id, message_id=message_id)
         if admission.verdict == "signup":
             text = self._rules_of(source.platform).signup_text or _signup_text(source)
-            return Said(text, f"nobody has let them in, and {rule}")
+            return AccessNotice(text, f"nobody has let them in, and {rule}")
         if admission.verdict == "tell":
             text = "I answer only people I know. Write to me in a direct chat first."
-            return Said(text, f"nobody has let them in, and {rule}")
+            return AccessNotice(text, f"nobody has let them in, and {rule}")
         if admission.verdict == "blocked":
-            return Said("You are blocked here. Whoever runs this gateway can lift that.", rule)
-        return Said(None, f"it is ignored: {rule}")
+            return AccessNotice(
+                "You are blocked here. Whoever runs this gateway can lift that.", rule
+            )
+        return AccessNotice(None, f"it is ignored: {rule}")
 
-    async def link(self, source: Source, argument: str, *, person_id: str, message_id: str) -> Said:
+    async def link(
+        self, source: Source, argument: str, *, person_id: str, message_id: str
+    ) -> AccessNotice:
         """Give a code to link another channel with, or link this one with a code."""
         if source.chat_type != "dm":
-            return Said(only_directly(), "codes are given and taken in direct chats only")
+            return AccessNotice(only_directly(), "codes are given and taken in direct chats only")
         now = self._clock.now()
         if not argument:
             code = make_code(self._random_bytes)
@@ -112,10 +123,10 @@ class Reception:
                 at=now,
                 rules=LINKING,
             )
-            return Said(code_text(code), "a code to link another channel was made")
+            return AccessNotice(code_text(code), "a code to link another channel was made")
         code_given = read_code(argument)
         if code_given is None:
-            return Said(malformed(argument), "what was sent is no code")
+            return AccessNotice(malformed(argument), "what was sent is no code")
         settled = await self._pairing.use_link_code(
             code_given,
             platform=source.platform,
@@ -125,7 +136,7 @@ class Reception:
             rules=LINKING,
         )
         joined = settled.verdict == "right"
-        return Said(link_text(settled, now=now), f"the code was {settled.verdict}", joined)
+        return AccessNotice(link_text(settled, now=now), f"the code was {settled.verdict}", joined)
 
     def whoami(self, source: Source, person_id: str) -> str:
         """Return who the sender is here; what they are elsewhere stays out of groups."""
@@ -141,7 +152,9 @@ class Reception:
         lines.append("You may use every command." if admin else "`/help` lists your commands.")
         return " ".join(lines)
 
-    async def _pair(self, source: Source, rule: str, *, person_id: str, message_id: str) -> Said:
+    async def _pair(
+        self, source: Source, rule: str, *, person_id: str, message_id: str
+    ) -> AccessNotice:
         now, code = self._clock.now(), make_code(self._random_bytes)
         ask = PairingAsk(
             platform=source.platform,
@@ -158,11 +171,15 @@ class Reception:
                 "whoever runs this gateway. If it is lost, write again in "
                 f"{minutes(asked.until - now)} for a new one."
             )
-            return Said(text, f"nobody has let them in, and they asked a short while ago; {rule}")
+            return AccessNotice(
+                text, f"nobody has let them in, and they asked a short while ago; {rule}"
+            )
         if asked.asking == "full":
             text = "Too many people are waiting to be let in here. Please write again later."
-            return Said(text, f"nobody has let them in, and as many as may are waiting; {rule}")
-        return Said(_pairing_text(source, code), f"nobody has let them in yet; {rule}")
+            return AccessNotice(
+                text, f"nobody has let them in, and as many as may are waiting; {rule}"
+            )
+        return AccessNotice(_pairing_text(source, code), f"nobody has let them in yet; {rule}")
 
     def _is_vouched_for(self, source: Source, person_id: str) -> bool:
         person = self._users.get(person_id)

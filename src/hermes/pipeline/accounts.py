@@ -1,7 +1,7 @@
 """On whose account the model calls of a turn go, and as whose they wait for a place."""
 
-from hermes.calls.budgets import Purse
-from hermes.calls.shares import Asker
+from hermes.calls.budgets import Payer
+from hermes.calls.shares import ShareHolder
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.ports.keys import CallerKey
@@ -19,10 +19,10 @@ def account_of(turn: Turn, *, pays_platform: bool = False) -> Account:
     )
 
 
-def purse_of(turn: Turn, ctx: TurnContext) -> Purse:
+def payer_of(turn: Turn, ctx: TurnContext) -> Payer:
     """Return who pays for a turn's calls, with the limits of their tier and of their key."""
     tier = None if turn.person is None else turn.person.tier
-    return Purse(account=account_of(turn), tier=tier, key=key_of(turn, ctx))
+    return Payer(account=account_of(turn), tier=tier, key=key_of(turn, ctx))
 
 
 def key_of(turn: Turn, ctx: TurnContext) -> CallerKey | None:
@@ -30,9 +30,9 @@ def key_of(turn: Turn, ctx: TurnContext) -> CallerKey | None:
     return None if turn.event.key is None else ctx.services.store.keys.get(turn.event.key)
 
 
-def asker_of(turn: Turn) -> Asker:
+def asker_of(turn: Turn) -> ShareHolder:
     """Return as whose a turn's calls wait for a place: a key's, or a person's by the way they came."""
-    return Asker(way_of(turn.event), turn.event.key or turn.person_id)
+    return ShareHolder(way_of(turn.event), turn.event.key or turn.person_id)
 
 
 def place_wait_s(turn: Turn, ctx: TurnContext) -> float:

@@ -7,7 +7,7 @@ gets a model's turn or a command.
 from hermes.message.outcome import Outcome
 from hermes.message.parts import Part, TextPart
 from hermes.message.reply import Reply
-from hermes.people.reception import Said
+from hermes.people.reception import AccessNotice
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.sessions.commands import CommandSpec
@@ -57,10 +57,10 @@ def refusal_of(command: CommandSpec, turn: Turn, ctx: TurnContext) -> Reply | No
     place = f"access.platforms.{source.platform}.commands"
     missing = "names them no admin" if command.admins else f"does not let them use /{name}"
     text = f"You may not use /{name} here. /help lists what you may."
-    return _refused(Said(text, f"{place} {missing}"))
+    return _refused(AccessNotice(text, f"{place} {missing}"))
 
 
-def _refused(said: Said) -> Reply:
+def _refused(said: AccessNotice) -> Reply:
     parts: tuple[Part, ...] = () if said.text is None else (TextPart(said.text),)
     return Reply(
         parts=parts,

@@ -10,7 +10,7 @@ from hermes.memory.soul import is_earlier
 from hermes.message.parts import ImagePart
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Prepared, Turn
-from hermes.routing.plan import Ask
+from hermes.routing.plan import CallNeeds
 from hermes.tools.gate import only
 from hermes.tools.tool_sets import ToolSet
 
@@ -76,11 +76,11 @@ def _made_short(turn: Turn) -> Turn:
     return msgspec.structs.replace(turn, system=(*blocks, wish))
 
 
-def _ask_of(turn: Turn, ctx: TurnContext) -> Ask:
+def _ask_of(turn: Turn, ctx: TurnContext) -> CallNeeds:
     settings = ctx.services.settings
     tier = turn.person.tier if turn.person is not None and settings.routing.by_tier else None
     parts = () if turn.asked is None else turn.asked.parts
-    return Ask(
+    return CallNeeds(
         prompt=turn.event.text,
         default_model=turn.agent.settings.model
         or ctx.services.planner.default_model

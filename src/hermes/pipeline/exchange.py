@@ -7,7 +7,7 @@ import msgspec
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import ToolCallPart, ToolResultPart, tool_calls_of
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import Entry, ToolUse
+from hermes.ports.records import ToolUse, TranscriptEntry
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ def with_result(
 ) -> Turn:
     """Return the turn with the result of a pending call, in the order of the calls."""
     later = _results_behind(turn, call)
-    exchanged = _put(turn.exchanged, Entry(result, ordinal), later)
+    exchanged = _put(turn.exchanged, TranscriptEntry(result, ordinal), later)
     return msgspec.structs.replace(
         turn, exchanged=exchanged, tool_uses=_put(turn.tool_uses, use, later)
     )

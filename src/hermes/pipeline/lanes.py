@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import structlog
 
-from hermes.calls.shares import Asker, Shares
+from hermes.calls.shares import ShareHolder, Shares
 from hermes.config import LaneSettings
 from hermes.errors import (
     GuardFailed,
@@ -26,14 +26,14 @@ from hermes.message.session_key import (
     is_subagent,
     root_lane,
 )
-from hermes.pipeline.commands.beside import ControlPlane
-from hermes.pipeline.parked import Parked
+from hermes.pipeline.approval_waits import Parked
+from hermes.pipeline.commands.control_commands import ControlPlane
 from hermes.pipeline.runner import TurnRunner
 from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.session_ends import end_if_over
-from hermes.pipeline.stopping import tell_of_stop
+from hermes.pipeline.stop_notices import tell_of_stop
 from hermes.pipeline.stuck import Mark, StuckTurns, longest_step_s
-from hermes.ports.observing import current_turn
+from hermes.ports.observer import current_turn
 from hermes.ports.records import LaneView, Lease
 
 _RETRY_S = 1.0
@@ -49,7 +49,7 @@ class _Running:
 
     __slots__ = ("asker", "ctx", "is_stuck", "message_id", "view")
 
-    def __init__(self, asker: Asker | None) -> None:
+    def __init__(self, asker: ShareHolder | None) -> None:
         # As whose the lane has its place; None if it needs none.
         self.asker = asker
         self.message_id: str | None = None
@@ -122,7 +122,7 @@ class Lanes:
     def _take_place(self, lane: str) -> None:
         """Start a lane, or let it wait for a place as one of those who come by the same way."""
         came_by = self._services.store.inbox.came_by(lane)
-        asker = Asker(came_by or lane.split(":", 3)[2], lane)
+        asker = ShareHolder(came_by or lane.split(":", 3)[2], lane)
         if self._places.can_take(asker):
             self._places.take(asker)
             self._start(lane, asker)
@@ -130,7 +130,7 @@ class Lanes:
             self._waiting.add(lane)
             self._places.wait(asker, lane)
 
-    def _start(self, lane: str, asker: Asker | None) -> None:
+    def _start(self, lane: str, asker: ShareHolder | None) -> None:
         self._running[lane] = _Running(asker)
         self._tasks[lane] = asyncio.create_task(self._run(lane), name=f"lane {lane}")
 
@@ -234,7 +234,7 @@ class Lanes:
             del self._tasks[lane]
             self._next_waiting(lane, self._running.pop(lane).asker)
 
-    def _next_waiting(self, lane: str, asker: Asker | None) -> None:
+    def _next_waiting(self, lane: str, asker: ShareHolder | None) -> None:
         """Give the place of a lane to the next one, and look at the lane again if it was woken."""
         if asker is not None:
             self._places.release(asker)

@@ -13,8 +13,8 @@ from hermes.pipeline.stages.load_history import load_history
 from hermes.pipeline.stages.load_soul import load_soul
 from hermes.pipeline.stages.save import build_commit, commit_patiently
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import Entry
-from hermes.ports.sending import MIRROR
+from hermes.ports.records import TranscriptEntry
+from hermes.ports.sends import MIRROR
 from hermes.ports.upward import Progress
 
 
@@ -32,7 +32,7 @@ async def write_mirror(turn: Turn, ctx: TurnContext) -> Reply:
     await ctx.journal.begin(turn)
     commit = msgspec.structs.replace(
         build_commit(turn, reply, ctx),
-        entries=(Entry(said),),
+        entries=(TranscriptEntry(said),),
         reply=said,
         reply_entry=0,
         interaction=None,

@@ -9,11 +9,11 @@ from hermes.pipeline.children import children_of
 from hermes.pipeline.exchange import call_number, pending_calls, with_result
 from hermes.pipeline.follow_ups import rejoined
 from hermes.pipeline.graph_notes import note_call, note_tool
+from hermes.pipeline.pending_images import sighted
 from hermes.pipeline.services import TurnContext
-from hermes.pipeline.sights import sighted
 from hermes.pipeline.stages.load_history import use_session
 from hermes.pipeline.turn import Prepared, Turn, estimate
-from hermes.ports.records import Entry, Step, StepFacts, ToolUse
+from hermes.ports.records import Step, StepFacts, ToolUse, TranscriptEntry
 from hermes.ports.spend import Spent
 from hermes.tools.executor import outcome_unknown
 from hermes.tools.gate import allowed_tools
@@ -64,7 +64,9 @@ def tell_of_cut(turn: Turn, ctx: TurnContext) -> tuple[Turn, tuple[Step, ...]]:
 
 def _told(turn: Turn, told: ChatMessage, *, ordinal: int) -> Turn:
     """Return the turn with a note behind its last result."""
-    return msgspec.structs.replace(turn, exchanged=(*turn.exchanged[:-1], Entry(told, ordinal)))
+    return msgspec.structs.replace(
+        turn, exchanged=(*turn.exchanged[:-1], TranscriptEntry(told, ordinal))
+    )
 
 
 def _thaw(turn: Turn, frozen: Prepared, ctx: TurnContext) -> Turn:

@@ -8,27 +8,27 @@ import structlog
 from hermes.message.outcome import MessageState, Outcome
 from hermes.message.reply import Reply
 from hermes.pipeline import replies
-from hermes.pipeline.attaching import with_attachments
+from hermes.pipeline.answer_media import with_attachments
 from hermes.pipeline.background import choices_of
 from hermes.pipeline.children import parent_of
 from hermes.pipeline.comebacks import given_up
-from hermes.pipeline.commands.beside import ControlPlane, run_command
-from hermes.pipeline.commands.reloading import with_note
+from hermes.pipeline.commands.control_commands import ControlPlane, run_command
+from hermes.pipeline.commands.reload import with_note
 from hermes.pipeline.follow_ups import takes_more
 from hermes.pipeline.interrupts import Arrivals, Interrupt
 from hermes.pipeline.journal import Journal
 from hermes.pipeline.mirror import is_mirror, write_mirror
 from hermes.pipeline.plan import PREPARE, next_stage
 from hermes.pipeline.resume import restore, tell_of_cut
-from hermes.pipeline.scheduled import end_scheduled
+from hermes.pipeline.scheduled_replies import end_scheduled
 from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.session_ends import notices_of, tell_notices
-from hermes.pipeline.shown import is_awaited
 from hermes.pipeline.stages.join_follow_ups import has_company
 from hermes.pipeline.stages.save import save
+from hermes.pipeline.streamed_text import is_awaited
 from hermes.pipeline.targets import reply_id, target_of
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import LaneView, MessageRecord, Result
+from hermes.ports.records import LaneView, MessageRecord, TurnResult
 from hermes.ports.upward import Progress
 
 _log = structlog.get_logger(__name__)
@@ -229,7 +229,7 @@ class TurnRunner:
         await self._services.store.turns.abandon(view.message.id, outcome)
         if self._services.hooks is not None:
             self._services.hooks.abandoned(view, outcome)
-        ended = Progress(kind="done", outcome=outcome, result=Result(text=""))
+        ended = Progress(kind="done", outcome=outcome, result=TurnResult(text=""))
         self._services.watch.publish(view.message.id, ended)
         return outcome
 

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 import msgspec
 
 from hermes.agents.roster import Roster
-from hermes.calls.planning import Planner
-from hermes.calls.walk import Calls
+from hermes.calls.model_caller import ModelCaller
+from hermes.calls.planner import Planner
 from hermes.config import Settings
 from hermes.memory.facts import PeoplesFacts
 from hermes.memory.recall import Recall
@@ -18,7 +18,7 @@ from hermes.people.reception import Reception
 from hermes.pipeline.comebacks import ALL_TAKEN_UP, Comeback
 from hermes.pipeline.interrupts import Interrupt
 from hermes.pipeline.journal import Journal
-from hermes.pipeline.observing import NOBODY, Observer
+from hermes.pipeline.observer import NOBODY, Observer
 from hermes.pipeline.questions import Questions
 from hermes.pipeline.session_keep import SessionKeep
 from hermes.pipeline.turn_hooks import TurnHooks
@@ -27,9 +27,9 @@ from hermes.ports.clock import Clock
 from hermes.ports.command import ChatCommand
 from hermes.ports.cron import Scheduler
 from hermes.ports.media import Attachments
-from hermes.ports.operating import OnRecord, off_record
+from hermes.ports.operations import OnRecord, off_record
 from hermes.ports.search import Search
-from hermes.ports.sending import Courier
+from hermes.ports.sends import Courier
 from hermes.ports.store import Store
 from hermes.ports.tool import Tool
 from hermes.ports.upward import Previewer, Progress, Watch
@@ -68,7 +68,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     commands: CommandBook
     plugged: Mapping[str, ChatCommand]
     planner: Planner
-    calls: Calls
+    calls: ModelCaller
     tools: Mapping[str, Tool]
     gate_rules: GateRules
     tool_sets: ToolSets

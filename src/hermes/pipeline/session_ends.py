@@ -10,7 +10,7 @@ from hermes.pipeline.services import Services
 from hermes.pipeline.targets import notice_id, target_of
 from hermes.pipeline.turn import Turn
 from hermes.ports.records import LaneView
-from hermes.ports.sending import NewSend
+from hermes.ports.sends import NewSend
 from hermes.ports.upward import Progress
 from hermes.sessions.resets import told
 

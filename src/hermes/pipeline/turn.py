@@ -10,11 +10,18 @@ from hermes.message.event import MessageEvent
 from hermes.message.reply import Usage
 from hermes.ports.memory import Soul
 from hermes.ports.provider import ToolSpec
-from hermes.ports.records import Entry, Hold, NewCall, Person, Said, ToolUse
+from hermes.ports.records import (
+    CreditHold,
+    NewCall,
+    Person,
+    ToolUse,
+    TranscriptEntry,
+    VisibleHistory,
+)
 from hermes.routing.plan import Plan
 
 
-class Sight(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PendingImages(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Pictures that are still to be dealt with before the model is called.
 
     `own` of them came with the message itself; `rule` is what told the intent. The turn is `blind`
@@ -52,14 +59,14 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     head: int
     agent: Agent
     person: Person | None = None
-    hold: Hold | None = None
+    hold: CreditHold | None = None
     system: tuple[str, ...] = ()
     history: tuple[ChatMessage, ...] = ()
     start: int | None = 0
     user: ChatMessage | None = None
     tools: tuple[ToolSpec, ...] = ()
     plan: Plan | None = None
-    exchanged: tuple[Entry, ...] = ()
+    exchanged: tuple[TranscriptEntry, ...] = ()
     calls: tuple[NewCall, ...] = ()
     links: tuple[Link, ...] = ()
     usage: Usage = Usage()
@@ -77,7 +84,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     merged: tuple[str, ...] = ()
     joined: tuple[str, ...] = ()
     own: MessageEvent | None = None
-    sight: Sight | None = None
+    sight: PendingImages | None = None
     unseen: str = ""
     missed: str = ""
     notices: tuple[str, ...] = ()
@@ -86,7 +93,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
     def plus(self, message: ChatMessage, *, ordinal: int | None) -> "Turn":
         """Return the turn with one more message exchanged."""
-        entry = Entry(message, ordinal)
+        entry = TranscriptEntry(message, ordinal)
         return msgspec.structs.replace(self, exchanged=(*self.exchanged, entry))
 
     @property
@@ -96,7 +103,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
             return self.history[-1]
         return self.user
 
-    def after(self, said: Said) -> "Turn":
+    def after(self, said: VisibleHistory) -> "Turn":
         """Return the turn with what was said before it, here and in what it brought along."""
         brought = self.event.history
         start = None if brought else said.start
@@ -141,7 +148,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[str, ...]
     plan: Plan
     person: Person | None
-    hold: Hold | None
+    hold: CreditHold | None
     soul_ms: float = 0.0
     soul: Soul | None = None
     shared_from: int = 0
@@ -150,5 +157,5 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     shown: int | None = None
     tools_digest: bytes | None = None
     missed: str = ""
-    sight: Sight | None = None
+    sight: PendingImages | None = None
     retry: int | None = None

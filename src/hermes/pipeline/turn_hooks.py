@@ -24,7 +24,7 @@ from hermes.ports.hooks import (
 )
 from hermes.ports.records import LaneView, Step
 from hermes.ports.sessions import SessionStore
-from hermes.sessions.commands import Written
+from hermes.sessions.commands import TypedCommand
 
 _CODE = "forbidden"
 _EXPECTED = 'expected None or {"refuse": "what the person is told"}'
@@ -108,7 +108,7 @@ class TurnHooks:
             {"session": lane, "platform": key.platform, "agent": key.agent, "reason": reason},
         )
 
-    async def refusal(self, written: Written, turn: Turn) -> Reply | None:
+    async def refusal(self, written: TypedCommand, turn: Turn) -> Reply | None:
         """Tell hooks of a command that is about to run; returns a reply if one of them refuses."""
         answers = await self._book.collect(
             f"{COMMAND}{written.name}",

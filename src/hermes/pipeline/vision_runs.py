@@ -11,10 +11,10 @@ import structlog
 
 from hermes.errors import ProviderError, TryLater
 from hermes.message.parts import ImagePart
-from hermes.pipeline.looks import Looker
+from hermes.pipeline.pending_images import own_pictures
 from hermes.pipeline.services import TurnContext
-from hermes.pipeline.sights import own_pictures
 from hermes.pipeline.turn import Turn
+from hermes.pipeline.vision_calls import VisionCaller
 from hermes.ports.vision import VisionAsked, VisionPipeline
 from hermes.tools.result_limit import kept_text
 
@@ -32,7 +32,7 @@ class _Wanted(msgspec.Struct, frozen=True):
 class VisionRun:
     """One run of a pipeline."""
 
-    def __init__(self, pipeline: VisionPipeline, looker: Looker, *, ctx: TurnContext) -> None:
+    def __init__(self, pipeline: VisionPipeline, looker: VisionCaller, *, ctx: TurnContext) -> None:
         self._pipeline = pipeline
         self._looker = looker
         self._ctx = ctx

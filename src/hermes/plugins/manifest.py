@@ -16,7 +16,7 @@ _NAMED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _FLAGS |= {"false": False, "no": False, "off": False, "0": False, "": False}
 
 
-class Setting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ManifestSetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One entry of a manifest's [settings] table.
 
     `env` is the environment variable by which the field knows it; `enables` says that having it
@@ -45,7 +45,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     usual: str = ""
     generate: Literal["", "token", "whsec"] = ""
     suggested: bool = False
-    entries: Mapping[str, "Setting"] = {}
+    entries: Mapping[str, "ManifestSetting"] = {}
 
 
 class Auth(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     label: str
     capabilities: Capabilities
-    settings: Mapping[str, Setting] = {}
+    settings: Mapping[str, ManifestSetting] = {}
     limits: Mapping[str, float] = {}
     auth: Auth
     quality: Quality
@@ -127,7 +127,7 @@ def read_settings(manifest: Manifest, table: Mapping[str, object]) -> dict[str, 
     }
 
 
-def read_value(key: str, given: object, *, setting: Setting) -> Any:
+def read_value(key: str, given: object, *, setting: ManifestSetting) -> Any:
     """Return the value of one setting; raises naming it if it is wrong, or missing and required."""
     reveal = getattr(given, "get_secret_value", None)
     value = reveal() if callable(reveal) else given
@@ -144,7 +144,7 @@ def read_value(key: str, given: object, *, setting: Setting) -> Any:
     return _READERS[setting.type](key, value, setting)
 
 
-def _text(key: str, value: object, setting: Setting) -> str:
+def _text(key: str, value: object, setting: ManifestSetting) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise ConfigurationError(f"{key}: expected a text, found {type(value).__name__}; quote it")
     text = str(value)
@@ -155,14 +155,14 @@ def _text(key: str, value: object, setting: Setting) -> str:
     return text
 
 
-def _flag(key: str, value: object, _setting: Setting) -> bool:
+def _flag(key: str, value: object, _setting: ManifestSetting) -> bool:
     word = str(value).strip().lower()
     if word not in _FLAGS:
         raise ConfigurationError(f"{key}: expected true or false, found {word[:40]!r}")
     return _FLAGS[word]
 
 
-def _number(key: str, value: object, setting: Setting) -> float | int:
+def _number(key: str, value: object, setting: ManifestSetting) -> float | int:
     try:
         number = float(str(value))
     except ValueError:
@@ -170,7 +170,7 @@ def _number(key: str, value: object, setting: Setting) -> float | int:
     return int(number) if isinstance(setting.default, int) and number.is_integer() else number
 
 
-def _list(key: str, value: object, _setting: Setting) -> tuple[str, ...]:
+def _list(key: str, value: object, _setting: ManifestSetting) -> tuple[str, ...]:
     if isinstance(value, str):
         return tuple(word.strip() for word in value.split(",") if word.strip())
     if isinstance(value, list | tuple):
@@ -178,7 +178,7 @@ def _list(key: str, value: object, _setting: Setting) -> tuple[str, ...]:
     raise ConfigurationError(f"{key}: expected a list, found {type(value).__name__}")
 
 
-def _secret(key: str, value: object, setting: Setting) -> str:
+def _secret(key: str, value: object, setting: ManifestSetting) -> str:
     """A secret's value never stands in an error."""
     if not isinstance(value, str):
         raise ConfigurationError(f"{key}: expected a text, found {type(value).__name__}; quote it")
@@ -196,7 +196,7 @@ def _filled(key: str, secret: str) -> str:
     return secret
 
 
-def _table(key: str, value: object, _setting: Setting) -> dict[str, Any]:
+def _table(key: str, value: object, _setting: ManifestSetting) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise ConfigurationError(f"{key}: expected a table, found {type(value).__name__}")
     return {str(name): _revealed(f"{key}.{name}", item) for name, item in value.items()}

@@ -14,7 +14,7 @@ from hermes.ports.channel import Capabilities, Channel, TellReturned
 from hermes.ports.clock import Clock
 
 
-class MediaShelf(Protocol):
+class MediaFiles(Protocol):
     """Where attachments are kept while they are needed; bounded in size and in time."""
 
     async def keep(self, data: bytes, *, mime: str, name: str | None = None) -> Media:
@@ -47,7 +47,7 @@ class ChannelSetup(msgspec.Struct, frozen=True, kw_only=True):
     client: Any
     clock: Clock
     make_id: Callable[[str], str]
-    media: MediaShelf
+    media: MediaFiles
     state: Path
     webhook_url: str | None = None
     returned: TellReturned | None = None

@@ -11,7 +11,7 @@ from hermes.message.parts import Media
 from hermes.ports.channel import MediaKind
 
 
-class Owner(msgspec.Struct, frozen=True):
+class MediaOwner(msgspec.Struct, frozen=True):
     """Whose an attachment is, and the message by whose turn it is used."""
 
     person_id: str
@@ -28,14 +28,14 @@ class Brought(msgspec.Struct, frozen=True):
 class Attachments(Protocol):
     """Fetches what people sent, and opens what agents send."""
 
-    async def bring(self, media: Media, *, platform: str, owner: Owner) -> Brought:
+    async def bring(self, media: Media, *, platform: str, owner: MediaOwner) -> Brought:
         """Return an attachment as a file on the shelf, its type told from its bytes.
 
         Raises a `HermesError` where it cannot be had; the text of a `BadRequest` is for people.
         """
         ...
 
-    async def lend(self, place: str, *, owner: Owner) -> Media:
+    async def lend(self, place: str, *, owner: MediaOwner) -> Media:
         """Return what an agent named as an attachment: an https address, or a file kept for sending.
 
         Raises a `Refused` whose text says why it is not sent.

@@ -209,7 +209,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     covered: int
 
 
-class Heard(msgspec.Struct, frozen=True, kw_only=True):
+class ReadExchange(msgspec.Struct, frozen=True, kw_only=True):
     """One exchange of a session: what the person of a job wrote, and what was answered."""
 
     message_id: str
@@ -221,7 +221,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
 class Lessons(msgspec.Struct, frozen=True):
     """What a job has to learn from; `covered` is how far the session goes with it."""
 
-    heard: tuple[Heard, ...]
+    heard: tuple[ReadExchange, ...]
     covered: int
 
 

@@ -134,7 +134,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     facts: StepFacts | None = None
 
 
-class Hold(msgspec.Struct, frozen=True, omit_defaults=True):
+class CreditHold(msgspec.Struct, frozen=True, omit_defaults=True):
     """Credits set aside for one message until its commit.
 
     A `limited` one needs a balance that covers it, otherwise the turn does not begin (`NoCredits`);
@@ -206,7 +206,7 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True):
     at: float
     steps: tuple[Step, ...] = ()
     claims: tuple[str, ...] = ()
-    hold: Hold | None = None
+    hold: CreditHold | None = None
     events: tuple[Event, ...] = ()
 
 
@@ -324,7 +324,7 @@ class ToolUse(msgspec.Struct, frozen=True):
     failed: bool = False
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TurnResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the caller of a message gets: the reply and what it took.
 
     `notices` are what Hermes itself has to say beside it, such as why a conversation began afresh.
@@ -364,14 +364,14 @@ class Interaction(msgspec.Struct, frozen=True, kw_only=True):
     platform_usage: Usage = Usage()
 
 
-class Entry(msgspec.Struct, frozen=True):
+class TranscriptEntry(msgspec.Struct, frozen=True):
     """One new entry of the transcript; `ordinal` names the step that already holds its body."""
 
     message: ChatMessage
     ordinal: int | None = None
 
 
-class Said(msgspec.Struct, frozen=True):
+class VisibleHistory(msgspec.Struct, frozen=True):
     """What a turn sees of its session: messages of its graph from `start` on.
 
     `start` is None when some of them are gone, so that the rest is no run of messages.
@@ -422,11 +422,11 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     message_id: str
     person_id: str
     outcome: Outcome
-    result: Result
+    result: TurnResult
     at: float
     epoch: int
     ended: tuple[Step, ...] = ()
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[TranscriptEntry, ...] = ()
     calls: tuple[NewCall, ...] = ()
     links: tuple[Link, ...] = ()
     reply: ChatMessage | None = None
@@ -448,7 +448,7 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     job: NewJob | None = None
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+class RefusedMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message that was not accepted, kept best-effort so that `why` can explain it."""
 
     id: str
@@ -474,13 +474,13 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     """Everything the journal knows of one message."""
 
     message: MessageRecord | None
-    result: Result | None
+    result: TurnResult | None
     steps: tuple[Step, ...]
     events: tuple[Event, ...]
     deliveries: tuple[DeliveryRecord, ...]
     ledger: tuple[dict[str, Any], ...]
     interaction: dict[str, Any] | None
-    refusal: Refusal | None = None
+    refusal: RefusedMessage | None = None
 
     @property
     def has_waited_for_place(self) -> bool:

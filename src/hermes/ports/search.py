@@ -13,7 +13,7 @@ SearchMode = Literal["anywhere", "words"]
 MOST_RESULTS = 200
 
 
-class Asker(msgspec.Struct, frozen=True):
+class Searcher(msgspec.Struct, frozen=True):
     """A person who asks, and the session in which they do; unless it `is_private`, others read along."""
 
     person_id: str
@@ -29,7 +29,7 @@ class SearchAsk(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     text: str
-    asker: Asker | None = None
+    asker: Searcher | None = None
     mode: SearchMode = "anywhere"
     limit: int = 20
     person_id: str | None = None
@@ -38,7 +38,7 @@ class SearchAsk(msgspec.Struct, frozen=True, kw_only=True):
     since: float | None = None
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class FoundMessage(msgspec.Struct, frozen=True, kw_only=True):
     """One message; `snippet` is the part of it around what was found."""
 
     at: float
@@ -58,7 +58,7 @@ class SearchResult(msgspec.Struct, frozen=True, kw_only=True):
     turns that are not in the index yet; `ignored` are words that nothing can be found by.
     """
 
-    found: tuple[Found, ...] = ()
+    found: tuple[FoundMessage, ...] = ()
     is_complete: bool = True
     unread: int = 0
     ignored: tuple[str, ...] = ()

@@ -54,7 +54,7 @@ class Meter(msgspec.Struct, frozen=True):
     period: str = ""
 
 
-class Claim(msgspec.Struct, frozen=True):
+class MeterClaim(msgspec.Struct, frozen=True):
     """How much a call may take from a meter; `cap` is where the meter stops."""
 
     meter: Meter
@@ -62,10 +62,10 @@ class Claim(msgspec.Struct, frozen=True):
     cap: float
 
 
-class Counter(Protocol):
+class SpendCounters(Protocol):
     """Fast counters of what was spent; raises `CounterDown` when they cannot be reached."""
 
-    async def take(self, claims: Sequence[Claim]) -> Claim | None:
+    async def take(self, claims: Sequence[MeterClaim]) -> MeterClaim | None:
         """Add every amount, or none of them: then returns the claim that has no room."""
         ...
 

@@ -18,8 +18,7 @@ from hermes.ports.dreams import DreamStore
 from hermes.ports.interactions import InteractionStore
 from hermes.ports.keys import KeptAnswer, KeyStore
 from hermes.ports.memory import FactStore, JobStore, SoulStore, VectorStore
-from hermes.ports.operating import DeadLetterStore, OpenSessionStore, PausedStore
-from hermes.ports.pasts import ConversationPage, PastStore
+from hermes.ports.operations import DeadLetterStore, OpenSessionStore, PausedStore
 from hermes.ports.people import PairingStore, UserStore
 from hermes.ports.records import (
     AcceptResult,
@@ -37,13 +36,14 @@ from hermes.ports.records import (
     NewDelivery,
     NewMessage,
     Person,
-    Refusal,
-    Result,
-    Said,
+    RefusedMessage,
     StepWrite,
     Timeline,
+    TurnResult,
+    VisibleHistory,
 )
-from hermes.ports.sending import SendStore
+from hermes.ports.sends import SendStore
+from hermes.ports.session_history import ConversationPage, PastStore
 from hermes.ports.sessions import PruningStore, SessionStore
 from hermes.ports.shares import ShareCounts
 from hermes.ports.spend import SpendStore
@@ -86,11 +86,11 @@ class InboxStore(Protocol):
         """Return where one message stands, without opening it."""
         ...
 
-    def result(self, message_id: str) -> Result | None:
+    def result(self, message_id: str) -> TurnResult | None:
         """Return what a finished message answered."""
         ...
 
-    async def refuse(self, refusal: Refusal, *, keep: int) -> None:
+    async def refuse(self, refusal: RefusedMessage, *, keep: int) -> None:
         """Note a refusal, keeping only the newest `keep`."""
         ...
 
@@ -319,7 +319,9 @@ class OutboxStore(Protocol):
 class TranscriptStore(PastStore, Protocol):
     """What was said in a session: the message graph, as a turn needs it."""
 
-    def history(self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0) -> Said:
+    def history(
+        self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0
+    ) -> VisibleHistory:
         """Return what a turn sees of an epoch: at most `limit` of its newest messages.
 
         `head` is where the lane stands; the last `cut` messages are left out. A long conversation is cut in steps, so that what is sent

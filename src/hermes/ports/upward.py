@@ -8,7 +8,7 @@ import msgspec
 
 from hermes.message.outcome import BusyPolicy, Outcome
 from hermes.ports.channel import Target
-from hermes.ports.records import Lease, Result
+from hermes.ports.records import Lease, TurnResult
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -22,7 +22,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: str
     text: str = ""
     outcome: Outcome | None = None
-    result: Result | None = None
+    result: TurnResult | None = None
 
 
 class Watch(Protocol):

@@ -34,7 +34,7 @@ Edits = dict[int, bytes | None]
 """Pages to write by their number; None is a page to delete."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class VectorEntry(msgspec.Struct, frozen=True):
     """A vector of any length but zero, and the id of what it is the meaning of."""
 
     id: str
@@ -58,7 +58,7 @@ class Page(msgspec.Struct, frozen=True):
     rows: bytes
 
     @classmethod
-    def of(cls, entries: Sequence[Entry], model: str) -> "Page":
+    def of(cls, entries: Sequence[VectorEntry], model: str) -> "Page":
         """Return a page of vectors; a model whose vectors cannot be compared is refused."""
         if not entries:
             return cls(model, 0, (), b"", b"")
@@ -225,7 +225,7 @@ def _parted(page: Page) -> Iterator[bytes]:
         yield page.part(start, start + PAGE_SIZE).pack()
 
 
-def _matrix(entries: Sequence[Entry], model: str) -> "NDArray[np.float32]":
+def _matrix(entries: Sequence[VectorEntry], model: str) -> "NDArray[np.float32]":
     sizes = {len(entry.vector) for entry in entries}
     if len(sizes) != 1:
         raise ProviderUnavailable(

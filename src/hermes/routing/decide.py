@@ -11,9 +11,9 @@ import msgspec
 
 from hermes.errors import ProviderUnavailable
 from hermes.routing.complexity import complexity_of
-from hermes.routing.draft import Draft, Found
+from hermes.routing.draft import Found, PlanDraft
 from hermes.routing.fitness import AT_HOME, LACKS, ONLY_EMBEDS, has_ability, needs_of
-from hermes.routing.plan import Ask, Candidate, Dropped, Offer, Plan
+from hermes.routing.plan import CallNeeds, Candidate, Dropped, Plan, ProviderOffer
 from hermes.routing.policy import Policy
 from hermes.routing.tasks import task_of
 
@@ -36,7 +36,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     is_unfit: bool = False
 
 
-def make_plan(ask: Ask, offers: Sequence[Offer], *, policy: Policy) -> Plan:
+def make_plan(ask: CallNeeds, offers: Sequence[ProviderOffer], *, policy: Policy) -> Plan:
     """Return the plan for a call; raises `ProviderUnavailable` when no model can serve it."""
     decision = decide(ask, offers, policy=policy)
     if decision.problem is not None:
@@ -44,9 +44,9 @@ def make_plan(ask: Ask, offers: Sequence[Offer], *, policy: Policy) -> Plan:
     return decision.plan
 
 
-def decide(ask: Ask, offers: Sequence[Offer], *, policy: Policy) -> Decision:
+def decide(ask: CallNeeds, offers: Sequence[ProviderOffer], *, policy: Policy) -> Decision:
     """Return the decision for a call, also when it ends without a candidate."""
-    draft = Draft(ask, offers, policy=policy)
+    draft = PlanDraft(ask, offers, policy=policy)
     named = _strongest(ask)
     if named is not None:
         return _named(draft, named[1], rule=named[0])
@@ -59,7 +59,7 @@ def decide(ask: Ask, offers: Sequence[Offer], *, policy: Policy) -> Decision:
     return _finished(draft, "no rule names it")
 
 
-def _strongest(ask: Ask) -> tuple[str, str] | None:
+def _strongest(ask: CallNeeds) -> tuple[str, str] | None:
     """Return who named a model, and which; None when all leave it to the rules."""
     if ask.model is not None and ask.model != AUTO:
         return "explicit model", ask.model
@@ -68,7 +68,7 @@ def _strongest(ask: Ask) -> tuple[str, str] | None:
     return None if ask.default_model == AUTO else ("configured model", ask.default_model)
 
 
-def _named(draft: Draft, model: str, *, rule: str) -> Decision:
+def _named(draft: PlanDraft, model: str, *, rule: str) -> Decision:
     """A model that somebody named is the only candidate: nobody gets another one unasked."""
     found = draft.find_named(draft.policy.models.get(model, model)) or draft.find(model)
     if not found:
@@ -90,7 +90,7 @@ def _named(draft: Draft, model: str, *, rule: str) -> Decision:
     return Decision(plan=_only(draft, found, rule=f"{rule} {draft.policy.told(model)}"))
 
 
-def _only(draft: Draft, found: Found, *, rule: str) -> Plan:
+def _only(draft: PlanDraft, found: Found, *, rule: str) -> Plan:
     """What the model lacks is no reason here: tools and schemas are then put into words."""
     usable = [
         (offer, model)
@@ -110,13 +110,13 @@ def _only(draft: Draft, found: Found, *, rule: str) -> Plan:
     return Plan(candidates, tuple(Dropped(one.info.name, "another was named") for one in others))
 
 
-def _away(draft: Draft, offer: Offer) -> str | None:
+def _away(draft: PlanDraft, offer: ProviderOffer) -> str | None:
     if not offer.available:
         return offer.problem or "not available"
     return "offline mode" if draft.policy.offline and not offer.info.local else None
 
 
-def _cannot(ask: Ask, offer: Offer, model: str | None) -> str | None:
+def _cannot(ask: CallNeeds, offer: ProviderOffer, model: str | None) -> str | None:
     """Return what a model that the call itself names lacks and nobody can put into words."""
     if not offer.info.chat and ask.capability != "embeddings":
         return ONLY_EMBEDS
@@ -138,12 +138,12 @@ def _unknown_tier(tier: str, policy: Policy) -> Decision:
     return Decision(plan=Plan(()), problem=f"{text}, or change the person's tier")
 
 
-def _walk_chain(draft: Draft, tier: str) -> None:
+def _walk_chain(draft: PlanDraft, tier: str) -> None:
     for step in draft.policy.tiers[tier]:
         draft.add_target(step.target, step.rule)
 
 
-def _walk_tree(draft: Draft) -> None:
+def _walk_tree(draft: PlanDraft) -> None:
     """Add candidates in the order of the tree; the first is its answer, the others follow it."""
     ask, policy = draft.ask, draft.policy
     if policy.offline:
@@ -164,7 +164,7 @@ def _walk_tree(draft: Draft) -> None:
         draft.add(offer, f"any available provider that can do {ask.capability}")
 
 
-def _prefer_local(draft: Draft, words: frozenset[str]) -> None:
+def _prefer_local(draft: PlanDraft, words: frozenset[str]) -> None:
     ask, policy = draft.ask, draft.policy
     if not draft.local:
         return
@@ -179,7 +179,7 @@ def _prefer_local(draft: Draft, words: frozenset[str]) -> None:
             draft.add(offer, f"{ask.capability} stays on this machine")
 
 
-def _follow_task(draft: Draft, words: frozenset[str]) -> None:
+def _follow_task(draft: PlanDraft, words: frozenset[str]) -> None:
     routes = draft.policy.task_routes
     if not routes:
         return
@@ -188,7 +188,7 @@ def _follow_task(draft: Draft, words: frozenset[str]) -> None:
         draft.add_target(step.target, step.rule)
 
 
-def _finished(draft: Draft, otherwise: str) -> Decision:
+def _finished(draft: PlanDraft, otherwise: str) -> Decision:
     for offer in draft.demonstrations:
         if draft.is_empty:
             draft.add(offer, _LAST_RESORT)
@@ -204,7 +204,7 @@ def _finished(draft: Draft, otherwise: str) -> Decision:
     )
 
 
-def _nobody(ask: Ask, plan: Plan) -> str:
+def _nobody(ask: CallNeeds, plan: Plan) -> str:
     reasons = "; ".join(f"{drop.provider}: {drop.reason}" for drop in plan.dropped)
     fixes = {
         "embeddings": "configure a local model that makes embeddings, or set "

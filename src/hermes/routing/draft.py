@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from hermes.config.routing import LOCAL
 from hermes.config.variables import variable_for
 from hermes.routing.fitness import AT_HOME, needs_of, reason_unfit
-from hermes.routing.plan import Ask, Candidate, Dropped, Offer, Plan
+from hermes.routing.plan import CallNeeds, Candidate, Dropped, Plan, ProviderOffer
 from hermes.routing.policy import Policy
 from hermes.routing.prices import is_service, known_model
 
-Found = list[tuple[Offer, str]]
+Found = list[tuple[ProviderOffer, str]]
 """Offers with the model that is meant at each; an empty one is the provider's own."""
 
 
-class Draft:
+class PlanDraft:
     """One decision under way; a model is taken or refused once, by the first rule that names it."""
 
     __slots__ = (
@@ -32,13 +32,13 @@ class Draft:
         "task",
     )
 
-    def __init__(self, ask: Ask, offers: Sequence[Offer], *, policy: Policy) -> None:
+    def __init__(self, ask: CallNeeds, offers: Sequence[ProviderOffer], *, policy: Policy) -> None:
         self.ask = ask
         self.policy = policy
-        self.offers: list[Offer] = []
-        self.demonstrations: list[Offer] = []
-        self.local: list[Offer] = []
-        self.by_name: dict[str, Offer] = {}
+        self.offers: list[ProviderOffer] = []
+        self.demonstrations: list[ProviderOffer] = []
+        self.local: list[ProviderOffer] = []
+        self.by_name: dict[str, ProviderOffer] = {}
         self.complexity: float | None = None
         self.task: str | None = None
         self._needs = needs_of(ask)
@@ -64,7 +64,7 @@ class Draft:
         """Whether nothing can be tried yet."""
         return not self._candidates
 
-    def add(self, offer: Offer, rule: str, *, model: str = "") -> None:
+    def add(self, offer: ProviderOffer, rule: str, *, model: str = "") -> None:
         """Take a model for the plan if it can serve the call, else note why not."""
         info = offer.info
         name = info.name
@@ -88,7 +88,7 @@ class Draft:
         if not found:
             self.drop(target, self._nobody(target))
 
-    def unnamed(self) -> list[Offer]:
+    def unnamed(self) -> list[ProviderOffer]:
         """Return the offers whose own model no rule has named yet."""
         decided = self._decided
         return [one for one in self.offers if (one.info.name, one.info.model) not in decided]

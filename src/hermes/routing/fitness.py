@@ -1,7 +1,7 @@
 """Why a provider cannot serve a call: it is away, not allowed, or lacks an ability."""
 
 from hermes.ports.provider import Capability, ProviderInfo
-from hermes.routing.plan import Ask, Offer
+from hermes.routing.plan import CallNeeds, ProviderOffer
 from hermes.routing.policy import Policy
 from hermes.routing.prices import Ability, known_model
 
@@ -38,7 +38,7 @@ def has_ability(info: ProviderInfo, model: str, ability: Ability) -> bool:
 
 
 def reason_unfit(
-    offer: Offer, model: str, *, ask: Ask, needs: tuple[Ability, ...], policy: Policy
+    offer: ProviderOffer, model: str, *, ask: CallNeeds, needs: tuple[Ability, ...], policy: Policy
 ) -> str | None:
     """Return why this model cannot serve the call, or None when it can; `needs` are the call's."""
     info = offer.info
@@ -61,7 +61,7 @@ def reason_unfit(
     return None
 
 
-def needs_of(ask: Ask) -> tuple[Ability, ...]:
+def needs_of(ask: CallNeeds) -> tuple[Ability, ...]:
     """Return the abilities that a call needs."""
     if ask.capability in _ABILITIES:
         asked = _ABILITIES[ask.capability]

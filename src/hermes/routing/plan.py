@@ -31,7 +31,7 @@ class Plan(msgspec.Struct, frozen=True):
     dropped: tuple[Dropped, ...] = ()
 
 
-class Offer(msgspec.Struct, frozen=True):
+class ProviderOffer(msgspec.Struct, frozen=True):
     """A provider as routing sees it: what it can do, and whether it can be called now."""
 
     info: ProviderInfo
@@ -39,7 +39,7 @@ class Offer(msgspec.Struct, frozen=True):
     problem: str | None = None
 
 
-class Ask(msgspec.Struct, frozen=True, kw_only=True):
+class CallNeeds(msgspec.Struct, frozen=True, kw_only=True):
     """What a call needs and what was said about its model, from the strongest word down.
 
     `model` is named for this call, `session_model` for the conversation, `default_model` for the

@@ -8,13 +8,13 @@ import msgspec
 from hermes.config import ProviderSettings, Settings
 from hermes.config.aliases import has_credential, provider_meant
 from hermes.config.routing import ComplexitySettings
+from hermes.routing.keywords import WordFinder
 from hermes.routing.tasks import Keywords, keywords_of
-from hermes.routing.words import WordFinder
 
 _REMEMBERED = 256
 
 
-class Step(msgspec.Struct, frozen=True):
+class ChainStep(msgspec.Struct, frozen=True):
     """A target of a chain, and the rule that names its place there."""
 
     target: str
@@ -31,12 +31,12 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     local_first: bool
     local_threshold: float
     cloud_summaries: bool
-    cloud: tuple[Step, ...]
-    task_routes: Mapping[str, tuple[Step, ...]]
+    cloud: tuple[ChainStep, ...]
+    task_routes: Mapping[str, tuple[ChainStep, ...]]
     keywords: Keywords
     words: WordFinder
     complexity: ComplexitySettings
-    tiers: Mapping[str, tuple[Step, ...]]
+    tiers: Mapping[str, tuple[ChainStep, ...]]
     models: Mapping[str, str]
     providers: Mapping[str, ProviderSettings]
     provider_of: Callable[[str], str]
@@ -96,12 +96,12 @@ def _with_rules(policy: Policy, settings: Settings) -> Policy:
     return msgspec.structs.replace(
         policy,
         cloud=tuple(
-            Step(policy.provider_of(name), f"cloud priority {place}: {policy.told(name)}")
+            ChainStep(policy.provider_of(name), f"cloud priority {place}: {policy.told(name)}")
             for place, name in enumerate(routing.cloud_priority, start=1)
         ),
         task_routes={
             task: tuple(
-                Step(target, f"task route {task}, {word}: {policy.told(target)}")
+                ChainStep(target, f"task route {task}, {word}: {policy.told(target)}")
                 for word, target in (("primary", route.primary), ("fallback", route.fallback))
                 if target is not None
             )
@@ -109,7 +109,7 @@ def _with_rules(policy: Policy, settings: Settings) -> Policy:
         },
         tiers={
             tier: tuple(
-                Step(target, f"tier {tier}, {place} of {len(chain)}: {policy.told(target)}")
+                ChainStep(target, f"tier {tier}, {place} of {len(chain)}: {policy.told(target)}")
                 for place, target in enumerate(chain, start=1)
             )
             for tier, chain in routing.tiers.items()

@@ -30,7 +30,7 @@ _HOMES = {"openai-responses": "openai"}  # wires that do not have the name of th
 _DATE = re.compile(r"-20\d\d(?:-\d\d-\d\d|\d{4})$")
 
 
-class Known(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class KnownModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One entry of the file: what every model whose name matches costs and can do.
 
     `checked` is false where public sources were missing or contradict each other.
@@ -62,7 +62,7 @@ class PriceList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     source: str
     licence: str
     free: tuple[Free, ...]
-    model: tuple[Known, ...]
+    model: tuple[KnownModel, ...]
 
 
 class Price(msgspec.Struct, frozen=True):
@@ -87,8 +87,8 @@ def price_list() -> PriceList:
 
 
 @lru_cache(maxsize=1)
-def _whole_names() -> dict[str, tuple[Known, ...]]:
-    found: dict[str, tuple[Known, ...]] = {}
+def _whole_names() -> dict[str, tuple[KnownModel, ...]]:
+    found: dict[str, tuple[KnownModel, ...]] = {}
     for known in price_list().model:
         for name in known.match:
             found[name] = (*found.get(name, ()), known)
@@ -100,7 +100,7 @@ def _own_name(model: str) -> str:
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def known_model(model: str) -> Known | None:
+def known_model(model: str) -> KnownModel | None:
     """Return what is known of a model by its name, or None."""
     name = _own_name(model)
     bare = name.partition(":")[0]
@@ -114,7 +114,7 @@ def _is_one_of(name: str, match: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, one) for one in match)
 
 
-def is_service(known: Known, name: str, kind: str) -> bool:
+def is_service(known: KnownModel, name: str, kind: str) -> bool:
     """Tell whether a provider of this name and kind is the service that an entry speaks of."""
     return known.service == name or (known.service == kind and kind != _OPEN_WIRE)
 
@@ -204,7 +204,7 @@ def _listed(model: str, service: str) -> Price | None:
     return None
 
 
-def _price_in(known: Known) -> Price | None:
+def _price_in(known: KnownModel) -> Price | None:
     if known.price_in is None or known.price_out is None:
         return None
     return Price(

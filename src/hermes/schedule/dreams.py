@@ -6,7 +6,7 @@ which nobody was. Like all jobs they are journaled, and the platform pays.
 
 import structlog
 
-from hermes.calls.bill import Receipt
+from hermes.calls.call_charge import SpendLog
 from hermes.memory.dream import dream_request, facts_for, read_dream
 from hermes.ports.memory import Job
 from hermes.schedule.workshop import Workshop, ask_model
@@ -36,7 +36,7 @@ class Dreamer:
         )
         return None if person_id is None else await shop.dreams.begin(person_id, at=now)
 
-    async def do(self, job: Job, receipt: Receipt) -> None:
+    async def do(self, job: Job, receipt: SpendLog) -> None:
         """Add up what is known of a person, and end the job with it; without news nothing is asked."""
         shop = self._shop
         facts = facts_for(shop.facts.of(job.person_id))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import structlog
 
-from hermes.calls.bill import Receipt
+from hermes.calls.call_charge import SpendLog
 from hermes.errors import Conflict, HermesError, TryLater
 from hermes.memory.extraction import Extracted, extraction_request, read_extraction
 from hermes.ports.dreams import DREAM, Dream, dream_key
@@ -93,7 +93,7 @@ class JobWorker:
 
     async def _try(self, job: Job) -> HermesError | None:
         """Do a job; returns why it failed."""
-        receipt = Receipt()
+        receipt = SpendLog()
         try:
             await self._do(job, receipt)
         except HermesError as error:
@@ -101,7 +101,7 @@ class JobWorker:
             return error
         return None
 
-    async def _do(self, job: Job, receipt: Receipt) -> None:
+    async def _do(self, job: Job, receipt: SpendLog) -> None:
         if job.kind == DREAM:
             await self._dreamer.do(job, receipt)
         else:
@@ -121,7 +121,7 @@ class JobWorker:
         )
         await shop.jobs.put_off(job, due_at=due_at, reason=reason, spent=spent)
 
-    async def _learn(self, job: Job, receipt: Receipt) -> None:
+    async def _learn(self, job: Job, receipt: SpendLog) -> None:
         shop = self._shop
         lessons = shop.jobs.lessons(job, limit=_EXCHANGES_AT_ONCE)
         found = Extracted()

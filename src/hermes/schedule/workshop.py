@@ -4,11 +4,11 @@ from contextlib import aclosing
 
 import msgspec
 
-from hermes.calls.bill import Receipt
-from hermes.calls.budgets import Purse
-from hermes.calls.events import Answered
-from hermes.calls.planning import Planner
-from hermes.calls.walk import Calls, Wish
+from hermes.calls.budgets import Payer
+from hermes.calls.call_charge import SpendLog
+from hermes.calls.events import FullAnswer
+from hermes.calls.model_caller import CallSpec, ModelCaller
+from hermes.calls.planner import Planner
 from hermes.config import Settings
 from hermes.errors import ProviderRejected
 from hermes.memory.facts import PeoplesFacts
@@ -19,7 +19,7 @@ from hermes.ports.dreams import DreamStore
 from hermes.ports.memory import JobStore
 from hermes.ports.provider import ModelRequest
 from hermes.ports.spend import PLATFORM, Account
-from hermes.routing.plan import Ask
+from hermes.routing.plan import CallNeeds
 
 
 class Workshop(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,14 +29,14 @@ class Workshop(msgspec.Struct, frozen=True, kw_only=True):
     dreams: DreamStore
     facts: PeoplesFacts
     planner: Planner
-    calls: Calls
+    calls: ModelCaller
     settings: Settings
     clock: Clock
     make_id: MakeId
 
 
 async def ask_model(
-    shop: Workshop, request: ModelRequest, *, kind: str, model: str | None, receipt: Receipt
+    shop: Workshop, request: ModelRequest, *, kind: str, model: str | None, receipt: SpendLog
 ) -> str:
     """Return what a model answers to a job of this kind, under the cap and the kill switch.
 
@@ -44,11 +44,11 @@ async def ask_model(
     """
     models = shop.settings.models
     usual = models.summaries or shop.planner.default_model or models.default
-    plan = await shop.planner.plan(Ask(default_model=model or usual))
-    purse = Purse(account=Account(person_id=PLATFORM, channel=kind))
-    wish = Wish(call_id=shop.make_id("c"), request=request, purse=purse, whole=True)
-    async with aclosing(shop.calls.run(wish, plan, receipt=receipt)) as events:
+    plan = await shop.planner.plan(CallNeeds(default_model=model or usual))
+    payer = Payer(account=Account(person_id=PLATFORM, channel=kind))
+    spec = CallSpec(call_id=shop.make_id("c"), request=request, payer=payer, whole=True)
+    async with aclosing(shop.calls.run(spec, plan, receipt=receipt)) as events:
         async for event in events:
-            if isinstance(event, Answered):
+            if isinstance(event, FullAnswer):
                 return text_of(event.end.parts)
     raise ProviderRejected(f"the model of the job {kind!r} gave no answer")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hermes.schema.cost import REFERENCES, Cost, TooTall, cost_of, size_of
+from hermes.schema.cost import REFERENCES, SchemaCost, TooTall, cost_of, size_of
 
 if TYPE_CHECKING:
     import jsonschema_rs
@@ -37,7 +37,7 @@ _PATTERN_BYTES = 1_048_576
 _VALUES = frozenset({"enum", "const", "default", "examples", "example"})
 
 
-class Unfit(Exception):
+class UnusableSchema(Exception):
     """A schema that nothing can be checked against; the text goes on from "the schema"."""
 
 
@@ -62,7 +62,7 @@ class Misfit(msgspec.Struct, frozen=True):
 class Checker:
     """A schema that was found fit, compiled, and what it costs."""
 
-    def __init__(self, validator: "jsonschema_rs.Validator", cost: Cost) -> None:
+    def __init__(self, validator: "jsonschema_rs.Validator", cost: SchemaCost) -> None:
         self._validator = validator
         self._cost = cost
 
@@ -95,9 +95,11 @@ class Checker:
 
 @lru_cache(maxsize=_KEPT)
 def checker_of(raw: bytes) -> Checker:
-    """Return what checks against the schema `raw`; raises `Unfit` when nothing can be."""
+    """Return what checks against the schema `raw`; raises `UnusableSchema` when nothing can be."""
     if len(raw) > MAX_SCHEMA_BYTES:
-        raise Unfit(f"is {len(raw)} bytes long, and {MAX_SCHEMA_BYTES} are allowed; shorten it")
+        raise UnusableSchema(
+            f"is {len(raw)} bytes long, and {MAX_SCHEMA_BYTES} are allowed; shorten it"
+        )
     root = _decoded(raw)
     _check_places(root)
     cost = _cost(root, raw)
@@ -136,33 +138,33 @@ def _compiled(raw: bytes) -> "jsonschema_rs.Validator":
         return jsonschema_rs.validator_for(raw.decode(), offline=True, pattern_options=patterns)
     except jsonschema_rs.ValidationError as error:
         told = f"is not valid at {path_text(error.instance_path)}: {bounded(error.message)}"
-        raise Unfit(told) from error
+        raise UnusableSchema(told) from error
     except (jsonschema_rs.ReferencingError, ValueError) as error:
-        raise Unfit(f"is not valid: {bounded(str(error))}") from error
+        raise UnusableSchema(f"is not valid: {bounded(str(error))}") from error
 
 
-def _cost(root: dict[str, Json], raw: bytes) -> Cost:
+def _cost(root: dict[str, Json], raw: bytes) -> SchemaCost:
     try:
         cost = cost_of(root, max_height=MAX_SCHEMA_HEIGHT)
     except TooTall as problem:
-        raise Unfit(
+        raise UnusableSchema(
             f"leads through more than {MAX_SCHEMA_HEIGHT} nested places when its references are"
             " followed; flatten it"
         ) from problem
     if cost.stack > MAX_SCHEMA_STACK:
-        raise Unfit(
+        raise UnusableSchema(
             f"puts {cost.stack} references and alternatives inside each other for the same value,"
             f" and {MAX_SCHEMA_STACK} are allowed; flatten it"
         )
     # What is left over can only be told by going through everything once more at each place.
     counts_rest = b'"unevaluated' in raw
     if counts_rest and cost.circles:
-        raise Unfit(
+        raise UnusableSchema(
             "refers to itself and asks for what is left unevaluated, which takes too long to check;"
             " use additionalProperties or items instead"
         )
     if (cost.size**2 if counts_rest else cost.size) > MAX_SCHEMA_SIZE:
-        raise Unfit(
+        raise UnusableSchema(
             f"has {cost.size} places when its references are followed, which is too much to check"
             " an answer against; use fewer alternatives that share definitions"
         )
@@ -173,11 +175,11 @@ def _decoded(raw: bytes) -> dict[str, Json]:
     try:
         root = msgspec.json.decode(raw)
     except msgspec.DecodeError as error:
-        raise Unfit(f"is not JSON: {bounded(str(error))}") from error
+        raise UnusableSchema(f"is not JSON: {bounded(str(error))}") from error
     except RecursionError as error:
-        raise Unfit(_too_deep()) from error
+        raise UnusableSchema(_too_deep()) from error
     if not isinstance(root, dict):
-        raise Unfit(f"must be a JSON object, and is {_kind(root)}")
+        raise UnusableSchema(f"must be a JSON object, and is {_kind(root)}")
     return root
 
 
@@ -196,14 +198,14 @@ def _check_places(root: dict[str, Json]) -> None:
             if isinstance(inner, dict | list)
         ]
     if level:
-        raise Unfit(_too_deep())
+        raise UnusableSchema(_too_deep())
 
 
 def _check_references(place: dict[str, Json], path: tuple[str | int, ...]) -> None:
     for word in REFERENCES:
         value = place.get(word)
         if isinstance(value, str) and not value.startswith("#"):
-            raise Unfit(
+            raise UnusableSchema(
                 f'refers outside of itself at {path_text((*path, word))}: "{value[:100]}"; only'
                 " references that begin with # can be followed, so put what is meant under $defs"
             )
@@ -211,7 +213,7 @@ def _check_references(place: dict[str, Json], path: tuple[str | int, ...]) -> No
 
 def _check_name(place: dict[str, Json], path: tuple[str | int, ...], *, word: str) -> None:
     if path and isinstance(place.get(word), str):
-        raise Unfit(
+        raise UnusableSchema(
             f"gives a part of itself an address at {path_text((*path, word))}; only the whole schema"
             " may have one, so leave it out"
         )

@@ -28,7 +28,7 @@ _MAPS = frozenset({"dependentSchemas", "dependencies", "properties", "patternPro
 _ENOUGH = 10**12
 
 
-class Cost(msgspec.Struct, frozen=True):
+class SchemaCost(msgspec.Struct, frozen=True):
     """The measures of a schema with all its references followed, each circle once around.
 
     `size` counts the places, `height` the longest way down, `stack` the longest chain of places
@@ -52,7 +52,7 @@ class TooTall(Exception):
     """The way down is longer than the limit, or a place refers to itself without end."""
 
 
-def cost_of(schema: dict[str, Json], *, max_height: int) -> Cost:
+def cost_of(schema: dict[str, Json], *, max_height: int) -> SchemaCost:
     """Return what `schema` costs, or raise `TooTall` where a way down is over `max_height`."""
     return _Walk(schema, max_height).measure(schema, level=1)
 
@@ -72,7 +72,7 @@ class _Walk:
     def __init__(self, root: dict[str, Json], max_height: int) -> None:
         self._root = root
         self._max_height = max_height
-        self._known: dict[int, Cost | None] = {}
+        self._known: dict[int, SchemaCost | None] = {}
         self._anchors = {
             place[word]: place
             for place in _objects(root)
@@ -80,13 +80,13 @@ class _Walk:
             if isinstance(place.get(word), str)
         }
 
-    def measure(self, place: Json, *, level: int) -> Cost:
+    def measure(self, place: Json, *, level: int) -> SchemaCost:
         if not isinstance(place, dict):
-            return Cost()
+            return SchemaCost()
         if id(place) in self._known:
             found = self._known[id(place)]
             if found is None:
-                return Cost(circles=1)
+                return SchemaCost(circles=1)
             if level + found.height > self._max_height:
                 raise TooTall
             return found
@@ -95,7 +95,7 @@ class _Walk:
         self._known[id(place)] = None
         here = [self.measure(one, level=level + 1) for one in self._applied_here(place)]
         below = [self.measure(one, level=level + 1) for one in _under(place, _BELOW)]
-        cost = Cost(
+        cost = SchemaCost(
             min(1 + sum(one.size for one in (*here, *below)), _ENOUGH),
             1 + max((one.height for one in (*here, *below)), default=0),
             1 + max((one.stack for one in here), default=0),

@@ -12,12 +12,12 @@ import structlog
 from starlette.routing import BaseRoute, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from hermes.http.errors import plain_error
+from hermes.http.route import send_response
+from hermes.http.same_origin import Origins
 from hermes.message.ids import MakeId
-from hermes.net.http_errors import plain_error
-from hermes.net.http_route import send_response
-from hermes.net.same_origin import Origins
 from hermes.ports.channel import HttpResponse, WebhookChannel
-from hermes.ports.door import Door, RouteChannel
+from hermes.ports.gateway_api import GatewayApi, RouteChannel
 from hermes.server.control_routes import Control, control_routes
 from hermes.server.health import Ready, health_routes
 from hermes.server.metrics_route import RequestMeter, RouteMeter
@@ -27,7 +27,7 @@ _log = structlog.get_logger("hermes.server")
 
 
 def build_app(
-    door: Door,
+    gateway_api: GatewayApi,
     *,
     channels: Sequence[RouteChannel],
     webhooks: Mapping[str, WebhookChannel],
@@ -40,10 +40,12 @@ def build_app(
     meter: RequestMeter | None = None,
 ) -> ASGIApp:
     """Return the whole HTTP side of the gateway as one ASGI app."""
-    routes: list[BaseRoute] = [route for channel in channels for route in channel.routes(door)]
+    routes: list[BaseRoute] = [
+        route for channel in channels for route in channel.routes(gateway_api)
+    ]
     routes.extend(webhook_routes(webhooks, limits or WebhookLimits()))
     routes.extend(health_routes(ready))
-    routes.extend(control_routes(door, control, origins=origins))
+    routes.extend(control_routes(gateway_api, control, origins=origins))
     routes.extend(more_routes)
     router = Router(routes, redirect_slashes=False, default=_not_found)
     return _Boundary(

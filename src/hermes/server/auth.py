@@ -17,7 +17,7 @@ from hermes.control.tokens import TOKEN_PREFIX, maker_digest, sign_out_all, toke
 from hermes.errors import Forbidden, StoreError, TryLater, Unauthenticated
 from hermes.ports.access import AccessStore, Credential, Role
 from hermes.ports.clock import Clock
-from hermes.ports.door import Caller, owner_only
+from hermes.ports.gateway_api import Caller, owner_only
 
 COOKIE = "hermes_session"
 RandomBytes = Callable[[int], bytes]

@@ -10,13 +10,13 @@ from urllib.parse import unquote
 
 import msgspec
 
-from hermes.control.acting import Actor, Office, local_actor
 from hermes.control.actions import ACTIONS
+from hermes.control.audited import Actor, AuditedActions, local_actor
 from hermes.errors import BadRequest, Forbidden, NotFound
-from hermes.net.http_json import json_response
-from hermes.net.http_route import Answer, Exchange, Handler, refuse_url_credentials
-from hermes.net.same_origin import Origins, host_name, is_loopback
-from hermes.ports.door import Caller, Door
+from hermes.http.json_body import json_response
+from hermes.http.route import Answer, Handler, HttpExchange, refuse_url_credentials
+from hermes.http.same_origin import Origins, host_name, is_loopback
+from hermes.ports.gateway_api import Caller, GatewayApi
 
 _ASK_BYTES = 2_097_152
 _ASK_S = 15.0
@@ -30,9 +30,11 @@ _Order = TypeVar("_Order")
 class ControlGate:
     """Makes handlers; `orders` are the names of all that it made one for."""
 
-    def __init__(self, door: Door, office: Office, *, origins: Origins) -> None:
-        self._door = door
-        self._office = office
+    def __init__(
+        self, gateway_api: GatewayApi, audited: AuditedActions, *, origins: Origins
+    ) -> None:
+        self._gateway_api = gateway_api
+        self._audited = audited
         self._origins = origins
         self.orders: set[str] = set()
 
@@ -40,9 +42,9 @@ class ControlGate:
         """Return a handler of a function that takes nothing."""
         self._know(action)
 
-        async def handle(exchange: Exchange) -> Answer:
+        async def handle(exchange: HttpExchange) -> Answer:
             actor = await self.enter(exchange)
-            return json_response(await self._office.act(actor, action, work=answer))
+            return json_response(await self._audited.act(actor, action, work=answer))
 
         return handle
 
@@ -50,9 +52,9 @@ class ControlGate:
         """Return a handler as `told` does, of a function that takes who gives the order."""
         self._know(action)
 
-        async def handle(exchange: Exchange) -> Answer:
+        async def handle(exchange: HttpExchange) -> Answer:
             actor = await self.enter(exchange)
-            return json_response(await self._office.act(actor, action, work=lambda: answer(actor)))
+            return json_response(await self._audited.act(actor, action, work=lambda: answer(actor)))
 
         return handle
 
@@ -62,7 +64,7 @@ class ControlGate:
         """Return a handler of a function that takes the body, which nobody reads for those who may not."""
         self._know(action)
 
-        async def handle(exchange: Exchange) -> Answer:
+        async def handle(exchange: HttpExchange) -> Answer:
             actor = await self.enter(exchange)
             order = await self._read(exchange, kind, actor=actor, action=action)
             return await self._done(actor, action, order=order, answer=answer)
@@ -75,7 +77,7 @@ class ControlGate:
         """Return a handler as `ordered` does, of a function that also takes who gives the order."""
         self._know(action)
 
-        async def handle(exchange: Exchange) -> Answer:
+        async def handle(exchange: HttpExchange) -> Answer:
             actor = await self.enter(exchange)
             order = await self._read(exchange, kind, actor=actor, action=action)
             return await self._done(
@@ -85,9 +87,9 @@ class ControlGate:
         return handle
 
     async def _read(
-        self, exchange: Exchange, kind: type[_Order], *, actor: Actor, action: str
+        self, exchange: HttpExchange, kind: type[_Order], *, actor: Actor, action: str
     ) -> _Order:
-        await self._office.admit(actor, action)
+        await self._audited.admit(actor, action)
         body = await exchange.body(limit=_ASK_BYTES, timeout_s=_ASK_S)
         try:
             order = msgspec.json.decode(body or b"{}", type=kind)
@@ -102,15 +104,15 @@ class ControlGate:
         """Return a handler of a function that takes what the query says."""
         self._know(action)
 
-        async def handle(exchange: Exchange) -> Answer:
+        async def handle(exchange: HttpExchange) -> Answer:
             actor = await self.enter(exchange)
             try:
                 ask = msgspec.convert(exchange.query(), kind, strict=False)
             except msgspec.ValidationError as error:
-                await self._office.admit(actor, action)
+                await self._audited.admit(actor, action)
                 takes = _takes(kind, own="")
                 raise BadRequest(f"The query cannot be taken: {error}. {takes}") from None
-            await self._office.admit(actor, action, order=ask)
+            await self._audited.admit(actor, action, order=ask)
             _refuse_unknown(exchange.query(), kind, own="")
             return await self._done(actor, action, order=ask, answer=answer)
 
@@ -126,7 +128,7 @@ class ControlGate:
         self._know(action)
         self._know(in_full)
 
-        async def handle(exchange: Exchange) -> Answer:
+        async def handle(exchange: HttpExchange) -> Answer:
             actor = await self.enter(exchange)
             with_text = exchange.query().get("text") == "true"
 
@@ -154,13 +156,13 @@ class ControlGate:
         answer: Callable[[_Order], Awaitable[object]],
     ) -> Answer:
         return json_response(
-            await self._office.act(actor, action, work=lambda: answer(order), order=order)
+            await self._audited.act(actor, action, work=lambda: answer(order), order=order)
         )
 
-    async def enter(self, exchange: Exchange) -> Actor:
+    async def enter(self, exchange: HttpExchange) -> Actor:
         """Return who calls; raises `Unauthenticated`, and `Forbidden` for a way that is open to others."""
         refuse_url_credentials(exchange)
-        caller = await self._door.recognise(exchange.headers)
+        caller = await self._gateway_api.recognise(exchange.headers)
         self._origins.check(caller, exchange.headers)
         if caller.kind != "local" and not self._is_private(exchange):
             raise Forbidden(
@@ -169,7 +171,7 @@ class ControlGate:
             )
         return _actor(caller, exchange)
 
-    def _is_private(self, exchange: Exchange) -> bool:
+    def _is_private(self, exchange: HttpExchange) -> bool:
         scope, headers = exchange.scope, exchange.headers
         if self._origins.is_secure(scope.get("scheme", "http"), headers):
             return True
@@ -207,7 +209,7 @@ def _is_here(address: str) -> bool:
         return False
 
 
-def _actor(caller: Caller, exchange: Exchange) -> Actor:
+def _actor(caller: Caller, exchange: HttpExchange) -> Actor:
     """Return who gives the order; this machine's command line says itself for whom."""
     if caller.kind == "local":
         name = exchange.headers.get(_OPERATOR_HEADER, "")

@@ -10,7 +10,7 @@ from typing import Protocol
 import msgspec
 from starlette.routing import Route
 
-from hermes.control.acting import Actor, Office
+from hermes.control.audited import Actor, AuditedActions
 from hermes.control.consent import ConsentAsk, ConsentOrder
 from hermes.control.credits import (
     GrantOrder,
@@ -23,20 +23,20 @@ from hermes.control.cron import JobAsk, JobOrder, JobsAsk, NewJobOrder
 from hermes.control.hooks import no_hooks
 from hermes.control.interactions import InteractionAsk
 from hermes.control.keys import KeyEnd, NewKey
-from hermes.control.mcp import McpDesk
+from hermes.control.mcp import McpOperations
 from hermes.control.memory import DreamOrder, FactOrder, ForgetOrder, MemoryAsk
 from hermes.control.pairing import PairApproval, PairOrder
 from hermes.control.search import SearchOrder
 from hermes.control.spending import CostAsk, SwitchOrder
 from hermes.control.tokens import LinkWish
 from hermes.control.users import LinkOrder, TierOrder, UserAsk, UserOrder, UsersAsk
-from hermes.net.http_route import Endpoint
-from hermes.net.same_origin import Origins
-from hermes.ports.door import Door
-from hermes.routing.plan import Ask
+from hermes.http.route import Endpoint
+from hermes.http.same_origin import Origins
+from hermes.ports.gateway_api import GatewayApi
+from hermes.routing.plan import CallNeeds
 from hermes.server.control_gate import ControlGate
 from hermes.server.cron_orders import CronOrders
-from hermes.server.operating_routes import OperatingDesks, operating_routes
+from hermes.server.operating_routes import OperationRoutes, operating_routes
 from hermes.server.people_orders import PairingOrders, UserOrders
 
 
@@ -112,13 +112,13 @@ class Control(msgspec.Struct, frozen=True, kw_only=True):
     """The operator's functions; each returns what JSON can say.
 
     `why` takes the id and whether the words of the message are wanted too; `route` takes the call
-    whose plan is wanted. Every one passes the `office`.
+    whose plan is wanted. Every one passes the `audited`.
     """
 
     status: Callable[[], Awaitable[object]]
     why: Callable[[str, bool], Awaitable[object | None]]
     models: Callable[[], Awaitable[object]]
-    route: Callable[[Ask], Awaitable[object]]
+    route: Callable[[CallNeeds], Awaitable[object]]
     link: Callable[[LinkWish, Actor], Awaitable[object]]
     token: Callable[[Actor], Awaitable[object]]
     create_key: Callable[[NewKey], Awaitable[object]]
@@ -136,16 +136,18 @@ class Control(msgspec.Struct, frozen=True, kw_only=True):
     pairing: PairingOrders
     search: SearchOrders
     cron: CronOrders
-    mcp: McpDesk
+    mcp: McpOperations
     reload: Callable[[], Awaitable[object]]
     hooks: Callable[[], Awaitable[object]] = no_hooks
-    office: Office
-    operating: OperatingDesks | None = None
+    audited: AuditedActions
+    operating: OperationRoutes | None = None
 
 
-def control_routes(door: Door, control: Control, *, origins: Origins) -> tuple[Route, ...]:
+def control_routes(
+    gateway_api: GatewayApi, control: Control, *, origins: Origins
+) -> tuple[Route, ...]:
     """Return the operator's routes."""
-    local = ControlGate(door, control.office, origins=origins)
+    local = ControlGate(gateway_api, control.audited, origins=origins)
     told, ordered = local.told, local.ordered
     keys = {
         "GET": told("keys.list", control.keys),
@@ -166,7 +168,9 @@ def control_routes(door: Door, control: Control, *, origins: Origins) -> tuple[R
             Endpoint({"GET": local.named("messages.why", "messages.read", control.why)}),
         ),
         Route("/control/models", Endpoint({"GET": told("models.list", control.models)})),
-        Route("/control/route", Endpoint({"POST": ordered("models.route", Ask, control.route)})),
+        Route(
+            "/control/route", Endpoint({"POST": ordered("models.route", CallNeeds, control.route)})
+        ),
         *_access_routes(local, control),
         Route("/control/keys", Endpoint(keys)),
         Route(

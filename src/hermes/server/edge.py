@@ -14,7 +14,7 @@ import httptools
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from hermes.server.places import Places, address_key
+from hermes.server.connection_limits import ConnectionLimits, address_key
 from hermes.server.writes import Gathering
 
 # Where a request finds how to be told that its connection is gone.
@@ -66,7 +66,9 @@ class EdgeProtocol(HttpToolsProtocol):
     """uvicorn's protocol with limits; it reports a lost connection to the request."""
 
     # Any: what uvicorn hands to its protocols.
-    def __init__(self, *args: Any, limits: EdgeLimits, places: Places, **more: Any) -> None:
+    def __init__(
+        self, *args: Any, limits: EdgeLimits, places: ConnectionLimits, **more: Any
+    ) -> None:
         super().__init__(*args, **more)
         self._limits = limits
         self._places = places

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 from starlette.routing import Route
 
-from hermes.net.http_json import json_response
-from hermes.net.http_route import Answer, Endpoint, Exchange
+from hermes.http.json_body import json_response
+from hermes.http.route import Answer, Endpoint, HttpExchange
 
 Ready = Callable[[], Sequence[str]]
 
@@ -13,10 +13,10 @@ Ready = Callable[[], Sequence[str]]
 def health_routes(ready: Ready) -> tuple[Route, ...]:
     """Return the health routes; `ready` returns the reasons against taking messages."""
 
-    async def is_alive(_exchange: Exchange) -> Answer:
+    async def is_alive(_exchange: HttpExchange) -> Answer:
         return json_response({"status": "alive"})
 
-    async def is_ready(_exchange: Exchange) -> Answer:
+    async def is_ready(_exchange: HttpExchange) -> Answer:
         reasons = list(ready())
         if reasons:
             answer = {"ready": False, "reasons": reasons}

@@ -21,8 +21,8 @@ from starlette.types import ASGIApp
 from hermes.config.sections import ServerSettings
 from hermes.errors import ConfigurationError
 from hermes.ports.clock import SystemClock
+from hermes.server.connection_limits import ConnectionLimits
 from hermes.server.edge import EdgeLimits, EdgeProtocol
-from hermes.server.places import Places
 
 _CHANGE = "set server.port in config.yaml or HERMES_SERVER__PORT to another port"
 
@@ -180,7 +180,7 @@ class _Server(uvicorn.Server):
 
 
 def _config(app: ASGIApp, settings: ServeSettings) -> uvicorn.Config:
-    places = Places(
+    places = ConnectionLimits(
         min(settings.connections, _connections_for(_open_files())),
         per_address=settings.per_address,
         monotonic=SystemClock().monotonic,

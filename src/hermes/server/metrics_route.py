@@ -9,11 +9,11 @@ from typing import Protocol
 from starlette.routing import BaseRoute, Route
 from starlette.types import Scope
 
-from hermes.net.http_route import Answer, Endpoint, Exchange, refuse_url_credentials
-from hermes.net.same_origin import Origins
+from hermes.http.route import Answer, Endpoint, HttpExchange, refuse_url_credentials
+from hermes.http.same_origin import Origins
 from hermes.ops.metrics import CONTENT_TYPE
 from hermes.ports.channel import HttpResponse
-from hermes.ports.door import Door
+from hermes.ports.gateway_api import GatewayApi
 
 PATH = "/metrics"
 _NOWHERE = "unmatched"
@@ -28,14 +28,14 @@ class RequestMeter(Protocol):
 
 
 def metrics_route(
-    door: Door, text: Callable[[], bytes], *, origins: Origins, public: bool
+    gateway_api: GatewayApi, text: Callable[[], bytes], *, origins: Origins, public: bool
 ) -> Route:
     """Return the route; it takes a token of the REST API, unless it is public."""
 
-    async def show(exchange: Exchange) -> Answer:
+    async def show(exchange: HttpExchange) -> Answer:
         refuse_url_credentials(exchange)
         if not public:
-            caller = await door.recognise(exchange.headers)
+            caller = await gateway_api.recognise(exchange.headers)
             origins.check(caller, exchange.headers)
         return HttpResponse(status=200, body=text(), content_type=CONTENT_TYPE)
 

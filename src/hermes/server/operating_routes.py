@@ -3,35 +3,35 @@
 import msgspec
 from starlette.routing import Route
 
-from hermes.control.acting import Actor
-from hermes.control.audit import AuditAsk, AuditDesk
-from hermes.control.channels import ChannelDesk, ChannelOrder
-from hermes.control.deadletters import DeadLetterDesk, LetterAsk, LetterOrder, LettersAsk
-from hermes.control.graph_reading import GraphDesk, GraphsOrder
-from hermes.control.running import GatewayDesk, ModelDesk, RestartOrder, SwapOrder
-from hermes.control.sending import DirectoryAsk, SendDesk, SendOrder
-from hermes.control.sessions import SessionDesk, SessionOrder, SessionsAsk
+from hermes.control.audit import AuditAsk, AuditOperations
+from hermes.control.audited import Actor
+from hermes.control.channels import ChannelOperations, ChannelOrder
+from hermes.control.deadletters import DeadLetterOperations, LetterAsk, LetterOrder, LettersAsk
+from hermes.control.graph_access import GraphOperations, GraphsOrder
+from hermes.control.runtime import GatewayOperations, ModelOperations, RestartOrder, SwapOrder
+from hermes.control.sends import DirectoryAsk, SendOperations, SendOrder
+from hermes.control.sessions import SessionOperations, SessionOrder, SessionsAsk
 from hermes.control.store_keys import RotationOrder
-from hermes.control.tokens import MadeToken, NewToken, TokenDesk, TokenEnd
-from hermes.net.http_route import Endpoint, Handler
+from hermes.control.tokens import MadeToken, NewToken, TokenEnd, TokenOperations
+from hermes.http.route import Endpoint, Handler
 from hermes.server.control_gate import ControlGate
 
 
-class OperatingDesks(msgspec.Struct, frozen=True, kw_only=True):
+class OperationRoutes(msgspec.Struct, frozen=True, kw_only=True):
     """The desks behind these routes."""
 
-    audit: AuditDesk
-    tokens: TokenDesk
-    sessions: SessionDesk
-    channels: ChannelDesk
-    deadletters: DeadLetterDesk
-    models: ModelDesk
-    gateway: GatewayDesk
-    sends: SendDesk
-    graphs: GraphDesk
+    audit: AuditOperations
+    tokens: TokenOperations
+    sessions: SessionOperations
+    channels: ChannelOperations
+    deadletters: DeadLetterOperations
+    models: ModelOperations
+    gateway: GatewayOperations
+    sends: SendOperations
+    graphs: GraphOperations
 
 
-def operating_routes(gate: ControlGate, desks: OperatingDesks | None) -> tuple[Route, ...]:
+def operating_routes(gate: ControlGate, desks: OperationRoutes | None) -> tuple[Route, ...]:
     """Return the routes; none where there are no desks."""
     if desks is None:
         return ()
@@ -54,7 +54,7 @@ def operating_routes(gate: ControlGate, desks: OperatingDesks | None) -> tuple[R
     )
 
 
-def _token_routes(gate: ControlGate, desk: TokenDesk) -> tuple[Route, ...]:
+def _token_routes(gate: ControlGate, desk: TokenOperations) -> tuple[Route, ...]:
     async def create(new: NewToken, actor: Actor) -> MadeToken:
         return await desk.create(new, actor.credential)
 
@@ -68,14 +68,14 @@ def _token_routes(gate: ControlGate, desk: TokenDesk) -> tuple[Route, ...]:
     )
 
 
-def _session_routes(gate: ControlGate, desk: SessionDesk) -> tuple[Route, ...]:
+def _session_routes(gate: ControlGate, desk: SessionOperations) -> tuple[Route, ...]:
     return (
         _route("sessions", GET=gate.asked("sessions.list", SessionsAsk, desk.list)),
         _route("sessions/end", POST=gate.ordered("sessions.end", SessionOrder, desk.end)),
     )
 
 
-def _channel_routes(gate: ControlGate, desk: ChannelDesk) -> tuple[Route, ...]:
+def _channel_routes(gate: ControlGate, desk: ChannelOperations) -> tuple[Route, ...]:
     return (
         _route("channels", GET=gate.told("channels.list", desk.list)),
         _route("channels/pause", POST=gate.ordered("channels.pause", ChannelOrder, desk.pause)),
@@ -83,7 +83,7 @@ def _channel_routes(gate: ControlGate, desk: ChannelDesk) -> tuple[Route, ...]:
     )
 
 
-def _send_routes(gate: ControlGate, desk: SendDesk) -> tuple[Route, ...]:
+def _send_routes(gate: ControlGate, desk: SendOperations) -> tuple[Route, ...]:
     listed = gate.asked("channels.directory", DirectoryAsk, desk.directory)
     return (
         _route("send", POST=gate.ordered("sends.send", SendOrder, desk.send)),
@@ -91,14 +91,14 @@ def _send_routes(gate: ControlGate, desk: SendDesk) -> tuple[Route, ...]:
     )
 
 
-def _graph_routes(gate: ControlGate, desk: GraphDesk) -> tuple[Route, ...]:
+def _graph_routes(gate: ControlGate, desk: GraphOperations) -> tuple[Route, ...]:
     return (
         _route("graphs/show", POST=gate.ordered("graphs.show", GraphsOrder, desk.show)),
         _route("graphs/export", POST=gate.ordered("graphs.export", GraphsOrder, desk.export)),
     )
 
 
-def _letter_routes(gate: ControlGate, desk: DeadLetterDesk) -> tuple[Route, ...]:
+def _letter_routes(gate: ControlGate, desk: DeadLetterOperations) -> tuple[Route, ...]:
     ordered = gate.ordered
     return (
         _route("deadletters", GET=gate.asked("deadletters.list", LettersAsk, desk.list)),

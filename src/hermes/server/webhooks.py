@@ -9,8 +9,8 @@ import msgspec
 from starlette.routing import Route
 
 from hermes.errors import HermesError, NotFound
-from hermes.net.http_errors import error_response, status_of
-from hermes.net.http_route import Answer, Endpoint, Exchange
+from hermes.http.errors import error_response, status_of
+from hermes.http.route import Answer, Endpoint, HttpExchange
 from hermes.ports.channel import HttpRequest, HttpResponse, WebhookChannel
 
 
@@ -26,7 +26,7 @@ def webhook_routes(
 ) -> tuple[Route, ...]:
     """Return the routes of all webhooks; what follows a platform's name is the channel's own."""
 
-    async def hand_over(exchange: Exchange) -> Answer:
+    async def hand_over(exchange: HttpExchange) -> Answer:
         platform = exchange.parameter("platform")
         channel = channels.get(platform)
         if channel is None:
@@ -53,7 +53,7 @@ def webhook_routes(
     return tuple(Route(path, endpoint) for path in paths)
 
 
-def _glanced(channel: WebhookChannel, exchange: Exchange) -> HttpResponse | None:
+def _glanced(channel: WebhookChannel, exchange: HttpExchange) -> HttpResponse | None:
     """Return why a channel refuses a call by its head; its body is then not waited for."""
     # Looked up by name: asking a runtime protocol takes longer than all the rest of this.
     glance = getattr(channel, "glance", None)

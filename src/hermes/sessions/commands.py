@@ -32,7 +32,7 @@ class CommandSpec(msgspec.Struct, frozen=True, kw_only=True):
     admins: bool = False
 
 
-class Written(msgspec.Struct, frozen=True):
+class TypedCommand(msgspec.Struct, frozen=True):
     """A message that is a command; without a spec nobody knows it."""
 
     word: str
@@ -187,7 +187,7 @@ class CommandBook:
         """Return the command of a name, with or without its slash."""
         return self._words.get(word.removeprefix("/").lower())
 
-    def read(self, text: str) -> Written | None:
+    def read(self, text: str) -> TypedCommand | None:
         """Return the command that a message is; None for everything that is none.
 
         A slash before a word is one; a path, a number or a slash alone is not.
@@ -200,7 +200,7 @@ class CommandBook:
         if _WORD.fullmatch(word) is None:
             return None
         whole = f"{argument}\n{rest}" if rest else argument
-        return Written(word, whole.strip(), self._words.get(word))
+        return TypedCommand(word, whole.strip(), self._words.get(word))
 
     def nearest(self, word: str, among: Iterable[str]) -> str | None:
         """Return the name among some that a word comes closest to."""

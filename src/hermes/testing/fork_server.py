@@ -33,7 +33,7 @@ _NEEDED_LATER = (
     "hermes.message.markup.lighten",
     "hermes.message.markup.parse",
     "hermes.message.markup.write",
-    "hermes.net.model_stream",
+    "hermes.provider_kit.stream",
     "hermes.providers.openai.provider",
     "hermes.testing.push.counting_tools",
     "hermes.testing.push.channel",

@@ -12,7 +12,7 @@ from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.clock import Clock, ManualClock
 
 
-class MemoryShelf:
+class MemoryFiles:
     """Fits `MediaShelf`: attachments by a name of their own, for as long as the test lasts."""
 
     def __init__(self) -> None:
@@ -51,6 +51,6 @@ def channel_setup(
         client=client,
         clock=clock or ManualClock(),
         make_id=make_id,
-        media=MemoryShelf(),
+        media=MemoryFiles(),
         state=state or Path("state"),
     )

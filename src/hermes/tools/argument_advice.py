@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from hermes.schema.checker import Checker, Misfit, bounded
-from hermes.schema.places import Places, kind_of
+from hermes.schema.paths import SchemaPaths, kind_of
 
 # Any: JSON values and schemas.
 Json = Any
@@ -52,14 +52,14 @@ _LIMITS = (
 _TOO_MANY = ("additionalProperties", "unevaluatedProperties")
 
 
-def advice(value: Json, checker: Checker, places: Places) -> str:
+def advice(value: Json, checker: Checker, places: SchemaPaths) -> str:
     """Return what is wrong with arguments, and an example of some that fit."""
     told = [_told(misfit, places) for misfit in checker.misfits(value, most=MOST_MISFITS)]
     problem = "; ".join(told) or "they do not fit the schema"
     return f"{problem}.{example_text(checker, places)}"
 
 
-def example_text(checker: Checker, places: Places) -> str:
+def example_text(checker: Checker, places: SchemaPaths) -> str:
     """Return a sentence with the shortest arguments that fit, if they are easily found."""
     found = _example(places.root, places, depth=0)
     text = msgspec.json.encode(found).decode()
@@ -68,7 +68,7 @@ def example_text(checker: Checker, places: Places) -> str:
     return f" Example: {text}"
 
 
-def _told(misfit: Misfit, places: Places) -> str:
+def _told(misfit: Misfit, places: SchemaPaths) -> str:
     word, place = str(misfit.rule[-1]), places.at(misfit.rule[:-1])
     where = _where(misfit.path)
     if word == "required" and misfit.names:
@@ -100,12 +100,12 @@ def _where(path: tuple[str | int, ...]) -> str:
     return f'"{text.removeprefix(".")[:160]}"' if text else "the arguments"
 
 
-def _expected(place: Json, places: Places) -> str:
+def _expected(place: Json, places: SchemaPaths) -> str:
     told = list(dict.fromkeys(_wish(one, places) for one in places.alternatives(place)))
     return " or ".join(told)
 
 
-def _wish(place: Json, places: Places) -> str:
+def _wish(place: Json, places: SchemaPaths) -> str:
     if "const" in place:
         return _found(place["const"])
     choices = place.get("enum")
@@ -137,7 +137,7 @@ def _found(value: Json) -> str:
     return named + msgspec.json.encode(value).decode()[:_MAX_FOUND]
 
 
-def _example(place: Json, places: Places, *, depth: int) -> Json:
+def _example(place: Json, places: SchemaPaths, *, depth: int) -> Json:
     """Return a short value that probably fits."""
     place = next(places.alternatives(place))
     for word in ("examples", "enum"):
@@ -159,12 +159,12 @@ def _example(place: Json, places: Places, *, depth: int) -> Json:
     return simple.get(kind, _FORMATS.get(place.get("format", ""), "text"))
 
 
-def _example_object(place: Json, places: Places, *, depth: int) -> Json:
+def _example_object(place: Json, places: SchemaPaths, *, depth: int) -> Json:
     names = place.get("required", ()) if depth < _MAX_DEPTH else ()
     return {name: _example(places.below(place, name), places, depth=depth + 1) for name in names}
 
 
-def _example_list(place: Json, places: Places, *, depth: int) -> Json:
+def _example_list(place: Json, places: SchemaPaths, *, depth: int) -> Json:
     if depth >= _MAX_DEPTH:
         return []
     count = max(len(place.get("prefixItems", ())), place.get("minItems", 1))

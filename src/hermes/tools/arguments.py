@@ -10,10 +10,10 @@ import structlog
 from hermes.errors import ToolError
 from hermes.message.parts import ToolCallPart
 from hermes.ports.provider import ToolSpec
-from hermes.schema.checker import TOO_DEEP, Checker, Unchecked, Unfit, checker_of
-from hermes.schema.places import Places
+from hermes.schema.checker import TOO_DEEP, Checker, Unchecked, UnusableSchema, checker_of
+from hermes.schema.paths import SchemaPaths
 from hermes.tools.argument_advice import advice, example_text
-from hermes.tools.argument_mending import mended
+from hermes.tools.argument_repair import mended
 
 # Any: JSON values.
 Json = Any
@@ -49,7 +49,7 @@ def checked_arguments(call: ToolCallPart, spec: ToolSpec) -> msgspec.Raw:
     raise ToolError(f"the arguments of {call.name} do not fit: {problem}. {_AGAIN}")
 
 
-def _problem(value: Json, checker: Checker, places: Places) -> str:
+def _problem(value: Json, checker: Checker, places: SchemaPaths) -> str:
     if isinstance(value, dict):
         return advice(value, checker, places).rstrip(".")
     return f"expected one JSON object.{example_text(checker, places)}".rstrip(".")
@@ -70,11 +70,11 @@ def _decoded(name: str, raw: str) -> Json:
 
 
 @lru_cache(maxsize=256)
-def _rules(parameters: bytes) -> tuple[Checker, Places] | None:
+def _rules(parameters: bytes) -> tuple[Checker, SchemaPaths] | None:
     """Return what checks a tool's arguments, or None when its schema is none to check against."""
     try:
         checker = checker_of(parameters)
-    except Unfit as problem:
+    except UnusableSchema as problem:
         _log.warning("tool_schema_unfit", problem=str(problem))
         return None
-    return checker, Places(msgspec.json.decode(parameters))
+    return checker, SchemaPaths(msgspec.json.decode(parameters))

@@ -17,7 +17,7 @@ import msgspec
 from hermes.config import GateSettings
 from hermes.message.phrases import Phrases, Words
 from hermes.ports.tool import Tool
-from hermes.routing.words import WordFinder
+from hermes.routing.keywords import WordFinder
 
 # Servers of tools come and go, and their tools with them.
 _MOST_KNOWN = 10_000

@@ -14,7 +14,7 @@ import msgspec
 
 from hermes.config.vision import ImageIntentSettings
 from hermes.ports.vision import VisionPipeline
-from hermes.routing.words import WordFinder
+from hermes.routing.keywords import WordFinder
 from hermes.tools.gate_rules import plain
 
 GENERAL = "general"
@@ -31,7 +31,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     intents: dict[str, _Table]
 
 
-class Told(msgspec.Struct, frozen=True):
+class IntentMatch(msgspec.Struct, frozen=True):
     """An intent, and the rule that told it; none where nothing did."""
 
     intent: str
@@ -61,11 +61,11 @@ class ImageIntents:
         """Every intent that some rule can tell."""
         return tuple(self._order)
 
-    def of(self, caption: str) -> Told:
+    def of(self, caption: str) -> IntentMatch:
         """Return what a caption asks for."""
         text = plain(caption)
         if not text:
-            return Told(GENERAL)
+            return IntentMatch(GENERAL)
         told: dict[str, list[str]] = {}
         for word in sorted(self._words_in(text)):
             for name in self._meant[word]:
@@ -74,9 +74,9 @@ class ImageIntents:
             if pattern.search(text):
                 told.setdefault(name, []).append(pattern.pattern)
         if not told:
-            return Told(GENERAL)
+            return IntentMatch(GENERAL)
         name = min(told, key=lambda one: (-len(told[one]), self._order[one]))
-        return Told(name, told[name][0])
+        return IntentMatch(name, told[name][0])
 
     def _add(self, name: str, own: ImageIntentSettings | None, table: _Table) -> None:
         says = own is not None and (own.words or own.patterns)

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.app.calling import ModelLayer, make_model_layer
-from hermes.calls.bill import Receipt
-from hermes.calls.budgets import Purse
-from hermes.calls.events import Answered, CallEvent
-from hermes.calls.walk import Wish
+from hermes.app.make_models import ModelLayer, make_model_layer
+from hermes.calls.budgets import Payer
+from hermes.calls.call_charge import SpendLog
+from hermes.calls.events import CallEvent, FullAnswer
+from hermes.calls.model_caller import CallSpec
 from hermes.message.chat import user_text
 from hermes.message.ids import make_id
 from hermes.ports.clock import ManualClock
 from hermes.ports.provider import ModelRequest, ProviderInfo
-from hermes.ports.spend import Account, Counter, Spent
+from hermes.ports.spend import Account, SpendCounters, Spent
 from hermes.routing.plan import Candidate, Plan
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.model_script import Script, ScriptedTurn, answer_by_text
@@ -72,10 +72,10 @@ class Story:
         return [type(event).__name__ for event in self.events]
 
     @property
-    def answer(self) -> Answered:
+    def answer(self) -> FullAnswer:
         """The answer."""
         last = self.events[-1]
-        assert isinstance(last, Answered)
+        assert isinstance(last, FullAnswer)
         return last
 
 
@@ -92,18 +92,18 @@ class CallRig:
         text: str | ModelRequest,
         *names: str,
         story: Story | None = None,
-        purse: Purse | None = None,
-        **wish: object,
+        payer: Payer | None = None,
+        **spec: object,
     ) -> Story:
         """Run one call to its end and return what was heard; it is heard also when it fails."""
         story = story or Story()
         request = text if isinstance(text, ModelRequest) else ask(text)
-        receipt = Receipt()
-        wanted = Wish(
+        receipt = SpendLog()
+        wanted = CallSpec(
             call_id=make_id("v"),
             request=request,
-            purse=purse or purse_for("ann"),
-            **wish,  # type: ignore[arg-type]
+            payer=payer or payer_for("ann"),
+            **spec,  # type: ignore[arg-type]
         )
         run = self.layer.calls.run(wanted, plan_of(*names), receipt=receipt)
         try:
@@ -120,9 +120,9 @@ def ask(text: str, **more: object) -> ModelRequest:
     return ModelRequest(model="", messages=(user_text(text),), **more)  # type: ignore[arg-type]
 
 
-def purse_for(person: str, **more: object) -> Purse:
+def payer_for(person: str, **more: object) -> Payer:
     """Return a person's purse."""
-    return Purse(account=Account(person_id=person, agent="main", channel="rest"), **more)  # type: ignore[arg-type]
+    return Payer(account=Account(person_id=person, agent="main", channel="rest"), **more)  # type: ignore[arg-type]
 
 
 @asynccontextmanager
@@ -131,7 +131,7 @@ async def open_calls(
     *models: ScriptedProvider,
     settings: Mapping[str, str] | None = None,
     clock: ManualClock | None = None,
-    counter: Counter | None = None,
+    counter: SpendCounters | None = None,
 ) -> AsyncIterator[CallRig]:
     """Open the model layer on the database in `home`."""
     clock = clock or ManualClock()

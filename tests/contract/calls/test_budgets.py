@@ -17,9 +17,9 @@ from hermes.errors import (
 from hermes.ports.clock import ManualClock
 from hermes.ports.keys import CallerKey
 from hermes.ports.provider import ModelRequest
-from hermes.ports.spend import Claim, KillSwitch, Meter
+from hermes.ports.spend import KillSwitch, Meter, MeterClaim
 from hermes.testing.model_script import ScriptedTurn
-from tests.contract.calls.rig import ask, model, open_calls, purse_for, until_called
+from tests.contract.calls.rig import ask, model, open_calls, payer_for, until_called
 
 DAY_S = 86_400.0
 # ManualClock begins at 2023-11-14T22:13:20Z.
@@ -35,7 +35,7 @@ def ten_each(*_: object) -> ScriptedTurn:
 class NoCounter:
     """Counters that cannot be reached."""
 
-    async def take(self, claims: Sequence[Claim]) -> Claim | None:
+    async def take(self, claims: Sequence[MeterClaim]) -> MeterClaim | None:
         raise CounterDown("no connection")
 
     async def add(self, changes: Mapping[Meter, float]) -> None:
@@ -54,17 +54,17 @@ async def test_the_platforms_day_has_a_cap_and_the_next_day_opens_it(tmp_path: P
     capped = {"BUDGETS__PLATFORM_DAY_USD": "25"}
     async with open_calls(tmp_path, model("one", ten_each), settings=capped) as rig:
         for person in ("ann", "bob"):
-            story = await rig.call(small(), "one", purse=purse_for(person))
+            story = await rig.call(small(), "one", payer=payer_for(person))
             assert story.answer.end.usage.cost_usd == 10.0
             await rig.store.spend.add(story.spent)
 
         with pytest.raises(OverBudget) as caught:
-            await rig.call(ask("hi", max_output_tokens=10), "one", purse=purse_for("cyn"))
+            await rig.call(ask("hi", max_output_tokens=10), "one", payer=payer_for("cyn"))
         assert "platform" in caught.value.limit
         assert 0 < caught.value.retry_after <= DAY_S
 
         rig.clock.advance(caught.value.retry_after)
-        await rig.call(small(), "one", purse=purse_for("cyn"))
+        await rig.call(small(), "one", payer=payer_for("cyn"))
 
 
 @pytest.mark.req("J21", "A22")
@@ -85,13 +85,13 @@ async def test_a_persons_tokens_of_the_day_follow_their_tier(tmp_path: Path) -> 
     tiers = {"BUDGETS__BY_TIER": "true", "BUDGETS__PERSON_DAY_TOKENS__FREE": "15"}
     one = model("one", ten_each)
     async with open_calls(tmp_path, one, settings=tiers) as rig:
-        free, pro = purse_for("ann", tier="free"), purse_for("bob", tier="pro")
-        await rig.call(small(), "one", purse=free)
+        free, pro = payer_for("ann", tier="free"), payer_for("bob", tier="pro")
+        await rig.call(small(), "one", payer=free)
         with pytest.raises(OverBudget):
-            await rig.call(ask("hi", max_output_tokens=6), "one", purse=free)
+            await rig.call(ask("hi", max_output_tokens=6), "one", payer=free)
         for _ in range(3):
-            await rig.call(small(), "one", purse=pro)
-        await rig.call(small(), "one", purse=purse_for("cyn", tier="free"))
+            await rig.call(small(), "one", payer=pro)
+        await rig.call(small(), "one", payer=payer_for("cyn", tier="free"))
 
     assert len(one.calls) == 5
 
@@ -114,11 +114,11 @@ async def test_every_limit_refuses_what_it_has_no_room_for(
     own = None
     if key is not None:
         own = msgspec.structs.replace(KEY, **key)
-    purse = purse_for("ann", key=own)
+    payer = payer_for("ann", key=own)
     async with open_calls(tmp_path, model("one", ten_each), settings=settings) as rig:
-        await rig.call(small(), "one", purse=purse)
+        await rig.call(small(), "one", payer=payer)
         with pytest.raises(OverBudget) as caught:
-            await rig.call(small(), "one", purse=purse)
+            await rig.call(small(), "one", payer=payer)
 
     assert caught.value.limit.startswith(("person ann", "agent main", "key k_1"))
 
@@ -162,9 +162,9 @@ async def test_without_counters_the_platforms_cap_fails_open_and_a_persons_close
     caps = {"BUDGETS__PLATFORM_DAY_USD": "1", "BUDGETS__BY_TIER": "true"}
     one = model("one", ten_each)
     async with open_calls(tmp_path, one, settings=caps, counter=NoCounter()) as rig:
-        await rig.call(small(), "one", purse=purse_for("ann", tier="no-limit"))
+        await rig.call(small(), "one", payer=payer_for("ann", tier="no-limit"))
         with pytest.raises(Overloaded, match="cannot be checked"):
-            await rig.call(small(), "one", purse=purse_for("ann", tier="free"))
+            await rig.call(small(), "one", payer=payer_for("ann", tier="free"))
 
     assert len(one.calls) == 1
 

@@ -19,9 +19,9 @@ from hermes.errors import (
 )
 from hermes.ports.keys import CallerKey
 from hermes.ports.provider import ModelEvent, ModelRequest, OutputSchema, TextDelta
-from hermes.ports.spend import Claim, KillSwitch, Meter
+from hermes.ports.spend import KillSwitch, Meter, MeterClaim
 from hermes.ports.tool import ToolTraits
-from hermes.server.v1.callers import Caller
+from hermes.server.v1.callers import ApiCaller
 from hermes.testing.model_script import ScriptedTurn, ToolUse, in_order
 from hermes.testing.scripted_model import SCRIPTED_INFO, ScriptedProvider
 from tests.contract.calls.rig import Story, ask, model, open_calls, until_called
@@ -92,7 +92,7 @@ async def test_a_keys_person_has_the_tokens_of_their_tier(tmp_path: Path) -> Non
     tiers = {"BUDGETS__BY_TIER": "true", "BUDGETS__PERSON_DAY_TOKENS__FREE": "1"}
     async with open_calls(tmp_path, model("one"), settings=tiers) as rig:
         with pytest.raises(OverBudget):
-            await rig.call("hello", "one", purse=Caller(user="ann", key=KEY).purse())
+            await rig.call("hello", "one", payer=ApiCaller(user="ann", key=KEY).payer())
 
 
 class SlowCounter:
@@ -102,7 +102,7 @@ class SlowCounter:
         self.inner = LedgerCounter(lambda _: 0.0)
         self.is_adding = asyncio.Event()
 
-    async def take(self, claims: Sequence[Claim]) -> Claim | None:
+    async def take(self, claims: Sequence[MeterClaim]) -> MeterClaim | None:
         await asyncio.sleep(0)
         return await self.inner.take(claims)
 
@@ -134,7 +134,7 @@ async def test_counters_that_cannot_read_the_ledger_are_down(tmp_path: Path) -> 
         raise StoreError("the disk is gone")
 
     with pytest.raises(CounterDown):
-        await LedgerCounter(total).take((Claim(TODAY, 1.0, 2.0),))
+        await LedgerCounter(total).take((MeterClaim(TODAY, 1.0, 2.0),))
     open_cap = {"BUDGETS__PLATFORM_DAY_USD": "10000"}
     async with open_calls(
         tmp_path, model("one"), counter=LedgerCounter(total), settings=open_cap
@@ -148,8 +148,8 @@ async def test_many_meters_never_cost_one_that_is_in_use(monkeypatch: pytest.Mon
     counter = LedgerCounter(lambda _: 0.0)
     old = Meter("person", "ann", "usd", "2025-12")
     for meter in (old, TODAY, TOTAL):
-        assert await counter.take((Claim(meter, 5.0, 10.0),)) is None
-    await counter.take((Claim(TODAY, 1.0, 10.0), Claim(TOTAL, 1.0, 10.0)))
+        assert await counter.take((MeterClaim(meter, 5.0, 10.0),)) is None
+    await counter.take((MeterClaim(TODAY, 1.0, 10.0), MeterClaim(TOTAL, 1.0, 10.0)))
     await counter.add({TODAY: -3.0})
 
     assert await counter.read((TODAY, TOTAL)) == (3.0, 6.0)

@@ -11,7 +11,7 @@ from hermes.ports.provider import ModelEvent, ModelRequest
 from hermes.ports.spend import Meter
 from hermes.testing.model_script import ScriptedTurn
 from hermes.testing.scripted_model import ScriptedProvider
-from tests.contract.calls.rig import Story, ask, model, open_calls, purse_for, until_called
+from tests.contract.calls.rig import Story, ask, model, open_calls, payer_for, until_called
 from tests.contract.calls.test_budgets import KEY, TODAY, small, ten_each
 
 _CAPPED = {"BUDGETS__PLATFORM_DAY_USD": "12"}
@@ -33,7 +33,7 @@ async def test_a_caller_who_leaves_a_silent_model_pays_what_was_held(
         await rig.store.spend.add(story.spent)
 
         with pytest.raises(OverBudget):
-            await rig.call(small(), "two", purse=purse_for("bob", key=KEY))
+            await rig.call(small(), "two", payer=payer_for("bob", key=KEY))
         spent = rig.store.spend.total(Meter("platform", "", "usd", TODAY))
 
     (one,) = story.spent

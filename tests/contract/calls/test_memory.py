@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hermes.calls.budgets import Purse
+from hermes.calls.budgets import Payer
 from hermes.message.chat import ChatMessage, user_text
 from hermes.message.parts import ImagePart, Media, TextPart, text_of
 from hermes.ports.keys import CallerKey
@@ -14,7 +14,7 @@ from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSp
 from hermes.ports.spend import Account
 from hermes.routing.plan import Candidate
 from hermes.testing.model_script import ScriptedTurn
-from tests.contract.calls.rig import CallRig, ask, model, open_calls, purse_for
+from tests.contract.calls.rig import CallRig, ask, model, open_calls, payer_for
 
 NAMES = ("one", "two")
 PEOPLE, AT_ONCE = 10_000, 500
@@ -34,9 +34,9 @@ async def test_the_same_question_gets_the_same_answer_and_is_not_paid_again(
 ) -> None:
     one = model("one")
     async with open_calls(tmp_path, one) as rig:
-        ann = purse_for(await person(rig, "ann"))
-        first = await rig.call("hello", "one", purse=ann, remembers=True)
-        again = await rig.call("hello", "one", purse=ann, remembers=True)
+        ann = payer_for(await person(rig, "ann"))
+        first = await rig.call("hello", "one", payer=ann, remembers=True)
+        again = await rig.call("hello", "one", payer=ann, remembers=True)
 
         assert len(one.calls) == 1
         assert text_of(again.answer.end.parts) == text_of(first.answer.end.parts)
@@ -46,7 +46,7 @@ async def test_the_same_question_gets_the_same_answer_and_is_not_paid_again(
         assert rig.layer.memory.hits == 1
 
         rig.clock.advance(3601)
-        late = await rig.call("hello", "one", purse=ann, remembers=True)
+        late = await rig.call("hello", "one", payer=ann, remembers=True)
         assert late.answer.cached_from is None
 
 
@@ -59,7 +59,7 @@ async def test_ten_thousand_people_with_a_canary_each_never_see_anothers(tmp_pat
 
         async def meet(number: int) -> None:
             who = await person(rig, f"user{number}")
-            story = await rig.call("my canary?", "one", purse=purse_for(who), remembers=True)
+            story = await rig.call("my canary?", "one", payer=payer_for(who), remembers=True)
             told[who] = text_of(story.answer.end.parts)
 
         for first in range(0, PEOPLE, AT_ONCE):
@@ -67,13 +67,13 @@ async def test_ten_thousand_people_with_a_canary_each_never_see_anothers(tmp_pat
         assert len(told) == len(set(told.values())) == PEOPLE
 
         for who, canary in told.items():
-            again = await rig.call("my canary?", "one", purse=purse_for(who), remembers=True)
+            again = await rig.call("my canary?", "one", payer=payer_for(who), remembers=True)
             assert again.answer.cached_from is not None
             assert text_of(again.answer.end.parts) == canary
         assert len(one.calls) == PEOPLE
-        stranger = purse_for(await person(rig, "stranger"))
-        fresh = await rig.call("my canary?", "one", purse=stranger, remembers=True)
-        other = await rig.call("my canary?", "one", purse=_purse(who, "other"), remembers=True)
+        stranger = payer_for(await person(rig, "stranger"))
+        fresh = await rig.call("my canary?", "one", payer=stranger, remembers=True)
+        other = await rig.call("my canary?", "one", payer=_payer(who, "other"), remembers=True)
 
     assert fresh.answer.cached_from is None
     assert other.answer.cached_from is None
@@ -118,13 +118,13 @@ async def test_calls_with_tools_or_pictures_are_not_remembered(tmp_path: Path) -
     picture = ImagePart(Media(mime="image/png", url="https://pictures.example.com/1.png"))
     one = model("one")
     async with open_calls(tmp_path, one) as rig:
-        ann = purse_for(await person(rig, "ann"))
+        ann = payer_for(await person(rig, "ann"))
         for request in (
             ask("hello", tools=(tool,)),
             ModelRequest(model="", messages=(ChatMessage("user", (TextPart("see"), picture)),)),
         ):
             for _ in range(2):
-                story = await rig.call(request, "one", purse=ann, remembers=True)
+                story = await rig.call(request, "one", payer=ann, remembers=True)
                 assert story.answer.cached_from is None
 
     assert len(one.calls) == 4
@@ -134,5 +134,5 @@ def _canary(number: int) -> ScriptedTurn:
     return ScriptedTurn(text=f"canary {number}")
 
 
-def _purse(person_id: str, agent: str) -> Purse:
-    return Purse(account=Account(person_id=person_id, agent=agent, channel="rest"))
+def _payer(person_id: str, agent: str) -> Payer:
+    return Payer(account=Account(person_id=person_id, agent=agent, channel="rest"))

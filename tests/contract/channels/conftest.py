@@ -6,7 +6,7 @@ import pytest
 
 from hermes.app import connection, core
 from hermes.channels.email import channel as email
-from hermes.outbox.timing import OutboxTiming
+from hermes.outbox.intervals import OutboxTiming
 
 _SOON_S = 0.1
 # A stand-in on loopback answers at once, or never.

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.app.core import Core
-from hermes.app.given import Given, no_servers
+from hermes.app.core_parts import CoreParts, no_servers
 from hermes.app.own_tools import make_courier, make_own_tools
 from hermes.config import Settings, load
 from hermes.message.event import MessageEvent, ReplyContext, Scheduled
@@ -16,7 +16,7 @@ from hermes.message.ids import make_id
 from hermes.message.parts import Part, TextPart
 from hermes.message.source import ChatType, Source
 from hermes.pipeline.comebacks import ALL_TAKEN_UP, Comeback
-from hermes.pipeline.observing import NOBODY, Observer
+from hermes.pipeline.observer import NOBODY, Observer
 from hermes.pipeline.services import ReloadMcp
 from hermes.pipeline.watch import WatchHub
 from hermes.plugins.hook_book import HookBook
@@ -24,7 +24,7 @@ from hermes.ports.channel import Capabilities
 from hermes.ports.clock import ManualClock
 from hermes.ports.command import ChatCommand
 from hermes.ports.media import Attachments
-from hermes.ports.observing import CallMeter
+from hermes.ports.observer import CallMeter
 from hermes.ports.provider import Provider, ToolSpec
 from hermes.ports.records import Timeline
 from hermes.ports.tool import Tool, ToolContext, ToolTraits
@@ -141,7 +141,7 @@ class Rig:
     async def outcome(self, message_id: str) -> str:
         """Wait until a message has ended (or is parked) and return its outcome."""
         async with asyncio.timeout(STEP_S):
-            async for progress in self.core.door.watch(message_id):
+            async for progress in self.core.gateway_api.watch(message_id):
                 if progress.kind in ("done", "parked"):
                     return progress.outcome.value if progress.outcome else progress.kind
         raise AssertionError(f"{message_id} has no end")
@@ -259,7 +259,7 @@ async def open_rig(
     pull = msgspec.structs.replace(PULL, own_chats=own_chats)
     channels = {"rest": MemoryChannel(pull, name="rest"), "push": push}
     read = settings_of(home, settings or {})
-    given = Given(
+    given = CoreParts(
         providers={"scripted": model, **more},
         tools=table,
         channels=channels,

@@ -67,12 +67,12 @@ async def test_j1_finished_rows_are_kept_for_eight_days(tmp_path: Path) -> None:
 async def test_j1_a_conversation_outlives_the_rows_of_its_messages(tmp_path: Path) -> None:
     async with open_rig(tmp_path, settings={"SESSIONS__RESET__MODE": "none"}) as rig:
         await rig.answer("hello")
-        before = rig.core.door.conversation("rest", "ann", limit=10).messages
+        before = rig.core.gateway_api.conversation("rest", "ann", limit=10).messages
         rig.clock.advance(9 * 86_400)
         await rig.core.upkeep.round()
         await rig.answer("still there?")
 
-        after = rig.core.door.conversation("rest", "ann", limit=10).messages
+        after = rig.core.gateway_api.conversation("rest", "ann", limit=10).messages
         said = [
             (one.record.event.text, one.result.text)
             for one in after
@@ -83,7 +83,7 @@ async def test_j1_a_conversation_outlives_the_rows_of_its_messages(tmp_path: Pat
         assert before[0].result is not None
         assert after[0].result is not None
         assert after[0].result.usage.tokens_in == before[0].result.usage.tokens_in
-        assert rig.core.door.conversations("rest", limit=9)[0]["title"] == "hello"
+        assert rig.core.gateway_api.conversations("rest", limit=9)[0]["title"] == "hello"
 
 
 @pytest.mark.req("J2", "A28")

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from hermes.app.connect import Connections
-from hermes.control.channels import ChannelDesk
-from hermes.control.running import Levers
+from hermes.control.channels import ChannelOperations
+from hermes.control.runtime import RuntimeHandles
 from hermes.message.outcome import DeliveryState
 from hermes.ports.channel import Capabilities
 from hermes.ports.clock import ManualClock
@@ -84,10 +84,10 @@ async def test_the_list_shows_what_a_platform_can_do_and_when_traffic_flowed(
             clock=rig.clock,
         )
         connections.start()
-        levers = Levers(
+        handles = RuntimeHandles(
             platforms=core.platforms, channels=connections.states, abilities=core.abilities
         )
-        desk = ChannelDesk(rig.store, levers, clock=rig.clock)
+        desk = ChannelOperations(rig.store, handles, clock=rig.clock)
         try:
             await rig.until(lambda: connections.states()[0].state == "connected")
             rig.clock.advance(10)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hermes.errors import BadRequest
-from hermes.ports.pasts import ConversationPage
+from hermes.ports.session_history import ConversationPage
 from tests.contract.journal.rig import Rig, open_rig
 
 DAY = 86_400.0
@@ -24,7 +24,9 @@ def shown(page: ConversationPage) -> list[tuple[int, str, str]]:
 
 
 def page_of(rig: Rig, *, limit: int = 50, before: str | None = None) -> ConversationPage:
-    return rig.core.door.conversation("rest", "ann", limit=limit, user_id="ann", before=before)
+    return rig.core.gateway_api.conversation(
+        "rest", "ann", limit=limit, user_id="ann", before=before
+    )
 
 
 def pages_of(rig: Rig, limit: int) -> Iterator[ConversationPage]:
@@ -36,7 +38,7 @@ def pages_of(rig: Rig, limit: int) -> Iterator[ConversationPage]:
 
 
 def title(rig: Rig) -> object:
-    (row,) = rig.core.door.conversations("rest", limit=9)
+    (row,) = rig.core.gateway_api.conversations("rest", limit=9)
     return row["title"]
 
 
@@ -168,7 +170,7 @@ async def test_a_place_in_another_conversation_shows_nothing_of_it(tmp_path: Pat
         for text in ("secret one", "secret two"):
             await rig.answer(text, chat="bob")
         await forget_rows(rig)
-        place = rig.core.door.conversation("rest", "bob", limit=1, user_id="bob").earlier
+        place = rig.core.gateway_api.conversation("rest", "bob", limit=1, user_id="bob").earlier
         assert place is not None
 
         assert [text for _, text, _ in shown(page_of(rig, before=place))] == ["mine"]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from hermes.app.make_schedule import make_schedules
 from hermes.app.own_tools import make_courier
-from hermes.app.scheduling import make_schedules
 from hermes.errors import BadRequest, Forbidden
 from hermes.message.event import Scheduled
 from hermes.message.ids import make_id

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hermes.graph.exports.reading import read_message
+from hermes.graph.exports.message_reader import read_message
 from hermes.message.parts import ToolResultPart
 from hermes.message.session_key import graph_name
 from hermes.ports.clock import ManualClock

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.control.deadletters import DeadLetterDesk, LettersAsk
+from hermes.control.deadletters import DeadLetterOperations, LettersAsk
 from hermes.control.why_delivery import tries_of
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import text_of
@@ -40,7 +40,7 @@ async def held(rig: Rig, text: str, *, chat: str) -> str:
 
 
 async def listed(rig: Rig) -> set[str]:
-    desk = DeadLetterDesk(rig.store, clock=rig.clock)
+    desk = DeadLetterOperations(rig.store, clock=rig.clock)
     return {one.message_id for one in (await desk.list(LettersAsk())).letters}
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.sending import make_send_desk
-from hermes.control.sending import DirectoryAsk, SendDesk, SendOrder
+from hermes.app.make_courier import make_send_desk
+from hermes.control.sends import DirectoryAsk, SendOperations, SendOrder
 from hermes.errors import BadRequest
 from hermes.message.event import MessageEvent
 from hermes.message.ids import make_id
@@ -24,7 +24,7 @@ def listed(chat_id: str, name: str, guild: str | None = None) -> ChatEntry:
     return ChatEntry(platform="push", chat_id=chat_id, kind="channel", name=name, guild=guild)
 
 
-def desk_of(rig: Rig, home: Path) -> SendDesk:
+def desk_of(rig: Rig, home: Path) -> SendOperations:
     return make_send_desk(
         rig.store,
         settings_of(home, PLATFORM),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.pipeline.stopping import TOLD
+from hermes.pipeline.stop_notices import TOLD
 from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 
@@ -15,7 +15,9 @@ STUCK_S = 15 + 20 + 600 + 300 + 1
 
 async def told_of(rig: Rig, message_id: str) -> list[str]:
     """Return what whoever watches a message is told until the process tells nothing more."""
-    return [one.text async for one in rig.core.door.watch(message_id) if one.kind == "status"]
+    return [
+        one.text async for one in rig.core.gateway_api.watch(message_id) if one.kind == "status"
+    ]
 
 
 @pytest.mark.req("W3", "J14")

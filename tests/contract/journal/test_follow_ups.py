@@ -15,7 +15,7 @@ from hermes.control.why import explain
 from hermes.message.parts import ImagePart, Media, TextPart
 from hermes.ports.channel import MediaKind
 from hermes.ports.clock import ManualClock
-from hermes.ports.media import Brought, Owner
+from hermes.ports.media import Brought, MediaOwner
 from hermes.testing.model_script import ScriptedTurn, Seen
 from tests.contract.journal.rig import Rig, open_rig
 
@@ -136,7 +136,7 @@ class Slow:
         self.asked = 0
         self.here = asyncio.Event()
 
-    async def bring(self, media: Media, *, platform: str, owner: Owner) -> Brought:
+    async def bring(self, media: Media, *, platform: str, owner: MediaOwner) -> Brought:
         self.asked += 1
         await self.here.wait()
         return Brought(media)
@@ -144,7 +144,7 @@ class Slow:
     async def tidy(self) -> None:
         """Nothing is kept."""
 
-    async def lend(self, place: str, *, owner: Owner) -> Media:
+    async def lend(self, place: str, *, owner: MediaOwner) -> Media:
         raise AssertionError(f"nobody attaches {place} here")
 
     def takes(self, platform: str) -> tuple[MediaKind, ...]:

@@ -8,9 +8,9 @@ import pytest
 from hermes.control.why import explain
 from hermes.errors import Skipped
 from hermes.message.event import ReplyContext
-from hermes.message.missed import MISSED
+from hermes.message.missed_messages import MISSED
 from hermes.message.parts import ImagePart, Media
-from hermes.pipeline.beside import QUOTED
+from hermes.pipeline.message_notes import QUOTED
 from hermes.ports.clock import ManualClock
 from hermes.ports.tool import ToolTraits
 from tests.contract.journal.rig import Rig, RunTool, open_rig

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from hermes.app.hooking import make_hooks
-from hermes.control.sessions import SessionDesk, SessionOrder
+from hermes.app.make_hooks import make_hooks
+from hermes.control.sessions import SessionOperations, SessionOrder
 from hermes.control.why import explain
 from hermes.errors import Skipped
 from hermes.plugins.hook_book import HookBook
@@ -303,7 +303,7 @@ async def test_the_end_of_a_session_by_an_operator_is_told(tmp_path: Path) -> No
     write_hook(tmp_path, "ear", said="events: [session:end]", code=EAR)
     async with hooked(tmp_path) as (rig, _):
         await rig.answer("hello")
-        desk = SessionDesk(rig.store, clock=rig.clock, ended=rig.core.session_ended)
+        desk = SessionOperations(rig.store, clock=rig.clock, ended=rig.core.session_ended)
         await desk.end(SessionOrder(session=rig.lane()))
 
     told = {"session": rig.lane(), "platform": "rest", "agent": "main", "reason": "ended"}

@@ -7,7 +7,7 @@ import pytest
 from hermes.errors import LeaseLost
 from hermes.message.outcome import Outcome
 from hermes.ports.clock import ManualClock
-from hermes.ports.records import Begin, Commit, Lease, Result, StepWrite
+from hermes.ports.records import Begin, Commit, Lease, StepWrite, TurnResult
 from tests.contract.journal.rig import Rig, open_rig
 
 
@@ -34,7 +34,7 @@ def ending(rig: Rig, message_id: str) -> Commit:
         message_id=message_id,
         person_id=record.person_id,
         outcome=Outcome.ANSWERED,
-        result=Result(text=""),
+        result=TurnResult(text=""),
         at=rig.clock.now(),
         epoch=0,
     )

@@ -5,8 +5,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from hermes.control.channels import ChannelDesk
-from hermes.control.running import Levers
+from hermes.control.channels import ChannelOperations
+from hermes.control.runtime import RuntimeHandles
 from hermes.ports.clock import ManualClock
 from hermes.store.sqlite.queries import load
 from tests.contract.journal.rig import Rig, open_rig
@@ -16,8 +16,8 @@ Times = dict[str, tuple[float | None, float | None]]
 
 
 async def times(rig: Rig) -> Times:
-    levers = Levers(platforms=rig.core.platforms, flow=rig.core.traffic.of)
-    report = await ChannelDesk(rig.store, levers, clock=rig.clock).list()
+    handles = RuntimeHandles(platforms=rig.core.platforms, flow=rig.core.traffic.of)
+    report = await ChannelOperations(rig.store, handles, clock=rig.clock).list()
     return {one.platform: (one.last_in, one.last_out) for one in report.channels}
 
 

@@ -13,16 +13,16 @@ import pytest
 from hermes.app.media import make_shelf, tenants_of
 from hermes.calls.days import Calendar
 from hermes.config import Settings
-from hermes.control.desk import Desk
+from hermes.control.operations import Operations
 from hermes.control.users import UserOrder
 from hermes.control.why import explain
 from hermes.errors import FailureClass, NotDelivered, TooLarge
+from hermes.media.cache import MediaCache
+from hermes.media.turn_media import TurnMedia
 from hermes.message.event import Scheduled
 from hermes.message.ids import make_id
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, TextPart, text_of
 from hermes.net.client import HttpClient, HttpSettings
-from hermes.net.media_desk import MediaDesk
-from hermes.net.media_shelf import FileShelf
 from hermes.ports.channel import Capabilities, Channel, Delivery, Receipt
 from hermes.ports.clock import ManualClock
 from hermes.store.sqlite.store import SqliteStore
@@ -84,10 +84,10 @@ def on_shelf(
     store: SqliteStore,
     settings: Settings,
     channels: Mapping[str, Channel],
-) -> MediaDesk:
+) -> TurnMedia:
     client = HttpClient(HttpSettings())
     shelf = make_shelf(home, settings, client=client, store=store, clock=clock)
-    return MediaDesk(shelf, channels)
+    return TurnMedia(shelf, channels)
 
 
 def opened(
@@ -334,8 +334,8 @@ async def test_an_erased_persons_files_are_gone(tmp_path: Path) -> None:
         for chat in ("ann", "bob"):
             sent = await rig.say("look", platform="push", chat=chat, attached=(ref("cat"),))
             await rig.outcome(sent)
-        shelf = FileShelf(tmp_path / "media", HttpClient(HttpSettings()))
-        desk = Desk(
+        shelf = MediaCache(tmp_path / "media", HttpClient(HttpSettings()))
+        desk = Operations(
             rig.store,
             calendar=Calendar(None),
             clock=rig.clock,
@@ -466,7 +466,7 @@ async def test_where_nothing_can_be_attached_the_text_names_it(
         message = await rig.say("send it", platform=platform)
         pieces = [
             one.text
-            async for one in rig.core.door.watch(message)
+            async for one in rig.core.gateway_api.watch(message)
             if one.kind in ("delta", "snapshot")
         ]
         result = rig.store.inbox.result(message)

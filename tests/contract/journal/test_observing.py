@@ -13,12 +13,12 @@ from hermes.message.ids import make_id
 from hermes.message.reply import Usage
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.ops.alert_book import AlertBook, read_alerts
-from hermes.ops.alert_rules import Told
+from hermes.ops.alert_rules import AlertCase
 from hermes.ops.alert_sinks import chats
 from hermes.ops.alerts import Alerts
 from hermes.ops.gateway_metrics import GatewayMetrics
 from hermes.ops.logs import Fields, LogPlan, set_up
-from hermes.ops.otel_export import ExportPlan, OtelExport
+from hermes.ops.otel_export import OtelExport, TraceExportPlan
 from hermes.ops.otel_spans import EndedTurn, SpanMaker
 from hermes.ops.turn_observer import TurnObserver
 from hermes.ports.clock import ManualClock
@@ -48,7 +48,7 @@ class Watching:
         self.clock = ManualClock()
         self.client = HttpClient(HttpSettings())
         self.slept: list[float] = []
-        plan = ExportPlan(
+        plan = TraceExportPlan(
             endpoint=endpoint,
             headers={"x-key": "k"},
             resource={"service.name": "hermes"},
@@ -260,7 +260,7 @@ async def test_alerts_reach_a_chat_that_nobody_has_written_in(tmp_path):
         alerts.use(chats(courier, ["push:ops-room"], sender=sender))
         alerts.start()
         for _ in range(3):
-            alerts.tell(Told(kind="breaker_open", severity="warning", text="it failed"))
+            alerts.tell(AlertCase(kind="breaker_open", severity="warning", text="it failed"))
         await alerts.stop()
         await rig.until(lambda: bool(rig.push.posts))
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from hermes.control.channels import ChannelDesk, ChannelOrder
-from hermes.control.deadletters import DeadLetterDesk, LetterAsk, LetterOrder, LettersAsk
-from hermes.control.running import Levers
-from hermes.control.sessions import SessionDesk, SessionOrder, SessionsAsk
+from hermes.control.channels import ChannelOperations, ChannelOrder
+from hermes.control.deadletters import DeadLetterOperations, LetterAsk, LetterOrder, LettersAsk
+from hermes.control.runtime import RuntimeHandles
+from hermes.control.sessions import SessionOperations, SessionOrder, SessionsAsk
 from hermes.errors import Conflict, NotFound, Overloaded
 from hermes.message.outcome import DeliveryState
 from hermes.ports.clock import ManualClock
@@ -16,9 +16,9 @@ from tests.contract.journal.rig import Rig, open_rig
 HOUR_S = 3_600.0
 
 
-def channels_of(rig: Rig) -> ChannelDesk:
-    levers = Levers(platforms=rig.core.platforms, rest=rig.core.rest)
-    return ChannelDesk(rig.store, levers, clock=rig.clock)
+def channels_of(rig: Rig) -> ChannelOperations:
+    handles = RuntimeHandles(platforms=rig.core.platforms, rest=rig.core.rest)
+    return ChannelOperations(rig.store, handles, clock=rig.clock)
 
 
 @pytest.mark.req("W20", "J18")
@@ -69,7 +69,7 @@ async def test_a_dead_letter_is_shown_sent_again_as_new_or_dropped(tmp_path: Pat
             await rig.outcome(message)
             (row,) = rig.store.outbox.of_message(message)
             await rig.store.outbox.dead(row.id, failure="rejected", at=clock.now())
-        desk = DeadLetterDesk(rig.store, clock=clock, wake=rig.core.wake_outbox)
+        desk = DeadLetterOperations(rig.store, clock=clock, wake=rig.core.wake_outbox)
         listed = (await desk.list(LettersAsk())).letters
         shown = (await desk.show(LetterAsk(id=listed[1].id))).letter
         clock.advance(5 * HOUR_S)
@@ -96,7 +96,7 @@ async def test_a_session_is_listed_without_what_was_said_and_ended_by_its_id(
 ) -> None:
     async with open_rig(tmp_path) as rig:
         await rig.answer("a secret of mine")
-        desk = SessionDesk(rig.store, clock=rig.clock, ended=lambda _lane, _reason: None)
+        desk = SessionOperations(rig.store, clock=rig.clock, ended=lambda _lane, _reason: None)
         (line,) = (await desk.list(SessionsAsk())).sessions
 
         await desk.end(SessionOrder(session=line.id))
@@ -119,7 +119,7 @@ async def test_a_session_in_which_something_waits_is_not_ended(tmp_path: Path) -
         await rig.answer("hello")
         await rig.core.lanes.drain(0)
         await rig.say("and more")
-        desk = SessionDesk(rig.store, clock=rig.clock, ended=lambda _lane, _reason: None)
+        desk = SessionOperations(rig.store, clock=rig.clock, ended=lambda _lane, _reason: None)
 
         with pytest.raises(Conflict):
             await desk.end(SessionOrder(session=rig.lane()))

@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hermes.app.sending import make_send_desk
-from hermes.control.sending import SendDesk, SendOrder
+from hermes.app.make_courier import make_send_desk
+from hermes.control.sends import SendOperations, SendOrder
 from hermes.errors import BadRequest, NotFound
 from hermes.message.ids import make_id
 from hermes.ports.clock import ManualClock
@@ -17,7 +17,9 @@ PLATFORM = {"PLATFORMS__PUSH__ENABLED": "true", "PLATFORMS__PUSH__HOME_CHANNEL":
 WEEK = 7 * 86_400.0
 
 
-def desk_of(store: SqliteStore, home: Path, clock: ManualClock, rig: Rig | None = None) -> SendDesk:
+def desk_of(
+    store: SqliteStore, home: Path, clock: ManualClock, rig: Rig | None = None
+) -> SendOperations:
     """Return a desk: that of a gateway, or of a command while none runs."""
     settings = settings_of(home, PLATFORM)
     if rig is None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.control.pairing import PairApproval, PairingDesk
+from hermes.control.pairing import PairApproval, PairingOperations
 from hermes.control.why import explain
 from hermes.people.pairing import PAIRING, make_code, read_code
 from hermes.ports.clock import ManualClock
@@ -71,8 +71,8 @@ async def test_a_stranger_gets_a_code_and_no_model_until_an_operator_lets_them_i
         assert await approve(rig, code_in(told)) == "wrong"
 
 
-def desk_of(rig: Rig) -> PairingDesk:
-    return PairingDesk(rig.store, clock=rig.clock, wake=rig.core.wake_outbox)
+def desk_of(rig: Rig) -> PairingOperations:
+    return PairingOperations(rig.store, clock=rig.clock, wake=rig.core.wake_outbox)
 
 
 @pytest.mark.req("W31", "J13")
@@ -112,7 +112,7 @@ async def test_an_approval_wakes_the_sender_and_where_nothing_is_sent_nothing_is
         await rig.until(lambda: bool(rig.push.texts("ann")))
         order = PairApproval(platform="push", code=code_in(rig.push.texts("ann")[0]))
         woken: list[str] = []
-        desk = PairingDesk(rig.store, clock=rig.clock, wake=woken.append)
+        desk = PairingOperations(rig.store, clock=rig.clock, wake=woken.append)
         await desk.approve(order)
 
         asked = await rig.say("let me in")
@@ -512,7 +512,7 @@ async def test_a_rule_about_a_person_holds_on_all_their_channels(tmp_path: Path)
             record = rig.store.inbox.get(message_id)
             assert record is not None
             lanes.append(record.lane)
-        shown = rig.core.door.conversation("rest", "ann", limit=5, user_id="ann")
+        shown = rig.core.gateway_api.conversation("rest", "ann", limit=5, user_id="ann")
 
         assert [lane.split(":")[1] for lane in lanes] == ["boss", "boss", "main"]
         assert [one.record.lane for one in shown.messages] == [lanes[0]]

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from hermes.calls.budgets import Purse
+from hermes.calls.budgets import Payer
 from hermes.calls.days import Calendar
-from hermes.control.desk import Desk
-from hermes.control.running import Levers
+from hermes.control.operations import Operations
+from hermes.control.runtime import RuntimeHandles
 from hermes.control.users import UserOrder
 from hermes.control.why_answer import waiting_for
 from hermes.errors import Overloaded
@@ -39,15 +39,15 @@ async def wait_in_line(rig: Rig, text: str = "hello") -> str:
     return message_id
 
 
-def desk_of(rig: Rig) -> Desk:
+def desk_of(rig: Rig) -> Operations:
     """Return where the operator's orders arrive."""
-    return Desk(
+    return Operations(
         rig.store,
         calendar=Calendar(None),
         clock=rig.clock,
         make_id=make_id,
         address="",
-        levers=Levers(person_erased=rig.core.lanes.erased),
+        handles=RuntimeHandles(person_erased=rig.core.lanes.erased),
     )
 
 
@@ -148,11 +148,11 @@ async def test_a_key_has_one_share_for_its_turns_and_its_calls(tmp_path: Path) -
         await rig.until(lambda: len(rig.model.calls) == 10)
         calls = CallRig(rig.core.models, rig.store, clock=rig.clock)
 
-        own = Purse(account=Account(person_id="p_1", channel="v1", key="k_1"))
+        own = Payer(account=Account(person_id="p_1", channel="v1", key="k_1"))
         with pytest.raises(Overloaded, match="max_calls_each"):
-            await calls.call("hello", "scripted", purse=own)
-        other = Purse(account=Account(person_id="p_2", channel="v1", key="k_2"))
-        answered = await calls.call("hello", "scripted", purse=other)
+            await calls.call("hello", "scripted", payer=own)
+        other = Payer(account=Account(person_id="p_2", channel="v1", key="k_2"))
+        answered = await calls.call("hello", "scripted", payer=other)
 
         assert answered.kinds[-1] == "Answered"
         assert len(rig.model.calls) == 11

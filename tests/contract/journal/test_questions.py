@@ -364,7 +364,7 @@ async def test_who_watches_is_shown_an_open_question_also_later(tmp_path: Path) 
         question = await asked(rig)
         kinds: list[str] = []
         async with asyncio.timeout(10):
-            async for progress in rig.core.door.watch(message_id):
+            async for progress in rig.core.gateway_api.watch(message_id):
                 kinds.append(progress.kind)
                 if progress.kind == "question":
                     assert progress.result is not None

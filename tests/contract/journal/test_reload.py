@@ -78,7 +78,7 @@ async def test_the_model_is_told_on_the_next_turn_and_what_came_before_stays(
         (note,) = notes(rig)
         assert "New tools: mcp_late_look." in note
         # people never see a note
-        shown = rig.core.door.conversation("rest", "ann", limit=9, user_id="ann")
+        shown = rig.core.gateway_api.conversation("rest", "ann", limit=9, user_id="ann")
         assert not any("tools you have" in str(one.result) for one in shown.messages)
 
         # where nothing changed there is nothing to tell

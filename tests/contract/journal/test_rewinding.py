@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hermes.graph import MessageGraph
-from hermes.graph.drawing import rows
-from hermes.graph.exports import Report, export_rows, verify_row
+from hermes.graph.exports import ExportCounts, export_rows, verify_row
 from hermes.graph.sketch import draw
+from hermes.graph.text_drawing import rows
 from hermes.message.session_key import graph_name
-from hermes.ports.search import Asker, SearchAsk
+from hermes.ports.search import SearchAsk, Searcher
 from hermes.ports.tool import ToolTraits
 from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
 from tests.contract.journal.rig import Rig, RunTool, open_rig
@@ -180,7 +180,7 @@ def pairs(rig: Rig) -> list[dict]:
         "trl-preference",
         may_train=lambda _: True,
         salt=os.urandom(16),
-        report=Report(),
+        report=ExportCounts(),
     )
     return list(rows)
 
@@ -360,7 +360,7 @@ async def all_hits(rig: Rig, person_id: str) -> dict[str, int]:
 
 async def hits(rig: Rig, word: str, person_id: str) -> int:
     assert rig.core.search is not None
-    asker = Asker(person_id, rig.lane(), is_private=True)
+    asker = Searcher(person_id, rig.lane(), is_private=True)
     return len((await rig.core.search.find(SearchAsk(text=word, asker=asker, limit=20))).found)
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-from hermes.control.search import SearchDesk, SearchOrder
+from hermes.control.search import SearchOperations, SearchOrder
 from hermes.errors import BadRequest, NotFound
 from hermes.ports.clock import ManualClock
-from hermes.ports.search import Asker, Search, SearchAsk
+from hermes.ports.search import Search, SearchAsk, Searcher
 from hermes.store.sqlite.seal import make_store_keys
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 
@@ -37,7 +37,7 @@ async def take_in(rig: Rig) -> None:
         pass
 
 
-async def texts(rig: Rig, text: str, asker: Asker | None = None) -> list[str]:
+async def texts(rig: Rig, text: str, asker: Searcher | None = None) -> list[str]:
     """Return what people said that a search finds; answers repeat it, and are left out."""
     result = await index(rig).find(SearchAsk(text=text, asker=asker, limit=200))
     assert (result.is_complete, result.unread) == (True, 0)
@@ -93,7 +93,7 @@ async def test_everybody_finds_what_they_may_see_and_nothing_else(tmp_path: Path
         for user, place, is_private, _ in MATRIX:
             found = rig.store.people.find("rest", user)
             who = "p_nobody" if found is None else found.id
-            asker = Asker(who, PLACES[place].format(user=user), is_private)
+            asker = Searcher(who, PLACES[place].format(user=user), is_private)
             seen.append((user, place, is_private, set(await texts(rig, "needle", asker))))
         everything = await texts(rig, "needle")
 
@@ -108,7 +108,7 @@ async def test_a_direct_chat_in_which_somebody_else_writes_is_no_private_place(
     async with open_rig(tmp_path, search=True) as rig:
         await rig.answer("needle secret", chat="elsewhere", user="ann")
         await rig.answer("needle mine", chat="desk", user="ann")
-        asker = Asker(person(rig, "ann"), rig.lane("desk"), True)
+        asker = Searcher(person(rig, "ann"), rig.lane("desk"), True)
         alone = await texts(rig, "needle", asker)
         await rig.answer("needle yours", chat="desk", user="bob")
 
@@ -127,7 +127,7 @@ async def test_a_linked_channel_finds_the_persons_own_and_not_what_it_was_before
         await rig.store.users.link("rest", "second", person_id=ann, at=1.0)
         await rig.answer("needle after", chat="second")
 
-        asker = Asker(ann, rig.lane("second"), True)
+        asker = Searcher(ann, rig.lane("second"), True)
         assert await texts(rig, "needle", asker) == ["needle after", "needle first"]
 
 
@@ -151,7 +151,7 @@ async def test_a_message_that_joined_a_turn_is_its_writers_and_a_subagents_nobod
         owners = {one.snippet: one.person_id for one in result.found if one.role == "user"}
         assert owners["needle joined"] == person(rig, "ann")
         assert owners["needle inside"] == person(rig, "ann")
-        asker = Asker(person(rig, "ann"), rig.lane("ann"), True)
+        asker = Searcher(person(rig, "ann"), rig.lane("ann"), True)
         assert set(await texts(rig, "needle", asker)) == {"needle [[tool:look]]", "needle joined"}
 
 
@@ -214,7 +214,7 @@ async def test_the_operator_finds_everything_and_narrows_it_down(tmp_path: Path)
         await everybody_talks(rig)
         clock.advance(100)
         await rig.answer("needle later", chat="ann", platform="push")
-        desk = SearchDesk(rig.store, rig.core.search)
+        desk = SearchOperations(rig.store, rig.core.search)
 
         async def count(order: SearchOrder) -> int:
             return len((await desk.find(order)).found)
@@ -232,7 +232,7 @@ async def test_the_operator_finds_everything_and_narrows_it_down(tmp_path: Path)
         with pytest.raises(BadRequest, match="from 1 to 200"):
             await desk.find(SearchOrder(text="needle", limit=0))
         with pytest.raises(BadRequest, match=r"search\.enabled"):
-            await SearchDesk(rig.store, None).find(SearchOrder(text="needle"))
+            await SearchOperations(rig.store, None).find(SearchOrder(text="needle"))
 
 
 def canaries(home: Path, *words: bytes) -> list[str]:
@@ -382,7 +382,7 @@ async def test_whoever_is_erased_is_found_no_more(tmp_path: Path) -> None:
         assert sorted(left) == [
             "needle bob dm", "needle bob group", "needle bob thread", "needle cid thread",
         ]  # fmt: skip
-        assert await texts(rig, "needle", Asker(ann, rig.lane("ann"), True)) == []
+        assert await texts(rig, "needle", Searcher(ann, rig.lane("ann"), True)) == []
     assert left_of(tmp_path, rig, ann) == []
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hermes.errors import FailureClass, NotDelivered
+from hermes.outbox.intervals import OutboxTiming
 from hermes.outbox.sender import OutboxSender
-from hermes.outbox.timing import OutboxTiming
 from hermes.ports.channel import Capabilities, Delivery, Receipt
 from hermes.ports.clock import ManualClock
 from hermes.testing.manual_time import ManualTime

@@ -15,7 +15,7 @@ from hermes.message.outcome import Outcome
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
 from hermes.ports.clock import ManualClock
-from hermes.ports.records import Begin, Commit, Lease, NewMessage, Result
+from hermes.ports.records import Begin, Commit, Lease, NewMessage, TurnResult
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
@@ -232,7 +232,7 @@ def end_of(store: SqliteStore, message: NewMessage, *, reset_lane: str | None = 
         message_id=message.id,
         person_id=record.person_id,
         outcome=Outcome.ANSWERED,
-        result=Result(text=""),
+        result=TurnResult(text=""),
         at=1.0,
         epoch=0,
         reset_lane=reset_lane,

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from hermes.control.graph_check import CheckReport, check_graphs
-from hermes.control.graph_export import ExportPlan, export_graphs, write_rows
+from hermes.control.graph_export import GraphExportPlan, export_graphs, write_rows
 from hermes.errors import HermesError, StoreError
 from hermes.graph import MessageGraph
 from hermes.graph.records import Link
 from hermes.store.sqlite.adoption import steps_beside
 from hermes.store.sqlite.connection import migrate, open_database
+from hermes.store.sqlite.graph_reader import SqliteGraphReader
 from hermes.store.sqlite.graph_storage import SqliteGraphStorage
 from hermes.store.sqlite.seal import Sealer, make_store_keys
-from hermes.store.sqlite.shelf import SqliteShelf
 from tests.unit.graph.said import assistant, tool_call, user
 
 KEYS = make_store_keys()
@@ -59,8 +59,8 @@ class Home:
         graph.save()
         return graph
 
-    def shelf(self) -> SqliteShelf:
-        return SqliteShelf.read(self.path, key_file=KEYS)
+    def shelf(self) -> SqliteGraphReader:
+        return SqliteGraphReader.read(self.path, key_file=KEYS)
 
     def check(self) -> CheckReport:
         shelf = self.shelf()
@@ -145,7 +145,7 @@ def test_an_export_of_a_damaged_store_is_an_export_of_the_rest(
 ) -> None:
     home.db.execute(damage)
     shelf = home.shelf()
-    plan = ExportPlan(format="openai", file=tmp_path / "rows.jsonl", write=write_rows)
+    plan = GraphExportPlan(format="openai", file=tmp_path / "rows.jsonl", write=write_rows)
 
     report = export_graphs(shelf, shelf.graphs(), plan=plan, progress=lambda *_: None)
 
@@ -225,14 +225,14 @@ def test_a_link_to_a_subagent_that_never_spoke_is_no_damage(home: Home) -> None:
 )
 def test_a_key_file_of_something_else_is_said_to_be_none(home: Home, keys: bytes) -> None:
     with pytest.raises(StoreError, match=r"no key: .* restore it from a backup"):
-        SqliteShelf.read(home.path, key_file=keys)
+        SqliteGraphReader.read(home.path, key_file=keys)
 
 
 @pytest.mark.req("G7")
 def test_a_file_that_is_no_database_and_one_without_its_key(home: Home, tmp_path: Path) -> None:
     (tmp_path / "none.db").write_bytes(b"not a database, " * 100)
     with pytest.raises(HermesError, match=r"damaged .* put a backup in its place"):
-        SqliteShelf.read(tmp_path / "none.db", key_file=KEYS)
+        SqliteGraphReader.read(tmp_path / "none.db", key_file=KEYS)
     home.db.execute("DELETE FROM meta WHERE key = 'digest_key'")
     with pytest.raises(StoreError, match="lost the key of its digests"):
-        SqliteShelf.read(home.path, key_file=KEYS)
+        SqliteGraphReader.read(home.path, key_file=KEYS)

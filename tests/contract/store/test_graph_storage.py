@@ -7,7 +7,7 @@ import pytest
 
 from hermes.errors import BadRequest, Conflict, NotFound, PersonErased
 from hermes.graph import MemoryStorage, MessageGraph, keyed_hasher
-from hermes.graph.hashing import Hasher
+from hermes.graph.hasher import Hasher
 from hermes.graph.storage import GraphStorage
 from hermes.store.sqlite.adoption import steps_beside
 from hermes.store.sqlite.connection import Database, migrate, open_database

@@ -16,7 +16,7 @@ from hermes.errors import Conflict, NotFound
 from hermes.message.event import MessageEvent
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
-from hermes.people.linking import LINKING
+from hermes.people.link_codes import LINKING
 from hermes.people.pairing import LENGTH, LETTERS, PAIRING
 from hermes.ports.keys import CallerKey
 from hermes.ports.people import Asked, PairingAsk, Standing

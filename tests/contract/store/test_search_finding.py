@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from hermes.errors import BadRequest
 from hermes.ports.clock import SystemClock
-from hermes.ports.search import Asker, SearchAsk, SearchMode
-from hermes.store.search.asking import read_question, snippet
+from hermes.ports.search import SearchAsk, Searcher, SearchMode
 from hermes.store.search.file import open_index
-from hermes.store.search.finding import Finder
-from hermes.store.search.folding import cut, fold, words_of
-from hermes.store.search.following import Addition, Spoken
-from hermes.store.search.writing import Pen
+from hermes.store.search.graph_reader import Addition, IndexMessage
+from hermes.store.search.index_writer import Pen
+from hermes.store.search.lookup import Finder
+from hermes.store.search.query import read_question, snippet
+from hermes.store.search.text_folds import cut, fold, words_of
 from hermes.store.sqlite.connection import Database
 
 KEY = bytes(32)
@@ -59,7 +59,7 @@ def index_of(folder: Path, texts: list[str], *, name: str = f"{LANE}#0") -> Data
                 person="p_ann",
                 turn=f"m_{number}",
             )
-            pen.put(addition, [Spoken("p_ann", "user", text)], name=name)
+            pen.put(addition, [IndexMessage("p_ann", "user", text)], name=name)
     return db
 
 
@@ -263,7 +263,7 @@ def test_since_finds_nothing_older_and_marks_narrow_it_down(folder: Path) -> Non
         "person": SearchAsk(text="rain", person_id="p_ann"),
         "nobody": SearchAsk(text="rain", person_id="p_bob"),
         "limit": SearchAsk(text="rain", limit=2),
-        "a stranger": SearchAsk(text="rain", asker=Asker("p_bob", LANE, True)),
+        "a stranger": SearchAsk(text="rain", asker=Searcher("p_bob", LANE, True)),
     }
     counted = {name: len(finder(db).find(ask, seconds=30).found) for name, ask in asked.items()}
     assert counted == {

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from hermes.ports.memory import Fact, FactChange
-from hermes.ports.vectors import PAGE_SIZE, Entry, Page, nearest
+from hermes.ports.vectors import PAGE_SIZE, Page, VectorEntry, nearest
 from hermes.store.sqlite.connection import open_database
 from hermes.store.sqlite.store import SqliteStore
 from tests.contract.store.opening import opened
@@ -43,7 +43,9 @@ async def place(store: SqliteStore, person_id: str, *, model: str = MODEL) -> tu
 
 def page_of(facts: Sequence[Fact], model: str = MODEL) -> Page:
     loose = [one for one in facts if not one.is_structural]
-    return Page.of([Entry(one.id, (1.0, number, 1.0)) for number, one in enumerate(loose)], model)
+    return Page.of(
+        [VectorEntry(one.id, (1.0, number, 1.0)) for number, one in enumerate(loose)], model
+    )
 
 
 def found(store: SqliteStore, person_id: str, *, model: str = MODEL) -> set[str]:

@@ -10,7 +10,7 @@ import pytest
 from hermes.errors import Conflict, NoCredits, NotFound
 from hermes.message.outcome import Outcome
 from hermes.ports.clock import ManualClock
-from hermes.ports.records import Begin, Hold, Interaction, Lease, MessageRecord
+from hermes.ports.records import Begin, CreditHold, Interaction, Lease, MessageRecord
 from hermes.ports.wallet import LedgerLine, NewGrant, NewReferral, NewRefund, Wallet
 from hermes.store.sqlite.connection import Database, migrate, open_database
 from hermes.store.sqlite.seal import Sealer, make_store_keys
@@ -43,7 +43,7 @@ def grant(person_id: str, amount: int = 5, *, name: str = "g_1", reason: str = "
     return NewGrant(id=name, person_id=person_id, amount=amount, at=2.0, reason=reason, by="olga")
 
 
-async def begin(store: SqliteStore, lane: str, hold: Hold) -> tuple[Lease, MessageRecord]:
+async def begin(store: SqliteStore, lane: str, hold: CreditHold) -> tuple[Lease, MessageRecord]:
     view = store.turns.view(lane)
     assert view.message is not None
     lease = await store.turns.begin(
@@ -90,7 +90,7 @@ async def test_everybody_has_a_wallet_and_a_code_of_their_own_also_after_reopeni
 @pytest.mark.req("A5", "J11")
 async def test_a_limited_hold_is_checked_and_taken_in_one_unit(store: SqliteStore) -> None:
     ann = await newcomer(store)
-    hold = Hold(ann, 2, limited=True, start_grant=3)
+    hold = CreditHold(ann, 2, limited=True, start_grant=3)
 
     await begin(store, "ann", hold)
 
@@ -111,7 +111,7 @@ async def test_50_begins_in_one_commit_take_what_there_is_and_no_more(store: Sql
     for lane in lanes:
         message = new_message(lane, user="ann", clock=CLOCK)
         await store.inbox.accept(msgspec.structs.replace(message, lane=lane), kept=lambda _: None)
-    hold = Hold(person(store), 3, limited=True, start_grant=20)
+    hold = CreditHold(person(store), 3, limited=True, start_grant=20)
 
     begun = await asyncio.gather(
         *(begin(store, lane, hold) for lane in lanes), return_exceptions=True
@@ -128,7 +128,7 @@ async def test_ends_capture_or_give_back_and_an_abandoned_one_gives_back(
     store: SqliteStore,
 ) -> None:
     ann = await newcomer(store)
-    hold = Hold(ann, 1, limited=True, start_grant=3)
+    hold = CreditHold(ann, 1, limited=True, start_grant=3)
     lease, message = await begin(store, "ann", hold)
     await store.turns.commit(lease, ending(message, clock=CLOCK))
     assert (wallet(store).balance, wallet(store).held) == (2, 0)
@@ -224,7 +224,7 @@ async def test_credits_go_along_with_a_linked_channel_and_the_start_grant_does_n
 ) -> None:
     async with opened(tmp_path) as store:
         ann, bob = await newcomer(store), await newcomer(store, "bob")
-        await begin(store, "bob", Hold(bob, 1, limited=True, start_grant=20))
+        await begin(store, "bob", CreditHold(bob, 1, limited=True, start_grant=20))
         await store.wallets.grant(grant(bob, 30))
     db = open_database(tmp_path / "hermes.db", synchronous="NORMAL", vfs=None)
 
@@ -341,7 +341,7 @@ async def test_an_audit_finds_what_was_done_to_the_books(
 async def test_a_message_that_was_forgotten_is_still_a_message_to_the_audit(
     store: SqliteStore,
 ) -> None:
-    lease, message = await begin(store, "ann", Hold(await newcomer(store), 1))
+    lease, message = await begin(store, "ann", CreditHold(await newcomer(store), 1))
     end = ending(message, clock=CLOCK)
     provenance = Interaction(agent="main", platform="rest")
     await store.turns.commit(lease, msgspec.structs.replace(end, interaction=provenance))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes.app.hooking import GatewayHooks
+from hermes.app.make_hooks import GatewayHooks
 from hermes.plugins.hook_book import HookBook
 from hermes.plugins.hook_worker import HookLimits
 from hermes.ports.hooks import Context, Hook

@@ -24,7 +24,7 @@ from hermes.ports.clock import ManualClock
 from hermes.testing.manual_time import ManualTime, settle
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.outbox_store import MemoryOutboxStore
-from hermes.testing.setup_channel import MemoryShelf
+from hermes.testing.setup_channel import MemoryFiles
 
 CAN = Capabilities(delivery="push", max_chars=123)
 TANGLED = "from hermes.ports.channel import nothing_of_that_name\n"
@@ -75,7 +75,7 @@ def made(home: Path, **environ: str) -> dict[str, Channel]:
             client=HttpClient(HttpSettings()),
             home=home,
             clock=clock,
-            shelf=MemoryShelf(),
+            shelf=MemoryFiles(),
             outbox=MemoryOutboxStore(clock),
         )
     )

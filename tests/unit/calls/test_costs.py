@@ -10,7 +10,7 @@ from hermes.config import load
 from hermes.config.routing import MODELS
 from hermes.message.reply import Usage
 from hermes.ports.provider import ProviderInfo
-from hermes.providers.anthropic.assembly import Assembly
+from hermes.providers.anthropic.assembly import AnthropicAssembly
 from hermes.providers.anthropic.settings import AnthropicSettings
 
 HAIKU, SONNET = MODELS["claude-haiku"], MODELS["claude-sonnet"]
@@ -30,7 +30,7 @@ def anthropic(model: str) -> ProviderInfo:
 
 def answered(model: str, **counts: int) -> Usage:
     """Return the usage of an answer for which the service told these counts."""
-    made = Assembly(
+    made = AnthropicAssembly(
         AnthropicSettings(name="anthropic", model=model), sent_chars=1, make_id=lambda _: "made"
     )
     for event in (

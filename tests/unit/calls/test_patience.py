@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from hermes.calls.patience import Patience
+from hermes.calls.stream_timeout import StreamTimeout
 
 
 class StillLoop(asyncio.SelectorEventLoop):
@@ -36,9 +36,9 @@ def run(story: Callable[[], Awaitable[None]]) -> None:
 @pytest.mark.req("M7")
 def test_silence_ends_a_call() -> None:
     async def story() -> None:
-        with Patience(10, limit_s=60) as patience:
-            await patience.wait(pass_by(9.9))
-            await patience.wait(pass_by(10.1))
+        with StreamTimeout(10, limit_s=60) as timeout:
+            await timeout.wait(pass_by(9.9))
+            await timeout.wait(pass_by(10.1))
             raise AssertionError("the call is still waited for")
 
     with pytest.raises(TimeoutError):
@@ -50,9 +50,9 @@ def test_pieces_keep_a_call_alive_and_its_length_ends_it() -> None:
     passed: list[float] = []
 
     async def story() -> None:
-        with Patience(10, limit_s=60) as patience:
+        with StreamTimeout(10, limit_s=60) as timeout:
             for _ in range(20):
-                await patience.wait(pass_by(7))
+                await timeout.wait(pass_by(7))
                 passed.append(7)
 
     with pytest.raises(TimeoutError):
@@ -63,12 +63,12 @@ def test_pieces_keep_a_call_alive_and_its_length_ends_it() -> None:
 @pytest.mark.req("M7")
 def test_a_listener_who_takes_long_is_no_silence() -> None:
     async def story() -> None:
-        with Patience(10, limit_s=60) as patience:
-            await patience.wait(pass_by(1))
+        with StreamTimeout(10, limit_s=60) as timeout:
+            await timeout.wait(pass_by(1))
             await pass_by(45)
-            await patience.wait(pass_by(9))
+            await timeout.wait(pass_by(9))
             await pass_by(45)
-            await patience.wait(pass_by(0))
+            await timeout.wait(pass_by(0))
 
     run(story)
 
@@ -76,10 +76,10 @@ def test_a_listener_who_takes_long_is_no_silence() -> None:
 @pytest.mark.req("M7")
 def test_a_call_whose_time_is_up_while_its_listener_was_busy_ends_at_the_next_silence() -> None:
     async def story() -> None:
-        with Patience(10, limit_s=60) as patience:
+        with StreamTimeout(10, limit_s=60) as timeout:
             await pass_by(61)
-            await patience.wait(pass_by(10))
-            await patience.wait(pass_by(1))
+            await timeout.wait(pass_by(10))
+            await timeout.wait(pass_by(1))
             raise AssertionError("the call is still waited for")
 
     with pytest.raises(TimeoutError):
@@ -89,8 +89,8 @@ def test_a_call_whose_time_is_up_while_its_listener_was_busy_ends_at_the_next_si
 @pytest.mark.req("M7")
 def test_a_call_that_ends_in_time_leaves_nothing_behind() -> None:
     async def story() -> None:
-        with Patience(10, limit_s=60) as patience:
-            await patience.wait(pass_by(9))
+        with StreamTimeout(10, limit_s=60) as timeout:
+            await timeout.wait(pass_by(9))
         await pass_by(100)
 
     run(story)
@@ -102,8 +102,8 @@ def test_a_cancellation_from_elsewhere_is_no_timeout() -> None:
         raise asyncio.CancelledError
 
     async def story() -> None:
-        with Patience(10, limit_s=60) as patience:
-            await patience.wait(gone())
+        with StreamTimeout(10, limit_s=60) as timeout:
+            await timeout.wait(gone())
 
     with pytest.raises(asyncio.CancelledError):
         run(story)

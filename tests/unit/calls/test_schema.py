@@ -12,7 +12,7 @@ from hermes.calls.schema import check_schema, problem_of
 from hermes.errors import BadRequest
 from hermes.ports.provider import OutputSchema
 from hermes.schema.checker import MAX_PROBLEM_CHARS
-from hermes.schema.cost import Cost, cost_of, size_of
+from hermes.schema.cost import SchemaCost, cost_of, size_of
 
 PERSON = {
     "type": "object",
@@ -192,9 +192,9 @@ def test_the_cost_counts_what_references_lead_to():
     }
     tree = {"properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}}}
 
-    assert cost_of(leaf, max_height=9) == Cost(1, 1, 1, 0)
-    assert cost_of(twice, max_height=9) == Cost(5, 3, 1, 0)
-    assert cost_of(tree, max_height=9) == Cost(5, 3, 1, 2)
+    assert cost_of(leaf, max_height=9) == SchemaCost(1, 1, 1, 0)
+    assert cost_of(twice, max_height=9) == SchemaCost(5, 3, 1, 0)
+    assert cost_of(tree, max_height=9) == SchemaCost(5, 3, 1, 2)
     assert cost_of(tree, max_height=9).reasons(3) == 40
     assert size_of({"a": [1, {}], "b": 2}) == (5, 3)
     assert size_of(1) == (1, 0)

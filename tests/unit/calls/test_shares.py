@@ -5,13 +5,13 @@ import asyncio
 import pytest
 
 from hermes.calls.capacity import CallLimit
-from hermes.calls.shares import Asker, Shares
+from hermes.calls.shares import ShareHolder, Shares
 
-ANN, BOB, CID = (Asker("rest", name) for name in ("ann", "bob", "cid"))
-WEB = Asker("web", "owner")
+ANN, BOB, CID = (ShareHolder("rest", name) for name in ("ann", "bob", "cid"))
+WEB = ShareHolder("web", "owner")
 
 
-def take_all(shares: Shares[str], asker: Asker) -> int:
+def take_all(shares: Shares[str], asker: ShareHolder) -> int:
     """Take as many places as the asker gets; returns how many."""
     count = 0
     while shares.can_take(asker):
@@ -28,7 +28,12 @@ def test_one_asker_gets_a_third_and_the_last_places_are_for_others() -> None:
     assert take_all(shares, BOB) == 10
     # The last six are for askers that have none, the last three of them for groups that have none.
     assert take_all(shares, CID) == 4
-    assert [take_all(shares, Asker("rest", str(number))) for number in range(4)] == [1, 1, 1, 0]
+    assert [take_all(shares, ShareHolder("rest", str(number))) for number in range(4)] == [
+        1,
+        1,
+        1,
+        0,
+    ]
     assert take_all(shares, WEB) == 1
 
 
@@ -40,15 +45,15 @@ def test_a_group_that_keeps_all_it_has_leaves_places_for_several_others(
     places: int, most: int, groups: int
 ) -> None:
     shares: Shares[str] = Shares(places, each=1)
-    crowd = [take_all(shares, Asker("rest", str(number))) for number in range(places)]
-    others = [take_all(shares, Asker(f"key {one}", f"key {one}")) for one in range(places)]
+    crowd = [take_all(shares, ShareHolder("rest", str(number))) for number in range(places)]
+    others = [take_all(shares, ShareHolder(f"key {one}", f"key {one}")) for one in range(places)]
 
     assert sum(crowd) == most
     assert sum(others) == groups
     shares.wait(WEB, "web")
-    shares.wait(Asker("rest", "one more"), "rest")
+    shares.wait(ShareHolder("rest", "one more"), "rest")
     assert shares.deal() is None
-    shares.release(Asker("rest", "0"))
+    shares.release(ShareHolder("rest", "0"))
     assert shares.deal() == (WEB, "web")
 
 
@@ -57,9 +62,9 @@ def test_who_comes_by_several_ways_has_one_share() -> None:
     shares: Shares[str] = Shares(30, each=10)
 
     assert take_all(shares, ANN) == 10
-    assert take_all(shares, Asker("web", ANN.one)) == 0
+    assert take_all(shares, ShareHolder("web", ANN.one)) == 0
     shares.release(ANN)
-    assert take_all(shares, Asker("web", ANN.one)) == 1
+    assert take_all(shares, ShareHolder("web", ANN.one)) == 1
 
 
 @pytest.mark.req("A21")
@@ -98,7 +103,7 @@ async def test_a_place_that_is_dealt_to_someone_who_leaves_goes_on_to_the_next()
     limit = CallLimit(1, wait_s=60)
     order: list[str] = []
 
-    async def call(asker: Asker) -> None:
+    async def call(asker: ShareHolder) -> None:
         async with limit.place(asker):
             order.append(asker.one)
 

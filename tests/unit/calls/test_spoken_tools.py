@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 import pytest
 
-from hermes.calls.spoken_tools import heard, in_words, may_be_calls
+from hermes.calls.text_tools import heard, in_words, may_be_calls
 from hermes.message.chat import ChatMessage, user_text
 from hermes.message.parts import (
     ImagePart,

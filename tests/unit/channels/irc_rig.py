@@ -12,11 +12,11 @@ import msgspec
 from hermes.contrib.irc.channel import IrcChannel
 from hermes.contrib.irc.settings import read
 from hermes.errors import HermesError
+from hermes.media.cache import MediaCache
 from hermes.message.event import MessageEvent
 from hermes.message.ids import make_id
 from hermes.message.parts import Part, TextPart
 from hermes.net.client import HttpClient, HttpSettings
-from hermes.net.media_shelf import FileShelf
 from hermes.plugins.manifest import load_manifest, read_settings
 from hermes.ports.channel import Accepted, Delivery, Target
 from hermes.ports.channel_setup import ChannelSetup
@@ -113,7 +113,7 @@ async def irc_rig(
         client=client,
         clock=clock,
         make_id=make_id,
-        media=FileShelf(folder / "media", client),
+        media=MediaCache(folder / "media", client),
         state=folder / "state",
     )
     channel = IrcChannel(setup, read(setup.settings), sleep=nap)

@@ -11,12 +11,12 @@ from aiohttp import web
 
 from hermes.channels.slack.channel import SlackChannel, make
 from hermes.errors import HermesError
+from hermes.http.errors import error_response
+from hermes.media.cache import MediaCache
 from hermes.message.event import MessageEvent
 from hermes.message.ids import make_id
 from hermes.message.parts import Part, TextPart
 from hermes.net.client import HttpClient, HttpSettings
-from hermes.net.http_errors import error_response
-from hermes.net.media_shelf import FileShelf
 from hermes.plugins.manifest import load_manifest, read_settings
 from hermes.ports.channel import Accepted, Delivery, HttpRequest, Target
 from hermes.ports.channel_setup import ChannelSetup
@@ -90,7 +90,7 @@ def make_channel(
             client=client,
             clock=clock,
             make_id=make_id,
-            media=FileShelf(folder / "media", client),
+            media=MediaCache(folder / "media", client),
             state=folder / "state",
         )
     )
@@ -110,7 +110,7 @@ async def slack_rig(
     client = HttpClient(HttpSettings(timeout_s=0.5))
     channel = make_channel(slack, client, folder=folder, clock=SystemClock(), settings=settings)
     rig = Rig(slack, channel, Inbox(), client, folder)
-    doors = await _door(channel, slack) if mode == "http" else None
+    doors = await _gateway_api(channel, slack) if mode == "http" else None
     try:
         if connect:
             await channel.connect(rig.inbox.accept)
@@ -123,7 +123,7 @@ async def slack_rig(
         await slack.stop()
 
 
-async def _door(channel: SlackChannel, slack: SlackStandIn) -> web.AppRunner:
+async def _gateway_api(channel: SlackChannel, slack: SlackStandIn) -> web.AppRunner:
     """Serve the channel's webhook as the gateway does."""
 
     async def handle(request: web.Request) -> web.StreamResponse:

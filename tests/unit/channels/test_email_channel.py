@@ -10,10 +10,10 @@ import pytest
 import structlog
 
 from hermes.channels.email.addresses import read_address
+from hermes.channels.email.answer_rate import Pacing
 from hermes.channels.email.imap import Imap
 from hermes.channels.email.inbound import Reading
-from hermes.channels.email.intake import Intake
-from hermes.channels.email.pacing import Pacing
+from hermes.channels.email.intake import MailIntake
 from hermes.channels.email.settings import Security, Server
 from hermes.channels.email.smtp import Smtp, SmtpFailed, Stage
 from hermes.errors import (
@@ -29,11 +29,11 @@ from hermes.errors import (
     TryLater,
 )
 from hermes.message.parts import FilePart, Media, Part, TextPart
-from hermes.outbox.wire import Wire
+from hermes.outbox.channel_calls import ChannelCalls
 from hermes.ports.channel import Delivery, Returned, Target
 from hermes.ports.clock import SystemClock
 from hermes.testing.email.people import delivered
-from hermes.testing.email.post_office import PASSWORD
+from hermes.testing.email.state import PASSWORD
 from hermes.testing.stand_in import Fault, File, Said
 from tests.unit.channels.email_rig import Rig, rig, scripted, serving, until
 
@@ -90,8 +90,8 @@ def held() -> Iterator[Held]:
     Held.read_on.set()
 
 
-def intake(town: Rig, *, read_s: float) -> Intake:
-    return Intake(
+def intake(town: Rig, *, read_s: float) -> MailIntake:
+    return MailIntake(
         town.accept,
         reading=Reading(own=read_address("hermes@hermes.test"), authserv_id=None),
         setup=town.setup(),
@@ -100,7 +100,7 @@ def intake(town: Rig, *, read_s: float) -> Intake:
     )
 
 
-async def take(into: Intake, raw: bytes) -> None:
+async def take(into: MailIntake, raw: bytes) -> None:
     async with asyncio.timeout(20):
         await into.take(raw, validity=1, uid=1, at=0.0, is_whole=True)
 
@@ -295,7 +295,7 @@ async def test_a_file_goes_along(town: Rig) -> None:
 async def test_a_reply_with_two_files_is_one_mail_that_is_found_by_its_key(town: Rig) -> None:
     channel = await town.connected()
     files = [await town.shelf.keep(b"x" * 9, mime="text/plain", name=name) for name in ("a", "b")]
-    parts = Wire(channel, timeout_s=1).chunks((TextPart("here"), *map(FilePart, files)))
+    parts = ChannelCalls(channel, timeout_s=1).chunks((TextPart("here"), *map(FilePart, files)))
     assert len(parts) == 1
     receipt = await channel.send(Delivery(id="d", target=reply().target, parts=parts[0], key="d.0"))
     (post,) = town.mail.posts("chat-1")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.channels.email import html_text, imap_wire, mime, quotes, threads, words
-from hermes.channels.email.addresses import Address, read_address
+from hermes.channels.email import html_text, imap_wire, mail_text, mime, quotes, threads
+from hermes.channels.email.addresses import MailAddress, read_address
 from hermes.channels.email.bounces import Bounce
 from hermes.channels.email.inbound import (
     Ignored,
@@ -159,7 +159,7 @@ def test_a_sender_for_whom_the_server_does_not_vouch_is_refused(top: str) -> Non
 )
 def test_a_sender_for_whom_the_server_vouches_is_believed(results: str) -> None:
     top = f"Received: from us\r\nAuthentication-Results: mx.hermes.test 1;\r\n\t{results}"
-    assert read(mail(top=top)).sender == Address(local="ada", domain="people.test")
+    assert read(mail(top=top)).sender == MailAddress(local="ada", domain="people.test")
 
 
 @pytest.mark.req("A8")
@@ -365,19 +365,19 @@ def test_a_report_about_our_mail_is_no_message() -> None:
     ],
 )  # fmt: skip
 def test_no_charset_makes_anything_but_text(charset: str, data: bytes) -> None:
-    words.decode_text(data, charset).encode()
-    assert words.decode_text(rb"\u0041", "unicode_escape") == r"\u0041"
+    mail_text.decode_text(data, charset).encode()
+    assert mail_text.decode_text(rb"\u0041", "unicode_escape") == r"\u0041"
 
 
 @pytest.mark.req("A8")
 def test_charsets_that_mails_make_up_are_not_kept() -> None:
     # Where Python keeps every name that it was asked for.
     kept = vars(encodings)["_cache"]
-    words.decode_text(b"a", "iso-8859-1")
+    mail_text.decode_text(b"a", "iso-8859-1")
     before = len(kept)
     for number in range(1, 100):
-        assert words.decode_header(f"=?made-up-{number}?q?a?=".encode()) == "a"
-        assert words.decode_text(b"a", "iso" + "-" * number + "8859-1") == "a"
+        assert mail_text.decode_header(f"=?made-up-{number}?q?a?=".encode()) == "a"
+        assert mail_text.decode_text(b"a", "iso" + "-" * number + "8859-1") == "a"
     assert len(kept) == before
 
 
@@ -390,7 +390,7 @@ def test_charsets_that_mails_make_up_are_not_kept() -> None:
     ],
 )  # fmt: skip
 def test_charsets_are_known_by_all_their_names(charset: str, data: bytes) -> None:
-    assert words.decode_text(data, charset) == "€"
+    assert mail_text.decode_text(data, charset) == "€"
 
 
 @pytest.mark.req("A8")
@@ -421,8 +421,8 @@ def test_mails_that_are_made_to_hurt_are_refused_quickly() -> None:
         "&" * 300_000,
     ):
         html_text.to_text(slow)
-    words.decode_header(b"=?" * 100_000)
-    words.decode_header(b"=?utf-8?q?" + b"=" * 100_000 + b"?=")
+    mail_text.decode_header(b"=?" * 100_000)
+    mail_text.decode_header(b"=?utf-8?q?" + b"=" * 100_000 + b"?=")
     quotes.cut("On " * 50_000)
     quotes.cut("> \n" * 50_000)
     quotes.cut("From: a\n" * 50_000)

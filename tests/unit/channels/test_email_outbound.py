@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hermes.channels.email import compose, outbound, threads
 from hermes.channels.email import settings as email_settings
 from hermes.channels.email.addresses import read_address
-from hermes.channels.email.compose import Upload, reply_subject
-from hermes.channels.email.outbound import Answered
-from hermes.channels.email.smtp import Answer, SmtpFailed, Stage
+from hermes.channels.email.compose import MailFile, reply_subject
+from hermes.channels.email.outbound import ParentMail
+from hermes.channels.email.smtp import SmtpFailed, SmtpReply, Stage
 from hermes.errors import (
     ConfigurationError,
     DeliveryError,
@@ -42,9 +42,11 @@ def written(
     text: str = "Hello **you**",
     *,
     target: Target = TARGET,
-    answered: Answered = Answered(subject="A question", references=("root@x.test", "m1@x.test")),  # noqa: B008
+    answered: ParentMail = ParentMail(
+        subject="A question", references=("root@x.test", "m1@x.test")
+    ),  # noqa: B008
     name: str = "Hermes",
-    uploads: tuple[Upload, ...] = (),
+    uploads: tuple[MailFile, ...] = (),
 ) -> bytes:
     delivery = Delivery(id="d", target=target, parts=(TextPart(text),), key="d.0")
     draft = outbound.draft_of(
@@ -77,20 +79,20 @@ def test_a_reply_stands_in_its_thread_under_its_subject_once() -> None:
 
 @pytest.mark.req("W11")
 def test_what_is_known_of_the_thread_is_enough() -> None:
-    forgotten = parsed(written(answered=Answered()))
+    forgotten = parsed(written(answered=ParentMail()))
     assert forgotten["References"] == "<root@x.test> <m2@people.test>"
     later = Target(
         platform="email", account="a", chat_id="ada@people.test", thread_id="root@x.test"
     )
-    assert parsed(written(target=later, answered=Answered()))["In-Reply-To"] == "<root@x.test>"
+    assert parsed(written(target=later, answered=ParentMail()))["In-Reply-To"] == "<root@x.test>"
     new = parsed(
         written(
-            target=Target(platform="email", account="a", chat_id="a@b.test"), answered=Answered()
+            target=Target(platform="email", account="a", chat_id="a@b.test"), answered=ParentMail()
         )
     )
     assert (new["References"], new["Auto-Submitted"]) == (None, "auto-generated")
     long = tuple(f"{number}{'x' * 200}@x.test" for number in range(60))
-    ids = parsed(written(answered=Answered(subject="x", references=long)))["References"].split()
+    ids = parsed(written(answered=ParentMail(subject="x", references=long)))["References"].split()
     assert len(ids) == threads.MAX_REFERENCES
     assert (ids[0], ids[-1]) == (f"<{long[0]}>", "<m2@people.test>")
 
@@ -116,8 +118,8 @@ def test_a_subject_has_re_before_it_once(subject: str, reply: str) -> None:
 def test_no_text_adds_a_header_or_breaks_the_mail(
     text: str, subject: str, name: str, file: str
 ) -> None:
-    upload = Upload(name=file, mime=f"text/{name}", data=b"From x\r\n.\r\n--b")
-    answered = Answered(subject=subject, references=("root@x.test",))
+    upload = MailFile(name=file, mime=f"text/{name}", data=b"From x\r\n.\r\n--b")
+    answered = ParentMail(subject=subject, references=("root@x.test",))
     raw = written(text, name=name, answered=answered, uploads=(upload,))
     assert broken_rule(raw, recipient="ada@people.test") is None
     message = parsed(raw)
@@ -133,7 +135,7 @@ def test_no_text_adds_a_header_or_breaks_the_mail(
 
 @pytest.mark.req("W17")
 def test_a_file_keeps_its_name_and_its_bytes() -> None:
-    picture = Upload(name="Übersicht 1.png", mime="image/png", data=bytes(range(256)))
+    picture = MailFile(name="Übersicht 1.png", mime="image/png", data=bytes(range(256)))
     (attached,) = parsed(written(uploads=(picture,))).iter_attachments()
     assert attached.get_filename() == "Übersicht 1.png"
     assert attached.get_content_type() == "image/png"
@@ -142,13 +144,13 @@ def test_a_file_keeps_its_name_and_its_bytes() -> None:
 
 @pytest.mark.req("W10")
 def test_long_lines_are_folded() -> None:
-    raw = written("word " * 5000 + "x" * 5000, answered=Answered(subject="wörter " * 60))
+    raw = written("word " * 5000 + "x" * 5000, answered=ParentMail(subject="wörter " * 60))
     assert max(len(line) for line in raw.split(b"\r\n")) <= 200
     assert parsed(raw)["Subject"].startswith("Re: wörter wörter")
 
 
 def _failed(stage: Stage, code: int | None) -> SmtpFailed:
-    return SmtpFailed(stage, "why", None if code is None else Answer(code, "said"))
+    return SmtpFailed(stage, "why", None if code is None else SmtpReply(code, "said"))
 
 
 @pytest.mark.req("A28", "J17")

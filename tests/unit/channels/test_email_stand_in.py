@@ -13,8 +13,8 @@ import aiosmtplib
 import pytest
 
 from hermes.testing.email.people import People
-from hermes.testing.email.post_office import ADDRESS, PASSWORD
 from hermes.testing.email.server import EmailStandIn
+from hermes.testing.email.state import ADDRESS, PASSWORD
 from hermes.testing.stand_in import Said
 
 

@@ -12,7 +12,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from hermes.contrib.irc.pacing import Pace
+from hermes.contrib.irc.line_rate import LineRate
 from hermes.errors import (
     ConfigurationError,
     ConnectFailed,
@@ -36,7 +36,7 @@ from hermes.ports.channel import (
 )
 from hermes.ports.clock import ManualClock
 from hermes.testing.irc.server import ALL_CAPS, IrcStandIn
-from hermes.testing.irc.town import Person
+from hermes.testing.irc.state import Person
 from hermes.testing.stand_in import Fault, Said
 from tests.unit.channels.irc_rig import irc_rig, until
 
@@ -312,7 +312,7 @@ async def test_a_reply_that_would_leave_too_slowly_is_sent_later(tmp_path: Path)
 @pytest.mark.req("A26")
 def test_a_bucket_of_lines() -> None:
     clock = ManualClock()
-    pace = Pace(clock, burst=2, gap_s=3)
+    pace = LineRate(clock, burst=2, gap_s=3)
     assert [pace.try_take() for _ in range(3)] == [True, True, False]
     assert (pace.wait_s(), pace.time_for(2)) == (3, 6)
     clock.advance(3)

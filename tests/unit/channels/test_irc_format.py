@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.contrib.irc.folding import PAYLOAD_BYTES, measure, payloads_of, read_markup, room_for
 from hermes.contrib.irc.format import as_runs, plain_of, render
+from hermes.contrib.irc.line_cuts import PAYLOAD_BYTES, measure, payloads_of, read_markup, room_for
 from hermes.message.markup.model import CodeBlock, Paragraph, Text
 from hermes.message.markup.parse import parse
 from hermes.message.markup.split import split

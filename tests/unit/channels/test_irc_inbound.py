@@ -7,28 +7,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.contrib.irc.inbound import Me, message_event
-from hermes.contrib.irc.roster import Roster
+from hermes.contrib.irc.inbound import IrcIdentity, message_event
+from hermes.contrib.irc.roster import NickRoster
 from hermes.contrib.irc.settings import IrcSettings, read
-from hermes.contrib.irc.signing_in import SignIn
-from hermes.contrib.irc.wire import Line, fold, read_line, write_line
+from hermes.contrib.irc.sign_in import IrcSignIn
+from hermes.contrib.irc.wire import IrcLine, fold, read_line, write_line
 from hermes.errors import ConfigurationError, ConnectFailed
 from hermes.message.event import MessageEvent
 
 NOW = 1_700_000_000.0
-ME = Me(nick="hermes_", names=("hermes_", "hermes"), connection="c1", since=NOW, network="Net", statuses="@+")  # fmt: skip
+ME = IrcIdentity(nick="hermes_", names=("hermes_", "hermes"), connection="c1", since=NOW, network="Net", statuses="@+")  # fmt: skip
 ADA = ":Ada!~ada@host.example"
 
 
-def heard(raw: str | bytes, me: Me = ME, *, roster: Roster | None = None, number: int = 1) -> MessageEvent | None:  # fmt: skip
+def heard(raw: str | bytes, me: IrcIdentity = ME, *, roster: NickRoster | None = None, number: int = 1) -> MessageEvent | None:  # fmt: skip
     line = read_line(raw.encode() if isinstance(raw, str) else raw)
     assert line is not None
-    roster = roster or Roster()
+    roster = roster or NickRoster()
     roster.saw(line)
     return message_event(line, me, roster=roster, number=number, now=NOW)
 
 
-def event(raw: str | bytes, me: Me = ME, **more: object) -> MessageEvent:
+def event(raw: str | bytes, me: IrcIdentity = ME, **more: object) -> MessageEvent:
     found = heard(raw, me, **more)  # type: ignore[arg-type]
     assert found is not None
     return found
@@ -52,7 +52,7 @@ def test_a_private_message_names_the_person_and_not_only_the_nick() -> None:
     signed_in = event(f"@account=ada {ADA} PRIVMSG hermes_ :hi")
     stranger = event(f"{ADA} PRIVMSG HERMES_ :hi")
     other = event(":Ada!~x@elsewhere PRIVMSG hermes_ :hi")
-    by_nick = event(f"{ADA} PRIVMSG hermes_ :hi", roster=Roster("nick"))
+    by_nick = event(f"{ADA} PRIVMSG hermes_ :hi", roster=NickRoster("nick"))
 
     assert (signed_in.source.chat_type, signed_in.addressed) == ("dm", True)
     assert (signed_in.source.user_id, signed_in.source.chat_id) == ("ada", "account:ada")
@@ -66,7 +66,7 @@ def test_nobody_without_an_account_is_taken_for_somebody_with_one() -> None:
     for account in ("*", "0", "", "x!y"):
         found = event(f"@account={account} :ada!~a@h PRIVMSG hermes_ :hi")
         assert "!" in found.source.user_id
-    roster = Roster()
+    roster = NickRoster()
     roster.account("ada", "x!y")
     assert "~a" in event(":ada!~a@h PRIVMSG hermes_ :hi", roster=roster).source.user_id
     event("@account=ada :ada!~a@h PRIVMSG hermes_ :hi", roster=roster)
@@ -143,7 +143,7 @@ def test_no_bytes_break_it(tail: bytes, head: bytes) -> None:
     line = read_line(head + tail)
     if line is None:
         return
-    roster = Roster()
+    roster = NickRoster()
     roster.saw(line)
     roster.renamed(line)
     found = message_event(line, ME, roster=roster, number=1, now=NOW)
@@ -161,10 +161,10 @@ def test_tags_that_mean_nothing_are_left_alone(tag: str) -> None:
 @pytest.mark.req("A2")
 def test_lines_are_read_and_written() -> None:
     line = read_line(b"@a=1\\:\\s\\\\;b :n!u@h  005  me X=1   :last one\r\n")
-    assert line == Line(command="005", params=("me", "X=1", "last one"), prefix="n!u@h", tags={"a": "1; \\", "b": ""})  # fmt: skip
+    assert line == IrcLine(command="005", params=("me", "X=1", "last one"), prefix="n!u@h", tags={"a": "1; \\", "b": ""})  # fmt: skip
     assert read_line(b"") is None
     assert read_line(b":only.a.prefix") is None
-    assert read_line(b"PING :") == Line(command="PING", params=("",))
+    assert read_line(b"PING :") == IrcLine(command="PING", params=("",))
     assert fold("A[]\\~") == "a{}|^"
     assert fold("A[]", "ascii") == "a[]"
     assert write_line("PRIVMSG", "#x", "a\r\nQUIT\0 :b") == b"PRIVMSG #x :aQUIT :b\r\n"
@@ -206,7 +206,7 @@ def test_settings_decide_for_tls_and_refuse_what_is_wrong() -> None:
 
 @pytest.mark.req("W2")
 def test_signing_in_in_long_chunks_and_by_what_is_offered() -> None:
-    sign_in = SignIn(settings_of(sasl_user="x", sasl_password="p" * 400))
+    sign_in = IrcSignIn(settings_of(sasl_user="x", sasl_password="p" * 400))
     assert sign_in.begin()[0] == b"CAP LS :302\r\n"
     assert take(sign_in, ":s CAP * LS * :echo-message unknown/cap") == []
     assert take(sign_in, ":s CAP * LS :sasl=EXTERNAL,PLAIN") == [b"CAP REQ :echo-message sasl\r\n"]
@@ -224,7 +224,7 @@ def test_signing_in_in_long_chunks_and_by_what_is_offered() -> None:
 
 @pytest.mark.req("W2")
 def test_a_secret_that_fills_its_chunks_is_ended() -> None:
-    sign_in = SignIn(settings_of(sasl_user="x", sasl_password="p" * 296))
+    sign_in = IrcSignIn(settings_of(sasl_user="x", sasl_password="p" * 296))
     assert [len(line) for line in take(sign_in, "AUTHENTICATE +")] == [416, 17]
 
 
@@ -241,13 +241,13 @@ def test_a_secret_that_fills_its_chunks_is_ended() -> None:
     ],
 )
 def test_what_ends_the_signing_in(line: str, error: type[Exception], told: str) -> None:
-    sign_in = SignIn(settings_of(sasl_user="x", sasl_password="hidden"))
+    sign_in = IrcSignIn(settings_of(sasl_user="x", sasl_password="hidden"))
     with pytest.raises(error, match=told) as raised:
         take(sign_in, line)
     assert "hidden" not in str(raised.value)
 
 
-def take(sign_in: SignIn, raw: str) -> list[bytes]:
+def take(sign_in: IrcSignIn, raw: str) -> list[bytes]:
     line = read_line(raw.encode())
     assert line is not None
     return sign_in.take(line)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from hermes.contrib.irc.intake import Intake
+from hermes.contrib.irc.intake import IrcIntake
 from hermes.errors import RateLimited
 from hermes.message.event import NO_RAW, MessageEvent
 from hermes.message.parts import TextPart
@@ -21,7 +21,7 @@ class Desk:
 
     def __init__(self, gather_s: float) -> None:
         self.time = ManualTime()
-        self.intake = Intake(self.time, sleep=self.time.sleep, gather_s=gather_s)
+        self.intake = IrcIntake(self.time, sleep=self.time.sleep, gather_s=gather_s)
         self.kept: list[MessageEvent] = []
         self.running = asyncio.create_task(self.intake.run(self.accept))
         self.said = 0

@@ -2,14 +2,14 @@
 
 import pytest
 
-from hermes.contrib.irc.inbound import Me
+from hermes.contrib.irc.inbound import IrcIdentity
 from hermes.contrib.irc.outbound import REFUSALS, check_target, is_about, letter_of, refusal_of
-from hermes.contrib.irc.wire import Line
+from hermes.contrib.irc.wire import IrcLine
 from hermes.errors import DeliveryRejected, FailureClass, NotDelivered
 from hermes.message.parts import FilePart, ImagePart, Media, Part, TextPart
 from hermes.ports.channel import Delivery, Target
 
-ME = Me(nick="hermes", names=("hermes",), connection="c1", since=0.0)
+ME = IrcIdentity(nick="hermes", names=("hermes",), connection="c1", since=0.0)
 
 
 def payloads(*parts: Part, target: str = "#lab", styled: bool = True) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ def test_a_target_is_one_nick_or_one_channel(target: str) -> None:
     ],
 )
 def test_what_a_refusal_means(code: str, kind: type[Exception], failure: FailureClass) -> None:
-    error = refusal_of(Line(command=code, params=("hermes", "#lab", "no")), "#lab")
+    error = refusal_of(IrcLine(command=code, params=("hermes", "#lab", "no")), "#lab")
     assert isinstance(error, kind)
     assert error.failure is failure
     assert code in REFUSALS or code == "FAIL"
@@ -70,8 +70,8 @@ def test_what_a_refusal_means(code: str, kind: type[Exception], failure: Failure
 @pytest.mark.req("A26")
 def test_the_wait_is_read_and_another_targets_refusal_is_not_ours() -> None:
     told = "Message target change too fast. Please wait 17 seconds."
-    error = refusal_of(Line(command="439", params=("hermes", "ada", told)), "ada")
+    error = refusal_of(IrcLine(command="439", params=("hermes", "ada", told)), "ada")
     assert error.retry_after == 17
-    assert is_about(Line(command="404", params=("hermes", "#LAB", "no")), "#lab", ME)
-    assert not is_about(Line(command="404", params=("hermes", "#den", "no")), "#lab", ME)
-    assert is_about(Line(command="417", params=("hermes", "too long")), "#lab", ME)
+    assert is_about(IrcLine(command="404", params=("hermes", "#LAB", "no")), "#lab", ME)
+    assert not is_about(IrcLine(command="404", params=("hermes", "#den", "no")), "#lab", ME)
+    assert is_about(IrcLine(command="417", params=("hermes", "too long")), "#lab", ME)

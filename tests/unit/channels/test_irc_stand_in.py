@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from hermes.testing.irc.server import IrcStandIn
-from hermes.testing.irc.town import Person
+from hermes.testing.irc.state import Person
 
 
 class Client:

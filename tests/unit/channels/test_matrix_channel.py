@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from hermes.channels.matrix.encrypted_rooms import NOTICE
 from hermes.channels.matrix.settings import read_settings
-from hermes.channels.matrix.unreadable import NOTICE
 from hermes.errors import (
     BadRequest,
     ConfigurationError,
@@ -39,7 +39,7 @@ from hermes.ports.channel import (
 )
 from hermes.ports.directory import ChatEntry
 from hermes.testing.matrix.people import MatrixStandIn, room_id, user_id
-from hermes.testing.matrix.town import BOT
+from hermes.testing.matrix.state import BOT
 from hermes.testing.stand_in import Fault, File, Said
 from tests.system.matrix_rig import Rig as AloneRig
 from tests.system.matrix_rig import picture

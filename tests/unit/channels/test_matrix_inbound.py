@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hermes.channels.matrix.inbound import (
     Bot,
-    Place,
+    EventRoom,
     Quoted,
     media_place,
     plain_body,
@@ -42,7 +42,7 @@ def wire(content: dict[str, Any], **more: Any) -> bytes:
 
 
 def read(body: bytes, *, direct: bool = True, quoted: Quoted | None = None) -> MessageEvent | None:
-    place = Place(room_id="!r:example.org", is_direct=direct, user_name="Ada")
+    place = EventRoom(room_id="!r:example.org", is_direct=direct, user_name="Ada")
     return to_event(read_event(body), place, bot=BOT, account="default", now=NOW, quoted=quoted)
 
 

@@ -27,17 +27,17 @@ from hermes.errors import (
     NotDelivered,
 )
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media
-from hermes.net.platform_call import Answer
+from hermes.net.platform_call import PlatformAnswer
 from hermes.ports.channel import Target
 from hermes.testing.matrix.rules import check_message, read_object
 
 MENTIONS: dict[str, object] = {"m.mentions": {}}
 
 
-def refused(status: int, code: str = "", **more: object) -> Answer:
+def refused(status: int, code: str = "", **more: object) -> PlatformAnswer:
     wait = more.pop("wait", None)
     body = json.dumps({"errcode": code, "error": "secret words", **more}).encode()
-    return Answer(status=status, body=body, retry_after=wait)  # type: ignore[arg-type]
+    return PlatformAnswer(status=status, body=body, retry_after=wait)  # type: ignore[arg-type]
 
 
 @pytest.mark.req("W10")
@@ -146,22 +146,22 @@ def test_half_characters_and_ends_of_strings_are_replaced() -> None:
         (refused(429, "M_LIMIT_EXCEEDED", retry_after_ms=1500), NotDelivered, FailureClass.RATE_LIMITED, 1.5),
         (refused(429, "M_LIMIT_EXCEEDED", retry_after_ms=1500, wait=3.0), NotDelivered, FailureClass.RATE_LIMITED, 3.0),
         (refused(429, "M_LIMIT_EXCEEDED", retry_after_ms=-5), NotDelivered, FailureClass.RATE_LIMITED, None),
-        (Answer(status=429, body=b"<html>"), NotDelivered, FailureClass.RATE_LIMITED, None),
+        (PlatformAnswer(status=429, body=b"<html>"), NotDelivered, FailureClass.RATE_LIMITED, None),
         (refused(500, "M_UNKNOWN"), NotDelivered, FailureClass.SERVICE_UNAVAILABLE, None),
         (refused(503, "", wait=9.0), NotDelivered, FailureClass.SERVICE_UNAVAILABLE, 9.0),
-        (Answer(status=504, body=b"<html>"), DeliveryUnknown, FailureClass.NETWORK_TIMEOUT, None),
-        (Answer(status=502, body=b""), DeliveryUnknown, FailureClass.NETWORK_TIMEOUT, None),
+        (PlatformAnswer(status=504, body=b"<html>"), DeliveryUnknown, FailureClass.NETWORK_TIMEOUT, None),
+        (PlatformAnswer(status=502, body=b""), DeliveryUnknown, FailureClass.NETWORK_TIMEOUT, None),
         (refused(401, "M_UNKNOWN_TOKEN"), DeliveryRejected, FailureClass.UNAUTHORIZED, None),
         (refused(403, "M_USER_DEACTIVATED"), DeliveryRejected, FailureClass.UNAUTHORIZED, None),
         (refused(403, "M_FORBIDDEN"), DeliveryRejected, FailureClass.INVALID_RECIPIENT, None),
         (refused(404, "M_NOT_FOUND"), DeliveryRejected, FailureClass.INVALID_RECIPIENT, None),
         (refused(413, "M_TOO_LARGE"), DeliveryRejected, FailureClass.REJECTED, None),
         (refused(400, "M_BAD_JSON"), DeliveryRejected, FailureClass.REJECTED, None),
-        (Answer(status=400, body=b"[" * 9000), DeliveryRejected, FailureClass.REJECTED, None),
+        (PlatformAnswer(status=400, body=b"[" * 9000), DeliveryRejected, FailureClass.REJECTED, None),
     ],
 )  # fmt: skip
 def test_a_refusal_says_what_can_be_done(
-    answer: Answer, kind: type[DeliveryError], why: FailureClass, wait: float | None
+    answer: PlatformAnswer, kind: type[DeliveryError], why: FailureClass, wait: float | None
 ) -> None:
     error = failure(answer)
 
@@ -172,7 +172,7 @@ def test_a_refusal_says_what_can_be_done(
 
 @pytest.mark.req("A28")
 def test_a_success_is_no_failure_and_only_a_credential_is_revoked() -> None:
-    assert failure(Answer(status=200, body=b"{}")) is None
+    assert failure(PlatformAnswer(status=200, body=b"{}")) is None
     assert is_revoked(refused(401, "M_UNKNOWN_TOKEN"))
     assert not is_revoked(refused(403, "M_FORBIDDEN"))
     assert not is_revoked(refused(500, "M_UNKNOWN_TOKEN"))

@@ -26,7 +26,7 @@ from hermes.errors import (
 from hermes.message.parts import FilePart, ImagePart, Media
 from hermes.ports.channel import Target
 from hermes.testing.slack.arguments import ALL_SCOPES
-from hermes.testing.slack.book import BOT_USER, TEAM
+from hermes.testing.slack.state import BOT_USER, TEAM
 from hermes.testing.stand_in import Fault, File, Said
 from tests.unit.channels.slack_rig import as_request, slack_rig
 

@@ -11,7 +11,7 @@ from slack_sdk.signature import Clock as SdkClock
 from slack_sdk.signature import SignatureVerifier
 
 from hermes.channels.slack.inbound import (
-    Me,
+    SlackIdentity,
     interaction_event,
     message_event,
     people_of,
@@ -32,7 +32,7 @@ from hermes.errors import BadRequest, TooLarge, Unauthenticated
 from hermes.message.event import MessageEvent
 from hermes.message.parts import AudioPart, FilePart, ImagePart
 
-ME = Me(user_id="U0BOT", bot_id="B0BOT", team_id="T1")
+ME = SlackIdentity(user_id="U0BOT", bot_id="B0BOT", team_id="T1")
 BASE = {
     "type": "message",
     "channel": "C1LAB",

@@ -15,15 +15,15 @@ from hermes.channels.slack.outbound import (
 )
 from hermes.errors import DeliveryRejected, DeliveryUnknown, FailureClass, NotDelivered
 from hermes.message.parts import TextPart
-from hermes.net.platform_call import Answer
+from hermes.net.platform_call import PlatformAnswer
 from hermes.ports.channel import Delivery, Receipt, Target
 
 TARGET = Target(platform="slack", account="default", chat_id="C1LAB", reply_to="C1LAB:1.000001")
 
 
-def refused(code: str, **fields: object) -> Answer:
+def refused(code: str, **fields: object) -> PlatformAnswer:
     body = msgspec.json.encode({"ok": False, "error": code, **fields})
-    return Answer(status=200, body=body, retry_after=4.0)
+    return PlatformAnswer(status=200, body=body, retry_after=4.0)
 
 
 @pytest.mark.req("A28")
@@ -32,20 +32,20 @@ def refused(code: str, **fields: object) -> Answer:
     [
         (refused("ratelimited"), NotDelivered, FailureClass.RATE_LIMITED, 4.0),
         (
-            Answer(status=429, body=b'{"ok":false,"error":"ratelimited"}', retry_after=30.0),
+            PlatformAnswer(status=429, body=b'{"ok":false,"error":"ratelimited"}', retry_after=30.0),
             NotDelivered,
             FailureClass.RATE_LIMITED,
             30.0,
         ),
-        (Answer(status=429, retry_after=9.0), NotDelivered, FailureClass.RATE_LIMITED, 9.0),
-        (Answer(status=503), NotDelivered, FailureClass.SERVICE_UNAVAILABLE, None),
+        (PlatformAnswer(status=429, retry_after=9.0), NotDelivered, FailureClass.RATE_LIMITED, 9.0),
+        (PlatformAnswer(status=503), NotDelivered, FailureClass.SERVICE_UNAVAILABLE, None),
         (refused("service_unavailable"), NotDelivered, FailureClass.SERVICE_UNAVAILABLE, 4.0),
         (refused("fatal_error"), DeliveryUnknown, FailureClass.SERVICE_UNAVAILABLE, None),
         (refused("internal_error"), DeliveryUnknown, FailureClass.SERVICE_UNAVAILABLE, None),
         (refused("<b>odd"), DeliveryUnknown, FailureClass.SERVICE_UNAVAILABLE, None),
-        (Answer(status=200, body=b"<html>"), DeliveryUnknown, FailureClass.SERVICE_UNAVAILABLE, None),
-        (Answer(status=200, body=b"[]"), DeliveryUnknown, FailureClass.SERVICE_UNAVAILABLE, None),
-        (Answer(status=200, body=b"{}"), DeliveryUnknown, FailureClass.SERVICE_UNAVAILABLE, None),
+        (PlatformAnswer(status=200, body=b"<html>"), DeliveryUnknown, FailureClass.SERVICE_UNAVAILABLE, None),
+        (PlatformAnswer(status=200, body=b"[]"), DeliveryUnknown, FailureClass.SERVICE_UNAVAILABLE, None),
+        (PlatformAnswer(status=200, body=b"{}"), DeliveryUnknown, FailureClass.SERVICE_UNAVAILABLE, None),
         *(
             (refused(code), DeliveryRejected, FailureClass.UNAUTHORIZED, None)
             for code in ("invalid_auth", "token_revoked", "account_inactive", "missing_scope")
@@ -58,7 +58,7 @@ def refused(code: str, **fields: object) -> Answer:
             (refused(code), DeliveryRejected, FailureClass.REJECTED, None)
             for code in ("msg_too_long", "no_text", "invalid_blocks", "restricted_action")
         ),
-        (Answer(status=404, body=b"no"), DeliveryRejected, FailureClass.INVALID_RECIPIENT, None),
+        (PlatformAnswer(status=404, body=b"no"), DeliveryRejected, FailureClass.INVALID_RECIPIENT, None),
     ],
 )  # fmt: skip
 def test_what_an_answer_says(answer, error, failure, wait) -> None:

@@ -14,8 +14,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from hermes.channels.slack.client import SlackApi
 from hermes.channels.slack.outbound import SlackRejected
 from hermes.net.client import HttpClient, HttpSettings
-from hermes.testing.slack.book import BOT_USER
 from hermes.testing.slack.platform import APP_TOKEN, BOT_TOKEN, SlackStandIn
+from hermes.testing.slack.state import BOT_USER
 from hermes.testing.stand_in import Said
 
 

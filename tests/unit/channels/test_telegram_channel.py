@@ -28,11 +28,11 @@ from hermes.errors import (
     TooLarge,
     Unauthenticated,
 )
+from hermes.media.cache import MediaCache
 from hermes.message.event import MessageEvent
 from hermes.message.ids import make_id
 from hermes.message.parts import ImagePart, Media, TextPart
 from hermes.net.client import HttpClient, HttpSettings
-from hermes.net.media_shelf import FileShelf
 from hermes.plugins.manifest import load_manifest, read_settings
 from hermes.ports.channel import (
     Accepted,
@@ -65,7 +65,7 @@ class Rig:
     def __init__(self, telegram: TelegramStandIn, channel: TelegramChannel, folder: Path) -> None:
         self.telegram = telegram
         self.channel = channel
-        self.shelf = FileShelf(folder, HttpClient(HttpSettings()))
+        self.shelf = MediaCache(folder, HttpClient(HttpSettings()))
         self.events: list[MessageEvent] = []
         self.answers: list[HermesError] = []
 
@@ -110,7 +110,7 @@ async def rig(
     await telegram.start()
     client = HttpClient(HttpSettings(timeout_s=timeout_s))
     manifest = load_manifest("hermes.channels.telegram")
-    shelf = FileShelf(folder, client)
+    shelf = MediaCache(folder, client)
     changed = {"api_url": api_url.format(port=telegram.port)}
     channel = make(
         ChannelSetup(

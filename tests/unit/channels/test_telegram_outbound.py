@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.channels.telegram.outbound import (
-    Upload,
+    BotUpload,
     draft_call,
     edit_call,
     encode_multipart,
@@ -17,11 +17,11 @@ from hermes.channels.telegram.outbound import (
     media_calls,
     text_call,
 )
-from hermes.channels.telegram.refusals import Reply, message_id, read_reply, refusal
+from hermes.channels.telegram.refusals import BotAnswer, message_id, read_reply, refusal
 from hermes.channels.telegram.settings import TelegramSettings, read
 from hermes.errors import ConfigurationError, DeliveryError, DeliveryRejected, DeliveryUnknown
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, TextPart
-from hermes.net.platform_call import Answer
+from hermes.net.platform_call import PlatformAnswer
 from hermes.ports.channel import Target
 from hermes.testing.telegram import rules
 
@@ -34,16 +34,16 @@ TOPIC = Target(
 JPEG = Media("image/jpeg", name="a.jpg")
 
 
-def upload(kind: str) -> Upload:
-    return Upload(kind=kind, name=f"x.{kind}", mime="a/b", data=b"1")
+def upload(kind: str) -> BotUpload:
+    return BotUpload(kind=kind, name=f"x.{kind}", mime="a/b", data=b"1")
 
 
-def answer(status: int, said: str, **parameters: Any) -> Answer:
+def answer(status: int, said: str, **parameters: Any) -> PlatformAnswer:
     body = {"ok": False, "error_code": status, "description": said, "parameters": parameters}
-    return Answer(status=status, body=json.dumps(body).encode())
+    return PlatformAnswer(status=status, body=json.dumps(body).encode())
 
 
-def ok(answer: Answer) -> Reply:
+def ok(answer: PlatformAnswer) -> BotAnswer:
     reply = read_reply(answer)
     assert reply.is_ok
     return reply
@@ -184,7 +184,7 @@ def test_what_is_attached_is_shown_as_what_it_is(part: Any, size: int, kind: str
 @pytest.mark.req("W17")
 @given(st.text(max_size=30), st.binary(max_size=50))
 def test_an_upload_is_a_form_that_others_read(name: str, data: bytes) -> None:
-    file = Upload(kind="photo", name=name, mime="image/png", data=b"\x00" + data + b"\x00")
+    file = BotUpload(kind="photo", name=name, mime="image/png", data=b"\x00" + data + b"\x00")
     body = encode_multipart({"chat_id": 5, "caption": "ä"}, {"photo": file}, boundary="b0unda-ry")
 
     head = b'Content-Type: multipart/form-data; boundary="b0unda-ry"\r\n\r\n'
@@ -219,7 +219,7 @@ def test_every_refusal_has_its_class(status: int, said: str, kind: str, failure:
 def test_what_a_refusal_asks_for_is_read() -> None:
     slow = refusal(read_reply(answer(429, "Too Many Requests", retry_after=7)))
     moved = read_reply(answer(400, "group chat was upgraded", migrate_to_chat_id=-1005))
-    page = Answer(status=502, body=b"<html>bad gateway</html>", retry_after=3.0)
+    page = PlatformAnswer(status=502, body=b"<html>bad gateway</html>", retry_after=3.0)
 
     assert slow.retry_after == 7
     assert moved.migrated_to == -1005
@@ -233,14 +233,14 @@ def test_what_a_refusal_asks_for_is_read() -> None:
 )  # fmt: skip
 def test_a_success_that_cannot_be_read_is_unknown(body: bytes) -> None:
     with pytest.raises(DeliveryUnknown):
-        message_id(ok(Answer(status=200, body=body)))
+        message_id(ok(PlatformAnswer(status=200, body=body)))
 
 
 @pytest.mark.req("J17")
 @given(st.binary(max_size=200), st.sampled_from([200, 400, 403, 429, 500]))
 def test_any_answer_is_a_result_or_a_delivery_error(body: bytes, status: int) -> None:
     try:
-        reply = read_reply(Answer(status=status, body=body))
+        reply = read_reply(PlatformAnswer(status=status, body=body))
         assert reply.is_ok or isinstance(refusal(reply), DeliveryError)
     except DeliveryUnknown:
         assert status == 200
@@ -249,7 +249,7 @@ def test_any_answer_is_a_result_or_a_delivery_error(body: bytes, status: int) ->
 @pytest.mark.req("W10")
 def test_the_id_of_an_album_is_that_of_its_first_message() -> None:
     reply = read_reply(
-        Answer(status=200, body=b'{"ok":true,"result":[{"message_id":3},{"message_id":4}]}')
+        PlatformAnswer(status=200, body=b'{"ok":true,"result":[{"message_id":3},{"message_id":4}]}')
     )
 
     assert message_id(reply) == "3"

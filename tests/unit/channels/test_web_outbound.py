@@ -10,11 +10,11 @@ from hermes.channels.web.outbound import conversation_json, conversations_json
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, MessageState, Outcome
 from hermes.message.reply import Usage
-from hermes.ports.pasts import ConversationMessage, ConversationPage
-from hermes.ports.records import MessageRecord, Result
+from hermes.ports.records import MessageRecord, TurnResult
+from hermes.ports.session_history import ConversationMessage, ConversationPage
 
 
-def shown(event: MessageEvent | None, result: Result | None) -> ConversationMessage:
+def shown(event: MessageEvent | None, result: TurnResult | None) -> ConversationMessage:
     record = MessageRecord(
         id="m_1",
         seq=1,
@@ -45,7 +45,7 @@ def as_json(value: object) -> dict[str, Any]:
 def test_a_conversation_shows_messages_and_not_the_pages_own_stops() -> None:
     asked = to_event(WebMessage("c", "hi", "1"), now=0.0)
     stop = to_stop_event(StopRequest("c"), now=0.0, make_id=lambda prefix: prefix)
-    answer = Result(text="day", usage=Usage(1, 2, cost_usd=0.5), model="m")
+    answer = TurnResult(text="day", usage=Usage(1, 2, cost_usd=0.5), model="m")
     told = conversation_json("c", page(shown(asked, answer), shown(stop, None)))
     assert as_json(told) == {
         "id": "c",
@@ -77,7 +77,7 @@ def test_a_conversation_shows_messages_and_not_the_pages_own_stops() -> None:
 @pytest.mark.req("A20")
 def test_a_cost_that_nobody_knows_is_not_shown_as_nothing() -> None:
     asked = to_event(WebMessage("c", "hi", "1"), now=0.0)
-    answer = Result(text="day", usage=Usage(1, 2, unpriced=3), model="m")
+    answer = TurnResult(text="day", usage=Usage(1, 2, unpriced=3), model="m")
     (message,) = as_json(conversation_json("c", page(shown(asked, answer))))["messages"]
     assert message["turn"]["cost_usd"] is None
 

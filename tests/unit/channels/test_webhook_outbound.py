@@ -10,7 +10,7 @@ from hermes.channels.webhook.outbound import post_of, with_content, without_cont
 from hermes.channels.webhook.settings import Route
 from hermes.message.parts import FilePart, ImagePart, Media, Part, TextPart
 from hermes.net.client import HttpClient, HttpSettings
-from hermes.outbox.wire import Wire
+from hermes.outbox.channel_calls import ChannelCalls
 from hermes.ports.channel import Delivery, Target
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.clock import SystemClock
@@ -42,7 +42,7 @@ async def setup(machine: MachineStandIn) -> AsyncIterator[ChannelSetup]:
 async def send(setup: ChannelSetup, *parts: Part) -> None:
     """Send a reply as the outbox does."""
     channel = make(setup)
-    for number, chunk in enumerate(Wire(channel, timeout_s=5).chunks(parts)):
+    for number, chunk in enumerate(ChannelCalls(channel, timeout_s=5).chunks(parts)):
         delivery = Delivery(id="d", target=TARGET, parts=chunk, key=f"d.{number}")
         await channel.send(delivery)
 

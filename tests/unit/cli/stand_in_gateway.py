@@ -14,32 +14,32 @@ from functools import partial
 from pathlib import Path
 
 from hermes import __version__
-from hermes.app.operating import operating_desks
-from hermes.app.scheduling import make_cron_desk, make_schedules
-from hermes.app.sending import make_send_desk
+from hermes.app.make_courier import make_send_desk
+from hermes.app.make_operations import operating_desks
+from hermes.app.make_schedule import make_cron_desk, make_schedules
 from hermes.calls.days import Calendar
 from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.config import Settings, load
-from hermes.control.acting import Actor, office_of
-from hermes.control.desk import Desk
-from hermes.control.mcp import McpDesk
+from hermes.control.audited import Actor, audited_for
+from hermes.control.mcp import McpOperations
 from hermes.control.models import models_report, route_report
+from hermes.control.operations import Operations
 from hermes.control.reload import ReloadReport
 from hermes.control.status import ChannelStatus, ProviderStatus, StatusReport, StoreStatus
 from hermes.control.tokens import LinkWish
 from hermes.control.why import WhyReport, WhyText
 from hermes.control.why_call import CallStory, CallTry, WhyKey
 from hermes.errors import NotFound, ProviderUnavailable
+from hermes.http.same_origin import Origins
 from hermes.message.ids import make_id
 from hermes.message.reply import Usage
-from hermes.net.same_origin import Origins
-from hermes.ops.instance import Address, acquire
+from hermes.ops.instance import GatewayAddress, acquire
 from hermes.ports.channel import Capabilities
 from hermes.ports.clock import SystemClock
 from hermes.ports.dreams import Dream
 from hermes.ports.provider import ProviderInfo
 from hermes.ports.spend import Account, KillSwitch, Spent
-from hermes.routing.plan import Ask, Offer
+from hermes.routing.plan import CallNeeds, ProviderOffer
 from hermes.server.app import build_app
 from hermes.server.auth import StoredAccess
 from hermes.server.control_routes import Control
@@ -47,8 +47,8 @@ from hermes.server.listen import HttpServer, ServeSettings, address_of, bind
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.access import MemoryAccessStore
-from hermes.testing.door import MemoryDoor
-from hermes.testing.door_script import Hold, Note, Script
+from hermes.testing.gateway_api import MemoryGatewayApi
+from hermes.testing.gateway_script import Hold, Note, Script
 from hermes.tools.mcp.servers import McpServers
 
 TOKEN = "local-token-of-the-stand-in-gateway"
@@ -86,12 +86,12 @@ def a_status(home: Path, address: str) -> StatusReport:
     )
 
 
-def the_offers() -> list[Offer]:
+def the_offers() -> list[ProviderOffer]:
     """What this gateway knows and the command's own configuration does not."""
     info = ProviderInfo(
         name="far\x1b[2J", model="away-1", tools=True, vision=False, context_tokens=64_000
     )
-    return [Offer(info, available=True)]
+    return [ProviderOffer(info, available=True)]
 
 
 def a_story(name: str, *, include_text: bool) -> WhyReport:
@@ -157,7 +157,9 @@ async def main(home: Path) -> int:
     listener = bind("127.0.0.1", 0)
     address = address_of(listener)
     access = StoredAccess(MemoryAccessStore(), clock=clock, local_token=TOKEN)
-    door = MemoryDoor(a_script(), access=access, clock=clock, make_id=make_id, model="stand-in")
+    gateway_api = MemoryGatewayApi(
+        a_script(), access=access, clock=clock, make_id=make_id, model="stand-in"
+    )
     origins = Origins(bound_host="127.0.0.1")
 
     store = await a_ledger(home / "ledger.db")
@@ -168,7 +170,7 @@ async def main(home: Path) -> int:
         await store.dreams.finish(job, made, covered=0, seen=(), spent=())
         return store.dreams.of(person_id)
 
-    desk = Desk(
+    desk = Operations(
         store,
         calendar=Calendar("UTC"),
         clock=clock,
@@ -194,7 +196,7 @@ async def main(home: Path) -> int:
     async def models() -> object:
         return models_report(Settings(), the_offers())
 
-    async def route(ask: Ask) -> object:
+    async def route(ask: CallNeeds) -> object:
         return route_report(ask, the_offers(), settings=Settings())
 
     async def token(_actor: Actor) -> object:
@@ -214,7 +216,7 @@ async def main(home: Path) -> int:
         make_id=make_id,
     )
     app = build_app(
-        door,
+        gateway_api,
         channels=[rest],
         webhooks={},
         control=Control(
@@ -239,9 +241,9 @@ async def main(home: Path) -> int:
             cron=desk.cron,
             search=desk.search,
             memory=desk.memory,
-            mcp=McpDesk(McpServers(Settings().mcp, clock=clock), partial(load, {}, home)),
+            mcp=McpOperations(McpServers(Settings().mcp, clock=clock), partial(load, {}, home)),
             reload=reload,
-            office=office_of(store, clock=clock, make_id=make_id),
+            audited=audited_for(store, clock=clock, make_id=make_id),
             operating=operating_desks(desk),
         ),
         ready=lambda: (),
@@ -253,7 +255,7 @@ async def main(home: Path) -> int:
     serving = asyncio.create_task(server.serve())
     await server.wait_started()
     instance.publish(
-        Address(
+        GatewayAddress(
             host="127.0.0.1",
             port=listener.getsockname()[1],
             token=TOKEN,
@@ -264,7 +266,7 @@ async def main(home: Path) -> int:
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     await serving
-    await door.close()
+    await gateway_api.close()
     await store.close()
     code = 0 if instance.take_planned_stop(clock.now()) else 75
     instance.release()

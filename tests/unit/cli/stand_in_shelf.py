@@ -16,7 +16,7 @@ from typing import Any
 
 from hermes.cli.commands import run
 from hermes.cli.failure import run_guarded
-from hermes.control.graph_reading import GraphDesk
+from hermes.control.graph_access import GraphOperations
 from hermes.errors import PersonErased
 from hermes.graph import MemoryStorage, MessageGraph
 from tests.unit.control.memory_shelf import MemoryShelf, a_shelf
@@ -56,7 +56,7 @@ class Ended(MemoryShelf):
 
 def at_desk(_loaded: object, work: Callable[..., Any], *, empty: object) -> object:
     """Let conversations be read; what is on record of it is tested over real files."""
-    return asyncio.run(work(SimpleNamespace(graphs=GraphDesk())))
+    return asyncio.run(work(SimpleNamespace(graphs=GraphOperations())))
 
 
 def main(arguments: list[str]) -> int:

@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from hermes.channels.webhook.settings import Route
-from hermes.cli.channels_sheet import Sheet
+from hermes.cli.channels_sheet import ChannelSheet
 from hermes.config import load
 from hermes.config.platform_files import platform_variable
 from tests.unit.cli.adding import manifest_of, near, places, written
@@ -77,7 +77,7 @@ def test_what_a_script_forgot_is_named(home: Path, arguments: tuple[str, ...], s
     name, *options = arguments
     given = dict(option.split("=", 1) for option in options)
     with pytest.raises(typer.BadParameter) as failed:
-        Sheet(manifest_of(name), load({}, home), given=given).complete()
+        ChannelSheet(manifest_of(name), load({}, home), given=given).complete()
     assert said in failed.value.message
 
 
@@ -116,13 +116,13 @@ def test_the_manifest_knows_every_setting_of_a_route() -> None:
 @pytest.mark.req("W12")
 def test_telegram_gets_a_secret_for_its_calls_only_where_it_calls(home: Path) -> None:
     given = {"bot_token": "1:a", "mode": "webhook"}
-    sheet = Sheet(manifest_of("telegram"), load({}, home), given=given)
+    sheet = ChannelSheet(manifest_of("telegram"), load({}, home), given=given)
     sheet.complete()
     secret = sheet.secrets()[("webhook_secret",)]
     assert re.fullmatch(r"[A-Za-z0-9_-]{43}", secret)
     assert sheet.plain() == {("mode",): "webhook"}
 
-    polling = Sheet(manifest_of("telegram"), load({}, home), given={"bot_token": "1:a"})
+    polling = ChannelSheet(manifest_of("telegram"), load({}, home), given={"bot_token": "1:a"})
     polling.complete()
     assert polling.secrets() == {("bot_token",): "1:a"}
     assert not polling.is_asked(("webhook_secret",))
@@ -132,6 +132,6 @@ def test_telegram_gets_a_secret_for_its_calls_only_where_it_calls(home: Path) ->
 def test_a_secret_that_the_file_would_hide_is_not_written_beside_it(home: Path) -> None:
     (home / "config.yaml").write_text("telegram: {bot_token: '1:old', mode: poll}\n")
     loaded = load({}, home)
-    Sheet(manifest_of("telegram"), loaded, given={"mode": "webhook"}).complete()
+    ChannelSheet(manifest_of("telegram"), loaded, given={"mode": "webhook"}).complete()
     with pytest.raises(typer.BadParameter, match=r"bot_token stands in config\.yaml, which wins"):
-        Sheet(manifest_of("telegram"), loaded, given={"bot_token": "1:new"}).complete()
+        ChannelSheet(manifest_of("telegram"), loaded, given={"bot_token": "1:new"}).complete()

@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 
 from hermes.cli.chat_screen import PlainScreen
-from hermes.cli.conversation import Answer, Conversation, Outgoing
+from hermes.cli.conversation import Conversation, MessageResult, Outgoing
 from hermes.cli.server_events import ServerEvent, read_events
 from hermes.errors import Refused, StreamTruncated
 
@@ -81,7 +81,7 @@ def test_an_answer_is_shown_piece_by_piece_with_what_happens_beside_it():
     answer = conversation.ask("hi", screen)
 
     assert screen.moves == ["(loading the model)", "(using search …)", "+a", "restart", "+ab", "+c"]
-    assert answer == Answer(
+    assert answer == MessageResult(
         id="m_1",
         state="done",
         outcome="answered",
@@ -210,8 +210,8 @@ def test_an_event_that_is_no_json_object_is_a_clear_error():
         list(read_events([b"data: [1]\n", b"\n"]))
 
 
-def an_answer(reply: str, **more: object) -> Answer:
-    return Answer(id="m_1", state="done", outcome="answered", reply=reply, **more)  # type: ignore[arg-type]
+def an_answer(reply: str, **more: object) -> MessageResult:
+    return MessageResult(id="m_1", state="done", outcome="answered", reply=reply, **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.req("W19")
@@ -256,7 +256,7 @@ def test_a_plain_screen_prints_nothing_twice_when_the_text_comes_again():
 def test_a_plain_screen_says_how_to_approve():
     out = io.StringIO()
 
-    PlainScreen(out).finish(Answer(id="m_1", state="parked", approval="a_1"))
+    PlainScreen(out).finish(MessageResult(id="m_1", state="parked", approval="a_1"))
 
     assert "/approve a_1" in out.getvalue()
     assert "/deny a_1" in out.getvalue()

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from hermes.cli.at_desk import money
+from hermes.cli.operator_calls import money
 
 
 @pytest.mark.req("A20")

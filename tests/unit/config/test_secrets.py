@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hermes.config import Row, show
+from hermes.config import SettingRow, show
 
 SECRET = "hunter2secret"
 
@@ -77,7 +77,9 @@ def test_a_file_with_secrets_that_others_can_read_is_reported(home, write, load_
 def test_rows_hold_plain_values_and_origins_on_request(load_home):
     loaded = load_home(HERMES_SERVER__PORT="0")
 
-    assert Row("server.port", 0, "environment HERMES_SERVER__PORT") in show(loaded, origin=True)
-    assert Row("server.port", 0, None) in show(loaded, origin=False)
-    assert Row("outbox.quick_delays_s", [0, 1, 3, 9], "default") in show(loaded, origin=True)
+    assert SettingRow("server.port", 0, "environment HERMES_SERVER__PORT") in show(
+        loaded, origin=True
+    )
+    assert SettingRow("server.port", 0, None) in show(loaded, origin=False)
+    assert SettingRow("outbox.quick_delays_s", [0, 1, 3, 9], "default") in show(loaded, origin=True)
     assert {row.key for row in show(loaded, origin=False)} == set(loaded.origins)

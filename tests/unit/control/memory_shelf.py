@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from hermes.errors import NotFound
 from hermes.graph import MemoryStorage, MessageGraph, Problem
-from hermes.ports.graphs import GraphEntry
+from hermes.ports.graph_reader import GraphEntry
 
 NOW = 1_700_000_000.0
 

@@ -6,7 +6,7 @@ from hashlib import sha256
 import msgspec
 import pytest
 
-from hermes.control.acting import Actor, Office, local_actor
+from hermes.control.audited import Actor, AuditedActions, local_actor
 from hermes.errors import Forbidden, NotFound, StorageFull, StoreError
 from hermes.ports.audit import AuditLimits, AuditRow
 from hermes.ports.clock import ManualClock
@@ -33,7 +33,7 @@ class Desk:
         self.clock = ManualClock()
         self.done = 0
         self.ids = iter(range(1_000))
-        self.office = Office(
+        self.audited = AuditedActions(
             self.audit,
             person_of=lambda platform, user_id: KNOWN.get((platform, user_id)),
             digest=lambda content: sha256(content).digest(),
@@ -51,7 +51,7 @@ class Desk:
             if error is not None:
                 raise error
 
-        await self.office.act(actor, "users.block", work=work, order=order)
+        await self.audited.act(actor, "users.block", work=work, order=order)
 
     def rows(self) -> list[tuple[str, str, str, tuple[str, ...]]]:
         return [(row.actor, row.state, row.code, row.targets) for row in self.audit.rows]
@@ -104,7 +104,7 @@ async def test_what_was_cut_off_stays_begun() -> None:
     desk = Desk()
 
     with pytest.raises(asyncio.CancelledError):
-        await desk.office.act(OWNER, "users.block", work=_cut_off, order=Order())
+        await desk.audited.act(OWNER, "users.block", work=_cut_off, order=Order())
 
     assert desk.rows() == [("local:olga", "started", "", ("p_ann",))]
 
@@ -135,7 +135,7 @@ async def test_looking_is_not_on_record() -> None:
     async def look() -> str:
         return "connected"
 
-    assert await desk.office.act(VIEWER, "gateway.status", work=look) == "connected"
+    assert await desk.audited.act(VIEWER, "gateway.status", work=look) == "connected"
     assert desk.rows() == []
 
 

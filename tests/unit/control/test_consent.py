@@ -8,8 +8,8 @@ from structlog.testing import capture_logs
 
 from hermes.calls.days import Calendar
 from hermes.control.consent import ConsentAsk, ConsentOrder, ConsentReport
-from hermes.control.desk import Desk
 from hermes.control.keys import NewKey
+from hermes.control.operations import Operations
 from hermes.errors import BadRequest, NotFound
 from hermes.message.ids import make_id
 from hermes.ports.clock import ManualClock
@@ -26,8 +26,8 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 
 
 @pytest.fixture
-def desk(store: SqliteStore) -> Desk:
-    return Desk(
+def desk(store: SqliteStore) -> Operations:
+    return Operations(
         store,
         calendar=Calendar("UTC"),
         clock=ManualClock(NOW),
@@ -36,7 +36,7 @@ def desk(store: SqliteStore) -> Desk:
     )
 
 
-async def a_person(desk: Desk) -> tuple[str, str]:
+async def a_person(desk: Operations) -> tuple[str, str]:
     """Make somebody; return how a platform names them, and their id."""
     made = await desk.create_key(NewKey(user="ann:1"))
     return "v1:ann:1", made.key.person_id

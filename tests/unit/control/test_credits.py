@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from hermes.config import CreditSettings, CreditTier
 from hermes.control.credits import (
-    CreditDesk,
+    CreditOperations,
     GrantOrder,
     ReferOrder,
     RefundOrder,
@@ -36,8 +36,8 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
         yield made
 
 
-def desk(store: SqliteStore, settings: CreditSettings | None = None) -> CreditDesk:
-    return CreditDesk(store, settings or CreditSettings(), clock=CLOCK, make_id=make_id)
+def desk(store: SqliteStore, settings: CreditSettings | None = None) -> CreditOperations:
+    return CreditOperations(store, settings or CreditSettings(), clock=CLOCK, make_id=make_id)
 
 
 def person(store: SqliteStore, user: str) -> str:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.scheduling import make_cron_desk, make_schedules
+from hermes.app.make_schedule import make_cron_desk, make_schedules
 from hermes.config import Settings
-from hermes.control.cron import CronDesk, JobAsk, JobOrder, JobsAsk, NewJobOrder
+from hermes.control.cron import CronOperations, JobAsk, JobOrder, JobsAsk, NewJobOrder
 from hermes.errors import BadRequest, HermesError, NotFound
 from hermes.message.ids import make_id
 from hermes.ports.clock import ManualClock
@@ -28,7 +28,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
         yield made
 
 
-def desk_of(store: SqliteStore) -> CronDesk:
+def desk_of(store: SqliteStore) -> CronOperations:
     settings = Settings(time_zone="UTC")
     schedules = make_schedules(store, settings, clock=ManualClock(NOW), make_id=make_id)
     return make_cron_desk(store, settings, schedules)

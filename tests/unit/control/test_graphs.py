@@ -9,20 +9,20 @@ import msgspec
 import pytest
 
 from hermes.control.graph_check import check_graphs
-from hermes.control.graph_diff import Setting, ToolsDiff, diff_calls
-from hermes.control.graph_export import ExportPlan, WriteRows, export_graphs, write_rows
+from hermes.control.graph_diff import SettingDiff, ToolsDiff, diff_calls
+from hermes.control.graph_export import GraphExportPlan, WriteRows, export_graphs, write_rows
 from hermes.control.graphs import branches_of, current, find_all, find_graphs, list_graphs
 from hermes.errors import BadRequest, NotFound, PersonErased, StoreError
 from hermes.graph import MemoryStorage, MessageGraph, Problem
-from hermes.graph.exports import Refusal, verify_row
+from hermes.graph.exports import SkippedCall, verify_row
 from hermes.graph.exports.parquet import read_parquet, write_parquet
-from hermes.ports.graphs import GraphShelf
+from hermes.ports.graph_reader import GraphReader
 from tests.unit.control.memory_shelf import MemoryShelf, a_shelf
 
 ANN, BOB = "agent:main:rest:dm:ann", "agent:main:rest:dm:bob"
 
 
-def names(shelf: GraphShelf, *wanted: str) -> list[str]:
+def names(shelf: GraphReader, *wanted: str) -> list[str]:
     return [entry.name for entry in find_all(shelf, wanted)]
 
 
@@ -197,7 +197,7 @@ def test_two_calls_differ_in_messages_model_tools_and_sampling():
     assert (found.after.messages, found.after.model) == (4, "openai:small-1")
     assert (found.same_context, found.same_answer) == (False, False)
     assert found.tools == ToolsDiff()
-    assert found.sampling == (Setting("temperature", 0.7, 0.2),)
+    assert found.sampling == (SettingDiff("temperature", 0.7, 0.2),)
     assert [
         (one.kind, one.at_before, [m["content"] for m in one.after]) for one in found.changes
     ] == [("insert", 2, ["Green.", "Another."])]
@@ -240,8 +240,10 @@ def test_tools_are_told_apart_by_name():
     assert diff_calls(shelf, "c3", "c2").tools == ToolsDiff(added=("go", "stop"))
 
 
-def plan(folder: Path, *, file: str = "openai.jsonl", write: WriteRows = write_rows) -> ExportPlan:
-    return ExportPlan(format="openai", file=folder / file, write=write)
+def plan(
+    folder: Path, *, file: str = "openai.jsonl", write: WriteRows = write_rows
+) -> GraphExportPlan:
+    return GraphExportPlan(format="openai", file=folder / file, write=write)
 
 
 @pytest.fixture
@@ -272,7 +274,9 @@ def test_an_export_writes_one_whole_file_of_those_who_agreed(tmp_path):
         (folder / "openai.jsonl").stat().st_size,
     )
     assert (report.without_consent, report.refused) == (1, {"no_consent": 1})
-    assert report.refusals == (Refusal("no_consent", "m_4.1", "This graph may not be trained on."),)
+    assert report.refusals == (
+        SkippedCall("no_consent", "m_4.1", "This graph may not be trained on."),
+    )
     assert "2+2" not in (folder / "openai.jsonl").read_text()
     assert ANN not in (folder / "openai.jsonl").read_text()
     assert steps == [(0, 3, 0), (1, 3, 0), (2, 3, 0), (3, 3, 3)]

@@ -10,8 +10,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from hermes.calls.days import Calendar
-from hermes.control.desk import Desk
 from hermes.control.keys import KeyEnd, NewKey, key_digest
+from hermes.control.operations import Operations
 from hermes.errors import BadRequest, NotFound
 from hermes.message.reply import Usage
 from hermes.ports.clock import ManualClock
@@ -36,9 +36,9 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def desk(store: SqliteStore, clock: ManualClock) -> Desk:
+def desk(store: SqliteStore, clock: ManualClock) -> Operations:
     ids, seeds = iter(IDS), count()
-    return Desk(
+    return Operations(
         store,
         calendar=Calendar("UTC"),
         clock=clock,

@@ -7,7 +7,7 @@ import pytest
 from hermes.config import Settings, load
 from hermes.control.models import ModelLine, RouteCandidate, models_report, route_report
 from hermes.ports.provider import ProviderInfo
-from hermes.routing.plan import Ask, Dropped, Offer
+from hermes.routing.plan import CallNeeds, Dropped, ProviderOffer
 from hermes.routing.prices import Price
 
 
@@ -23,7 +23,7 @@ agents:
     return load({"GEMINI_API_KEY": "k"}, tmp_path).settings
 
 
-def an_offer(name: str, model: str, *, available: bool = True, **more: bool) -> Offer:
+def an_offer(name: str, model: str, *, available: bool = True, **more: bool) -> ProviderOffer:
     info = ProviderInfo(
         name=name,
         model=model,
@@ -34,7 +34,7 @@ def an_offer(name: str, model: str, *, available: bool = True, **more: bool) -> 
         local=more.get("local", False),
         demonstration=more.get("demo", False),
     )
-    return Offer(info, available=available)
+    return ProviderOffer(info, available=available)
 
 
 @pytest.mark.req("P6", "A20")
@@ -98,9 +98,9 @@ def test_every_model_is_told_with_its_state_abilities_context_and_price(settings
 def test_a_route_is_that_of_the_default_agent_unless_a_tier_or_model_is_asked_about(settings):
     offers = [an_offer("mine", "unheard-of-1"), an_offer("gemini", "gemini-3.5-flash-lite")]
 
-    default = route_report(Ask(prompt="Hello"), offers, settings=settings)
-    named = route_report(Ask(prompt="Hello", model="gemini"), offers, settings=settings)
-    tier = route_report(Ask(prompt="Hello", tier="pro"), offers, settings=settings)
+    default = route_report(CallNeeds(prompt="Hello"), offers, settings=settings)
+    named = route_report(CallNeeds(prompt="Hello", model="gemini"), offers, settings=settings)
+    tier = route_report(CallNeeds(prompt="Hello", tier="pro"), offers, settings=settings)
 
     assert default.candidates == (
         RouteCandidate(

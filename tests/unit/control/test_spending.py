@@ -7,8 +7,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from hermes.calls.days import Calendar
-from hermes.control.desk import Desk
 from hermes.control.keys import NewKey
+from hermes.control.operations import Operations
 from hermes.control.spending import CostAsk, SwitchOrder, SwitchReport, costs, days_of
 from hermes.errors import BadRequest
 from hermes.message.ids import make_id
@@ -31,8 +31,10 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
         yield made
 
 
-def desk_in(store: SqliteStore, zone: str = "UTC", *, clock: ManualClock | None = None) -> Desk:
-    return Desk(
+def desk_in(
+    store: SqliteStore, zone: str = "UTC", *, clock: ManualClock | None = None
+) -> Operations:
+    return Operations(
         store,
         calendar=Calendar(zone),
         clock=clock or ManualClock(NOW),

@@ -13,7 +13,7 @@ from hermes.control.status import (
     offline_status,
 )
 from hermes.errors import StoreError
-from hermes.ports.operating import LastTraffic
+from hermes.ports.operations import LastTraffic
 from hermes.ports.spend import KillSwitch
 from hermes.ports.store import Store
 

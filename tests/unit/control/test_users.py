@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 from hermes.calls.days import Calendar
 from hermes.config import load
 from hermes.config.tiers import tier_names
-from hermes.control.desk import Desk
 from hermes.control.keys import NewKey
+from hermes.control.operations import Operations
 from hermes.control.pairing import PairApproval, PairOrder, PairReport
 from hermes.control.users import LinkOrder, TierOrder, UserAsk, UserOrder, UsersAsk
 from hermes.errors import BadRequest, Conflict, NotFound, RateLimited
@@ -36,8 +36,8 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def desk(store: SqliteStore, clock: ManualClock) -> Desk:
-    return Desk(
+def desk(store: SqliteStore, clock: ManualClock) -> Operations:
+    return Operations(
         store,
         calendar=Calendar("UTC"),
         clock=clock,

@@ -18,10 +18,10 @@ from hermes.ports.records import (
     Event,
     LaneView,
     MessageRecord,
-    Refusal,
-    Result,
+    RefusedMessage,
     Step,
     Timeline,
+    TurnResult,
 )
 from hermes.ports.store import Store
 
@@ -90,7 +90,7 @@ MODEL_STEP = Step(
 )
 ANSWERED = Timeline(
     message=a_message(),
-    result=Result(text="42", usage=Usage(12, 3, cost_usd=0.001), model="local:smollm2"),
+    result=TurnResult(text="42", usage=Usage(12, 3, cost_usd=0.001), model="local:smollm2"),
     steps=(MODEL_STEP,),
     events=(ROUTED, Event("ended", T + 1.2, {"outcome": "answered"})),
     deliveries=(a_delivery(),),
@@ -227,18 +227,18 @@ def test_an_erased_person_has_no_text_and_no_name():
     [
         (
             {"outcome": Outcome.FAILED},
-            Result(text="sorry", reason="no model is available."),
+            TurnResult(text="sorry", reason="no model is available."),
             "Failed after 1.2 s; because no model is available; nothing was charged; "
             "delivered to rest (pulled).",
         ),
         (
             {"outcome": Outcome.INTERRUPTED},
-            Result(text="par"),
+            TurnResult(text="par"),
             "Stopped by the person after 1.2 s; nothing was charged; delivered to rest (pulled).",
         ),
         (
             {"outcome": Outcome.EXPIRED, "done_at": T + 4000},
-            Result(text="again"),
+            TurnResult(text="again"),
             "Expired unanswered after 1 h 6 min; nothing was charged; delivered to rest (pulled).",
         ),
         (
@@ -368,7 +368,7 @@ def test_a_message_that_was_taken_in_names_its_host():
     assert report.waiting_for == "the running turn of m_0, which has taken it in"
 
 
-REFUSAL = Refusal(
+REFUSAL = RefusedMessage(
     id="r_1", at=T, platform="rest", code="overloaded", text="5000 messages wait.", external_id="x"
 )
 REFUSED = Timeline(

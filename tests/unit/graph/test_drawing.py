@@ -15,12 +15,12 @@ from hypothesis.stateful import (
 from hermes.errors import PersonErased
 from hermes.graph import PLAIN, MemoryStorage, MessageGraph
 from hermes.graph.blob import freeze
-from hermes.graph.drawing import rows
-from hermes.graph.growth import Sight, grow, no_tip
+from hermes.graph.growth import CallView, grow, no_tip
 from hermes.graph.mermaid import mermaid
-from hermes.graph.reader import Reader
+from hermes.graph.message_text import first_line, lines_of
+from hermes.graph.reader import ObjectReader
 from hermes.graph.sketch import Child, Sum, Wrote, draw
-from hermes.graph.wording import first_line, lines_of
+from hermes.graph.text_drawing import rows
 from tests.unit.graph.said import (
     assistant,
     pictured,
@@ -134,11 +134,11 @@ def test_an_answer_given_twice_in_one_place_has_two_calls():
 @pytest.mark.req("G7")
 def test_equal_answers_of_one_turn_which_is_one_version_keep_their_own_calls():
     storage = MemoryStorage()
-    reader = Reader(storage, PLAIN)
+    reader = ObjectReader(storage, PLAIN)
     said = [user("Look."), assistant("Blue."), user("Again."), assistant("Blue.")]
     blobs = [freeze(message, PLAIN) for message in said]
     calls = [
-        Sight(id=name, lead=(), start=0, stop=at, response=blobs[at], model="small-1")
+        CallView(id=name, lead=(), start=0, stop=at, response=blobs[at], model="small-1")
         for name, at in (("c1", 1), ("c2", 3))
     ]
     turn = grow(no_tip("talk", "main", reader), blobs, sights=calls, actor="", reason="", at=0.0)

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from hermes.graph.blob import Blob, freeze
 from hermes.graph.chunk import LARGEST, SMALLEST
-from hermes.graph.hashing import PLAIN, keyed_hasher
-from hermes.graph.reader import Reader
+from hermes.graph.hasher import PLAIN, keyed_hasher
+from hermes.graph.reader import ObjectReader
 from hermes.graph.sequence import Sequence
 from tests.unit.graph.said import user
 
-READER = Reader(None, PLAIN)
+READER = ObjectReader(None, PLAIN)
 STORE = keyed_hasher(bytes(32))
 
 
@@ -86,7 +86,7 @@ def test_the_common_prefix_is_found(shared: list[int], one: list[int], other: li
 
 @pytest.mark.req("G1")
 def test_a_prefix_is_told_by_a_few_chunks() -> None:
-    class Counting(Reader):
+    class Counting(ObjectReader):
         asked = 0
 
         def blobs(self, leaf):
@@ -161,7 +161,7 @@ def test_roots_differ_by_content_order_length_and_key() -> None:
     lists = [[], [1], [1, 1], [1, 2], [2, 1], [1, 2, 3]]
 
     roots = {sequence(numbers).root for numbers in lists}
-    keyed = Sequence.of([freeze(user("1"), STORE)], Reader(None, STORE)).root
+    keyed = Sequence.of([freeze(user("1"), STORE)], ObjectReader(None, STORE)).root
 
     assert len(roots | {keyed}) == len(lists) + 1
     assert all(one != other for one, other in pairwise(sorted(roots)))

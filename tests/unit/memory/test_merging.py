@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes.memory.merging import Learnt, merge
+from hermes.memory.fact_merge import Learnt, merge
 from hermes.ports.memory import Earlier, Fact, FactChange
 
 

@@ -17,9 +17,9 @@ from hermes.ports.vectors import (
     PAGE_SIZE,
     TAIL_SIZE,
     Edits,
-    Entry,
     Page,
     PageInfo,
+    VectorEntry,
     added,
     compacted,
     dropped,
@@ -31,7 +31,11 @@ from hermes.providers.minilm.settings import find_folder
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 MODEL = "a-model"
-AXES = [Entry("east", (1, 0, 0)), Entry("north", (0, 2, 0)), Entry("up", (0, 0, 3))]
+AXES = [
+    VectorEntry("east", (1, 0, 0)),
+    VectorEntry("north", (0, 2, 0)),
+    VectorEntry("up", (0, 0, 3)),
+]
 
 
 class Shelf:
@@ -57,7 +61,7 @@ class Shelf:
                 self.pages[number] = page
                 self.written += len(page)
 
-    def add(self, *entries: Entry) -> None:
+    def add(self, *entries: VectorEntry) -> None:
         self.write(added(Page.of(entries, MODEL), self.infos, read=self.take))
 
     def drop(self, *ids: str) -> None:
@@ -67,15 +71,15 @@ class Shelf:
         return sorted(name for page in self.pages.values() for name in Page.unpack(page).ids)
 
 
-def rebuilt(known: Sequence[Entry], model: str) -> list[bytes]:
+def rebuilt(known: Sequence[VectorEntry], model: str) -> list[bytes]:
     edits = added(Page.of(known, model), (), read=lambda _: b"")
     return [page for page in edits.values() if page is not None]
 
 
-def entries(count: int, *, dimensions: int = 4, seed: int = 1) -> list[Entry]:
+def entries(count: int, *, dimensions: int = 4, seed: int = 1) -> list[VectorEntry]:
     dice = random.Random(seed)
     return [
-        Entry(f"f{number:05}", [dice.gauss(0, 1) for _ in range(dimensions)])
+        VectorEntry(f"f{number:05}", [dice.gauss(0, 1) for _ in range(dimensions)])
         for number in range(count)
     ]
 
@@ -105,7 +109,7 @@ def test_there_are_no_more_than_there_are() -> None:
 
 @pytest.mark.req("A12")
 def test_equals_are_told_in_the_order_of_their_ids() -> None:
-    pages = rebuilt([Entry(name, (1, 2, 3)) for name in ("c", "a", "b")], MODEL)
+    pages = rebuilt([VectorEntry(name, (1, 2, 3)) for name in ("c", "a", "b")], MODEL)
 
     assert [name for name, _ in nearest((1, 2, 3), pages, k=3, model=MODEL)] == ["a", "b", "c"]
 
@@ -121,7 +125,7 @@ def test_pages_of_another_model_are_passed_over() -> None:
 
 @pytest.mark.req("A12")
 def test_a_page_is_the_same_after_it_was_packed() -> None:
-    page = Page.of([Entry("größe", (0.25, -1, 0.5)), Entry("b", (3, 4, 0))], MODEL)
+    page = Page.of([VectorEntry("größe", (0.25, -1, 0.5)), VectorEntry("b", (3, 4, 0))], MODEL)
 
     assert Page.unpack(page.pack()) == page
 
@@ -129,12 +133,12 @@ def test_a_page_is_the_same_after_it_was_packed() -> None:
 @pytest.mark.parametrize("vector", [(0, 0, 0), (float("nan"), 1, 0), (float("inf"), 1, 0)])
 def test_a_vector_that_points_nowhere_is_refused(vector: tuple[float, ...]) -> None:
     with pytest.raises(ProviderUnavailable, match="a-model made an embedding that is zero or not"):
-        Page.of([Entry("a", vector)], MODEL)
+        Page.of([VectorEntry("a", vector)], MODEL)
 
 
 def test_vectors_of_several_sizes_are_refused() -> None:
     with pytest.raises(ProviderUnavailable, match=r"embeddings of \[1, 3\] numbers"):
-        Page.of([*AXES, Entry("a", (1,))], MODEL)
+        Page.of([*AXES, VectorEntry("a", (1,))], MODEL)
 
 
 @pytest.mark.parametrize("cut", [0, 3, 10, -1])
@@ -215,11 +219,11 @@ STEPS = st.lists(
 def test_however_it_is_changed_it_holds_what_it_should(
     steps: list[tuple[str, int]], seed: int
 ) -> None:
-    dice, shelf, known = random.Random(seed), Shelf(), dict[str, Entry]()
+    dice, shelf, known = random.Random(seed), Shelf(), dict[str, VectorEntry]()
     for kind, count in steps:
         if kind == "add":
             new = [
-                Entry(f"{len(known)}-{dice.random()}", (dice.gauss(0, 1), 1, 0))
+                VectorEntry(f"{len(known)}-{dice.random()}", (dice.gauss(0, 1), 1, 0))
                 for _ in range(count)
             ]
             known |= {entry.id: entry for entry in new}
@@ -253,7 +257,7 @@ def test_ten_of_a_person_s_facts_are_those_that_exact_numbers_find() -> None:
         row for at in range(0, len(texts), 16) for row in model.embed(tokens[at : at + 16]).tolist()
     ]
     facts, questions = vectors[60:], vectors[:60]
-    pages = rebuilt([Entry(str(number), fact) for number, fact in enumerate(facts)], MODEL)
+    pages = rebuilt([VectorEntry(str(number), fact) for number, fact in enumerate(facts)], MODEL)
 
     # when the ten nearest are looked for in the pages, and with the exact numbers
     shared = 0

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import hermes
-from hermes.net.echo import MASK, without_echo
+from hermes.provider_kit.echo import MASK, without_echo
 
 SENT = (
     b'{"model":"claude-haiku-4-5-20251001","messages":[{"role":"system","content":"What is known'

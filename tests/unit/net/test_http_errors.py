@@ -18,7 +18,7 @@ from hermes.errors import (
     TooLarge,
     Unauthenticated,
 )
-from hermes.net.http_errors import error_response, status_of
+from hermes.http.errors import error_response, status_of
 
 
 @pytest.mark.req("A8")

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from hermes.errors import ProviderRejected
+from hermes.media.image_fetch import FetchLimits, with_fetched_images
 from hermes.message.chat import ChatMessage, user_text
 from hermes.message.parts import ImagePart, Media, Part, TextPart
 from hermes.net.client import HttpClient, HttpSettings
-from hermes.net.image_fetch import FetchLimits, with_fetched_images
 from hermes.ports.provider import ModelRequest
 from hermes.testing.scripted_http import Out, Received, ScriptedHttp
 

@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from hermes.errors import ProviderRejected
-from hermes.net.image_files import InlineImage, inline_image
+from hermes.media.image_files import InlineImage, inline_image
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
 

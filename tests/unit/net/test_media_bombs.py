@@ -9,8 +9,8 @@ import zlib
 import pytest
 
 from hermes.errors import BadRequest
+from hermes.media.bombs import check_bomb
 from hermes.message.media_kind import file_kind
-from hermes.net.media_bombs import check_bomb
 
 
 def archive(*files: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:

@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from hermes.errors import BadRequest, TooLarge
-from hermes.net.media_check import FileLimits, check_by_value
+from hermes.media.check import FileLimits, check_by_value
 
 pytestmark = pytest.mark.req("W17", "A8")
 LIMITS = FileLimits(max_bytes=10_000, max_pixels=1_000_000)

@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 
 from hermes.errors import BadRequest, Forbidden, HermesError, NotFound, Refused, TooLarge
+from hermes.media.cache import CacheRules, MediaCache
+from hermes.media.eviction import Tenants
+from hermes.media.turn_media import TurnMedia
 from hermes.message.parts import Media
 from hermes.net.client import HttpClient, HttpSettings
-from hermes.net.media_desk import MediaDesk
-from hermes.net.media_eviction import Tenants
-from hermes.net.media_shelf import FileShelf, ShelfRules
 from hermes.ports.channel import Capabilities
 from hermes.ports.clock import ManualClock
-from hermes.ports.media import Owner
+from hermes.ports.media import MediaOwner
 from hermes.testing.memory_channel import MemoryChannel
 
-ANN = Owner("p_ann", "m_1")
-BOB = Owner("p_bob", "m_2")
+ANN = MediaOwner("p_ann", "m_1")
+BOB = MediaOwner("p_bob", "m_2")
 DAY = 86_400.0
 
 
@@ -59,16 +59,16 @@ class Home:
         self.path.mkdir(exist_ok=True)
         self.files.mkdir(exist_ok=True)
         self.clock = ManualClock()
-        self.shelf = FileShelf(
+        self.shelf = MediaCache(
             self.media,
             HttpClient(HttpSettings()),
-            rules=ShelfRules(folders=(self.files,), link_hosts=(), **rules),
+            rules=CacheRules(folders=(self.files,), link_hosts=(), **rules),
             tenants=Tenants(needed.__contains__, erased.__contains__),
             clock=self.clock,
         )
         push = MemoryChannel(Capabilities(delivery="push", media=("image",)), name="push")
         pull = MemoryChannel(Capabilities(delivery="pull", media=("image",)), name="pull")
-        self.desk = MediaDesk(self.shelf, {"push": push, "pull": pull})
+        self.desk = TurnMedia(self.shelf, {"push": push, "pull": pull})
 
     def kept(self) -> set[str]:
         found = self.media.rglob("*")
@@ -144,7 +144,7 @@ async def test_what_a_channel_kept_goes_to_the_turn_that_uses_it(home: Home) -> 
     ann = (await home.desk.bring(first, platform="push", owner=ANN)).media
     bob = (await home.desk.bring(second, platform="push", owner=BOB)).media
     again = (await home.desk.bring(first, platform="push", owner=ANN)).media
-    later = (await home.desk.bring(first, platform="push", owner=Owner("p_ann", "m_9"))).media
+    later = (await home.desk.bring(first, platform="push", owner=MediaOwner("p_ann", "m_9"))).media
 
     name = Path(ann.path or "").name
     assert home.kept() == {f"p_ann/m_1/{name}", f"p_bob/m_2/{name}", f"p_ann/m_9/{name}"}
@@ -203,7 +203,7 @@ async def test_what_was_sent_to_an_agent_may_be_sent_back_to_that_person_alone(h
     kept = await home.shelf.put(png(), owner=ANN)
     assert kept.path is not None
 
-    back = await home.desk.lend(kept.path, owner=Owner("p_ann", "m_7"))
+    back = await home.desk.lend(kept.path, owner=MediaOwner("p_ann", "m_7"))
 
     assert await home.shelf.read(back, limit=1_000) == png()
     with pytest.raises(Forbidden):
@@ -284,8 +284,8 @@ async def test_nothing_else_is_ever_lent_or_read(home: Home) -> None:
 async def test_the_home_is_closed_even_where_a_folder_around_it_is_open(tmp_path: Path) -> None:
     home = Home(tmp_path)
     (home.path / "hermes.db").write_bytes(b"SECRET")
-    wide = FileShelf(
-        home.media, HttpClient(HttpSettings()), rules=ShelfRules(folders=(tmp_path, Path("/")))
+    wide = MediaCache(
+        home.media, HttpClient(HttpSettings()), rules=CacheRules(folders=(tmp_path, Path("/")))
     )
     for place in (home.path / "hermes.db", Path("/proc/self/environ")):
         with pytest.raises(Forbidden):
@@ -321,7 +321,7 @@ def test_only_what_is_sent_by_a_push_takes_attachments(home: Home) -> None:
 @pytest.mark.req("W17", "J24")
 async def test_erasing_a_person_removes_their_files_alone(home: Home) -> None:
     await home.shelf.put(png(), owner=ANN)
-    await home.shelf.put(png(more=b"2"), owner=Owner("p_ann", "m_3"))
+    await home.shelf.put(png(more=b"2"), owner=MediaOwner("p_ann", "m_3"))
     theirs = await home.shelf.put(png(), owner=BOB)
 
     await home.shelf.erase("p_ann")
@@ -341,7 +341,7 @@ async def test_files_of_the_erased_that_came_too_late_go_with_the_upkeep(tmp_pat
 async def test_the_old_goes_unless_it_is_needed(tmp_path: Path) -> None:
     home = Home(tmp_path, needed=("m_open",))
     await home.shelf.put(png(), owner=ANN)
-    await home.shelf.put(png(), owner=Owner("p_ann", "m_open"))
+    await home.shelf.put(png(), owner=MediaOwner("p_ann", "m_open"))
     await home.shelf.keep(png(), mime="image/png")
     home.clock.advance(DAY / 2)
     await home.shelf.tidy()
@@ -353,7 +353,7 @@ async def test_the_old_goes_unless_it_is_needed(tmp_path: Path) -> None:
     assert len(home.kept()) == 2
 
     home.clock.advance(6 * DAY)
-    await home.shelf.put(png(), owner=Owner("p_ann", "m_new"))
+    await home.shelf.put(png(), owner=MediaOwner("p_ann", "m_new"))
     await home.shelf.tidy()
     assert {one.split("/")[1] for one in home.kept()} == {"m_open", "m_new"}
 
@@ -363,7 +363,7 @@ async def test_the_oldest_goes_where_there_is_too_much(tmp_path: Path) -> None:
     home = Home(tmp_path, needed=("m_0",), cache_bytes=1_000)
     for number in range(6):
         home.clock.advance(60)
-        owner = Owner("p_ann", f"m_{number}")
+        owner = MediaOwner("p_ann", f"m_{number}")
         await home.shelf.put(bytes([number]) * 240, owner=owner)
 
     assert {one.split("/")[1] for one in home.kept()} == {"m_0", "m_3", "m_4", "m_5"}
@@ -397,8 +397,8 @@ async def test_a_link_is_read_from_the_hosts_of_the_list_alone(home: Home) -> No
 
 @pytest.mark.req("W20", "W34")
 async def test_a_link_whose_host_cannot_be_decoded_is_refused(tmp_path: Path) -> None:
-    rules = ShelfRules(link_hosts=("*.cdn.example",))
-    shelf = FileShelf(tmp_path / "media", HttpClient(HttpSettings()), rules=rules)
+    rules = CacheRules(link_hosts=("*.cdn.example",))
+    shelf = MediaCache(tmp_path / "media", HttpClient(HttpSettings()), rules=rules)
     link = Media("image/png", url="https://xn--a.cdn.example/a.png", name="a.png")
 
     with pytest.raises(Forbidden, match="its address is not fetched"):

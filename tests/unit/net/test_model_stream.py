@@ -10,9 +10,9 @@ import pytest
 from hermes.errors import ProviderError, ProviderTimeout, ProviderUnavailable, StreamTruncated
 from hermes.message.reply import Usage
 from hermes.net.client import HttpClient, HttpSettings
-from hermes.net.model_stream import Assembling, Endpoint, call_json, stream_model
-from hermes.net.sse_parser import SseParser
 from hermes.ports.provider import CallEnd, ModelEvent, TextDelta
+from hermes.provider_kit.sse_parser import SseParser
+from hermes.provider_kit.stream import Assembling, ModelEndpoint, call_json, stream_model
 from hermes.testing.scripted_http import Out, Received, ScriptedHttp
 
 END = CallEnd((), "end", Usage(), "m")
@@ -57,7 +57,7 @@ async def streamed(client: HttpClient, head: str, body: bytes) -> list[ModelEven
         out.raw(f"HTTP/1.1 200 OK\r\n{head}{length}\r\n".encode() + body)
 
     async with ScriptedHttp(answer) as server:
-        endpoint = Endpoint(provider="m", url=server.origin, headers={})
+        endpoint = ModelEndpoint(provider="m", url=server.origin, headers={})
         events = stream_model(client, endpoint, prepare=prepare, parser=SseParser())
         return [event async for event in events]
 
@@ -102,7 +102,7 @@ async def test_a_200_of_another_kind_is_said_to_be_that(client, head, body, word
 @pytest.mark.req("A23")
 async def test_a_whole_answer_that_does_not_come_is_a_timeout(client):
     async with ScriptedHttp(hang) as server:
-        endpoint = Endpoint(provider="m", url=server.origin, headers={})
+        endpoint = ModelEndpoint(provider="m", url=server.origin, headers={})
         with pytest.raises(ProviderTimeout, match=r"^m: .*within 0.05 s"):
             await call_json(client, endpoint, body=b"{}", timeout_s=0.05, limit=10)
 
@@ -125,7 +125,7 @@ async def test_a_large_request_that_failed_is_searched_beside_the_loop(client, s
 
     headers = Headers()
     async with ScriptedHttp(refuse) as server:
-        endpoint = Endpoint(provider="m", url=server.origin, headers=headers)
+        endpoint = ModelEndpoint(provider="m", url=server.origin, headers=headers)
         with pytest.raises(ProviderError) as caught:
             await call_json(client, endpoint, body=b"sesame " * size, timeout_s=30, limit=10)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hermes.errors import AnswerTooLarge
-from hermes.net.ndjson_parser import NdjsonParser
+from hermes.provider_kit.ndjson_parser import NdjsonParser
 
 STREAM = '{"a":1}\n\r\n{"b":"ü"}\r\n{"c":3}'.encode()
 LINES = [b'{"a":1}', '{"b":"ü"}'.encode(), b'{"c":3}']

@@ -3,8 +3,8 @@
 import pytest
 
 from hermes.errors import Forbidden
-from hermes.net.same_origin import Origins, is_loopback
-from hermes.ports.door import Caller
+from hermes.http.same_origin import Origins, is_loopback
+from hermes.ports.gateway_api import Caller
 
 BROWSER = Caller("browser", "owner")
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable
-from hermes.net.service_failure import failure, reported, retry_after, unusable
+from hermes.provider_kit.service_failure import failure, reported, retry_after, unusable
 
 
 def said(message: str, **fields: object) -> bytes:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.errors import AnswerTooLarge
-from hermes.net.sse_parser import SseParser
+from hermes.provider_kit.sse_parser import SseParser
 
 STREAM = (
     b': comment\nevent: x\ndata: {"a":1}\n\ndata:tight\r\n\r\nid: 7\ndata: two\ndata: lines\n\n'

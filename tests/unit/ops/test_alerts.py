@@ -11,7 +11,7 @@ from hermes.errors import NetError
 from hermes.message.ids import make_id
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.ops.alert_book import AlertBook, read_alerts
-from hermes.ops.alert_rules import Told, kinds, told_by
+from hermes.ops.alert_rules import AlertCase, kinds, told_by
 from hermes.ops.alert_sinks import webhook
 from hermes.ops.alert_windows import Alert, Windows
 from hermes.ops.alerts import Alerts
@@ -19,8 +19,8 @@ from hermes.ports.clock import ManualClock
 from hermes.testing.manual_time import ManualTime, settle
 from tests.unit.ops.webhook_stand_in import webhooks
 
-BREAKER = Told(kind="breaker_open", severity="warning", text="telegram", about="telegram")
-DISK = Told(kind="store_failing", severity="critical", text="the disk is full")
+BREAKER = AlertCase(kind="breaker_open", severity="warning", text="telegram", about="telegram")
+DISK = AlertCase(kind="store_failing", severity="critical", text="the disk is full")
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +60,7 @@ def test_cases_are_told_apart_and_a_storm_of_them_is_folded():
     windows = Windows(900.0, make_id=make_id)
 
     alerts = [
-        windows.take(Told(kind="k", severity="critical", text="t", about=str(number)), 0.0)
+        windows.take(AlertCase(kind="k", severity="critical", text="t", about=str(number)), 0.0)
         for number in range(10_000)
     ]
 
@@ -156,7 +156,7 @@ async def test_what_any_thread_tells_is_kept_logged_and_sent(tmp_path):
     )
     alerts.use([sink])
     alerts.start()
-    secret = Told(kind="defect", severity="critical", text="key hunter2")
+    secret = AlertCase(kind="defect", severity="critical", text="key hunter2")
 
     def tell_often() -> None:
         for _ in range(5):

@@ -10,11 +10,13 @@ import msgspec
 import pytest
 
 from hermes.errors import AlreadyRunning, ConfigurationError
-from hermes.ops.instance import Address, PlannedStop, acquire, find_running, request_stop
+from hermes.ops.instance import GatewayAddress, PlannedStop, acquire, find_running, request_stop
 from hermes.ops.process import own_identity, start_time_of
 from hermes.ports.clock import SystemClock
 
-ADDRESS = Address(host="127.0.0.1", port=8080, token="t" * 43, version="0.1.0", started_at=5.0)
+ADDRESS = GatewayAddress(
+    host="127.0.0.1", port=8080, token="t" * 43, version="0.1.0", started_at=5.0
+)
 HOLDER = """
 import signal, sys
 from pathlib import Path

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hermes.ops.log_reading import LineWish, Mark, follow, last_lines, mark_of
+from hermes.ops.log_reader import LineWish, Mark, follow, last_lines, mark_of
 from hermes.ops.log_stream import RotatingFile
 
 

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from hermes.ops.masking import MASK, Masker, names_a_secret
+from hermes.ops.masker import MASK, Masker, names_a_secret
 
 SECRETS = ("sk-live-abcdefgh", 'quo"ted\\secret', "pässwörd-123", "tiny")
 

@@ -5,7 +5,7 @@ import pytest
 from hermes.errors import StoreError
 from hermes.message.reply import Usage
 from hermes.ops.gateway_metrics import GatewayMetrics
-from hermes.ops.metrics import OTHER, Counter, Histogram, Reader, expose
+from hermes.ops.metrics import OTHER, Counter, Histogram, MetricReader, expose
 from hermes.ports.records import ToolUse
 from tests.unit.ops.prometheus_text import Malformed, parse
 
@@ -130,8 +130,8 @@ def test_a_number_that_cannot_be_read_hides_no_other():
         raise StoreError("the disk is gone")
 
     readers = [
-        Reader("gone", "Text.", read=broken),
-        Reader("here", "Text.", labels=("a",), read=lambda: [(("x",), 1), (("x",), 2)]),
+        MetricReader("gone", "Text.", read=broken),
+        MetricReader("here", "Text.", labels=("a",), read=lambda: [(("x",), 1), (("x",), 2)]),
     ]
 
     seen = parse(expose(readers))

@@ -7,7 +7,7 @@ import sys
 import msgspec
 import pytest
 
-from hermes.app.orders import Orders
+from hermes.app.process_signals import ProcessSignals
 from hermes.config.process import Supervisor, supervisor_of
 from hermes.ops.instance import PlannedStop, acquire, find_running
 from hermes.ops.takeover import take_over
@@ -24,8 +24,8 @@ signal.pause()
 """
 
 
-def orders(marker=None, *, on_terminal=False) -> Orders:
-    made = Orders(on_terminal=on_terminal)
+def orders(marker=None, *, on_terminal=False) -> ProcessSignals:
+    made = ProcessSignals(on_terminal=on_terminal)
     made.take_marker = lambda: marker
     return made
 

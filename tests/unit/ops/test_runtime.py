@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hermes.app.life import AtEnd, Ending, Life
+from hermes.app.run_state import AtEnd, Ending, RunState
 from hermes.config.process import ProcessSettings
 from hermes.control.status import ChannelStatus, Runtime, offline_status
 from hermes.ops.forensics import Shutdown, TurnAtEnd
@@ -29,9 +29,9 @@ def shutdown_of(home: Path) -> Shutdown:
     )
 
 
-def begin(home: Path, clock: ManualClock, settings: ProcessSettings = NERVOUS) -> Life:
+def begin(home: Path, clock: ManualClock, settings: ProcessSettings = NERVOUS) -> RunState:
     clock.advance(1)
-    return Life(home, settings, clock=clock)
+    return RunState(home, settings, clock=clock)
 
 
 @pytest.mark.req("W5")

@@ -6,10 +6,10 @@ import pytest
 
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
-from hermes.outbox.on_screen import OnScreen
+from hermes.outbox.intervals import OutboxTiming
+from hermes.outbox.live_previews import LivePreviews
 from hermes.outbox.rates import Rates
 from hermes.outbox.sender import OutboxSender
-from hermes.outbox.timing import OutboxTiming
 from hermes.ports.channel import Capabilities, Target
 from hermes.ports.records import DeliveryRecord, NewDelivery
 from hermes.testing.manual_time import ManualTime, settle
@@ -31,7 +31,7 @@ class Bench:
     def begin_process(self) -> None:
         """Forget what only a process knows."""
         self.rates = Rates(self.time)
-        self.screens = OnScreen()
+        self.screens = LivePreviews()
 
     def platform(self, **capabilities: object) -> MemoryChannel:
         """Replace the platform by one that can do this."""

@@ -3,21 +3,21 @@
 import pytest
 
 from hermes.errors import DeliveryRejected, DeliveryUnknown, FailureClass, NotDelivered
-from hermes.outbox.backoff import Again, Dead, Lost, Tried, decide, is_too_old, spread
-from hermes.outbox.timing import OutboxTiming
+from hermes.outbox.backoff import Again, Dead, FailedCall, Lost, decide, is_too_old, spread
+from hermes.outbox.intervals import OutboxTiming
 
 TIMING = OutboxTiming()
 DOWN = NotDelivered("down", FailureClass.SERVICE_UNAVAILABLE)
 
 
-def after(record, error, *, now=1000.0, tried=Tried(), **changes):  # noqa: B008
+def after(record, error, *, now=1000.0, tried=FailedCall(), **changes):  # noqa: B008
     return decide(record(**changes), error, now=now, tried=tried, timing=TIMING, chance=0.5)
 
 
 @pytest.mark.req("A26")
 @pytest.mark.parametrize(("tries", "delay"), [(0, 1.0), (1, 3.0), (2, 9.0)])
 def test_a_series_waits_1_3_and_9_seconds_and_uses_up_no_attempt(record, tries, delay) -> None:
-    action = after(record, DOWN, tried=Tried(tries=tries))
+    action = after(record, DOWN, tried=FailedCall(tries=tries))
 
     assert action == Again(at=1000.0 + delay, failure="service_unavailable", counts=False)
 
@@ -25,7 +25,7 @@ def test_a_series_waits_1_3_and_9_seconds_and_uses_up_no_attempt(record, tries, 
 @pytest.mark.req("A28")
 @pytest.mark.parametrize(("attempts", "delay"), [(0, 60.0), (1, 300.0), (2, 1500.0)])
 def test_after_a_series_it_waits_1_5_and_25_minutes(record, attempts, delay) -> None:
-    action = after(record, DOWN, tried=Tried(tries=3), attempts=attempts)
+    action = after(record, DOWN, tried=FailedCall(tries=3), attempts=attempts)
 
     assert action == Again(at=1000.0 + delay, failure="service_unavailable", counts=True)
 
@@ -34,7 +34,7 @@ def test_after_a_series_it_waits_1_5_and_25_minutes(record, attempts, delay) -> 
 def test_after_the_last_series_it_is_dead_with_its_class(record) -> None:
     limited = NotDelivered("slow down", FailureClass.RATE_LIMITED)
 
-    assert after(record, limited, tried=Tried(tries=3), attempts=3) == Dead("rate_limited")
+    assert after(record, limited, tried=FailedCall(tries=3), attempts=3) == Dead("rate_limited")
 
 
 @pytest.mark.req("A26")
@@ -70,14 +70,14 @@ def test_a_lost_answer_is_unknown_and_a_connect_failure_never_is(record) -> None
 def test_a_lost_answer_to_an_edit_is_tried_again(record) -> None:
     lost = DeliveryUnknown("no answer", FailureClass.NETWORK_TIMEOUT)
 
-    action = after(record, lost, tried=Tried(editing=True), platform_message_id="x1")
+    action = after(record, lost, tried=FailedCall(editing=True), platform_message_id="x1")
 
     assert action == Again(at=1001.0, failure="network_timeout", counts=False)
 
 
 @pytest.mark.req("J18")
 def test_the_trial_of_an_open_breaker_uses_up_nothing(record) -> None:
-    tried = Tried(tries=3, trial=True, open_until=1120.0)
+    tried = FailedCall(tries=3, trial=True, open_until=1120.0)
 
     action = after(record, DOWN, tried=tried, attempts=3)
 

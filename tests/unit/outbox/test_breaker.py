@@ -3,7 +3,7 @@
 import pytest
 
 from hermes.outbox.breaker import Breaker, BreakerGate, Pass
-from hermes.outbox.timing import OutboxTiming
+from hermes.outbox.intervals import OutboxTiming
 
 
 def fail(gate: BreakerGate, times: int, *, start: float = 0.0, every: float = 1.0) -> None:

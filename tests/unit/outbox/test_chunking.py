@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.message.graphemes import cut_before
-from hermes.outbox.chunking import split
+from hermes.outbox.chunks import split
 
 
 @pytest.mark.req("A26")

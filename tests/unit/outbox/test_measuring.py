@@ -3,9 +3,9 @@
 import pytest
 
 from hermes.message.parts import TextPart, text_of
+from hermes.outbox.channel_calls import ChannelCalls
+from hermes.outbox.chunk_sends import compose
 from hermes.outbox.marks import POSSIBLE_REPEAT
-from hermes.outbox.outgoing import compose
-from hermes.outbox.wire import Wire
 from hermes.ports.channel import Capabilities
 from hermes.testing.memory_channel import MemoryChannel
 
@@ -29,7 +29,7 @@ class Faulty(MemoryChannel):
 
 
 def lengths(channel: MemoryChannel, text: str) -> list[int]:
-    chunks = Wire(channel, timeout_s=1).chunks((TextPart(text),))
+    chunks = ChannelCalls(channel, timeout_s=1).chunks((TextPart(text),))
     return [len(text_of(chunk)) for chunk in chunks]
 
 

@@ -8,8 +8,8 @@ import pytest
 from hermes.errors import DeliveryRejected, FailureClass, NotDelivered
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
+from hermes.outbox.intervals import PreviewTiming
 from hermes.outbox.previewer import OutboxPreviewer
-from hermes.outbox.timing import PreviewTiming
 from hermes.ports.channel import Target
 from hermes.ports.records import NewDelivery
 from hermes.ports.upward import Preview

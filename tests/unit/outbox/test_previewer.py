@@ -9,8 +9,8 @@ from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
 from hermes.outbox.cursor import with_cursor
 from hermes.outbox.draft import draft_id
+from hermes.outbox.intervals import PreviewTiming
 from hermes.outbox.previewer import OutboxPreviewer
-from hermes.outbox.timing import PreviewTiming
 from hermes.ports.channel import Target
 from hermes.ports.records import NewDelivery
 from hermes.testing.manual_time import settle

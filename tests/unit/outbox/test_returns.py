@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 from hermes.errors import FailureClass
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
-from hermes.outbox.outgoing import sent_under
+from hermes.outbox.chunk_sends import sent_under
 from hermes.outbox.returns import take_returns
 from hermes.ports.channel import Returned, Target
 from hermes.ports.clock import ManualClock

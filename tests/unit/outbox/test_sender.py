@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from hermes.errors import DeliveryRejected, FailureClass, NotDelivered
-from hermes.outbox.timing import OutboxTiming
+from hermes.outbox.intervals import OutboxTiming
 from hermes.testing.manual_time import settle
 from hermes.testing.outbox_store import MemoryOutboxStore
 

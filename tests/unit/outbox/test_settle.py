@@ -3,8 +3,8 @@
 import pytest
 
 from hermes.message.parts import TextPart
-from hermes.outbox.settle import Settlement, settle
-from hermes.outbox.timing import OutboxTiming
+from hermes.outbox.intervals import OutboxTiming
+from hermes.outbox.unknown_policy import Settlement, settle
 from hermes.ports.channel import Capabilities
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hermes.message.parts import FilePart, ImagePart, Media, Part, TextPart
-from hermes.outbox.wire import Wire
+from hermes.outbox.channel_calls import ChannelCalls
 from hermes.ports.channel import Capabilities
 from hermes.testing.memory_channel import MemoryChannel
 
@@ -19,7 +19,7 @@ def file(name: str, size: int | None) -> FilePart:
 def messages(*parts: Part, **able: object) -> list[str]:
     wanted: dict[str, object] = {"media_bytes": 100, "attaches_with_text": True, **able}
     channel = MemoryChannel(Capabilities(delivery="push", **wanted))  # type: ignore[arg-type]
-    chunks = Wire(channel, timeout_s=1).chunks(parts)
+    chunks = ChannelCalls(channel, timeout_s=1).chunks(parts)
     return ["+".join(map(shown, chunk)) for chunk in chunks]
 
 

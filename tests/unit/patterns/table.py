@@ -42,15 +42,15 @@ LARGER: Final[dict[str, int]] = {
     "server/v1/messages_thoughts.py": _CALL,
     "server/v1/responses_thoughts.py": _CALL,
     # The body that was sent to a model when the call failed; read beside the loop.
-    "net/echo.py _FILES": _CALL,
-    "net/echo.py _FILE": _CALL,
-    "net/echo.py _ESCAPED": _CALL,
-    "net/echo.py _BROKEN": _CALL,
-    "net/echo.py _ENTITY": _CALL,
+    "provider_kit/echo.py _FILES": _CALL,
+    "provider_kit/echo.py _FILE": _CALL,
+    "provider_kit/echo.py _ESCAPED": _CALL,
+    "provider_kit/echo.py _BROKEN": _CALL,
+    "provider_kit/echo.py _ENTITY": _CALL,
     # A page for a tool; read beside the loop.
     "tools/builtin/html_tokens.py": _PAGE,
     # A result of an MCP server.
-    "tools/mcp/cleaning.py": McpServerSettings.model_fields["max_message_bytes"].default,
+    "tools/mcp/clean_text.py": McpServerSettings.model_fields["max_message_bytes"].default,
     # The arguments of a tool call.
     "tools/arguments.py": MAX_ARGUMENT_CHARS,
     # A model's answer: a longer one cannot be kept.
@@ -58,8 +58,8 @@ LARGER: Final[dict[str, int]] = {
     "message/markup/parse.py _LINE_ENDS": MAX_MESSAGE_BYTES,
     "message/markup/parse.py _TOILSOME": MAX_MESSAGE_BYTES,
     "message/markup/parse.py _UNSHOWN": MAX_MESSAGE_BYTES,
-    "net/unfinished_json.py": MAX_MESSAGE_BYTES,
-    "pipeline/beside.py": MAX_MESSAGE_BYTES,
+    "provider_kit/unfinished_json.py": MAX_MESSAGE_BYTES,
+    "pipeline/message_notes.py": MAX_MESSAGE_BYTES,
     "channels/web/static/markdown.js \\r\\n?|[\\n\\u2028\\u2029]": MAX_MESSAGE_BYTES,
 }
 
@@ -92,8 +92,8 @@ BUILT: Final[dict[str, dict[str, object]]] = {
     "channels/slack/mrkdwn.py found": {"user_id": "U123"},
     "contrib/irc/inbound.py start": {"names": "hermes|bot", "edge": r"A-Za-z0-9\[\]\\`_^{|}\-"},
     "contrib/irc/inbound.py inner": {"names": "hermes|bot", "edge": r"A-Za-z0-9\[\]\\`_^{|}\-"},
-    "routing/words.py re.compile(b' ' + tree)": {"tree": b"(?:co(?:de|py it)|fix)"},
-    "routing/words.py re.compile(b'(?=( ' + tree + b'))')": {"tree": b"(?:co(?:de|py it)|fix)"},
+    "routing/keywords.py re.compile(b' ' + tree)": {"tree": b"(?:co(?:de|py it)|fix)"},
+    "routing/keywords.py re.compile(b'(?=( ' + tree + b'))')": {"tree": b"(?:co(?:de|py it)|fix)"},
     "schedule/cron_words.py f'\\\\b{name} time\\\\b'": {"name": "new york"},
     "tools/builtin/html_tokens.py re.compile(f'</{name}(?=[\\\\s/>])', re.IGNORECASE)": {
         "name": "script"

@@ -16,7 +16,7 @@ from hermes.people.wallet import (
     upgrade_text,
     wallet_text,
 )
-from hermes.ports.records import Charge, Hold, Person
+from hermes.ports.records import Charge, CreditHold, Person
 from hermes.ports.wallet import Wallet
 
 ANN = Person(id="p_1", created_at=1.0, tier="free")
@@ -64,15 +64,15 @@ def test_a_tier_changes_what_its_entry_names(tier: str | None, terms: Terms) -> 
 @pytest.mark.parametrize(
     ("person", "settings", "hold"),
     [
-        (ANN, CreditSettings(), Hold("p_1", 1)),
-        (ANN, WALLETS, Hold("p_1", 2, limited=True, start_grant=9)),
-        (PRO, TIERS, Hold("p_1", 1)),
-        (None, WALLETS, Hold("p_1", 2, limited=True, start_grant=9)),
+        (ANN, CreditSettings(), CreditHold("p_1", 1)),
+        (ANN, WALLETS, CreditHold("p_1", 2, limited=True, start_grant=9)),
+        (PRO, TIERS, CreditHold("p_1", 1)),
+        (None, WALLETS, CreditHold("p_1", 2, limited=True, start_grant=9)),
         (ANN, CreditSettings(price_per_message=0), None),
     ],
 )
 def test_a_hold_is_limited_where_the_policy_is_a_wallet(
-    person: Person | None, settings: CreditSettings, hold: Hold | None
+    person: Person | None, settings: CreditSettings, hold: CreditHold | None
 ) -> None:
     assert hold_for(event(), "p_1", person=person, settings=settings) == hold
 
@@ -97,13 +97,13 @@ def test_only_an_open_wallet_with_too_little_cannot_pay(
 ) -> None:
     wallet = Wallet(person_id="p_1", balance=balance, is_limited=is_limited)
 
-    assert cannot_pay(wallet, Hold("p_1", 2, limited=limited)) is expected
-    assert cannot_pay(None, Hold("p_1", 2, limited=limited)) is False
+    assert cannot_pay(wallet, CreditHold("p_1", 2, limited=limited)) is expected
+    assert cannot_pay(None, CreditHold("p_1", 2, limited=limited)) is False
 
 
 @pytest.mark.req("A6", "A7", "J11")
 def test_a_hold_is_captured_for_what_was_delivered_and_released_otherwise() -> None:
-    hold = Hold("p_1", 3)
+    hold = CreditHold("p_1", 3)
 
     assert charge_for(hold, delivered=True) == Charge(person_id="p_1", amount=3, captured=True)
     assert charge_for(hold, delivered=False) == Charge(person_id="p_1", amount=3, captured=False)

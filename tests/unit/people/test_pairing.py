@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.people.linking import LINKING, link_text, minutes
+from hermes.people.link_codes import LINKING, link_text, minutes
 from hermes.people.pairing import LETTERS, PAIRING, make_code, read_code, spoken
 from hermes.ports.people import Asked, Doorstep, Settled, WrongCodes
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from hermes.calls.capacity import CallLimit
-from hermes.calls.shares import Asker
+from hermes.calls.shares import ShareHolder
 from hermes.errors import Overloaded, TurnInterrupted
 from hermes.pipeline.interrupts import Interrupt
 
@@ -52,7 +52,7 @@ async def test_a_cancellation_from_elsewhere_stays_a_cancellation() -> None:
 @pytest.mark.req("A21")
 async def test_a_call_that_finds_no_place_in_time_is_told_so() -> None:
     limit = CallLimit(1, wait_s=0.01)
-    ann, bob = Asker("rest", "ann"), Asker("rest", "bob")
+    ann, bob = ShareHolder("rest", "ann"), ShareHolder("rest", "bob")
     async with limit.place(ann):
         with pytest.raises(Overloaded, match="max_concurrent_calls"):
             await limit.place(bob).__aenter__()

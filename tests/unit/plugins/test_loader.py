@@ -13,7 +13,7 @@ from hermes.net.client import HttpClient, HttpSettings
 from hermes.plugins.loader import installed_plugins, load_plugin
 from hermes.plugins.registry import Registry
 from hermes.ports.clock import ManualClock
-from hermes.testing.setup_channel import MemoryShelf, channel_setup
+from hermes.testing.setup_channel import MemoryFiles, channel_setup
 
 GOOD = """
 class Post:
@@ -209,7 +209,7 @@ def test_unknown_names_are_errors_that_say_what_is_known(tmp_path: Path) -> None
             client=HttpClient(HttpSettings()),
             home=tmp_path,
             clock=ManualClock(),
-            shelf=MemoryShelf(),
+            shelf=MemoryFiles(),
         )
     with pytest.raises(ConfigurationError, match="is not known"):
         registry.make_provider("p", "wire", settings=None, client=None)

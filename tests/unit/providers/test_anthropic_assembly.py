@@ -10,7 +10,7 @@ from hermes.errors import ProviderRejected, ProviderUnavailable, StreamTruncated
 from hermes.message.parts import ReasoningPart, TextPart, ToolCallPart
 from hermes.message.reply import Usage
 from hermes.ports.provider import CallEnd, ModelEvent, ReasoningDelta, TextDelta, ToolCallDelta
-from hermes.providers.anthropic.assembly import Assembly
+from hermes.providers.anthropic.assembly import AnthropicAssembly
 from hermes.providers.anthropic.settings import AnthropicSettings
 from hermes.providers.anthropic.wire import AnswerTool
 
@@ -24,13 +24,15 @@ WRAPPED = AnswerTool("answer", msgspec.Raw(b"{}"), wrapped=True)
 STOP = {"type": "message_stop"}
 
 
-def assembly(settings: AnthropicSettings = SETTINGS, answer: AnswerTool | None = None) -> Assembly:
-    return Assembly(
+def assembly(
+    settings: AnthropicSettings = SETTINGS, answer: AnswerTool | None = None
+) -> AnthropicAssembly:
+    return AnthropicAssembly(
         settings, sent_chars=400, make_id=lambda prefix: f"{prefix}_made", answer=answer
     )
 
 
-def fed(made: Assembly, *events: dict) -> list[ModelEvent]:
+def fed(made: AnthropicAssembly, *events: dict) -> list[ModelEvent]:
     return [got for event in events for got in made.feed(msgspec.json.encode(event))]
 
 

@@ -9,7 +9,7 @@ from hermes.errors import ProviderRejected, ProviderUnavailable, StreamTruncated
 from hermes.message.parts import ReasoningPart, TextPart, ToolCallPart
 from hermes.message.reply import Usage
 from hermes.ports.provider import CallEnd, ReasoningDelta, TextDelta, ToolCallDelta
-from hermes.providers.gemini.assembly import Assembly
+from hermes.providers.gemini.assembly import GeminiAssembly
 from hermes.providers.gemini.settings import GeminiSettings
 
 SETTINGS = GeminiSettings(
@@ -19,9 +19,9 @@ SETTINGS = GeminiSettings(
 )
 
 
-def assembly() -> Assembly:
+def assembly() -> GeminiAssembly:
     ids = iter(range(100))
-    return Assembly(
+    return GeminiAssembly(
         SETTINGS, model="asked", sent_chars=400, make_id=lambda prefix: f"{prefix}_{next(ids)}"
     )
 

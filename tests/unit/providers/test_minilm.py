@@ -19,10 +19,10 @@ import pytest
 from hermes.errors import ProviderRejected, ProviderUnavailable
 from hermes.message.chat import user_text
 from hermes.ports.provider import Embedder, ModelRequest, Provider
+from hermes.providers.minilm.batches import Batches
 from hermes.providers.minilm.model import MiniLm
 from hermes.providers.minilm.provider import MiniLmEmbedder
 from hermes.providers.minilm.settings import MODEL_NAME, MiniLmSettings, find_folder
-from hermes.providers.minilm.together import Together
 from hermes.providers.minilm.weights import Weights
 
 REFERENCE = json.loads(Path(__file__).with_name("minilm_reference.json").read_text("utf-8"))
@@ -234,7 +234,7 @@ async def test_calls_that_wait_share_a_pass_and_each_gets_its_own() -> None:
             raise ProviderUnavailable("unlucky")
         return [(float(ids[0]),) for ids in piece]
 
-    together = Together(run, piece_tokens=4)
+    together = Batches(run, piece_tokens=4)
     first = asyncio.create_task(together.embed([[1]]))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -267,7 +267,7 @@ async def test_texts_are_taken_in_turn_from_those_who_ask_however_many_calls_eac
         await may_go.wait()
         return [(float(ids[0]),) for ids in piece]
 
-    together = Together(run, piece_tokens=2)
+    together = Batches(run, piece_tokens=2)
     large = [
         asyncio.create_task(together.embed([[number]] * 5, asker="ann")) for number in range(9)
     ]

@@ -7,7 +7,7 @@ from hermes.errors import ProviderUnavailable, StreamTruncated
 from hermes.message.parts import ReasoningPart, TextPart, ToolCallPart
 from hermes.message.reply import Usage
 from hermes.ports.provider import CallEnd, ReasoningDelta, TextDelta, ToolCallDelta
-from hermes.providers.ollama.assembly import Assembly
+from hermes.providers.ollama.assembly import OllamaAssembly
 from hermes.providers.ollama.settings import OllamaSettings
 
 SETTINGS = OllamaSettings(
@@ -17,8 +17,8 @@ SETTINGS = OllamaSettings(
 )
 
 
-def assembly() -> Assembly:
-    return Assembly(SETTINGS, sent_chars=400, make_id=lambda prefix: f"{prefix}_made")
+def assembly() -> OllamaAssembly:
+    return OllamaAssembly(SETTINGS, sent_chars=400, make_id=lambda prefix: f"{prefix}_made")
 
 
 def line(**message: object) -> bytes:

@@ -8,9 +8,9 @@ import pytest
 from hermes.errors import ProviderUnavailable, StreamTruncated
 from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart
 from hermes.message.reply import Usage
-from hermes.net.service_failure import failure
 from hermes.ports.provider import CallEnd, ReasoningDelta, TextDelta, ToolCallDelta
-from hermes.providers.openai.assembly import Assembly
+from hermes.provider_kit.service_failure import failure
+from hermes.providers.openai.assembly import OpenAIAssembly
 from hermes.providers.openai.presets import Quirks
 from hermes.providers.openai.settings import OpenAISettings
 
@@ -21,8 +21,8 @@ SETTINGS = OpenAISettings(
 )
 
 
-def assembly() -> Assembly:
-    return Assembly(SETTINGS, sent_chars=400, make_id=lambda prefix: f"{prefix}_made")
+def assembly() -> OpenAIAssembly:
+    return OpenAIAssembly(SETTINGS, sent_chars=400, make_id=lambda prefix: f"{prefix}_made")
 
 
 def delta(finish: str | None = None, **fields: object) -> bytes:
@@ -242,7 +242,7 @@ def kept_by(
     field: Literal["reasoning_content", "reasoning_details"] | None, *payloads: bytes
 ) -> tuple[Part, ...]:
     settings = msgspec.structs.replace(SETTINGS, quirks=Quirks(reasoning_back=field))
-    made = Assembly(settings, sent_chars=4, make_id=lambda prefix: f"{prefix}_made")
+    made = OpenAIAssembly(settings, sent_chars=4, make_id=lambda prefix: f"{prefix}_made")
     for payload in payloads:
         made.feed(payload)
     made.feed(delta("stop", content="x"))

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from hermes.errors import ConfigurationError, ProviderRejected
+from hermes.media.image_files import image_files
 from hermes.message.chat import ChatMessage, user_text
 from hermes.message.parts import (
     AudioPart,
@@ -16,7 +17,6 @@ from hermes.message.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from hermes.net.image_files import image_files
 from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSpec
 from hermes.providers.openai.presets import Quirks
 from hermes.providers.openai.settings import OFFICIAL_URL, OpenAISettings, check, complete

@@ -7,7 +7,7 @@ from hermes.errors import ProviderRejected, ProviderUnavailable, StreamTruncated
 from hermes.message.parts import ReasoningPart, TextPart, ToolCallPart
 from hermes.message.reply import Usage
 from hermes.ports.provider import CallEnd, ReasoningDelta, TextDelta, ToolCallDelta
-from hermes.providers.openai_responses.assembly import Assembly
+from hermes.providers.openai_responses.assembly import ResponsesAssembly
 from hermes.providers.openai_responses.settings import ResponsesSettings
 
 SETTINGS = ResponsesSettings(
@@ -36,8 +36,8 @@ USAGE = {
 }
 
 
-def assembly() -> Assembly:
-    return Assembly(SETTINGS, sent_chars=400, make_id=lambda prefix: f"{prefix}_made")
+def assembly() -> ResponsesAssembly:
+    return ResponsesAssembly(SETTINGS, sent_chars=400, make_id=lambda prefix: f"{prefix}_made")
 
 
 def event(kind: str, **fields: object) -> bytes:
@@ -49,7 +49,7 @@ def message(text: str, **content: str) -> dict:
     return {"type": "message", "id": "msg_1", "role": "assistant", "content": [piece]}
 
 
-def said(text: str) -> Assembly:
+def said(text: str) -> ResponsesAssembly:
     """Return a response that has said `text` and not yet ended."""
     made = assembly()
     made.feed(event("output_text.delta", output_index=0, delta=text))

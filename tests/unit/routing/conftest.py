@@ -7,10 +7,10 @@ import pytest
 
 from hermes.config import load
 from hermes.ports.provider import ProviderInfo
-from hermes.routing.plan import Offer
+from hermes.routing.plan import ProviderOffer
 from hermes.routing.policy import Policy, policy_of
 
-MakeOffer = Callable[..., Offer]
+MakeOffer = Callable[..., ProviderOffer]
 MakePolicy = Callable[..., Policy]
 
 
@@ -23,7 +23,7 @@ def offer() -> MakeOffer:
         available: bool = True,
         problem: str | None = None,
         **can: bool,
-    ) -> Offer:
+    ) -> ProviderOffer:
         info = ProviderInfo(
             name=name,
             model=model or f"{name}-1",
@@ -36,7 +36,7 @@ def offer() -> MakeOffer:
             local=can.get("local", False),
             demonstration=can.get("demo", False),
         )
-        return Offer(info, available=available, problem=problem)
+        return ProviderOffer(info, available=available, problem=problem)
 
     return make
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hermes.routing.decide import decide
-from hermes.routing.plan import Ask
+from hermes.routing.plan import CallNeeds
 from tests.unit.routing.conftest import MakeOffer, MakePolicy
 
 ONLY = "only makes embeddings"
@@ -13,15 +13,20 @@ ONLY = "only makes embeddings"
 @pytest.mark.parametrize(
     ("yaml", "ask"),
     [
-        ("", Ask()),
-        ("offline: true", Ask()),
-        ("routing: {local_first: true}", Ask(prompt="hi")),
-        ("", Ask(capability="summarization")),
-        ("", Ask(capability="tools", tools=True)),
-        ("providers: {minilm: {}}\nrouting: {tiers: {pro: [local, minilm]}}", Ask(tier="pro")),
+        ("", CallNeeds()),
+        ("offline: true", CallNeeds()),
+        ("routing: {local_first: true}", CallNeeds(prompt="hi")),
+        ("", CallNeeds(capability="summarization")),
+        ("", CallNeeds(capability="tools", tools=True)),
+        (
+            "providers: {minilm: {}}\nrouting: {tiers: {pro: [local, minilm]}}",
+            CallNeeds(tier="pro"),
+        ),
     ],
 )
-def test_no_rule_lets_it_answer(offer: MakeOffer, policy: MakePolicy, yaml: str, ask: Ask) -> None:
+def test_no_rule_lets_it_answer(
+    offer: MakeOffer, policy: MakePolicy, yaml: str, ask: CallNeeds
+) -> None:
     embedder = offer("minilm", chat=False, local=True, embeddings=True)
     house = offer("house", local=True)
 
@@ -41,7 +46,11 @@ def test_no_rule_lets_it_answer(offer: MakeOffer, policy: MakePolicy, yaml: str,
 def test_who_names_it_is_told_what_it_is(offer: MakeOffer, policy: MakePolicy, model: str) -> None:
     offers = [offer("openai"), offer("minilm", chat=False, local=True, embeddings=True)]
 
-    for ask in (Ask(model=model), Ask(session_model=model), Ask(default_model=model)):
+    for ask in (
+        CallNeeds(model=model),
+        CallNeeds(session_model=model),
+        CallNeeds(default_model=model),
+    ):
         decision = decide(ask, offers, policy=policy())
         assert decision.plan.candidates == ()
         assert ONLY in str(decision.problem)
@@ -52,6 +61,6 @@ def test_who_names_it_is_told_what_it_is(offer: MakeOffer, policy: MakePolicy, m
 def test_it_makes_the_embeddings(offer: MakeOffer, policy: MakePolicy, model: str) -> None:
     offers = [offer("openai"), offer("minilm", chat=False, local=True, embeddings=True)]
 
-    decision = decide(Ask(capability="embeddings", model=model), offers, policy=policy())
+    decision = decide(CallNeeds(capability="embeddings", model=model), offers, policy=policy())
 
     assert [one.provider for one in decision.plan.candidates] == ["minilm"]

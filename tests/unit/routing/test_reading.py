@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from hermes.config.routing import ComplexitySettings, TaskKeywordSettings
 from hermes.routing.complexity import complexity_of
+from hermes.routing.keywords import WordFinder
 from hermes.routing.tasks import keywords_of, task_of
-from hermes.routing.words import WordFinder
 
 DEFAULT = ComplexitySettings()
 KEYWORDS = keywords_of(TaskKeywordSettings())

@@ -4,7 +4,7 @@ import pytest
 
 from hermes.errors import ProviderUnavailable
 from hermes.routing.decide import decide, make_plan
-from hermes.routing.plan import Ask, Candidate, Dropped, Plan, fallback
+from hermes.routing.plan import CallNeeds, Candidate, Dropped, Plan, fallback
 
 KEYS = {"ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k", "OPENROUTER_API_KEY": "k"}
 HARD = "Explain, compare and evaluate the design:\n```\nx = 1\n```\n" + "and so on " * 400
@@ -18,7 +18,7 @@ def names(plan: Plan) -> list[str]:
 def test_offline_only_models_on_this_machine_are_tried(offer, policy):
     offers = [offer("gemini"), offer("house", local=True), offer("demo", demo=True, local=True)]
 
-    plan = make_plan(Ask(), offers, policy=policy("offline: true"))
+    plan = make_plan(CallNeeds(), offers, policy=policy("offline: true"))
 
     assert plan == Plan(
         (Candidate("house", "house-1", "offline mode: a model on this machine"),),
@@ -33,7 +33,7 @@ def test_offline_only_models_on_this_machine_are_tried(offer, policy):
 def test_by_default_every_prompt_goes_to_a_local_model_and_the_cloud_follows_it(offer, policy):
     offers = [offer("gemini"), offer("house", local=True)]
 
-    plan = make_plan(Ask(prompt=HARD), offers, policy=policy(**KEYS))
+    plan = make_plan(CallNeeds(prompt=HARD), offers, policy=policy(**KEYS))
 
     assert names(plan) == ["house", "gemini"]
     assert plan.candidates[0].rule.startswith("local first: complexity 0.")
@@ -46,8 +46,8 @@ def test_above_the_threshold_a_prompt_goes_to_the_cloud_and_local_is_the_fallbac
     offers = [offer("house", local=True), offer("gemini")]
     rules = policy("routing: {local_threshold: 0.7}", **KEYS)
 
-    hard = decide(Ask(prompt=HARD), offers, policy=rules)
-    easy = decide(Ask(prompt="What time is it?"), offers, policy=rules)
+    hard = decide(CallNeeds(prompt=HARD), offers, policy=rules)
+    easy = decide(CallNeeds(prompt="What time is it?"), offers, policy=rules)
 
     assert names(hard.plan) == ["gemini", "house"]
     assert hard.plan.candidates[1].rule == "any available provider that can do chat"
@@ -61,7 +61,7 @@ def test_above_the_threshold_a_prompt_goes_to_the_cloud_and_local_is_the_fallbac
 def test_local_first_can_be_turned_off_also_for_a_complexity_of_zero(offer, policy, yaml):
     offers = [offer("house", local=True), offer("gemini")]
 
-    decision = decide(Ask(prompt=""), offers, policy=policy(f"routing: {yaml}", **KEYS))
+    decision = decide(CallNeeds(prompt=""), offers, policy=policy(f"routing: {yaml}", **KEYS))
 
     assert names(decision.plan) == ["gemini", "house"]
     assert decision.complexity is None
@@ -71,7 +71,7 @@ def test_local_first_can_be_turned_off_also_for_a_complexity_of_zero(offer, poli
 def test_a_local_model_that_is_not_available_is_passed_by(offer, policy):
     away = offer("house", local=True, available=False, problem="connection refused")
 
-    plan = make_plan(Ask(), [away, offer("gemini")], policy=policy(**KEYS))
+    plan = make_plan(CallNeeds(), [away, offer("gemini")], policy=policy(**KEYS))
 
     assert names(plan) == ["gemini"]
     assert plan.dropped == (Dropped("house", "connection refused"),)
@@ -80,7 +80,7 @@ def test_a_local_model_that_is_not_available_is_passed_by(offer, policy):
 @pytest.mark.req("P1", "P3")
 def test_summaries_stay_at_home_even_where_local_first_is_off(offer, policy):
     offers = [offer("gemini"), offer("house", local=True)]
-    ask = Ask(prompt=HARD, capability="summarization")
+    ask = CallNeeds(prompt=HARD, capability="summarization")
 
     plan = make_plan(ask, offers, policy=policy("routing: {local_first: false}", **KEYS))
 
@@ -97,7 +97,7 @@ def test_summaries_stay_at_home_even_where_local_first_is_off(offer, policy):
 
 @pytest.mark.req("P3")
 def test_summaries_may_go_elsewhere_when_the_configuration_allows_it(offer, policy):
-    ask = Ask(capability="summarization")
+    ask = CallNeeds(capability="summarization")
 
     plan = make_plan(
         ask, [offer("gemini")], policy=policy("routing: {cloud_summaries: true}", **KEYS)
@@ -109,7 +109,7 @@ def test_summaries_may_go_elsewhere_when_the_configuration_allows_it(offer, poli
 @pytest.mark.req("P1")
 def test_embeddings_go_to_a_provider_that_makes_them(offer, policy):
     offers = [offer("plain", local=True), offer("house", local=True, embeddings=True)]
-    ask = Ask(capability="embeddings")
+    ask = CallNeeds(capability="embeddings")
 
     plan = make_plan(ask, offers, policy=policy())
 
@@ -133,7 +133,7 @@ routing:
 def test_a_task_route_goes_before_the_cloud_priority_primary_then_fallback(offer, policy):
     offers = [offer("openrouter"), offer("anthropic"), offer("gemini")]
 
-    decision = decide(Ask(prompt="Refactor this"), offers, policy=policy(ROUTES, **KEYS))
+    decision = decide(CallNeeds(prompt="Refactor this"), offers, policy=policy(ROUTES, **KEYS))
 
     assert decision.task == "code_generation"
     assert decision.plan.candidates == (
@@ -152,10 +152,10 @@ def test_a_task_route_goes_before_the_cloud_priority_primary_then_fallback(offer
 def test_local_first_and_summaries_at_home_go_before_a_task_route(offer, policy):
     offers = [offer("gemini"), offer("house", local=True)]
     routes = "task_routes: {code_generation: {primary: gemini}}, cloud_summaries: true"
-    summary = Ask(prompt="Refactor this", capability="summarization")
+    summary = CallNeeds(prompt="Refactor this", capability="summarization")
 
     first = make_plan(
-        Ask(prompt="Refactor this"), offers, policy=policy(f"routing: {{{routes}}}", **KEYS)
+        CallNeeds(prompt="Refactor this"), offers, policy=policy(f"routing: {{{routes}}}", **KEYS)
     )
     at_home = make_plan(
         summary, offers, policy=policy(f"routing: {{{routes}, local_first: false}}", **KEYS)
@@ -171,7 +171,7 @@ def test_local_first_and_summaries_at_home_go_before_a_task_route(offer, policy)
 def test_a_provider_on_this_machine_has_no_place_in_the_cloud_priority(offer, policy):
     offers = [offer("openrouter", local=True), offer("gemini")]
 
-    plan = make_plan(Ask(), offers, policy=policy("routing: {local_first: false}", **KEYS))
+    plan = make_plan(CallNeeds(), offers, policy=policy("routing: {local_first: false}", **KEYS))
 
     assert [(one.provider, one.rule) for one in plan.candidates] == [
         ("gemini", "cloud priority 4: gemini"),
@@ -187,7 +187,9 @@ def test_a_task_route_whose_providers_are_away_leaves_the_tree_to_go_on(offer, p
         offer("gemini", tools=False),
     ]
 
-    plan = make_plan(Ask(prompt="Refactor this", tools=True), offers, policy=policy(ROUTES, **KEYS))
+    plan = make_plan(
+        CallNeeds(prompt="Refactor this", tools=True), offers, policy=policy(ROUTES, **KEYS)
+    )
 
     assert names(plan) == ["anthropic"]
     assert plan.dropped == (
@@ -200,7 +202,7 @@ def test_a_task_route_whose_providers_are_away_leaves_the_tree_to_go_on(offer, p
 def test_large_reasoning_is_reached_by_its_key_only(offer, policy):
     offers = [offer("anthropic")]
 
-    plan = make_plan(Ask(task="large_reasoning"), offers, policy=policy(ROUTES, **KEYS))
+    plan = make_plan(CallNeeds(task="large_reasoning"), offers, policy=policy(ROUTES, **KEYS))
 
     assert plan.candidates[0].model == "claude-opus-5-5"
 
@@ -210,7 +212,7 @@ def test_the_cloud_priority_is_a_setting_and_others_come_after_it(offer, policy)
     offers = [offer("mine"), offer("openrouter"), offer("anthropic"), offer("gemini")]
     rules = policy("routing: {cloud_priority: [gemini, anthropic]}", **KEYS)
 
-    plan = make_plan(Ask(), offers, policy=rules)
+    plan = make_plan(CallNeeds(), offers, policy=rules)
 
     assert [(one.provider, one.rule) for one in plan.candidates] == [
         ("gemini", "cloud priority 1: gemini"),
@@ -224,11 +226,11 @@ def test_the_cloud_priority_is_a_setting_and_others_come_after_it(offer, policy)
 @pytest.mark.parametrize(
     ("ask", "ability", "reason"),
     [
-        (Ask(tools=True), "tools", "cannot call tools, and tools are in play"),
-        (Ask(images=True), "vision", "cannot read images, and there is one"),
-        (Ask(capability="tools"), "tools", "cannot call tools, and tools are in play"),
-        (Ask(capability="vision"), "vision", "cannot read images, and there is one"),
-        (Ask(capability="schema"), "schema", "has no JSON schema of its own"),
+        (CallNeeds(tools=True), "tools", "cannot call tools, and tools are in play"),
+        (CallNeeds(images=True), "vision", "cannot read images, and there is one"),
+        (CallNeeds(capability="tools"), "tools", "cannot call tools, and tools are in play"),
+        (CallNeeds(capability="vision"), "vision", "cannot read images, and there is one"),
+        (CallNeeds(capability="schema"), "schema", "has no JSON schema of its own"),
     ],
 )
 def test_a_candidate_without_the_ability_is_skipped(offer, policy, ask, ability, reason):
@@ -245,15 +247,17 @@ def test_what_is_known_of_a_model_counts_besides_what_its_wire_can_do(offer, pol
     offers = [offer("openrouter", model="deepseek/deepseek-chat", vision=True)]
 
     with pytest.raises(ProviderUnavailable, match="cannot read images"):
-        make_plan(Ask(images=True), offers, policy=policy(**KEYS))
+        make_plan(CallNeeds(images=True), offers, policy=policy(**KEYS))
 
 
 @pytest.mark.req("P7", "M1")
 def test_the_demonstration_model_is_the_last_resort_whatever_its_place(offer, policy):
     demo = offer("demo", demo=True, local=True)
 
-    with_key = make_plan(Ask(), [demo, offer("gemini")], policy=policy(**KEYS))
-    without = make_plan(Ask(), [offer("gemini", available=False), demo], policy=policy(**KEYS))
+    with_key = make_plan(CallNeeds(), [demo, offer("gemini")], policy=policy(**KEYS))
+    without = make_plan(
+        CallNeeds(), [offer("gemini", available=False), demo], policy=policy(**KEYS)
+    )
 
     assert names(with_key) == ["gemini"]
     assert with_key.dropped == (Dropped("demo", "a configured model comes first"),)
@@ -266,9 +270,9 @@ def test_the_demonstration_model_is_the_last_resort_whatever_its_place(offer, po
 @pytest.mark.req("P1", "M2")
 def test_no_model_at_all_is_a_clear_error_that_names_every_reason(offer, policy):
     with pytest.raises(ProviderUnavailable) as none:
-        make_plan(Ask(), [offer("gemini", available=False)], policy=policy())
+        make_plan(CallNeeds(), [offer("gemini", available=False)], policy=policy())
     with pytest.raises(ProviderUnavailable) as unable:
-        make_plan(Ask(tools=True), [offer("gemini", tools=False)], policy=policy())
+        make_plan(CallNeeds(tools=True), [offer("gemini", tools=False)], policy=policy())
 
     assert str(none.value) == (
         "no model can answer (gemini: not available); "
@@ -283,7 +287,7 @@ def test_no_model_at_all_is_a_clear_error_that_names_every_reason(offer, policy)
 @pytest.mark.req("P5")
 def test_fallback_is_the_next_in_the_order_of_the_plan(offer, policy):
     offers = [offer("openrouter"), offer("anthropic"), offer("gemini")]
-    plan = make_plan(Ask(), offers, policy=policy(**KEYS))
+    plan = make_plan(CallNeeds(), offers, policy=policy(**KEYS))
     first, second, third = plan.candidates
 
     assert fallback(plan, first) == second

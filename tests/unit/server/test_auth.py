@@ -6,7 +6,7 @@ from hermes.control.tokens import token_digest
 from hermes.errors import Forbidden, Unauthenticated
 from hermes.ports.access import Role
 from hermes.ports.clock import ManualClock
-from hermes.ports.door import Caller
+from hermes.ports.gateway_api import Caller
 from hermes.server.auth import AccessTimes, StoredAccess, session_in, speaking
 from hermes.testing.access import MemoryAccessStore
 

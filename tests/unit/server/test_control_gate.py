@@ -6,18 +6,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from hermes.control.acting import Office
+from hermes.control.audited import AuditedActions
 from hermes.errors import BadRequest, Forbidden
-from hermes.net.http_route import Exchange
-from hermes.net.same_origin import Origins
+from hermes.http.route import HttpExchange
+from hermes.http.same_origin import Origins
 from hermes.ports.channel import HttpResponse
 from hermes.ports.clock import ManualClock
 from hermes.server.auth import StoredAccess
 from hermes.server.control_gate import ControlGate
 from hermes.testing.access import MemoryAccessStore
 from hermes.testing.audit import MemoryAudit
-from hermes.testing.door import MemoryDoor
-from hermes.testing.door_script import Script
+from hermes.testing.gateway_api import MemoryGatewayApi
+from hermes.testing.gateway_script import Script
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -32,8 +32,8 @@ class Gate:
         clock = ManualClock()
         self.access = StoredAccess(MemoryAccessStore(), clock=clock, local_token="local")
         self.audit = MemoryAudit()
-        door = MemoryDoor(Script(), access=self.access, clock=clock, make_id=str)
-        office = Office(
+        gateway_api = MemoryGatewayApi(Script(), access=self.access, clock=clock, make_id=str)
+        audited = AuditedActions(
             self.audit,
             person_of=lambda _platform, _user_id: None,
             digest=lambda content: sha256(content).digest(),
@@ -41,7 +41,7 @@ class Gate:
             make_id=str,
         )
         origins = Origins(bound_host="0.0.0.0", public_url=public_url)
-        self.gate = ControlGate(door, office, origins=origins)
+        self.gate = ControlGate(gateway_api, audited, origins=origins)
 
     async def order(
         self,
@@ -71,7 +71,7 @@ class Gate:
             "headers": [(name.encode(), value.encode()) for name, value in sent.items()],
         }
         handle = self.gate.ordered("users.block", Order, repeat)
-        answer = await handle(Exchange(scope, receive))
+        answer = await handle(HttpExchange(scope, receive))
         assert isinstance(answer, HttpResponse)
         return msgspec.json.decode(answer.body, type=Order)
 

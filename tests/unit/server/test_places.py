@@ -4,7 +4,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from hermes.ports.clock import ManualClock
-from hermes.server.places import Places, address_key
+from hermes.server.connection_limits import ConnectionLimits, address_key
 
 ADDRESS = "192.0.2.7"
 
@@ -18,11 +18,11 @@ class Client:
         self.is_dropped = True
 
 
-def places(most: int, per_address: int = 100) -> Places:
-    return Places(most, per_address=per_address, monotonic=ManualClock().monotonic)
+def places(most: int, per_address: int = 100) -> ConnectionLimits:
+    return ConnectionLimits(most, per_address=per_address, monotonic=ManualClock().monotonic)
 
 
-def admit_heard(to: Places, address: str, count: int) -> list[bool]:
+def admit_heard(to: ConnectionLimits, address: str, count: int) -> list[bool]:
     """Admit clients that send a whole head at once."""
     admitted = []
     for _ in range(count):
@@ -95,7 +95,7 @@ def test_programs_of_this_machine_get_in_when_all_places_are_taken() -> None:
 @pytest.mark.req("W1")
 def test_the_log_says_once_a_minute_which_setting_is_reached() -> None:
     clock = ManualClock()
-    full = Places(1, per_address=5, monotonic=clock.monotonic)
+    full = ConnectionLimits(1, per_address=5, monotonic=clock.monotonic)
     clock.advance(100)
     with capture_logs() as logs:
         admit_heard(full, ADDRESS, 4)

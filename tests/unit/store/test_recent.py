@@ -4,13 +4,13 @@ import pytest
 
 from hermes.graph.blob import Blob
 from hermes.graph.growth import Tip
-from hermes.graph.hashing import PLAIN
-from hermes.graph.reader import Reader
+from hermes.graph.hasher import PLAIN
+from hermes.graph.reader import ObjectReader
 from hermes.graph.sequence import Sequence
 from hermes.message.chat import ChatMessage, user_text
 from hermes.message.parts import ToolResultPart
-from hermes.ports.records import Said
-from hermes.store.sqlite.recent import RecentTranscripts, Session, window_start
+from hermes.ports.records import VisibleHistory
+from hermes.store.sqlite.recent_sessions import RecentSession, RecentTranscripts, window_start
 
 LANE = "agent:main:rest:dm:ann"
 RESULT = ChatMessage("tool", (ToolResultPart("c", "clock", "noon"),))
@@ -22,13 +22,20 @@ def said(*texts: str) -> tuple[ChatMessage, ...]:
 
 def tip(length: int) -> Tip:
     blobs = (Blob(PLAIN.blob(str(number).encode()), None, True) for number in range(length))
-    return Tip("g", "main", Sequence.of(blobs, Reader(None, PLAIN)), 0)
+    return Tip("g", "main", Sequence.of(blobs, ObjectReader(None, PLAIN)), 0)
 
 
-def session(*messages: ChatMessage, head: int, limit: int = 9, start: int | None = 0) -> Session:
+def session(
+    *messages: ChatMessage, head: int, limit: int = 9, start: int | None = 0
+) -> RecentSession:
     length = (start or 0) + len(messages)
-    return Session(
-        epoch=0, head=head, limit=limit, said=Said(start, messages), tip=tip(length), graph=1
+    return RecentSession(
+        epoch=0,
+        head=head,
+        limit=limit,
+        said=VisibleHistory(start, messages),
+        tip=tip(length),
+        graph=1,
     )
 
 
@@ -45,7 +52,7 @@ def test_a_commit_extends_a_transcript_up_to_its_limit() -> None:
 
     known = recent.get(LANE, epoch=0, head=4)
     assert known is not None
-    assert known.said == Said(1, said("b", "c", "d"))
+    assert known.said == VisibleHistory(1, said("b", "c", "d"))
     assert len(known.tip) == 4
 
 
@@ -58,7 +65,7 @@ def test_a_result_whose_call_is_cut_off_goes_with_it() -> None:
 
     known = recent.get(LANE, epoch=0, head=5)
     assert known is not None
-    assert known.said == Said(2, said("b", "c", "d"))
+    assert known.said == VisibleHistory(2, said("b", "c", "d"))
 
 
 @pytest.mark.req("W21", "G7")

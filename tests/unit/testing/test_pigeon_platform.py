@@ -12,8 +12,8 @@ import pytest
 from aiohttp import web
 
 from hermes.ports.clock import ManualClock
-from hermes.testing.push.book import PigeonSettings
 from hermes.testing.push.platform import Pigeon
+from hermes.testing.push.state import PigeonSettings
 from hermes.testing.push.tally import read_tally
 from hermes.testing.push.webhooks import InboundBatch, numbered
 

@@ -14,11 +14,11 @@ from hermes.plugins.registry import Registry
 from hermes.ports.channel import Accepted, HttpRequest
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.clock import ManualClock
-from hermes.testing.push.book import PigeonSettings
 from hermes.testing.push.channel import PigeonChannel
 from hermes.testing.push.platform import Pigeon
 from hermes.testing.push.plugin import register
 from hermes.testing.push.settings import read_settings
+from hermes.testing.push.state import PigeonSettings
 from hermes.testing.setup_channel import channel_setup
 
 SECRETS = {"base_url": "http://127.0.0.1:1", "token": "t", "signing_secret": "shh"}

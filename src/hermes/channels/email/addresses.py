@@ -15,7 +15,7 @@ _LOCAL: Final = re.compile(r"[^\s\x00-\x20\x7f\"(),:;<>@\[\]\\]{1,64}")
 _LABEL: Final = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 
 
-class Address(msgspec.Struct, frozen=True, kw_only=True):
+class MailAddress(msgspec.Struct, frozen=True, kw_only=True):
     """One address; the domain in lower case and in ASCII, so that equal ones are equal."""
 
     local: str
@@ -27,12 +27,12 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.local}@{self.domain}"
 
 
-def read_address(text: str) -> Address:
+def read_address(text: str) -> MailAddress:
     """Return an address; raises `BadRequest` for what is none."""
     local, at, domain = text.strip().rpartition("@")
     if not at or len(text) > _MAX or _LOCAL.fullmatch(local) is None or not _is_text(local):
         raise BadRequest("that is no mail address")
-    return Address(local=local, domain=read_domain(domain))
+    return MailAddress(local=local, domain=read_domain(domain))
 
 
 def read_domain(text: str) -> str:

@@ -28,7 +28,7 @@ _UNSAFE: Final = re.compile(r"[^\S \t]|[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 _METHOD: Final = re.compile(r"([a-z0-9-]{1,40})(?:/[0-9.]{1,5})?")
 
 
-class Result(NamedTuple):
+class AuthResult(NamedTuple):
     """What the server says of one method."""
 
     method: str
@@ -44,13 +44,13 @@ def is_vouched(headers: Headers, *, domain: str, authserv_id: str) -> bool:
     return any(one.said == "pass" and _is_for(one, domain) for one in results)
 
 
-def results_of(headers: Headers, *, authserv_id: str) -> tuple[Result, ...]:
+def results_of(headers: Headers, *, authserv_id: str) -> tuple[AuthResult, ...]:
     """Return the results of the configured server, as far as they can only be its own.
 
     Several lines of it count together only if they are all above the first `Received`. Below it
     (some servers write there) the sender's own headers may follow, so only the first line counts.
     """
-    found: list[list[Result]] = []
+    found: list[list[AuthResult]] = []
     is_below = False
     for name, value in _lines(headers):
         if name == "received":
@@ -86,7 +86,7 @@ def _lines(headers: Headers) -> Iterator[tuple[str, bytes]]:
             yield name, value
 
 
-def _read(value: bytes) -> tuple[str, list[Result] | None]:
+def _read(value: bytes) -> tuple[str, list[AuthResult] | None]:
     """Return who wrote a line and its results: None for a line that is too long or malformed."""
     text = value[: _MAX + 1].decode("utf-8", "replace")
     flat = None if len(value) > _MAX or _UNSAFE.search(text) else _flat(text)
@@ -138,7 +138,7 @@ def _end_of_comment(text: str, begin: int) -> int:
     return -1
 
 
-def _result(said: list[str]) -> Result | None:
+def _result(said: list[str]) -> AuthResult | None:
     (method, verdict), *others = [*_pairs(said)] or [("", "")]
     found = _METHOD.fullmatch(method)
     if found is None:
@@ -146,7 +146,7 @@ def _result(said: list[str]) -> Result | None:
     properties: dict[str, str] = {}
     for name, value in others:
         properties.setdefault(name, value[:_MAX_PROPERTY])
-    return Result(found[1], verdict, properties)
+    return AuthResult(found[1], verdict, properties)
 
 
 def _pairs(said: list[str]) -> Iterator[tuple[str, str]]:
@@ -160,7 +160,7 @@ def _pairs(said: list[str]) -> Iterator[tuple[str, str]]:
             yield name.lower(), (value or next(rest, "")).lower()
 
 
-def _is_denied(results: tuple[Result, ...]) -> bool:
+def _is_denied(results: tuple[AuthResult, ...]) -> bool:
     """Tell whether what failed outweighs every pass.
 
     A forwarded mail fails SPF and one of several signatures may be broken, so a single failure of
@@ -171,7 +171,7 @@ def _is_denied(results: tuple[Result, ...]) -> bool:
     return "dmarc" in failed or {"spf", "dkim"} <= failed - passed
 
 
-def _is_for(result: Result, domain: str) -> bool:
+def _is_for(result: AuthResult, domain: str) -> bool:
     told = result.properties
     if result.method == "dmarc":
         # Without the property it is about the one From there is.

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from hermes.channels.email import mime, threads, words
+from hermes.channels.email import mail_text, mime, threads
 from hermes.channels.email.mime import Headers
 from hermes.errors import FailureClass, TooLarge
 from hermes.ports.channel import Returned
@@ -46,7 +46,7 @@ class Bounce(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_bounce(headers: Headers, raw: bytes, *, domain: str) -> Bounce | None:
     """Return what a report says; None for a mail that is no report."""
-    kind = words.decode_header(headers.first("content-type")[:2000]).lower()
+    kind = mail_text.decode_header(headers.first("content-type")[:2000]).lower()
     if not kind.startswith(_REPORT) or "delivery-status" not in kind:
         return None
     told: dict[str, str] = {}
@@ -57,7 +57,7 @@ def read_bounce(headers: Headers, raw: bytes, *, domain: str) -> Bounce | None:
         leaves = ()
     for leaf in leaves:
         if leaf.mime == "message/delivery-status":
-            text = words.decode_text(leaf.data[:_MAX], "utf-8")
+            text = mail_text.decode_text(leaf.data[:_MAX], "utf-8")
             for name, value in _FIELD.findall(text):
                 told.setdefault(name.lower(), value.strip())
         elif leaf.mime in {"message/rfc822", "text/rfc822-headers", "message/global"}:

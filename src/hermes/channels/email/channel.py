@@ -13,14 +13,14 @@ import structlog
 from hermes.channels.email import compose, outbound
 from hermes.channels.email import memory as mailbox_memory
 from hermes.channels.email import settings as email_settings
-from hermes.channels.email.compose import Upload
-from hermes.channels.email.desk import Desk
-from hermes.channels.email.imap import Imap, Refusal
+from hermes.channels.email.answer_rate import Pacing
+from hermes.channels.email.compose import MailFile
+from hermes.channels.email.folders import MailFolders
+from hermes.channels.email.imap import Imap, ImapRefusal
 from hermes.channels.email.inbound import Reading, message_id_of
-from hermes.channels.email.intake import Intake
+from hermes.channels.email.intake import MailIntake
 from hermes.channels.email.mailbox import Mailbox
-from hermes.channels.email.outbound import Answered
-from hermes.channels.email.pacing import Pacing
+from hermes.channels.email.outbound import ParentMail
 from hermes.channels.email.smtp import Smtp, SmtpFailed
 from hermes.errors import (
     ConfigurationError,
@@ -59,9 +59,9 @@ class EmailChannel:
             history_whole=settings.sent_by == "server",
         )
         self._pacing = Pacing(settings.replies_per_hour, setup.clock)
-        self._desk = Desk(settings)
+        self._folders = MailFolders(settings)
         self._imap: Imap | None = None
-        self._intake: Intake | None = None
+        self._intake: MailIntake | None = None
         self._mailbox: Mailbox | None = None
         self._watching: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
@@ -82,7 +82,7 @@ class EmailChannel:
             mailbox_memory.begun, setup.state, now=setup.clock.now(), age_s=settings.first_age_s
         )
         reading = Reading(own=settings.address, authserv_id=settings.authserv_id)
-        self._intake = Intake(
+        self._intake = MailIntake(
             accept, reading=reading, setup=setup, pacing=self._pacing, read_s=settings.read_s
         )
         self._mailbox = Mailbox(
@@ -104,7 +104,7 @@ class EmailChannel:
         imap, self._imap = self._imap, None
         if imap is not None:
             await imap.drop()
-        await self._desk.close()
+        await self._folders.close()
         self._mailbox = None
 
     async def lost(self) -> None:
@@ -117,8 +117,8 @@ class EmailChannel:
     async def probe(self) -> None:
         """Return if the server answers us and the folder was heard of lately."""
         try:
-            await self._desk.prove()
-        except Refusal as error:
+            await self._folders.prove()
+        except ImapRefusal as error:
             raise _judged(error) from None
         mailbox = self._mailbox
         if mailbox is None or mailbox.silent_s > mailbox.longest_silence_s + _GRACE_S:
@@ -154,8 +154,8 @@ class EmailChannel:
         """Look in the sent folder for the mail that a delivery became."""
         message_id = outbound.id_for(target, key, domain=self._settings.address.domain)
         try:
-            is_there = await self._desk.is_sent(message_id)
-        except (NetError, Refusal) as error:
+            is_there = await self._folders.is_sent(message_id)
+        except (NetError, ImapRefusal) as error:
             raise NotDelivered(
                 f"email: the sent folder cannot be looked at: {error}",
                 FailureClass.SERVICE_UNAVAILABLE,
@@ -165,11 +165,11 @@ class EmailChannel:
     async def _open(self) -> Imap:
         try:
             imap = await Imap.open(self._settings.imap, timeout_s=_TIMEOUT_S)
-        except Refusal as error:
+        except ImapRefusal as error:
             raise _judged(error) from None
         try:
             await imap.select(self._settings.folder)
-        except Refusal as error:
+        except ImapRefusal as error:
             await imap.drop()
             raise ConfigurationError(
                 f"platforms.email.folder: {self._settings.folder!r} cannot be opened: {error}"
@@ -196,7 +196,7 @@ class EmailChannel:
             await mailbox.run()
         except HermesError as error:
             self._end(error)
-        except Refusal as error:
+        except ImapRefusal as error:
             self._end(NotDelivered(f"email: {error}", FailureClass.SERVICE_UNAVAILABLE))
         # Boundary: the folder's own task; without this end nobody would know that it is deaf.
         except Exception as error:
@@ -227,21 +227,21 @@ class EmailChannel:
             raise outbound.delivery_error(error) from None
         await smtp.close()
 
-    async def _answered(self, target: Target) -> Answered:
+    async def _answered(self, target: Target) -> ParentMail:
         """Return what is known of the mail that is answered, by memory or from its folder."""
         message_id = message_id_of(target.reply_to)
         if not message_id:
-            return Answered()
+            return ParentMail()
         known = None if self._intake is None else self._intake.answered(message_id)
         if known is not None:
             return known
         try:
             async with asyncio.timeout(_LOOKING_S):
-                return await self._desk.answered(message_id) or Answered()
-        except (NetError, Refusal, TimeoutError) as error:
+                return await self._folders.answered(message_id) or ParentMail()
+        except (NetError, ImapRefusal, TimeoutError) as error:
             # The answer matters more than its subject.
             log.info("email.original_not_found", problem=str(error))
-            return Answered()
+            return ParentMail()
 
     async def _file(self, mail: bytes) -> None:
         """Keep a copy of what was sent; without it the mail is sent all the same."""
@@ -249,17 +249,17 @@ class EmailChannel:
             return
         try:
             async with asyncio.timeout(_FILING_S):
-                await self._desk.file(mail)
-        except (NetError, Refusal, TimeoutError) as error:
+                await self._folders.file(mail)
+        except (NetError, ImapRefusal, TimeoutError) as error:
             log.warning(
                 "email.copy_not_filed", folder=self._settings.sent_folder, problem=str(error)
             )
 
     async def _load_all(
         self, attached: list[Part], delivery: Delivery
-    ) -> tuple[tuple[Upload, ...], tuple[str, ...]]:
+    ) -> tuple[tuple[MailFile, ...], tuple[str, ...]]:
         """Return what is attached, and the names of what cannot be; all text goes out without them."""
-        uploads: list[Upload] = []
+        uploads: list[MailFile] = []
         missing: list[str] = []
         for part in attached:
             try:
@@ -271,7 +271,7 @@ class EmailChannel:
                 missing.append(outbound.name_of(part))
         return tuple(uploads), tuple(missing)
 
-    async def _load(self, part: Part) -> Upload:
+    async def _load(self, part: Part) -> MailFile:
         media: Any = outbound.media_of(part)  # Any: `send` has picked the parts that have one
         limit = self._capabilities.media_bytes
         try:
@@ -285,10 +285,10 @@ class EmailChannel:
                 f"email: an attachment could not be read: {error}",
                 FailureClass.SERVICE_UNAVAILABLE,
             ) from error
-        return Upload(name=outbound.name_of(part), mime=media.mime, data=data)
+        return MailFile(name=outbound.name_of(part), mime=media.mime, data=data)
 
 
-def _judged(error: Refusal) -> HermesError:
+def _judged(error: ImapRefusal) -> HermesError:
     """Return what a refused sign-in means: a server in trouble says so, all else is the password."""
     if error.status.code in {"UNAVAILABLE", "INUSE", "LIMIT", "SERVERBUG", "CONTACTADMIN"}:
         return NotDelivered(f"email: {error}", FailureClass.SERVICE_UNAVAILABLE)

@@ -14,7 +14,7 @@ _MAX_LINE: Final = 1 << 20
 _CHUNK: Final = 1 << 16
 
 
-class Wire:
+class MailConnection:
     """A connection that stands."""
 
     def __init__(

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from hermes.channels.email.addresses import Address
+from hermes.channels.email.addresses import MailAddress
 
 _WIDTH: Final = 76
 # Bytes of UTF-8 that fit an encoded word of 75 signs.
@@ -25,7 +25,7 @@ _MAX_SUBJECT: Final = 500
 _MIME: Final = re.compile(r"[a-z0-9!#$&^_.+-]{1,60}/[a-z0-9!#$&^_.+-]{1,60}")
 
 
-class Upload(msgspec.Struct, frozen=True, kw_only=True):
+class MailFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file that goes along."""
 
     name: str
@@ -33,24 +33,24 @@ class Upload(msgspec.Struct, frozen=True, kw_only=True):
     data: bytes
 
 
-class Draft(msgspec.Struct, frozen=True, kw_only=True):
+class MailDraft(msgspec.Struct, frozen=True, kw_only=True):
     """A mail before it is bytes; ids are without brackets."""
 
     message_id: str
-    sender: Address
+    sender: MailAddress
     sender_name: str
-    recipient: Address
+    recipient: MailAddress
     subject: str
     parent: str
     references: tuple[str, ...]
     at: float
     text: str
     page: str
-    uploads: tuple[Upload, ...] = ()
+    uploads: tuple[MailFile, ...] = ()
     is_reply: bool = True
 
 
-def write(draft: Draft) -> bytes:
+def write(draft: MailDraft) -> bytes:
     """Return the mail as it goes over the wire."""
     lines = [
         f"From: {_named(draft.sender_name, draft.sender)}",
@@ -124,7 +124,7 @@ def _word(piece: bytes) -> str:
     return f"=?utf-8?b?{base64.b64encode(piece).decode('ascii')}?="
 
 
-def _named(name: str, address: Address) -> str:
+def _named(name: str, address: MailAddress) -> str:
     shown = one_line(name)
     if not shown:
         return f"<{address.text}>"
@@ -137,7 +137,7 @@ def _references(ids: tuple[str, ...]) -> str:
     return "References: " + "\r\n ".join(f"<{one}>" for one in ids)
 
 
-def _body(draft: Draft) -> bytes:
+def _body(draft: MailDraft) -> bytes:
     mark = f"=_{draft.message_id.partition('@')[0].replace('.', '_')[:60]}"
     both = _multipart(
         "alternative",
@@ -169,7 +169,7 @@ def _text_part(kind: str, text: str) -> bytes:
     return head.encode("ascii") + b"\r\n\r\n" + lines
 
 
-def _file_part(upload: Upload) -> bytes:
+def _file_part(upload: MailFile) -> bytes:
     kind = upload.mime.partition(";")[0].strip().lower()
     # A mail inside a mail, or parts of parts, would be read as such; bytes are bytes.
     is_plain_kind = _MIME.fullmatch(kind) and not kind.startswith(("message/", "multipart/"))

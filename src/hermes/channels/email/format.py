@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from hermes.message.markup.html import Dialect, blocks_of
+from hermes.message.markup.html import HtmlDialect, blocks_of
 from hermes.message.markup.model import Document
 
 _FONT: Final = (
@@ -25,7 +25,7 @@ _STYLES: Final = {
     "code": _MONO,
     "hr": f"border:0;border-top:{_LINE}",
 } | {f"h{level}": f"margin:16px 0 8px;font-size:{size}px" for level, size in _SIZES.items()}
-_MAIL: Final = Dialect(
+_MAIL: Final = HtmlDialect(
     strike="s", attributes={tag: f'style="{style}"' for tag, style in _STYLES.items()}
 )
 

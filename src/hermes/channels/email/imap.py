@@ -1,6 +1,6 @@
 """IMAP, as much of it as is needed: sign in, look, fetch, mark, move, file, and wait for news.
 
-One connection, one command at a time. A refusal leaves as `Refusal`; a connection that is gone as a
+One connection, one command at a time. A refusal leaves as `ImapRefusal`; a connection that is gone as a
 `NetError`. It reads no mail.
 """
 
@@ -10,7 +10,7 @@ from typing import Final, Self
 import msgspec
 
 from hermes.channels.email import imap_wire as notation
-from hermes.channels.email.client import Wire
+from hermes.channels.email.client import MailConnection
 from hermes.channels.email.imap_wire import Literal, Status, Value
 from hermes.channels.email.settings import Server
 from hermes.errors import AnswerLost, AnswerTooLarge, ConnectFailed, HermesError
@@ -21,7 +21,7 @@ _MAX_ANSWERS: Final = 20_000
 _SMALL: Final = 1 << 20
 
 
-class Refusal(Exception):
+class ImapRefusal(Exception):
     """The server said no to a command; it does not leave the channel."""
 
     def __init__(self, command: str, status: Status) -> None:
@@ -30,7 +30,7 @@ class Refusal(Exception):
         self.status = status
 
 
-class Letter(msgspec.Struct, frozen=True, kw_only=True):
+class MailSummary(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a mail before it is read."""
 
     uid: int
@@ -41,7 +41,7 @@ class Letter(msgspec.Struct, frozen=True, kw_only=True):
 class Imap:
     """A connection that is signed in."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: MailConnection) -> None:
         self._wire = wire
         self._tags = 0
         self.abilities: frozenset[str] = frozenset()
@@ -52,11 +52,11 @@ class Imap:
     @classmethod
     async def open(cls, server: Server, *, timeout_s: float) -> Self:
         """Connect, protect the connection and sign in."""
-        wire = await Wire.open(server, timeout_s=timeout_s)
+        wire = await MailConnection.open(server, timeout_s=timeout_s)
         made = cls(wire)
         try:
             await made._greet(server)
-        except (HermesError, Refusal, asyncio.CancelledError):
+        except (HermesError, ImapRefusal, asyncio.CancelledError):
             await wire.close()
             raise
         return made
@@ -76,7 +76,7 @@ class Imap:
     async def _protect(self) -> None:
         try:
             await self.command("STARTTLS")
-        except Refusal as error:
+        except ImapRefusal as error:
             raise ConnectFailed(
                 f"the IMAP server offers no STARTTLS: {error.status.text}"
             ) from None
@@ -99,14 +99,14 @@ class Imap:
                 found.update(one for one in numbers if one)
         return tuple(sorted(found))
 
-    async def letter(self, uid: int) -> Letter | None:
+    async def letter(self, uid: int) -> MailSummary | None:
         """Return what is known of a mail; None if it is gone."""
         items = await self._fetch(uid, "(UID RFC822.SIZE INTERNALDATE)")
         size, at = (
             notation.number(items.get(b"RFC822.SIZE")),
             notation.read_date(items.get(b"INTERNALDATE")),
         )
-        return None if size is None else Letter(uid=uid, size=size, at=at or 0.0)
+        return None if size is None else MailSummary(uid=uid, size=size, at=at or 0.0)
 
     async def fetch(self, uid: int, *, limit: int, section: str = "") -> bytes | None:
         """Return at most `limit` bytes of a mail, which stays unread; None if it is gone."""
@@ -154,7 +154,7 @@ class Imap:
         """Sign out if the server is there, and end the connection."""
         try:
             await self.command("LOGOUT")
-        except (HermesError, Refusal):
+        except (HermesError, ImapRefusal):
             pass
         finally:
             await self._wire.close()
@@ -166,7 +166,7 @@ class Imap:
     async def command(
         self, name: str, *arguments: bytes | str, limit: int = _SMALL
     ) -> list[list[Value]]:
-        """Give a command and return what was answered; raises `Refusal` unless it is OK."""
+        """Give a command and return what was answered; raises `ImapRefusal` unless it is OK."""
         tag = self._tag()
         line = tag + b" " + name.encode("ascii")
         for argument in arguments:
@@ -192,7 +192,7 @@ class Imap:
     async def _until_continued(self, tag: bytes, name: str) -> None:
         while not (line := await self._wire.line()).startswith(b"+"):
             if line.startswith(tag + b" "):
-                raise Refusal(name, notation.read_status(line[len(tag) + 1 :]))
+                raise ImapRefusal(name, notation.read_status(line[len(tag) + 1 :]))
             await self._untagged(line)
 
     async def _until_done(self, tag: bytes, name: str, *, limit: int) -> list[list[Value]]:
@@ -209,7 +209,7 @@ class Imap:
             answers.append(values)
         status = notation.read_status(line[len(tag) + 1 :])
         if status.word != "OK":
-            raise Refusal(name, status)
+            raise ImapRefusal(name, status)
         return answers
 
     async def _untagged(self, line: bytes, *, room: int = _SMALL) -> tuple[list[Value], int]:

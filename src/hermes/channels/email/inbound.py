@@ -9,11 +9,11 @@ from typing import Final
 
 import msgspec
 
-from hermes.channels.email import html_text, loops, mime, quotes, threads, words
-from hermes.channels.email.addresses import Address, addresses_in, read_address
+from hermes.channels.email import html_text, loops, mail_text, mime, quotes, threads
+from hermes.channels.email.addresses import MailAddress, addresses_in, read_address
 from hermes.channels.email.authenticity import is_vouched
 from hermes.channels.email.bounces import Bounce, read_bounce
-from hermes.channels.email.mime import Headers, Leaf
+from hermes.channels.email.mime import Headers, MailPart
 from hermes.errors import BadRequest, Unauthenticated
 from hermes.message.event import EventType, MessageEvent, ReplyContext
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, TextPart
@@ -30,7 +30,7 @@ _ENDINGS: Final = {"message/rfc822": "mail.eml", "text/calendar": "invite.ics"}
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """How mail is read: the mailbox's own address, and whose word on the sender is taken."""
 
-    own: Address
+    own: MailAddress
     authserv_id: str | None
 
 
@@ -51,7 +51,7 @@ class File(msgspec.Struct, frozen=True, kw_only=True):
 class Mail(msgspec.Struct, frozen=True, kw_only=True):
     """A mail of a person; ids are without brackets, and empty where the mail has none."""
 
-    sender: Address
+    sender: MailAddress
     name: str
     message_id: str
     references: tuple[str, ...]
@@ -145,12 +145,12 @@ def message_id_of(external_id: str | None) -> str:
     return named if threads.is_real(named) else ""
 
 
-def _sender(headers: Headers) -> tuple[Address, str]:
+def _sender(headers: Headers) -> tuple[MailAddress, str]:
     values = headers.all("from")
     if len(values) != 1:
         raise BadRequest(f"the mail has {len(values)} From headers, expected one")
     # Names are decoded one by one: an encoded comma must not make two senders of one.
-    raw = words.clean(values[0][:4000].decode("utf-8", "replace"))
+    raw = mail_text.clean(values[0][:4000].decode("utf-8", "replace"))
     try:
         found = addresses_in(raw)
     except (ValueError, IndexError, AttributeError, RecursionError):
@@ -159,10 +159,10 @@ def _sender(headers: Headers) -> tuple[Address, str]:
     if len(found) != 1:
         raise BadRequest(f"the mail's From names {len(found)} addresses, expected one")
     name, address = found[0]
-    return read_address(address), words.decode_header(name.encode("utf-8", "replace"))[:200]
+    return read_address(address), mail_text.decode_header(name.encode("utf-8", "replace"))[:200]
 
 
-def _check(headers: Headers, sender: Address, *, authserv_id: str) -> None:
+def _check(headers: Headers, sender: MailAddress, *, authserv_id: str) -> None:
     if not is_vouched(headers, domain=sender.domain, authserv_id=authserv_id):
         raise Unauthenticated(
             f"{authserv_id} does not vouch for the sender: expected dmarc=pass, or dkim=pass or "
@@ -180,10 +180,10 @@ def _references(headers: Headers) -> tuple[str, ...]:
 
 def _ids(value: bytes) -> tuple[str, ...]:
     # Some programs encode ids that are longer than a line, which nobody may.
-    return threads.ids_in(words.decode_header(value).encode() if b"=?" in value else value)
+    return threads.ids_in(mail_text.decode_header(value).encode() if b"=?" in value else value)
 
 
-def _content(leaves: tuple[Leaf, ...]) -> tuple[str, tuple[File, ...]]:
+def _content(leaves: tuple[MailPart, ...]) -> tuple[str, tuple[File, ...]]:
     """Return the text of a mail, of two ways to say it the plain one, and its attachments."""
     plain = _texts(leaves, "text/plain", most=MAX_TEXT)
     text = "\n\n".join(one for one in (said.strip() for said in plain) if one)
@@ -195,20 +195,20 @@ def _content(leaves: tuple[Leaf, ...]) -> tuple[str, tuple[File, ...]]:
     return text, tuple(_file(leaf) for leaf in files if leaf.data)
 
 
-def _texts(leaves: tuple[Leaf, ...], kind: str, *, most: int) -> Iterator[str]:
+def _texts(leaves: tuple[MailPart, ...], kind: str, *, most: int) -> Iterator[str]:
     """Yield the texts of a kind, together so many characters at most."""
     for leaf in leaves:
         if most > 0 and _is_shown(leaf, kind):
-            text = words.decode_beginning(leaf.data, leaf.charset, most=most)
+            text = mail_text.decode_beginning(leaf.data, leaf.charset, most=most)
             most -= len(text)
             yield text
 
 
-def _is_shown(leaf: Leaf, kind: str) -> bool:
+def _is_shown(leaf: MailPart, kind: str) -> bool:
     return leaf.mime == kind and not leaf.is_attached
 
 
-def _file(leaf: Leaf) -> File:
+def _file(leaf: MailPart) -> File:
     family, _, kind = leaf.mime.partition("/")
     ending = "".join(one for one in kind if one.isalnum())[:10]
     name = leaf.name or _ENDINGS.get(leaf.mime) or f"{family}.{ending}"

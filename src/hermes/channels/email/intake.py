@@ -10,6 +10,7 @@ from typing import Final
 import structlog
 
 from hermes.channels.email import threads
+from hermes.channels.email.answer_rate import Pacing
 from hermes.channels.email.bounces import Bounce
 from hermes.channels.email.inbound import (
     MAX_FILES,
@@ -21,8 +22,7 @@ from hermes.channels.email.inbound import (
     read_mail,
     to_event,
 )
-from hermes.channels.email.outbound import Answered
-from hermes.channels.email.pacing import Pacing
+from hermes.channels.email.outbound import ParentMail
 from hermes.errors import HermesError, RateLimited, Refused, TooLarge, TryLater
 from hermes.message.parts import Media
 from hermes.ports.channel import Accept
@@ -35,7 +35,7 @@ _REMEMBERED: Final = 1000
 _MOST_READERS: Final = 3
 
 
-class Intake:
+class MailIntake:
     """Hands the mails of one mailbox on, and remembers for a while what replies will need."""
 
     def __init__(
@@ -53,9 +53,9 @@ class Intake:
         self._pacing = pacing
         self._read_s = read_s
         self._readers: set[asyncio.Task[Mail | Ignored | Bounce]] = set()
-        self._answered: dict[str, Answered] = {}
+        self._answered: dict[str, ParentMail] = {}
 
-    def answered(self, message_id: str) -> Answered | None:
+    def answered(self, message_id: str) -> ParentMail | None:
         """Return what was seen of a mail that came lately."""
         return self._answered.get(message_id)
 
@@ -161,7 +161,9 @@ class Intake:
             return
         if len(self._answered) >= _REMEMBERED:
             self._answered.pop(next(iter(self._answered)))
-        self._answered[mail.message_id] = Answered(subject=mail.subject, references=mail.references)
+        self._answered[mail.message_id] = ParentMail(
+            subject=mail.subject, references=mail.references
+        )
 
 
 def _forget(reading: asyncio.Task[Mail | Ignored | Bounce]) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from hermes.channels.email.addresses import Address
+from hermes.channels.email.addresses import MailAddress
 from hermes.channels.email.mime import Headers
 
 _ROBOTS: Final = frozenset(
@@ -13,7 +13,7 @@ _BULK: Final = frozenset({"bulk", "list", "junk", "auto_reply", "auto-reply"})
 _LISTS: Final = ("list-id", "list-unsubscribe", "list-post", "list-help")
 
 
-def automatic(headers: Headers, *, sender: Address, own: Address) -> str | None:
+def automatic(headers: Headers, *, sender: MailAddress, own: MailAddress) -> str | None:
     """Return why a mail is not answered; None for one of a person."""
     if sender == own:
         return "it is our own"

@@ -10,9 +10,9 @@ from typing import Final
 
 import structlog
 
-from hermes.channels.email.imap import Imap, Letter
+from hermes.channels.email.imap import Imap, MailSummary
 from hermes.channels.email.imap_wire import search_day
-from hermes.channels.email.intake import Intake
+from hermes.channels.email.intake import MailIntake
 from hermes.channels.email.memory import Begun
 from hermes.channels.email.settings import EmailSettings
 from hermes.errors import TryLater
@@ -36,7 +36,7 @@ class Mailbox:
     def __init__(
         self,
         imap: Imap,
-        intake: Intake,
+        intake: MailIntake,
         *,
         settings: EmailSettings,
         begun: Begun,
@@ -117,7 +117,7 @@ class Mailbox:
         )
         await self._done(letter)
 
-    async def _done(self, letter: Letter) -> None:
+    async def _done(self, letter: MailSummary) -> None:
         await self._imap.mark_seen(letter.uid)
         if self._settings.done_folder:
             await self._imap.move(letter.uid, self._settings.done_folder)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from hermes.channels.email import words
+from hermes.channels.email import mail_text
 from hermes.errors import TooLarge
 
 MAX_HEADER_BYTES: Final = 262_144
@@ -48,10 +48,10 @@ class Headers:
 
     def text(self, name: str) -> str:
         """Return the first value as people read it."""
-        return words.decode_header(self.first(name))
+        return mail_text.decode_header(self.first(name))
 
 
-class Leaf(msgspec.Struct, frozen=True, kw_only=True):
+class MailPart(msgspec.Struct, frozen=True, kw_only=True):
     """A part that holds something; `data` is without its transfer encoding."""
 
     mime: str
@@ -75,9 +75,9 @@ def split_head(raw: bytes) -> tuple[Headers, bytes]:
     return Headers(_fields(head)), body
 
 
-def leaves_of(raw: bytes) -> tuple[Leaf, ...]:
+def leaves_of(raw: bytes) -> tuple[MailPart, ...]:
     """Return the parts of a mail in their order; raises `TooLarge` for more than anybody sends."""
-    found: list[Leaf] = []
+    found: list[MailPart] = []
     seen = 0
     to_search = _MAX_SEARCHES * len(raw) + _SMALL
     # What is still to be read, last first: the bytes, how deep, and whether it is an alternative.
@@ -109,7 +109,7 @@ def parameters(value: bytes, header: str) -> dict[str, str]:
     """Return the parameters of a header, by name in lower case."""
     probe = Message()
     # Some programs write the name bare in UTF-8, or a line end where none may be.
-    probe[header] = words.decode_header(value[:_MAX_VALUE])
+    probe[header] = mail_text.decode_header(value[:_MAX_VALUE])
     try:
         pairs = probe.get_params(failobj=[], header=header)
     except (ValueError, LookupError, TypeError, AttributeError):
@@ -117,7 +117,7 @@ def parameters(value: bytes, header: str) -> dict[str, str]:
     read: dict[str, str] = {}
     given: Any  # with a charset it is a tuple of three, which the annotations do not know
     for name, given in pairs[1:]:
-        known, text = name.lower(), words.clean(_parameter(given)).strip()
+        known, text = name.lower(), mail_text.clean(_parameter(given)).strip()
         # Programs write a name twice, and the one with a charset is the true one.
         read[known] = text if isinstance(given, tuple) else read.get(known, text)
     return read
@@ -127,7 +127,7 @@ def _parameter(given: Any) -> str:
     if not isinstance(given, tuple):
         return str(given)
     charset, _language, text = given
-    return words.decode_text((text or "").encode("latin-1", "replace"), charset or "")
+    return mail_text.decode_text((text or "").encode("latin-1", "replace"), charset or "")
 
 
 def _fields(head: bytes) -> tuple[tuple[str, bytes], ...]:
@@ -150,7 +150,7 @@ def _fields(head: bytes) -> tuple[tuple[str, bytes], ...]:
 
 def _content_type(headers: Headers) -> tuple[str, dict[str, str]]:
     value = headers.first("content-type")
-    mime = words.decode_header(value[:_MAX_VALUE]).partition(";")[0].strip().lower()
+    mime = mail_text.decode_header(value[:_MAX_VALUE]).partition(";")[0].strip().lower()
     if mime.count("/") != 1 or " " in mime or len(mime) > 100 or not mime.isascii():
         return "text/plain", {}
     return mime, parameters(value, "content-type")
@@ -205,15 +205,15 @@ def _line_with(mark: bytes, body: bytes, at: int) -> int:
 
 def _leaf(
     headers: Headers, body: bytes, *, mime: str, params: dict[str, str], alternative: bool
-) -> Leaf:
+) -> MailPart:
     shown = headers.first("content-disposition")
-    kind = words.decode_header(shown[:_MAX_VALUE]).partition(";")[0].strip().lower()
+    kind = mail_text.decode_header(shown[:_MAX_VALUE]).partition(";")[0].strip().lower()
     name = parameters(shown, "content-disposition").get("filename") or params.get("name", "")
-    encoding = words.decode_header(headers.first("content-transfer-encoding")[:100])
-    return Leaf(
+    encoding = mail_text.decode_header(headers.first("content-transfer-encoding")[:100])
+    return MailPart(
         # A multipart without parts is a text that somebody wrote.
         mime="text/plain" if mime.startswith("multipart/") else mime,
-        data=words.decode_transfer(body, encoding),
+        data=mail_text.decode_transfer(body, encoding),
         charset=params.get("charset", "")[:100],
         name=safe_name(name),
         is_attached=kind == "attachment" or bool(name),
@@ -224,5 +224,7 @@ def _leaf(
 def safe_name(name: str) -> str:
     """Return a file's name without a path and of bounded length."""
     last = re.split(r"[/\\]", name)[-1]
-    kept = _NAME_UNSAFE.sub("", words.decode_header(last.encode("utf-8", "replace"))).strip(". ")
+    kept = _NAME_UNSAFE.sub("", mail_text.decode_header(last.encode("utf-8", "replace"))).strip(
+        ". "
+    )
     return kept[-150:]

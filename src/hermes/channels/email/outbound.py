@@ -6,8 +6,8 @@ import msgspec
 
 from hermes.channels.email import format as mail_html
 from hermes.channels.email import threads
-from hermes.channels.email.addresses import Address, read_address
-from hermes.channels.email.compose import Draft, Upload, reply_subject
+from hermes.channels.email.addresses import MailAddress, read_address
+from hermes.channels.email.compose import MailDraft, MailFile, reply_subject
 from hermes.channels.email.inbound import message_id_of
 from hermes.channels.email.smtp import SmtpFailed, Stage
 from hermes.errors import (
@@ -29,14 +29,14 @@ _WRONG_PASSWORD: Final = frozenset({530, 534, 535, 538})
 _NEW_SUBJECT: Final = "A message for you"
 
 
-class Answered(msgspec.Struct, frozen=True, kw_only=True):
+class ParentMail(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of the mail that a reply answers; empty for one that cannot be found any more."""
 
     subject: str = ""
     references: tuple[str, ...] = ()
 
 
-def recipient_of(target: Target) -> Address:
+def recipient_of(target: Target) -> MailAddress:
     """Return the address that a target names."""
     try:
         return read_address(target.chat_id)
@@ -56,12 +56,12 @@ def id_for(target: Target, key: str, *, domain: str) -> str:
 def draft_of(
     delivery: Delivery,
     *,
-    own: Address,
+    own: MailAddress,
     name: str,
-    answered: Answered,
-    uploads: tuple[Upload, ...],
+    answered: ParentMail,
+    uploads: tuple[MailFile, ...],
     at: float,
-) -> Draft:
+) -> MailDraft:
     """Return a delivery as a mail."""
     target = delivery.target
     document = parse(text_of(delivery.parts))
@@ -70,7 +70,7 @@ def draft_of(
     chain = (*answered.references, *((parent,) if parent else ())) or ((root,) if root else ())
     is_reply = bool(chain)
     subject = answered.subject
-    return Draft(
+    return MailDraft(
         message_id=id_for(target, delivery.key, domain=own.domain),
         sender=own,
         sender_name=name,
@@ -100,7 +100,7 @@ def name_of(part: Part) -> str:
 
 
 def telling(
-    delivery: Delivery, missing: tuple[str, ...], *, uploads: tuple[Upload, ...]
+    delivery: Delivery, missing: tuple[str, ...], *, uploads: tuple[MailFile, ...]
 ) -> Delivery:
     """Return a delivery whose text names what could not be attached; no mail has an empty body."""
     text = text_of(delivery.parts)

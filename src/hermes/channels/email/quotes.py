@@ -28,22 +28,22 @@ _MAX_QUOTED: Final = 4000
 _MAX_SIGNATURE_LINES: Final = 15
 
 
-class Written(NamedTuple):
+class MailText(NamedTuple):
     """The text of a mail, and what it quotes at its end."""
 
     text: str
     quoted: str
 
 
-def cut(text: str) -> Written:
+def cut(text: str) -> MailText:
     """Return what is new and what was quoted; a mail that only quotes is left whole."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     end = _end_of_new(lines)
     new = "\n".join(_without_signature(lines[:end])).strip()
     if not new:
-        return Written(text.strip(), "")
+        return MailText(text.strip(), "")
     quoted = "\n".join(line.lstrip("> ") for line in lines[end:]).strip()
-    return Written(new, quoted[:_MAX_QUOTED])
+    return MailText(new, quoted[:_MAX_QUOTED])
 
 
 def _end_of_new(lines: list[str]) -> int:

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from hermes.channels.email.addresses import Address, read_address
+from hermes.channels.email.addresses import MailAddress, read_address
 from hermes.errors import BadRequest, ConfigurationError
 
 Security = Literal["tls", "starttls", "plain"]
@@ -32,7 +32,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
 class EmailSettings(msgspec.Struct, frozen=True, kw_only=True):
     """One mailbox and how it is used."""
 
-    address: Address
+    address: MailAddress
     name: str
     imap: Server
     smtp: Server
@@ -84,7 +84,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _own_address(given: str) -> Address:
+def _own_address(given: str) -> MailAddress:
     try:
         return read_address(given)
     except BadRequest as error:
@@ -95,7 +95,7 @@ def _own_address(given: str) -> Address:
 
 
 def _server(
-    table: Mapping[str, Any], kind: str, *, address: Address, ports: tuple[int, int]
+    table: Mapping[str, Any], kind: str, *, address: MailAddress, ports: tuple[int, int]
 ) -> Server:
     host = str(table[f"{kind}_host"])
     security: Security = table[f"{kind}_security"]

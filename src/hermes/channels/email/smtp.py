@@ -12,7 +12,7 @@ from typing import Final, Self
 
 import msgspec
 
-from hermes.channels.email.client import Wire
+from hermes.channels.email.client import MailConnection
 from hermes.channels.email.settings import Server
 from hermes.errors import AnswerLost, ConnectFailed, HermesError, NetError
 
@@ -31,7 +31,7 @@ class Stage(IntEnum):
     ENDED = 4
 
 
-class Answer(msgspec.Struct, frozen=True):
+class SmtpReply(msgspec.Struct, frozen=True):
     """What the server said."""
 
     code: int
@@ -49,7 +49,7 @@ class SmtpFailed(Exception):
     `answer` is what the server refused with; None if the connection was lost.
     """
 
-    def __init__(self, stage: Stage, why: str, answer: Answer | None = None) -> None:
+    def __init__(self, stage: Stage, why: str, answer: SmtpReply | None = None) -> None:
         super().__init__(why)
         self.stage = stage
         self.answer = answer
@@ -60,7 +60,7 @@ class Smtp:
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._wire: Wire | None = None
+        self._wire: MailConnection | None = None
         self._stage = Stage.CONNECTING
         self._abilities: dict[str, str] = {}
 
@@ -69,7 +69,7 @@ class Smtp:
         """Connect, protect the connection and sign in; raises `SmtpFailed`."""
         made = cls(server)
         try:
-            made._wire = await Wire.open(server, timeout_s=timeout_s)
+            made._wire = await MailConnection.open(server, timeout_s=timeout_s)
             await made._greet()
             await made._sign_in()
         except NetError as error:
@@ -94,7 +94,7 @@ class Smtp:
             raise SmtpFailed(
                 self._stage,
                 "the server takes no address with such letters",
-                Answer(553, "SMTPUTF8 is not offered"),
+                SmtpReply(553, "SMTPUTF8 is not offered"),
             )
         options = " SMTPUTF8" if is_international else ""
         if "8BITMIME" in self._abilities:
@@ -134,7 +134,7 @@ class Smtp:
             await wire.close()
 
     @property
-    def wire(self) -> Wire:
+    def wire(self) -> MailConnection:
         """The connection that stands."""
         if self._wire is None:
             raise AnswerLost("the SMTP connection is closed")
@@ -175,7 +175,7 @@ class Smtp:
         await self._must(_coded(user), what="AUTH", wanted=334)
         await self._must(_coded(password), what="AUTH", wanted=235)
 
-    async def _must(self, line: str, *, what: str, wanted: int = 0) -> Answer:
+    async def _must(self, line: str, *, what: str, wanted: int = 0) -> SmtpReply:
         await self.wire.write(line.encode("utf-8") + b"\r\n")
         answer = await self._answer()
         fits = answer.code == wanted if wanted else 200 <= answer.code < 300
@@ -185,7 +185,7 @@ class Smtp:
             )
         return answer
 
-    async def _answer(self) -> Answer:
+    async def _answer(self) -> SmtpReply:
         lines: list[str] = []
         while len(lines) < _MAX_LINES:
             found = _CODE.fullmatch(await self.wire.line())
@@ -193,7 +193,7 @@ class Smtp:
                 break
             lines.append(_readable(found[3]))
             if found[2] != b"-":
-                return Answer(int(found[1]), "\n".join(lines))
+                return SmtpReply(int(found[1]), "\n".join(lines))
         raise AnswerLost("the SMTP server sent an answer that cannot be read")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from hermes.channels.email.authenticity import topmost_server
-from hermes.channels.email.imap import Imap, Refusal
+from hermes.channels.email.imap import Imap, ImapRefusal
 from hermes.channels.email.mime import split_head
 from hermes.channels.email.settings import EmailSettings, read
 from hermes.errors import ConfigurationError
@@ -31,7 +31,7 @@ async def suggest(setting: str, settings: Mapping[str, Any]) -> Suggestion:
     chosen = read({**settings, "trust": "none"})
     try:
         found = await _names(chosen)
-    except Refusal as error:
+    except ImapRefusal as error:
         raise ConfigurationError(f"{setting}: the mailbox cannot be looked at: {error}") from None
     return judged(found)
 

@@ -6,9 +6,7 @@ from typing import Final
 import structlog
 
 from hermes.channels.matrix.client import MatrixClient
-from hermes.channels.matrix.hearing import Hearing
 from hermes.channels.matrix.inbound import Bot, media_place
-from hermes.channels.matrix.keeping import Keeper, Kept
 from hermes.channels.matrix.outbound import (
     Content,
     check_size,
@@ -19,6 +17,8 @@ from hermes.channels.matrix.outbound import (
     with_relation,
 )
 from hermes.channels.matrix.settings import MatrixSettings, read_settings
+from hermes.channels.matrix.sync_loop import Hearing
+from hermes.channels.matrix.sync_state import SyncState, SyncStateFile
 from hermes.errors import (
     BadRequest,
     ConfigurationError,
@@ -55,7 +55,7 @@ class MatrixChannel:
         )
         # Turns that go on after a restart fetch their pictures before the stream is open.
         self._client.token = settings.access_token or ""
-        self._keeper = Keeper(setup.state)
+        self._keeper = SyncStateFile(setup.state)
         self._hearing: Hearing | None = None
         self._task: asyncio.Task[None] | None = None
         self._gone = asyncio.Event()
@@ -193,7 +193,7 @@ class MatrixChannel:
             user_id=book.other_in(room_id) if book is not None and is_direct else None,
         )
 
-    async def _sign_in(self, kept: Kept) -> Kept:
+    async def _sign_in(self, kept: SyncState) -> SyncState:
         """Prove who the bot is; returns what was kept, if it was kept for the same account."""
         settings = self._settings
         if settings.access_token:
@@ -212,7 +212,7 @@ class MatrixChannel:
                 f"{settings.user_id}; correct one of them"
             )
         self._user_id = user_id
-        same = kept if kept.user_id == user_id else Kept(user_id=user_id)
+        same = kept if kept.user_id == user_id else SyncState(user_id=user_id)
         same.device_id = str(device_id) if device_id else None
         await self._keeper.save(same)
         return same

@@ -28,7 +28,7 @@ from hermes.errors import (
     TooLarge,
 )
 from hermes.net.client import HttpClient
-from hermes.net.platform_call import Answer, call
+from hermes.net.platform_call import PlatformAnswer, call
 
 _CLIENT: Final = "/_matrix/client/v3"
 SYNC_BYTES: Final = 64 << 20
@@ -195,7 +195,7 @@ class MatrixClient:
             answer = await self._fetch(f"/_matrix/media/v3/{where}", limit)
         return _success(answer).body
 
-    async def _fetch(self, path: str, limit: int) -> Answer:
+    async def _fetch(self, path: str, limit: int) -> PlatformAnswer:
         too_large = f"matrix: an attachment has more than {limit} bytes"
         try:
             # A refusal has to be read, too, however small the limit is.
@@ -219,7 +219,7 @@ class MatrixClient:
         mime: str = "application/json",
         timeout_s: float | None = None,
         limit: int = 1 << 20,
-    ) -> Answer:
+    ) -> PlatformAnswer:
         sent = _encode(body) if body is not None else data
         token = self.token
         headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -240,7 +240,7 @@ class MatrixClient:
             self._on_revoked(refusal_of(answer).soft_logout)
         return answer
 
-    def _check_is_matrix(self, answer: Answer) -> None:
+    def _check_is_matrix(self, answer: PlatformAnswer) -> None:
         if answer.status in {301, 302, 307, 308, 404, 405} and not refusal_of(answer).errcode:
             raise ConfigurationError(
                 f"platforms.matrix.homeserver: {self._base} answers {answer.status}, but not as a "
@@ -257,7 +257,7 @@ async def _read(reader: Callable[[bytes], Read], body: bytes) -> Read:
     return await asyncio.to_thread(reader, body) if len(body) > _LARGE_BYTES else reader(body)
 
 
-def _success(answer: Answer) -> Answer:
+def _success(answer: PlatformAnswer) -> PlatformAnswer:
     """Return the answer if it is a success; raises what it means otherwise."""
     problem = failure(answer)
     if problem is not None:
@@ -265,5 +265,5 @@ def _success(answer: Answer) -> Answer:
     return answer
 
 
-def _object(answer: Answer) -> Mapping[str, Any]:
+def _object(answer: PlatformAnswer) -> Mapping[str, Any]:
     return read_object(_success(answer))

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from hermes.message.markup.html import Dialect, html_of
+from hermes.message.markup.html import HtmlDialect, html_of
 from hermes.message.markup.model import Break, Document, Paragraph, Text
 
-_MATRIX: Final = Dialect(names_language=True)
+_MATRIX: Final = HtmlDialect(names_language=True)
 
 
 def render(document: Document) -> str:

@@ -49,7 +49,7 @@ class Quoted(msgspec.Struct, frozen=True):
     text: str = ""
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class EventRoom(msgspec.Struct, frozen=True, kw_only=True):
     """The room of an event, and the name of its sender there."""
 
     room_id: str
@@ -78,7 +78,7 @@ def answered_id(event: WireEvent) -> str | None:
 
 def to_event(
     event: WireEvent,
-    place: Place,
+    place: EventRoom,
     *,
     bot: Bot,
     account: str,
@@ -194,7 +194,7 @@ def _has_word(text: str, name: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None
 
 
-def _source(event: WireEvent, place: Place, *, is_bot: bool) -> Source:
+def _source(event: WireEvent, place: EventRoom, *, is_bot: bool) -> Source:
     relation = relation_of(event.content)
     root = relation.get("event_id") if relation.get("rel_type") == "m.thread" else None
     thread = root if _is_id(root, "$") else None
@@ -214,7 +214,7 @@ def _source(event: WireEvent, place: Place, *, is_bot: bool) -> Source:
 
 
 def _parts(
-    event: WireEvent, kind: str, text: str, *, place: Place
+    event: WireEvent, kind: str, text: str, *, place: EventRoom
 ) -> tuple[tuple[Part, ...], EventType]:
     content = event.content
     if kind in _TEXTS:

@@ -17,7 +17,7 @@ from hermes.errors import (
 from hermes.message.markup.parse import parse
 from hermes.message.markup.plain import plain
 from hermes.message.parts import AudioPart, ImagePart, Media
-from hermes.net.platform_call import Answer, failure_of
+from hermes.net.platform_call import PlatformAnswer, failure_of
 from hermes.ports.channel import Target
 
 PLATFORM: Final = "matrix"
@@ -36,7 +36,7 @@ _encode = msgspec.json.Encoder().encode
 Content = dict[str, Any]
 
 
-class Refusal(msgspec.Struct):
+class MatrixError(msgspec.Struct):
     """The body of a refusal; `soft_logout` says that signing in again helps."""
 
     errcode: str = ""
@@ -130,20 +130,20 @@ def clean(text: str) -> str:
     return whole.replace("\0", "\ufffd")
 
 
-def refusal_of(answer: Answer) -> Refusal:
+def refusal_of(answer: PlatformAnswer) -> MatrixError:
     """Return what a homeserver says about its refusal."""
     try:
-        return msgspec.json.decode(answer.body, type=Refusal)
+        return msgspec.json.decode(answer.body, type=MatrixError)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return Refusal()
+        return MatrixError()
 
 
-def is_revoked(answer: Answer) -> bool:
+def is_revoked(answer: PlatformAnswer) -> bool:
     """Tell whether the credential is no longer good."""
     return answer.status in {401, 403} and refusal_of(answer).errcode in _REVOKED
 
 
-def failure(answer: Answer) -> DeliveryError | None:
+def failure(answer: PlatformAnswer) -> DeliveryError | None:
     """Return what an answer means for a delivery; None for a success."""
     if answer.is_ok:
         return None
@@ -187,7 +187,7 @@ def _bodies(markdown: str) -> tuple[str, str]:
     return clean(plain(document)) or text, "" if is_plain(document) else clean(render(document))
 
 
-def _wait(answer: Answer, told: Refusal) -> float | None:
+def _wait(answer: PlatformAnswer, told: MatrixError) -> float | None:
     """Return the seconds to wait; the body's milliseconds are what older homeservers give."""
     if answer.retry_after is not None:
         return answer.retry_after
@@ -195,7 +195,7 @@ def _wait(answer: Answer, told: Refusal) -> float | None:
     return millis / 1000 if millis is not None and math.isfinite(millis) and millis >= 0 else None
 
 
-def read_object(answer: Answer) -> Mapping[str, Any]:
+def read_object(answer: PlatformAnswer) -> Mapping[str, Any]:
     """Return a success as an object; `DeliveryUnknown` when it is none: somebody else answered."""
     try:
         return msgspec.json.decode(answer.body, type=dict[str, Any])

@@ -24,7 +24,7 @@ _STATE = frozenset(
 )
 
 
-class Room(msgspec.Struct):
+class MatrixRoom(msgspec.Struct):
     """One room as it was told; it changes as the stream goes on."""
 
     id: str
@@ -48,11 +48,11 @@ class RoomBook:
 
     def __init__(self, own: str) -> None:
         self._own = own
-        self._rooms: dict[str, Room] = {}
+        self._rooms: dict[str, MatrixRoom] = {}
         self._direct: dict[str, list[str]] = {}
 
     @property
-    def rooms(self) -> tuple[Room, ...]:
+    def rooms(self) -> tuple[MatrixRoom, ...]:
         """All rooms, as they came."""
         return tuple(self._rooms.values())
 
@@ -61,13 +61,13 @@ class RoomBook:
         """The account's own list of direct chats: whom they are with, and the rooms."""
         return {user: list(rooms) for user, rooms in self._direct.items()}
 
-    def get(self, room_id: str) -> Room | None:
+    def get(self, room_id: str) -> MatrixRoom | None:
         """Return a room that the bot is in."""
         return self._rooms.get(room_id)
 
-    def enter(self, room_id: str) -> Room:
+    def enter(self, room_id: str) -> MatrixRoom:
         """Return a room, new if it was not known."""
-        return self._rooms.setdefault(room_id, Room(id=room_id))
+        return self._rooms.setdefault(room_id, MatrixRoom(id=room_id))
 
     def forget(self, room_id: str) -> None:
         """The bot is no longer in it."""
@@ -145,10 +145,10 @@ class RoomBook:
         room = self._rooms.get(room_id)
         return None if room is None else room.members.get(user_id)
 
-    def _names(self, room: Room, users: Iterable[str]) -> Iterable[str]:
+    def _names(self, room: MatrixRoom, users: Iterable[str]) -> Iterable[str]:
         return (room.members.get(user) or localpart(user) for user in users)
 
-    def _hear_member(self, room: Room, event: WireEvent) -> None:
+    def _hear_member(self, room: MatrixRoom, event: WireEvent) -> None:
         user = event.state_key or ""
         name = text_in(event.content, "displayname")
         room.members.pop(user, None)

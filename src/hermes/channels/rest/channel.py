@@ -13,13 +13,13 @@ from starlette.routing import Route
 from hermes.channels.rest.inbound import RestMessage, read_message, to_event
 from hermes.channels.rest.outbound import accepted_response, turn_response
 from hermes.errors import BadRequest, HermesError, NotFound, Refused, TryLater
-from hermes.message.ids import MakeId
-from hermes.message.outcome import MessageState
-from hermes.net.http_body import JSON, media_type
-from hermes.net.http_errors import error_response, plain_error
-from hermes.net.http_json import json_response
-from hermes.net.http_route import Answer, Endpoint, Exchange, refuse_url_credentials
-from hermes.net.http_turn import (
+from hermes.http.body import JSON, media_type
+from hermes.http.errors import error_response, plain_error
+from hermes.http.json_body import json_response
+from hermes.http.route import Answer, Endpoint, HttpExchange, refuse_url_credentials
+from hermes.http.same_origin import Origins
+from hermes.http.sse import EventStream, wants_events
+from hermes.http.turn import (
     Ticket,
     ended_view,
     is_still_known,
@@ -27,11 +27,11 @@ from hermes.net.http_turn import (
     status_view,
     turn_frames,
 )
-from hermes.net.same_origin import Origins
-from hermes.net.sse import EventStream, wants_events
+from hermes.message.ids import MakeId
+from hermes.message.outcome import MessageState
 from hermes.ports.channel import Accept, Capabilities
 from hermes.ports.clock import Clock
-from hermes.ports.door import Door
+from hermes.ports.gateway_api import GatewayApi
 
 
 class RestSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,10 +74,14 @@ class RestChannel:
     async def disconnect(self) -> None:
         """Nothing to release."""
 
-    def routes(self, door: Door) -> Sequence[Route]:
+    def routes(self, gateway_api: GatewayApi) -> Sequence[Route]:
         """Return the routes to mount."""
         api = _Api(
-            door, self._settings, origins=self._origins, clock=self._clock, make_id=self._make_id
+            gateway_api,
+            self._settings,
+            origins=self._origins,
+            clock=self._clock,
+            make_id=self._make_id,
         )
         return (
             Route("/api/messages", Endpoint({"POST": api.post})),
@@ -88,22 +92,22 @@ class RestChannel:
 class _Api:
     def __init__(
         self,
-        door: Door,
+        gateway_api: GatewayApi,
         settings: RestSettings,
         *,
         origins: Origins,
         clock: Clock,
         make_id: MakeId,
     ) -> None:
-        self._door = door
+        self._gateway_api = gateway_api
         self._settings = settings
         self._origins = origins
         self._clock = clock
         self._make_id = make_id
 
-    async def post(self, exchange: Exchange) -> Answer:
+    async def post(self, exchange: HttpExchange) -> Answer:
         refuse_url_credentials(exchange)
-        caller = await self._door.authenticate(exchange.headers)
+        caller = await self._gateway_api.authenticate(exchange.headers)
         self._origins.check(caller, exchange.headers)
         message: RestMessage | None = None
         try:
@@ -118,19 +122,19 @@ class _Api:
             return error_response(error, refusal=await self._note(error, message))
         if wants_events(exchange.headers):
             return EventStream(
-                turn_frames(self._door, ticket),
+                turn_frames(self._gateway_api, ticket),
                 keep_alive_s=settings.keep_alive_s,
-                may_go_on=partial(is_still_known, self._door, exchange.headers),
+                may_go_on=partial(is_still_known, self._gateway_api, exchange.headers),
             )
         if wait:
             return await self._wait(ticket)
         return self._unfinished(ticket) if ticket.duplicate else accepted_response(ticket)
 
-    async def get(self, exchange: Exchange) -> Answer:
+    async def get(self, exchange: HttpExchange) -> Answer:
         refuse_url_credentials(exchange)
-        await self._door.authenticate(exchange.headers)
+        await self._gateway_api.authenticate(exchange.headers)
         message_id = exchange.parameter("id")
-        status = self._door.message(message_id)
+        status = self._gateway_api.message(message_id)
         if status is None or status.record.platform != "rest":
             raise NotFound(
                 f"No message {message_id[:80]!r} came through this API, or it is older than the "
@@ -141,7 +145,7 @@ class _Api:
     async def _accept(self, message: RestMessage, *, token: str) -> Ticket:
         now = self._clock.now()
         event = to_event(message, now=now, make_id=self._make_id, token=token)
-        accepted = await self._door.accept(event)
+        accepted = await self._gateway_api.accept(event)
         return Ticket(
             id=accepted.message_id,
             conversation=event.source.chat_id,
@@ -150,17 +154,17 @@ class _Api:
         )
 
     async def _wait(self, ticket: Ticket) -> Answer:
-        progress = await last_progress(self._door, ticket, wait_s=self._settings.wait_s)
+        progress = await last_progress(self._gateway_api, ticket, wait_s=self._settings.wait_s)
         if progress is None:
             return self._unfinished(ticket)
-        return turn_response(ended_view(self._door, ticket, progress=progress))
+        return turn_response(ended_view(self._gateway_api, ticket, progress=progress))
 
     def _unfinished(self, ticket: Ticket) -> Answer:
-        status = self._door.message(ticket.id)
+        status = self._gateway_api.message(ticket.id)
         state = MessageState.NEW if status is None else status.record.state
         return accepted_response(ticket, state=state)
 
-    async def _wrong_type(self, exchange: Exchange) -> Answer:
+    async def _wrong_type(self, exchange: HttpExchange) -> Answer:
         found = media_type(exchange.headers) or "none"
         text = f"The content type is {found[:80]!r}: send the message as {JSON}."
         refusal = await self._note(BadRequest(text), None)
@@ -168,10 +172,10 @@ class _Api:
 
     async def _note(self, error: HermesError, message: RestMessage | None) -> str:
         external_id = message.id if message is not None else None
-        return await self._door.refuse("rest", error, external_id=external_id)
+        return await self._gateway_api.refuse("rest", error, external_id=external_id)
 
 
-def _wants_to_wait(exchange: Exchange) -> bool:
+def _wants_to_wait(exchange: HttpExchange) -> bool:
     wait = exchange.query().get("wait", "true")
     if wait not in {"true", "false"}:
         raise BadRequest(f"The query 'wait' is {wait[:80]!r}: use wait=true or wait=false.")

@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 import msgspec
 
 from hermes.errors import BadRequest
+from hermes.http.json_body import JsonBody
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
-from hermes.net.http_json import JsonBody
 
 ShortText = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 LongText = Annotated[str, msgspec.Meta(min_length=1, max_length=100_000)]

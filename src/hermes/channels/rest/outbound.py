@@ -3,9 +3,9 @@
 200 says that the turn has ended; 202 that the message is kept and its end is still to come.
 """
 
+from hermes.http.json_body import json_response
+from hermes.http.turn import Ticket, TurnView
 from hermes.message.outcome import MessageState
-from hermes.net.http_json import json_response
-from hermes.net.http_turn import Ticket, TurnView
 from hermes.ports.channel import HttpResponse
 
 

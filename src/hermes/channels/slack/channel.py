@@ -12,9 +12,10 @@ import msgspec
 import structlog
 
 from hermes.channels.slack.client import SlackApi
+from hermes.channels.slack.file_sender import Sharing
 from hermes.channels.slack.format import render
-from hermes.channels.slack.inbound import Me
-from hermes.channels.slack.names import Names
+from hermes.channels.slack.inbound import SlackIdentity
+from hermes.channels.slack.names import UserNames
 from hermes.channels.slack.outbound import (
     REVOKED,
     Json,
@@ -31,9 +32,8 @@ from hermes.channels.slack.outbound import (
     thread_of,
     update_body,
 )
-from hermes.channels.slack.receiving import Receiver, Threads
+from hermes.channels.slack.receiver import Receiver, Threads
 from hermes.channels.slack.settings import SlackSettings, read
-from hermes.channels.slack.sharing import Sharing
 from hermes.channels.slack.signature import SignatureCheck
 from hermes.channels.slack.socket_mode import SocketMode
 from hermes.channels.slack.uploads import Uploads
@@ -50,10 +50,10 @@ from hermes.errors import (
     Refused,
     TooLarge,
 )
+from hermes.http.errors import error_response, wrong_method
+from hermes.http.json_body import json_response
 from hermes.message.markup.parse import parse
 from hermes.message.parts import Media
-from hermes.net.http_errors import error_response, wrong_method
-from hermes.net.http_json import json_response
 from hermes.ports.channel import (
     Accept,
     Capabilities,
@@ -88,7 +88,7 @@ class SlackChannel:
             token=settings.bot_token,
             on_refused=self._refused,
         )
-        self._names = Names(self._api, clock=setup.clock, is_on=settings.look_up_names)
+        self._names = UserNames(self._api, clock=setup.clock, is_on=settings.look_up_names)
         self._threads = Threads()
         self._sharing = Sharing(
             self._api,
@@ -176,7 +176,7 @@ class SlackChannel:
         if self._settings.mode == "socket" and (self._socket is None or not self._socket.is_open):
             raise ConnectFailed("slack: the socket is closed; no message can come in")
 
-    async def _who_am_i(self) -> Me:
+    async def _who_am_i(self) -> SlackIdentity:
         try:
             found = await self._api.form("auth.test", {})
         except SlackRejected as error:
@@ -184,7 +184,7 @@ class SlackChannel:
         user_id, bot_id, team_id = (found.get(key) for key in ("user_id", "bot_id", "team_id"))
         if not isinstance(user_id, str) or not user_id:
             raise ConnectFailed("slack: auth.test did not say who the bot is")
-        return Me(
+        return SlackIdentity(
             user_id=user_id,
             bot_id=bot_id if isinstance(bot_id, str) else None,
             team_id=team_id if isinstance(team_id, str) else None,

@@ -34,7 +34,7 @@ _NOT_THERE = frozenset({"tombstone", "hidden_by_limit"})
 _NO_NAMES: Final[Mapping[str, str]] = {}
 
 
-class Me(msgspec.Struct, frozen=True, kw_only=True):
+class SlackIdentity(msgspec.Struct, frozen=True, kw_only=True):
     """Who the bot is, by `auth.test`, and how it was told to read."""
 
     user_id: str
@@ -61,14 +61,14 @@ def chat_type_of(channel: str) -> ChatType:
     return {"D": "dm", "G": "group"}.get(channel[:1], "channel")  # type: ignore[return-value]
 
 
-def people_of(message: WireMessage, me: Me) -> tuple[str, ...]:
+def people_of(message: WireMessage, me: SlackIdentity) -> tuple[str, ...]:
     """Return the ids of the people whose names a message needs."""
     named = tuple(name for name in mentioned(message.text or "") if name != me.user_id)
     writer = (message.user,) if message.user is not None and message.bot_id is None else ()
     return tuple(dict.fromkeys((*writer, *named)))
 
 
-def is_own(message: WireMessage, me: Me) -> bool:
+def is_own(message: WireMessage, me: SlackIdentity) -> bool:
     """Tell whether the bot itself wrote it."""
     return message.user == me.user_id or (
         message.bot_id is not None and message.bot_id == me.bot_id
@@ -77,7 +77,7 @@ def is_own(message: WireMessage, me: Me) -> bool:
 
 def message_event(
     message: WireMessage,
-    me: Me,
+    me: SlackIdentity,
     *,
     names: Mapping[str, str] = _NO_NAMES,
     followed: Collection[str] = (),
@@ -124,7 +124,9 @@ def thread_name(channel: str, thread_ts: str) -> str:
     return message_id(channel, thread_ts)
 
 
-def command_event(command: WireCommand, me: Me, *, at: float, raw: bytes = b"") -> MessageEvent:
+def command_event(
+    command: WireCommand, me: SlackIdentity, *, at: float, raw: bytes = b""
+) -> MessageEvent:
     """Return a slash command as an event: the text behind ours, any other as it was typed."""
     words = plain(without_mention(command.text, me.user_id), _NO_NAMES).strip()
     if command.command != me.command:
@@ -148,7 +150,7 @@ def command_event(command: WireCommand, me: Me, *, at: float, raw: bytes = b"") 
 
 
 def interaction_event(
-    pressed: WireInteraction, me: Me, *, at: float, raw: bytes = b""
+    pressed: WireInteraction, me: SlackIdentity, *, at: float, raw: bytes = b""
 ) -> MessageEvent | None:
     """Return what was pressed as if it had been written; None for other interactions."""
     words = "\n".join(action.said for action in pressed.actions if action.said)
@@ -196,7 +198,7 @@ def _checked_ts(ts: str | None) -> str | None:
     return ts if ts is not None and _TS.fullmatch(ts) else None
 
 
-def _is_addressed(message: WireMessage, me: Me, *, followed: Collection[str]) -> bool:
+def _is_addressed(message: WireMessage, me: SlackIdentity, *, followed: Collection[str]) -> bool:
     if chat_type_of(message.channel) == "dm" or message.type == "app_mention":
         return True
     if f"<@{me.user_id}>" in (message.text or "") or f"<@{me.user_id}|" in (message.text or ""):
@@ -207,7 +209,7 @@ def _is_addressed(message: WireMessage, me: Me, *, followed: Collection[str]) ->
     return is_reply or thread_name(message.channel, message.thread_ts) in followed
 
 
-def _thread_of(message: WireMessage, me: Me, *, addressed: bool) -> str | None:
+def _thread_of(message: WireMessage, me: SlackIdentity, *, addressed: bool) -> str | None:
     """Return the thread: its own one, or the one that an answer to it begins."""
     if message.thread_ts is not None:
         return message.thread_ts
@@ -216,7 +218,7 @@ def _thread_of(message: WireMessage, me: Me, *, addressed: bool) -> str | None:
 
 
 def _text_parts(
-    text: str, files: tuple[WireFile, ...], *, me: Me, names: Mapping[str, str]
+    text: str, files: tuple[WireFile, ...], *, me: SlackIdentity, names: Mapping[str, str]
 ) -> tuple[TextPart, ...]:
     said = plain(without_mention(text, me.user_id), names)
     elsewhere = [

@@ -24,7 +24,7 @@ class _Known(msgspec.Struct, frozen=True):
     until: float
 
 
-class Names:
+class UserNames:
     """What people are called, as far as Slack tells."""
 
     def __init__(self, api: SlackApi, *, clock: Clock, is_on: bool) -> None:

@@ -17,7 +17,7 @@ from hermes.errors import (
 )
 from hermes.message.markup.parse import parse
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, text_of
-from hermes.net.platform_call import Answer, failure_of
+from hermes.net.platform_call import PlatformAnswer, failure_of
 from hermes.ports.channel import ChatInfo, Delivery, Receipt, Target
 from hermes.ports.directory import ChatEntry
 
@@ -69,7 +69,7 @@ class SlackRejected(DeliveryRejected):
         self.said = said
 
 
-def read_answer(answer: Answer, method: str) -> Json:
+def read_answer(answer: PlatformAnswer, method: str) -> Json:
     """Return the object of a call that succeeded; raises what is known of one that did not."""
     found = _object(answer.body)
     said = _code(found)
@@ -101,7 +101,7 @@ def _code(found: Json | None) -> str:
     return said if isinstance(said, str) and _CODE.fullmatch(said) else ""
 
 
-def _refusal(method: str, said: str, *, found: Json, answer: Answer) -> DeliveryError:
+def _refusal(method: str, said: str, *, found: Json, answer: PlatformAnswer) -> DeliveryError:
     told = f"slack: {method} was refused ({said or 'without a code'})"
     if said in _TOO_OFTEN:
         return NotDelivered(

@@ -16,11 +16,11 @@ from hermes.channels.telegram import format as telegram_html
 from hermes.channels.telegram import settings as telegram_settings
 from hermes.channels.telegram.client import TelegramClient
 from hermes.channels.telegram.inbound import ALLOWED_UPDATES, check_secret, read_update
-from hermes.channels.telegram.intake import Intake
+from hermes.channels.telegram.intake import TelegramIntake
 from hermes.channels.telegram.outbound import (
     MAX_UPLOAD_BYTES,
-    Call,
-    Upload,
+    BotCall,
+    BotUpload,
     chat_id_of,
     draft_call,
     edit_call,
@@ -32,7 +32,7 @@ from hermes.channels.telegram.outbound import (
     text_call,
 )
 from hermes.channels.telegram.poller import Poller
-from hermes.channels.telegram.refusals import Reply, bad_token, message_id, read_result, refusal
+from hermes.channels.telegram.refusals import BotAnswer, bad_token, message_id, read_result, refusal
 from hermes.channels.telegram.wire import Chat, FileInfo, User, WebhookInfo
 from hermes.errors import (
     BadRequest,
@@ -48,10 +48,10 @@ from hermes.errors import (
     Refused,
     TooLarge,
 )
+from hermes.http.errors import wrong_method
+from hermes.http.json_body import json_response
 from hermes.message.markup.parse import parse
 from hermes.message.parts import Media, Part, text_of
-from hermes.net.http_errors import wrong_method
-from hermes.net.http_json import json_response
 from hermes.ports.channel import (
     Accept,
     Capabilities,
@@ -89,7 +89,7 @@ class TelegramChannel:
             token=settings.bot_token,
             make_id=setup.make_id,
         )
-        self._intake: Intake | None = None
+        self._intake: TelegramIntake | None = None
         self._poller: Poller | None = None
         self._polling: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
@@ -106,7 +106,7 @@ class TelegramChannel:
         bot = read_result(await self._prove(await self._api.ask("getMe")), User)
         self._ended, self._why = asyncio.Event(), None
         await (self._hook() if self._settings.mode == "webhook" else self._unhook())
-        self._intake = Intake(
+        self._intake = TelegramIntake(
             accept,
             bot=bot,
             account=self._setup.account,
@@ -206,14 +206,14 @@ class TelegramChannel:
     async def delete(self, target: Target, platform_message_id: str) -> None:
         """Delete a message; one that is gone already is no error."""
         params = {"chat_id": chat_id_of(target), "message_id": number_of(platform_message_id)}
-        reply = await self._try(Call(method="deleteMessage", params=params))
+        reply = await self._try(BotCall(method="deleteMessage", params=params))
         if not reply.is_ok and not reply.is_gone:
             raise self._refused(reply)
 
     async def typing(self, target: Target) -> None:
         """Show "typing" for five seconds, or until a message arrives."""
         params = {**place(target), "action": "typing"}
-        await self._carry_out(Call(method="sendChatAction", params=params))
+        await self._carry_out(BotCall(method="sendChatAction", params=params))
 
     async def fetch(self, media: Media, *, limit: int) -> bytes:
         """Return the bytes of an attachment that somebody sent."""
@@ -310,26 +310,26 @@ class TelegramChannel:
             self._why = why
         self._ended.set()
 
-    async def _prove(self, reply: Reply) -> Reply:
+    async def _prove(self, reply: BotAnswer) -> BotAnswer:
         """Return a success; a token that is not good ends the channel for good."""
         if reply.is_bad_token:
             raise bad_token(reply)
         return self._good(reply)
 
-    def _good(self, reply: Reply) -> Reply:
+    def _good(self, reply: BotAnswer) -> BotAnswer:
         if not reply.is_ok:
             raise self._refused(reply)
         return reply
 
-    def _refused(self, reply: Reply) -> DeliveryError:
+    def _refused(self, reply: BotAnswer) -> DeliveryError:
         if reply.is_bad_token:
             self._end(bad_token(reply))
         return refusal(reply)
 
-    async def _carry_out(self, call: Call) -> Reply:
+    async def _carry_out(self, call: BotCall) -> BotAnswer:
         return self._good(await self._try(call))
 
-    async def _carry_out_rest(self, call: Call) -> None:
+    async def _carry_out_rest(self, call: BotCall) -> None:
         """Carry out what follows an arrived part: whatever fails now, something has arrived."""
         try:
             await self._carry_out(call)
@@ -338,7 +338,7 @@ class TelegramChannel:
                 f"{error}; another part of the same message has arrived", error.failure
             ) from None
 
-    async def _try(self, call: Call) -> Reply:
+    async def _try(self, call: BotCall) -> BotAnswer:
         """Call; then once more as Telegram wants it: another chat, no markup, a file."""
         chat = call.params.get("chat_id")
         if chat in self._moved:
@@ -356,7 +356,7 @@ class TelegramChannel:
             reply = await self._ask(call.without_markup())
         return reply
 
-    async def _ask(self, call: Call) -> Reply:
+    async def _ask(self, call: BotCall) -> BotAnswer:
         return await self._api.ask(call.method, call.params, files=call.files)
 
     async def _answer_button(self, query_id: str) -> None:
@@ -373,7 +373,7 @@ class TelegramChannel:
         if len(self._moved) < _MAX_MOVED:
             self._moved[old] = new
 
-    async def _load(self, part: Part) -> Upload:
+    async def _load(self, part: Part) -> BotUpload:
         media: Any = media_of(part)  # Any: `send` has picked the parts that have one
         try:
             data = await self._setup.media.read(media, limit=MAX_UPLOAD_BYTES)
@@ -387,7 +387,7 @@ class TelegramChannel:
                 FailureClass.SERVICE_UNAVAILABLE,
             ) from error
         kind = kind_of(part, size=len(data))
-        return Upload(kind=kind, name=media.name or f"file.{kind}", mime=media.mime, data=data)
+        return BotUpload(kind=kind, name=media.name or f"file.{kind}", mime=media.mime, data=data)
 
 
 def _check_size(size: int | None, limit: int) -> None:

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import msgspec
 
-from hermes.channels.telegram.outbound import Upload, encode_multipart
-from hermes.channels.telegram.refusals import Reply, read_reply
+from hermes.channels.telegram.outbound import BotUpload, encode_multipart
+from hermes.channels.telegram.refusals import BotAnswer, read_reply
 from hermes.errors import DeliveryUnknown, FailureClass, NotDelivered
 from hermes.net.client import HttpClient
-from hermes.net.platform_call import MAX_ANSWER_BYTES, Answer, call
+from hermes.net.platform_call import MAX_ANSWER_BYTES, PlatformAnswer, call
 
 _NOTHING: Final[Mapping[str, Any]] = {}
-_NO_FILES: Final[Mapping[str, Upload]] = {}
+_NO_FILES: Final[Mapping[str, BotUpload]] = {}
 _MASK: Final = "****"
 # A megabyte a second is a slow line; an upload may take that long.
 _UPLOAD_BYTES_PER_S: Final = 1_000_000
@@ -42,11 +42,11 @@ class TelegramClient:
         method: str,
         params: Mapping[str, Any] = _NOTHING,
         *,
-        files: Mapping[str, Upload] = _NO_FILES,
+        files: Mapping[str, BotUpload] = _NO_FILES,
         timeout_s: float | None = None,
         limit: int = MAX_ANSWER_BYTES,
         name: str = "telegram",
-    ) -> Reply:
+    ) -> BotAnswer:
         """Call a method and return its answer, also a refusal; raises when there is none."""
         if files:
             boundary = self._make_id("part")
@@ -70,11 +70,11 @@ class TelegramClient:
         reply = read_reply(answer)
         return msgspec.structs.replace(reply, said=self._masked(reply.said))
 
-    async def download(self, path: str, *, limit: int) -> Answer:
+    async def download(self, path: str, *, limit: int) -> PlatformAnswer:
         """Fetch a file by the path that getFile gave, at most `limit` bytes of it."""
         return await self._call("GET", self._files + path, name="telegram", limit=limit)
 
-    async def _call(self, method: str, url: str, *, name: str, **options: Any) -> Answer:
+    async def _call(self, method: str, url: str, *, name: str, **options: Any) -> PlatformAnswer:
         # Any: the options of `platform_call.call`, which checks them.
         try:
             return await call(self._client, method, url, platform=name, **options)

@@ -17,7 +17,7 @@ from hermes.ports.clock import Clock
 log = structlog.get_logger(__name__)
 
 
-class Intake:
+class TelegramIntake:
     """Hands the updates of one bot on."""
 
     def __init__(

@@ -27,7 +27,7 @@ _FAMILIES: Final = {"photo": "seen", "video": "seen", "document": "file", "audio
 _GENERAL_TOPIC: Final = "1"
 
 
-class Upload(msgspec.Struct, frozen=True, kw_only=True):
+class BotUpload(msgspec.Struct, frozen=True, kw_only=True):
     """A file that goes along; `kind` is Telegram's word for what it is shown as."""
 
     kind: str
@@ -36,17 +36,17 @@ class Upload(msgspec.Struct, frozen=True, kw_only=True):
     data: bytes
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
+class BotCall(msgspec.Struct, frozen=True, kw_only=True):
     """One call: `text_field` names the parameter that holds markup, `plain` is it without."""
 
     method: str
     # Any: parameters are whatever the method takes, as JSON.
     params: Mapping[str, Any]
-    files: Mapping[str, Upload] = {}
+    files: Mapping[str, BotUpload] = {}
     text_field: str = ""
     plain: str = ""
 
-    def without_markup(self) -> "Call":
+    def without_markup(self) -> "BotCall":
         """Return the call with its text as people would read it, and no markup."""
         params = {key: value for key, value in self.params.items() if key != "parse_mode"}
         if self.method == "sendMediaGroup":
@@ -57,11 +57,11 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
             params[self.text_field] = self.plain
         return msgspec.structs.replace(self, params=params)
 
-    def to_chat(self, chat_id: int) -> "Call":
+    def to_chat(self, chat_id: int) -> "BotCall":
         """Return the call for the chat that a group has become."""
         return msgspec.structs.replace(self, params={**self.params, "chat_id": chat_id})
 
-    def as_document(self) -> "Call":
+    def as_document(self) -> "BotCall":
         """Return a picture's call as that of a file."""
         params = {key: value for key, value in self.params.items() if key != "photo"}
         upload = msgspec.structs.replace(self.files["photo"], kind="document")
@@ -98,10 +98,10 @@ def place(target: Target) -> dict[str, Any]:
     return params
 
 
-def text_call(target: Target, text: str, *, settings: TelegramSettings) -> Call:
+def text_call(target: Target, text: str, *, settings: TelegramSettings) -> BotCall:
     """Return the call that sends a text."""
     markup, plain = _markup(text)
-    return Call(
+    return BotCall(
         method="sendMessage",
         params={
             **place(target),
@@ -115,10 +115,10 @@ def text_call(target: Target, text: str, *, settings: TelegramSettings) -> Call:
     )
 
 
-def edit_call(target: Target, message_id: str, *, text: str, settings: TelegramSettings) -> Call:
+def edit_call(target: Target, message_id: str, *, text: str, settings: TelegramSettings) -> BotCall:
     """Return the call that replaces the text of a message."""
     markup, plain = _markup(text)
-    return Call(
+    return BotCall(
         method="editMessageText",
         params={
             "chat_id": chat_id_of(target),
@@ -132,7 +132,7 @@ def edit_call(target: Target, message_id: str, *, text: str, settings: TelegramS
     )
 
 
-def draft_call(target: Target, draft_id: int, *, text: str) -> Call:
+def draft_call(target: Target, draft_id: int, *, text: str) -> BotCall:
     """Return the call that shows a text being written; only people in private see drafts."""
     params = place(target)
     chat = params["chat_id"]
@@ -141,7 +141,7 @@ def draft_call(target: Target, draft_id: int, *, text: str) -> Call:
             "telegram: drafts are shown in private chats only", FailureClass.REJECTED
         )
     markup, plain = _markup(text) if text.strip() else ("", "")
-    return Call(
+    return BotCall(
         method="sendMessageDraft",
         # 0 is no id; any other number that fits is.
         params={**params, "draft_id": draft_id or 1, "text": markup, "parse_mode": "HTML"},
@@ -151,8 +151,12 @@ def draft_call(target: Target, draft_id: int, *, text: str) -> Call:
 
 
 def media_calls(
-    target: Target, parts: Sequence[Part], *, uploads: Sequence[Upload], settings: TelegramSettings
-) -> tuple[Call, ...]:
+    target: Target,
+    parts: Sequence[Part],
+    *,
+    uploads: Sequence[BotUpload],
+    settings: TelegramSettings,
+) -> tuple[BotCall, ...]:
     """Return the calls that send attachments: pictures together, each text as near as it fits."""
     text = text_of(tuple(parts))
     markup, plain = _markup(text) if text.strip() else ("", "")
@@ -205,7 +209,7 @@ def number_of(message_id: str) -> int:
 
 
 def encode_multipart(
-    params: Mapping[str, Any], files: Mapping[str, Upload], *, boundary: str
+    params: Mapping[str, Any], files: Mapping[str, BotUpload], *, boundary: str
 ) -> bytes:
     """Return the body of an upload: texts as they are, everything else as JSON."""
     pieces: list[bytes] = []
@@ -245,9 +249,9 @@ def _quote(target: Target, settings: TelegramSettings) -> dict[str, Any]:
     return {"reply_parameters": {"message_id": number, "allow_sending_without_reply": True}}
 
 
-def _albums(uploads: Sequence[Upload]) -> list[list[Upload]]:
+def _albums(uploads: Sequence[BotUpload]) -> list[list[BotUpload]]:
     """Return the files in groups that can be one message or one album, in their order."""
-    groups: list[list[Upload]] = []
+    groups: list[list[BotUpload]] = []
     for upload in uploads:
         family = _FAMILIES.get(upload.kind)
         last = groups[-1] if groups else None
@@ -260,19 +264,21 @@ def _albums(uploads: Sequence[Upload]) -> list[list[Upload]]:
 
 
 def _group_call(
-    group: list[Upload], caption: dict[str, Any], *, where: dict[str, Any], plain: str
-) -> Call:
+    group: list[BotUpload], caption: dict[str, Any], *, where: dict[str, Any], plain: str
+) -> BotCall:
     text = {"text_field": "caption", "plain": plain} if caption else {}
     if len(group) == 1:
         upload = group[0]
         method = f"send{upload.kind.capitalize()}"
-        return Call(method=method, params={**where, **caption}, files={upload.kind: upload}, **text)
+        return BotCall(
+            method=method, params={**where, **caption}, files={upload.kind: upload}, **text
+        )
     media = [
         {"type": upload.kind, "media": f"attach://file{number}", **({} if number else caption)}
         for number, upload in enumerate(group)
     ]
     files = {f"file{number}": upload for number, upload in enumerate(group)}
-    return Call(method="sendMediaGroup", params={**where, "media": media}, files=files, **text)
+    return BotCall(method="sendMediaGroup", params={**where, "media": media}, files=files, **text)
 
 
 def _file_name(name: str) -> str:

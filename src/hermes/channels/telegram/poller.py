@@ -13,7 +13,7 @@ import structlog
 
 from hermes.channels.telegram.client import TelegramClient
 from hermes.channels.telegram.inbound import ALLOWED_UPDATES
-from hermes.channels.telegram.intake import Intake, read_raw
+from hermes.channels.telegram.intake import TelegramIntake, read_raw
 from hermes.channels.telegram.refusals import bad_token, read_result, refusal
 from hermes.channels.telegram.wire import Update
 from hermes.errors import DeliveryError, FailureClass, NotDelivered, TryLater
@@ -38,7 +38,7 @@ class Poller:
     def __init__(
         self,
         client: TelegramClient,
-        intake: Intake,
+        intake: TelegramIntake,
         *,
         timeout_s: int,
         clock: Clock,

@@ -17,7 +17,7 @@ from hermes.errors import (
     FailureClass,
     NotDelivered,
 )
-from hermes.net.platform_call import Answer
+from hermes.net.platform_call import PlatformAnswer
 
 _MAX_SAID: Final = 200
 _NO_RECIPIENT: Final = (
@@ -42,7 +42,7 @@ _TOO_BIG: Final = "file is too big"
 Result = TypeVar("Result")
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True):
+class BotAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """One answer of the Bot API, read; `said` is its sentence, cut and on one line."""
 
     status: int
@@ -83,14 +83,14 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
         return self.status in {401, 404}
 
 
-def read_reply(answer: Answer) -> Reply:
+def read_reply(answer: PlatformAnswer) -> BotAnswer:
     """Return the answer read; raises `DeliveryUnknown` for a success that cannot be read."""
     try:
         told = msgspec.json.decode(answer.body, type=ApiAnswer)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         told = None
     if told is not None and told.ok and answer.is_ok:
-        return Reply(status=answer.status, is_ok=True, result=bytes(told.result))
+        return BotAnswer(status=answer.status, is_ok=True, result=bytes(told.result))
     if answer.is_ok and (told is None or not told.error_code):
         raise DeliveryUnknown(
             f"telegram: the answer {answer.status} is none of the Bot API's; check "
@@ -99,7 +99,7 @@ def read_reply(answer: Answer) -> Reply:
         )
     hints = (told.parameters if told is not None else None) or Hints()
     wait = hints.retry_after
-    return Reply(
+    return BotAnswer(
         status=told.error_code if told is not None and answer.is_ok else answer.status,
         is_ok=False,
         said=" ".join(("" if told is None else told.description).split())[:_MAX_SAID],
@@ -108,7 +108,7 @@ def read_reply(answer: Answer) -> Reply:
     )
 
 
-def read_result(reply: Reply, shape: type[Result]) -> Result:
+def read_result(reply: BotAnswer, shape: type[Result]) -> Result:
     """Return the result of a success; what does not have its shape is unknown."""
     try:
         return msgspec.json.decode(reply.result, type=shape)
@@ -119,7 +119,7 @@ def read_result(reply: Reply, shape: type[Result]) -> Result:
         ) from None
 
 
-def refusal(reply: Reply) -> DeliveryError:
+def refusal(reply: BotAnswer) -> DeliveryError:
     """Return what a refusal means for whoever wanted the call."""
     said = f"{reply.status} {reply.said}".strip()
     if reply.status == 429:
@@ -156,7 +156,7 @@ def refusal(reply: Reply) -> DeliveryError:
     )
 
 
-def bad_token(reply: Reply) -> ConfigurationError:
+def bad_token(reply: BotAnswer) -> ConfigurationError:
     """Return what tells an operator that the token is not, or no longer, good."""
     return ConfigurationError(
         f"platforms.telegram.bot_token: Telegram answered {reply.status} {reply.said}, expected 200: "
@@ -165,7 +165,7 @@ def bad_token(reply: Reply) -> ConfigurationError:
     )
 
 
-def message_id(reply: Reply) -> str:
+def message_id(reply: BotAnswer) -> str:
     """Return the id of the message that a send made, of an album its first."""
     # Any: an album is answered with a list of messages, every other send with one.
     result: Any = read_result(reply, list[_Made] | _Made)  # type: ignore[arg-type]

@@ -21,20 +21,20 @@ from hermes.channels.web.inbound import (
     to_stop_event,
 )
 from hermes.channels.web.outbound import conversation_json, conversations_json
-from hermes.channels.web.signin import SignIn, SignInPages
+from hermes.channels.web.signin import BrowserSignIn, SignInPages
 from hermes.errors import BadRequest, NotFound, Refused, TryLater
+from hermes.http.body import JSON, media_type
+from hermes.http.errors import error_response
+from hermes.http.json_body import json_response
+from hermes.http.route import Answer, Endpoint, HttpExchange, refuse_url_credentials
+from hermes.http.same_origin import Origins
+from hermes.http.sse import EventStream
+from hermes.http.turn import Ticket, is_still_known, turn_frames
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
-from hermes.net.http_body import JSON, media_type
-from hermes.net.http_errors import error_response
-from hermes.net.http_json import json_response
-from hermes.net.http_route import Answer, Endpoint, Exchange, refuse_url_credentials
-from hermes.net.http_turn import Ticket, is_still_known, turn_frames
-from hermes.net.same_origin import Origins
-from hermes.net.sse import EventStream
 from hermes.ports.channel import Accept, Accepted, Capabilities
 from hermes.ports.clock import Clock
-from hermes.ports.door import Door, owner_only
+from hermes.ports.gateway_api import GatewayApi, owner_only
 
 # Any: printed as it is; the page reads `demo` and `model`. Asked every time: operators swap models.
 Info = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -61,7 +61,7 @@ class WebChannel:
         settings: WebSettings,
         *,
         capabilities: Capabilities,
-        access: SignIn,
+        access: BrowserSignIn,
         info: Info,
         origins: Origins,
         clock: Clock,
@@ -86,29 +86,33 @@ class WebChannel:
     async def disconnect(self) -> None:
         """Nothing to release."""
 
-    def routes(self, door: Door) -> Sequence[Route]:
+    def routes(self, gateway_api: GatewayApi) -> Sequence[Route]:
         """Return the routes to mount."""
         chat = _Chat(
-            door, self._settings, origins=self._origins, clock=self._clock, make_id=self._make_id
+            gateway_api,
+            self._settings,
+            origins=self._origins,
+            clock=self._clock,
+            make_id=self._make_id,
         )
-        return (*self._page_routes(door), *chat.routes(self._info))
+        return (*self._page_routes(gateway_api), *chat.routes(self._info))
 
-    def _page_routes(self, door: Door) -> Sequence[Route]:
+    def _page_routes(self, gateway_api: GatewayApi) -> Sequence[Route]:
         assets = read_assets()
         signin = SignInPages(
-            door,
+            gateway_api,
             self._access,
             assets=assets,
             origins=self._origins,
             body_timeout_s=self._settings.body_timeout_s,
         )
 
-        async def page(exchange: Exchange) -> Answer:
+        async def page(exchange: HttpExchange) -> Answer:
             if await signin.is_signed_in(exchange):
                 return page_response(assets["index.html"])
             return signin.page()
 
-        async def file(exchange: Exchange) -> Answer:
+        async def file(exchange: HttpExchange) -> Answer:
             name = exchange.parameter("name")
             if name not in assets or name.endswith(".html"):
                 raise NotFound(f"The page has no file {name[:80]!r}.")
@@ -125,21 +129,21 @@ class WebChannel:
 class _Chat:
     def __init__(
         self,
-        door: Door,
+        gateway_api: GatewayApi,
         settings: WebSettings,
         *,
         origins: Origins,
         clock: Clock,
         make_id: MakeId,
     ) -> None:
-        self._door = door
+        self._gateway_api = gateway_api
         self._settings = settings
         self._origins = origins
         self._clock = clock
         self._make_id = make_id
 
     def routes(self, info: Info) -> Sequence[Route]:
-        async def tell_info(exchange: Exchange) -> Answer:
+        async def tell_info(exchange: HttpExchange) -> Answer:
             await self._enter(exchange)
             return json_response(await info())
 
@@ -152,27 +156,27 @@ class _Chat:
             Route("/web/info", Endpoint({"GET": tell_info})),
         )
 
-    async def _enter(self, exchange: Exchange) -> None:
+    async def _enter(self, exchange: HttpExchange) -> None:
         refuse_url_credentials(exchange)
-        caller = owner_only(await self._door.authenticate(exchange.headers))
+        caller = owner_only(await self._gateway_api.authenticate(exchange.headers))
         if exchange.method != "GET":
             self._origins.check(caller, exchange.headers)
 
-    async def _post(self, exchange: Exchange) -> Answer:
+    async def _post(self, exchange: HttpExchange) -> Answer:
         def read(raw: bytes) -> MessageEvent:
             return to_event(read_message(raw), now=self._clock.now())
 
         answer = await self._accept(exchange, read)
         return answer if not isinstance(answer, Ticket) else self._stream(answer, exchange)
 
-    async def _stop(self, exchange: Exchange) -> Answer:
+    async def _stop(self, exchange: HttpExchange) -> Answer:
         def read(raw: bytes) -> MessageEvent:
             return to_stop_event(read_stop(raw), now=self._clock.now(), make_id=self._make_id)
 
         answer = await self._accept(exchange, read)
         return answer if not isinstance(answer, Ticket) else json_response({"id": answer.id}, 202)
 
-    async def _accept(self, exchange: Exchange, read: ReadEvent) -> Answer | Ticket:
+    async def _accept(self, exchange: HttpExchange, read: ReadEvent) -> Answer | Ticket:
         await self._enter(exchange)
         event: MessageEvent | None = None
         try:
@@ -180,45 +184,45 @@ class _Chat:
             settings = self._settings
             raw = await exchange.body(limit=settings.body_bytes, timeout_s=settings.body_timeout_s)
             event = read(raw)
-            return _ticket(event, await self._door.accept(event))
+            return _ticket(event, await self._gateway_api.accept(event))
         except (Refused, TryLater) as error:
             external_id = event.external_id if event is not None else None
-            refusal = await self._door.refuse("web", error, external_id=external_id)
+            refusal = await self._gateway_api.refuse("web", error, external_id=external_id)
             return error_response(error, refusal=refusal)
 
-    async def _events(self, exchange: Exchange) -> Answer:
+    async def _events(self, exchange: HttpExchange) -> Answer:
         await self._enter(exchange)
         message_id = exchange.parameter("id")
-        status = self._door.message(message_id)
+        status = self._gateway_api.message(message_id)
         if status is None or status.record.platform != "web" or status.record.event is None:
             raise NotFound(f"No message {message_id[:80]!r} came through this page.")
         conversation = status.record.event.source.chat_id
         ticket = Ticket(id=message_id, conversation=conversation, duplicate=True)
         return self._stream(ticket, exchange)
 
-    async def _conversation(self, exchange: Exchange) -> Answer:
+    async def _conversation(self, exchange: HttpExchange) -> Answer:
         await self._enter(exchange)
         conversation = exchange.parameter("id")
         asked = read_page(exchange.query(), most=self._settings.history)
-        page = self._door.conversation(
+        page = self._gateway_api.conversation(
             "web", conversation, limit=asked.limit, user_id=OWNER, before=asked.before
         )
         return json_response(conversation_json(conversation, page))
 
-    async def _conversations(self, exchange: Exchange) -> Answer:
+    async def _conversations(self, exchange: HttpExchange) -> Answer:
         await self._enter(exchange)
-        rows = self._door.conversations("web", limit=self._settings.conversations)
+        rows = self._gateway_api.conversations("web", limit=self._settings.conversations)
         return json_response(conversations_json(rows))
 
-    def _stream(self, ticket: Ticket, exchange: Exchange) -> EventStream:
+    def _stream(self, ticket: Ticket, exchange: HttpExchange) -> EventStream:
         return EventStream(
-            turn_frames(self._door, ticket),
+            turn_frames(self._gateway_api, ticket),
             keep_alive_s=self._settings.keep_alive_s,
-            may_go_on=partial(is_still_known, self._door, exchange.headers),
+            may_go_on=partial(is_still_known, self._gateway_api, exchange.headers),
         )
 
 
-def _check_type(exchange: Exchange) -> None:
+def _check_type(exchange: HttpExchange) -> None:
     # A foreign form can send plain text or a form without asking first; it cannot send this.
     if media_type(exchange.headers) != JSON:
         raise BadRequest(f"The content type has to be {JSON}.")

@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 
 from hermes.channels.web.inbound import STOP
-from hermes.net.http_turn import TurnView, status_view
-from hermes.ports.door import MessageStatus
-from hermes.ports.pasts import ConversationMessage, ConversationPage
+from hermes.http.turn import TurnView, status_view
+from hermes.ports.gateway_api import MessageStatus
+from hermes.ports.session_history import ConversationMessage, ConversationPage
 
 
-class MessageView(msgspec.Struct, frozen=True, kw_only=True):
+class PageMessage(msgspec.Struct, frozen=True, kw_only=True):
     """One message of a conversation, the epoch that it belongs to, and the turn that it caused."""
 
     text: str | None
@@ -48,9 +48,9 @@ def conversations_json(rows: Sequence[Mapping[str, Any]]) -> dict[str, object]:
     return {"conversations": [_conversation(row) for row in rows]}
 
 
-def _message(message: ConversationMessage) -> MessageView:
+def _message(message: ConversationMessage) -> PageMessage:
     record = message.record
-    return MessageView(
+    return PageMessage(
         text=record.event.text if record.event is not None else None,
         at=record.received_at,
         epoch=message.epoch,

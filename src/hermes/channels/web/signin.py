@@ -1,6 +1,6 @@
 """Signing a browser in: the one-time link, the pasted token, and the cookie that follows.
 
-Serves `/signin` and `/signout`. What a code or a token is worth is decided by the `SignIn` that is handed in.
+Serves `/signin` and `/signout`. What a code or a token is worth is decided by the `BrowserSignIn` that is handed in.
 """
 
 from collections.abc import Mapping
@@ -11,19 +11,19 @@ import structlog
 from hermes.channels.web.assets import Asset, page_response
 from hermes.channels.web.inbound import read_token
 from hermes.errors import BadRequest, Forbidden, Unauthenticated
-from hermes.net.http_body import FORM, JSON, media_type
-from hermes.net.http_errors import plain_error
-from hermes.net.http_json import json_response
-from hermes.net.http_route import Answer, Exchange, refuse_url_credentials
-from hermes.net.same_origin import Origins
+from hermes.http.body import FORM, JSON, media_type
+from hermes.http.errors import plain_error
+from hermes.http.json_body import json_response
+from hermes.http.route import Answer, HttpExchange, refuse_url_credentials
+from hermes.http.same_origin import Origins
 from hermes.ports.channel import HttpResponse
-from hermes.ports.door import Door, owner_only
+from hermes.ports.gateway_api import GatewayApi, owner_only
 
 _BODY_BYTES = 4096
 _log = structlog.get_logger(__name__)
 
 
-class SignIn(Protocol):
+class BrowserSignIn(Protocol):
     """What the web chat asks of the server's access control."""
 
     async def sign_in(self, code: str, *, browser: str = "") -> str:
@@ -48,14 +48,14 @@ class SignInPages:
 
     def __init__(
         self,
-        door: Door,
-        access: SignIn,
+        gateway_api: GatewayApi,
+        access: BrowserSignIn,
         *,
         assets: dict[str, Asset],
         origins: Origins,
         body_timeout_s: float,
     ) -> None:
-        self._door = door
+        self._gateway_api = gateway_api
         self._access = access
         self._assets = assets
         self._origins = origins
@@ -65,15 +65,15 @@ class SignInPages:
         """Return the page that says how to sign in."""
         return page_response(self._assets["signin.html"], status)
 
-    async def is_signed_in(self, exchange: Exchange) -> bool:
+    async def is_signed_in(self, exchange: HttpExchange) -> bool:
         """Tell whether the request carries a valid session; raises `Forbidden` for other roles."""
         try:
-            owner_only(await self._door.authenticate(exchange.headers))
+            owner_only(await self._gateway_api.authenticate(exchange.headers))
         except Unauthenticated:
             return False
         return True
 
-    async def open_link(self, exchange: Exchange) -> Answer:
+    async def open_link(self, exchange: HttpExchange) -> Answer:
         """Handle the one-time link; opening it again in the same browser is no error."""
         if "prefetch" in exchange.headers.get("sec-purpose", ""):
             text = "A browser may not use a one-time link before it is opened."
@@ -89,7 +89,7 @@ class SignInPages:
             return page_response(self._assets["link_used.html"], 401)
         return _to_chat(self._cookie(exchange, session))
 
-    async def paste_token(self, exchange: Exchange) -> Answer:
+    async def paste_token(self, exchange: HttpExchange) -> Answer:
         """Handle the form of the sign-in page, sent by its script or by the browser alone."""
         self._check_origin(exchange)
         kind = media_type(exchange.headers)
@@ -111,10 +111,10 @@ class SignInPages:
             else json_response({"signed_in": True}, headers=headers)
         )
 
-    async def sign_out(self, exchange: Exchange) -> Answer:
+    async def sign_out(self, exchange: HttpExchange) -> Answer:
         """End this browser's session and remove its cookie."""
         refuse_url_credentials(exchange)
-        caller = await self._door.authenticate(exchange.headers)
+        caller = await self._gateway_api.authenticate(exchange.headers)
         if caller.kind != "browser":
             raise BadRequest(
                 "Only a browser signs out, and this is a token: `hermes token revoke` ends it."
@@ -124,7 +124,7 @@ class SignInPages:
         _log.info("browser_signed_out", session=caller.session)
         return json_response({"signed_out": True}, headers=self._cookie(exchange, ""))
 
-    def _check_origin(self, exchange: Exchange) -> None:
+    def _check_origin(self, exchange: HttpExchange) -> None:
         # A form sent under `Referrer-Policy: no-referrer` has the origin "null"; only the
         # fetch metadata then says whose form it was.
         headers = exchange.headers
@@ -132,12 +132,12 @@ class SignInPages:
         if "origin" in headers and not own_form and not self._origins.is_same(headers):
             raise Forbidden("Another site's page sent this sign-in: open this server's own page.")
 
-    def _cookie(self, exchange: Exchange, session: str) -> dict[str, str]:
+    def _cookie(self, exchange: HttpExchange, session: str) -> dict[str, str]:
         secure = self._origins.is_secure(str(exchange.scope["scheme"]), exchange.headers)
         return {"set-cookie": self._access.cookie(session, secure=secure)}
 
 
-def _browser(exchange: Exchange) -> str:
+def _browser(exchange: HttpExchange) -> str:
     """Return what the browser calls itself, for the list of sessions."""
     return exchange.headers.get("user-agent", "")
 

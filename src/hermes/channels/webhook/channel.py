@@ -12,7 +12,7 @@ import structlog
 from hermes.channels.webhook.inbound import to_event
 from hermes.channels.webhook.outbound import (
     PLATFORM,
-    Attached,
+    WebhookFile,
     check,
     media_in,
     nowhere,
@@ -34,9 +34,9 @@ from hermes.errors import (
     Skipped,
     TryLater,
 )
+from hermes.http.errors import error_response, wrong_method
+from hermes.http.json_body import json_response
 from hermes.message.parts import Media
-from hermes.net.http_errors import error_response, wrong_method
-from hermes.net.http_json import json_response
 from hermes.net.platform_call import call
 from hermes.ports.channel import (
     Accept,
@@ -144,7 +144,7 @@ class WebhookRoutes:
         """Nobody can be asked what arrived; the manifest says so."""
         return None
 
-    async def _read(self, media: Media, delivery: Delivery) -> Attached:
+    async def _read(self, media: Media, delivery: Delivery) -> WebhookFile:
         """Return an attachment with its bytes; one that is gone is named, the text goes out."""
         try:
             data = await self._setup.media.read(media, limit=self._capabilities.media_bytes)

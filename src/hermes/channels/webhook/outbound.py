@@ -9,7 +9,7 @@ from hermes.channels.webhook.settings import Route
 from hermes.channels.webhook.signatures import sign_standard
 from hermes.errors import DeliveryRejected, FailureClass
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, TextPart, text_of
-from hermes.net.platform_call import Answer, failure_of
+from hermes.net.platform_call import PlatformAnswer, failure_of
 from hermes.ports.channel import Delivery
 
 PLATFORM: Final = "webhook"
@@ -22,7 +22,7 @@ class Post(msgspec.Struct, frozen=True):
     body: bytes
 
 
-class Attached(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class WebhookFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A file of a reply: its bytes as base64, or why they are not there."""
 
     name: str
@@ -39,19 +39,19 @@ def media_in(delivery: Delivery) -> tuple[Media, ...]:
     )
 
 
-def with_content(media: Media, data: bytes) -> Attached:
+def with_content(media: Media, data: bytes) -> WebhookFile:
     """Return an attachment as it is posted."""
     coded = base64.b64encode(data).decode("ascii")
-    return Attached(name=_name(media), type=media.mime, size=len(data), content=coded)
+    return WebhookFile(name=_name(media), type=media.mime, size=len(data), content=coded)
 
 
-def without_content(media: Media) -> Attached:
+def without_content(media: Media) -> WebhookFile:
     """Return an attachment that can be named and not read any more."""
-    return Attached(name=_name(media), type=media.mime, problem="it could not be attached")
+    return WebhookFile(name=_name(media), type=media.mime, problem="it could not be attached")
 
 
 def post_of(
-    delivery: Delivery, route: Route, *, at: int, attached: tuple[Attached, ...] = ()
+    delivery: Delivery, route: Route, *, at: int, attached: tuple[WebhookFile, ...] = ()
 ) -> Post:
     """Return the reply as a Standard Webhook whose id is the delivery's key."""
     told = {
@@ -79,7 +79,7 @@ def _name(media: Media) -> str:
     return media.name or "file"
 
 
-def check(answer: Answer) -> None:
+def check(answer: PlatformAnswer) -> None:
     """Raise what an answer other than 2xx means for the delivery."""
     error = failure_of(answer, platform=PLATFORM)
     if error is not None:

@@ -11,13 +11,13 @@ from typing import Final
 import structlog
 
 from hermes.contrib.irc.client import open_socket
-from hermes.contrib.irc.folding import measure
-from hermes.contrib.irc.inbound import PLATFORM, Me
-from hermes.contrib.irc.intake import Intake
+from hermes.contrib.irc.inbound import PLATFORM, IrcIdentity
+from hermes.contrib.irc.intake import IrcIntake
+from hermes.contrib.irc.line_cuts import measure
+from hermes.contrib.irc.line_rate import Sleep
 from hermes.contrib.irc.outbound import check_target, letter_of
-from hermes.contrib.irc.pacing import Sleep
 from hermes.contrib.irc.roster import ACCOUNT_CHAT
-from hermes.contrib.irc.session import Session
+from hermes.contrib.irc.session import IrcSession
 from hermes.contrib.irc.settings import IrcSettings, is_loopback, read
 from hermes.errors import (
     ConnectFailed,
@@ -44,8 +44,8 @@ class IrcChannel:
         self._setup = setup
         self._settings = settings
         self._sleep = sleep
-        self._intake = Intake(setup.clock, sleep=sleep, gather_s=settings.gather_s)
-        self._session: Session | None = None
+        self._intake = IrcIntake(setup.clock, sleep=sleep, gather_s=settings.gather_s)
+        self._session: IrcSession | None = None
         self._taking: asyncio.Task[None] | None = None
 
     @property
@@ -70,7 +70,7 @@ class IrcChannel:
         if not settings.tls and not is_loopback(settings.server):
             _log.warning("irc.in_the_clear", server=settings.server)
         socket = await open_socket(settings)
-        session = self._session = Session(
+        session = self._session = IrcSession(
             socket,
             settings,
             me=self._me(),
@@ -82,8 +82,8 @@ class IrcChannel:
         self._taking.add_done_callback(lambda task: self._stopped(session, task))
         await session.begin()
 
-    def _me(self) -> Me:
-        return Me(
+    def _me(self) -> IrcIdentity:
+        return IrcIdentity(
             nick=self._settings.nick,
             names=(self._settings.nick,),
             connection=self._setup.make_id("irc"),
@@ -91,7 +91,7 @@ class IrcChannel:
             account=self._setup.account,
         )
 
-    def _stopped(self, session: Session, task: "asyncio.Task[None]") -> None:
+    def _stopped(self, session: IrcSession, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("irc.intake_failed", problem=type(error).__name__)
             session.end(ConnectFailed("irc: messages can no longer be handed in"))
@@ -136,7 +136,7 @@ class IrcChannel:
         sent_as = await session.sender.send(letter)
         return Receipt(sent_as or self._setup.make_id("irc"))
 
-    async def _address(self, chat_id: str, session: Session) -> str:
+    async def _address(self, chat_id: str, session: IrcSession) -> str:
         """Return the nick or the channel that a chat is now; raises if it is somebody else's."""
         if chat_id.startswith(ACCOUNT_CHAT):
             account = check_target(chat_id.removeprefix(ACCOUNT_CHAT))
@@ -196,7 +196,7 @@ class IrcChannel:
         """Return what a Markdown text costs in lines, as bytes."""
         return measure(text, styled=self._settings.formatting)
 
-    def _live(self) -> Session:
+    def _live(self) -> IrcSession:
         if self._session is None:
             raise ConnectFailed("irc is not connected")
         return self._session

@@ -30,8 +30,8 @@ from hermes.message.markup.model import (
     Table,
     Text,
 )
+from hermes.message.markup.span_text import with_address, words
 from hermes.message.markup.tables import as_lines
-from hermes.message.markup.words import with_address, words
 
 
 class Style(IntFlag):

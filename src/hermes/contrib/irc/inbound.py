@@ -12,8 +12,8 @@ from typing import Final
 import msgspec
 
 from hermes.contrib.irc.format import plain_of
-from hermes.contrib.irc.roster import Roster
-from hermes.contrib.irc.wire import Line, fold
+from hermes.contrib.irc.roster import NickRoster
+from hermes.contrib.irc.wire import IrcLine, fold
 from hermes.message.event import NO_RAW, MessageEvent
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
@@ -29,7 +29,7 @@ _COMMAND: Final = re.compile(r"/[A-Za-z]")
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 
-class Me(msgspec.Struct, frozen=True, kw_only=True):
+class IrcIdentity(msgspec.Struct, frozen=True, kw_only=True):
     """Who the bot is on this connection; `names` are all that it answers to."""
 
     nick: str
@@ -60,7 +60,7 @@ class Ctcp(msgspec.Struct, frozen=True):
     text: str
 
 
-def ctcp_of(line: Line) -> Ctcp | None:
+def ctcp_of(line: IrcLine) -> Ctcp | None:
     """Return the request inside a message, if there is one."""
     found = _CTCP.fullmatch(line.at(1))
     if found is None:
@@ -70,7 +70,7 @@ def ctcp_of(line: Line) -> Ctcp | None:
 
 
 def message_event(
-    line: Line, me: Me, *, roster: Roster, number: int, now: float
+    line: IrcLine, me: IrcIdentity, *, roster: NickRoster, number: int, now: float
 ) -> MessageEvent | None:
     """Return a message as an event; None for what is not to be answered.
 
@@ -103,7 +103,7 @@ def message_event(
     )
 
 
-def _source(line: Line, me: Me, *, roster: Roster, channel: str | None) -> Source:
+def _source(line: IrcLine, me: IrcIdentity, *, roster: NickRoster, channel: str | None) -> Source:
     is_proven = roster.account_of(line) is not None
     return Source(
         platform=PLATFORM,
@@ -118,7 +118,7 @@ def _source(line: Line, me: Me, *, roster: Roster, channel: str | None) -> Sourc
     )
 
 
-def without_name(text: str, me: Me) -> tuple[str, bool]:
+def without_name(text: str, me: IrcIdentity) -> tuple[str, bool]:
     """Return a text without the bot's name in it, and whether it was there."""
     names = "|".join(re.escape(name) for name in sorted(me.names, key=len, reverse=True))
     edge = r"A-Za-z0-9\[\]\\`_^{|}\-"
@@ -130,14 +130,14 @@ def without_name(text: str, me: Me) -> tuple[str, bool]:
     return re.sub(r"[ \t]{2,}", " ", inner.sub("", rest)).strip(), True
 
 
-def _said(line: Line) -> str | None:
+def _said(line: IrcLine) -> str | None:
     request = ctcp_of(line)
     if request is None:
         return _text(plain_of(line.at(1)))
     return f"* {line.nick} {_text(plain_of(request.text))}" if request.name == "ACTION" else None
 
 
-def _time_of(line: Line) -> float | None:
+def _time_of(line: IrcLine) -> float | None:
     try:
         read = datetime.fromisoformat(line.tags.get("time", ""))
         return read.timestamp() if read.tzinfo is not None else None
@@ -145,12 +145,12 @@ def _time_of(line: Line) -> float | None:
         return None
 
 
-def _is_old(line: Line, me: Me, *, sent_at: float | None) -> bool:
+def _is_old(line: IrcLine, me: IrcIdentity, *, sent_at: float | None) -> bool:
     has_name = bool(line.tags.get("msgid"))
     return not has_name and sent_at is not None and sent_at < me.since - _PLAYBACK_S
 
 
-def _name_of(line: Line, me: Me, *, number: int) -> str:
+def _name_of(line: IrcLine, me: IrcIdentity, *, number: int) -> str:
     given = _text(line.tags.get("msgid", ""))
     if given and len(given) <= _MOST_ID:
         return given
@@ -158,7 +158,7 @@ def _name_of(line: Line, me: Me, *, number: int) -> str:
     return hashlib.sha256(told).hexdigest()[:40]
 
 
-def _raw(line: Line) -> msgspec.Raw:
+def _raw(line: IrcLine) -> msgspec.Raw:
     try:
         return msgspec.Raw(msgspec.json.encode(line))
     except (UnicodeEncodeError, msgspec.MsgspecError):

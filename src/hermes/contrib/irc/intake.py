@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 import structlog
 
-from hermes.contrib.irc.pacing import Sleep
+from hermes.contrib.irc.line_rate import Sleep
 from hermes.errors import HermesError, RateLimited, Refused, TryLater
 from hermes.message.event import MessageEvent
 from hermes.message.parts import TextPart
@@ -54,7 +54,7 @@ class _Pasted:
         )
 
 
-class Intake:
+class IrcIntake:
     """What was heard and is not kept yet.
 
     Lines of one person that come one right after the other are one message: IRC has no other way to

@@ -5,10 +5,10 @@ from typing import Final
 
 import msgspec
 
-from hermes.contrib.irc.folding import payloads_of, read_markup, room_for
 from hermes.contrib.irc.format import Style, clean
-from hermes.contrib.irc.inbound import Me
-from hermes.contrib.irc.wire import Line, fold
+from hermes.contrib.irc.inbound import IrcIdentity
+from hermes.contrib.irc.line_cuts import payloads_of, read_markup, room_for
+from hermes.contrib.irc.wire import IrcLine, fold
 from hermes.errors import DeliveryError, DeliveryRejected, FailureClass, NotDelivered
 from hermes.message.parts import AudioPart, FilePart, ImagePart, text_of
 from hermes.ports.channel import Delivery
@@ -50,7 +50,7 @@ _NAMELESS: Final = frozenset({"411", "412", "417", "263"})
 REFUSALS: Final = frozenset(_FOR_GOOD) | _TOO_OFTEN | _NOT_NOW
 
 
-class Letter(msgspec.Struct, frozen=True, kw_only=True):
+class IrcMessage(msgspec.Struct, frozen=True, kw_only=True):
     """What goes over the wire for one delivery: lines of text to one target."""
 
     target: str
@@ -70,7 +70,7 @@ def check_target(target: str) -> str:
     return target
 
 
-def letter_of(delivery: Delivery, target: str, *, me: Me, styled: bool) -> Letter:
+def letter_of(delivery: Delivery, target: str, *, me: IrcIdentity, styled: bool) -> IrcMessage:
     """Return the lines of a delivery; raises for an attachment that has no address."""
     room = room_for(check_target(target), nick=me.nick, prefix=me.prefix)
     text = text_of(delivery.parts)
@@ -85,7 +85,7 @@ def letter_of(delivery: Delivery, target: str, *, me: Me, styled: bool) -> Lette
             "irc: there is nothing to read in it, and IRC has no empty messages",
             FailureClass.REJECTED,
         )
-    return Letter(target=target, payloads=payloads)
+    return IrcMessage(target=target, payloads=payloads)
 
 
 def _addresses(delivery: Delivery) -> list[str]:
@@ -103,14 +103,14 @@ def _addresses(delivery: Delivery) -> list[str]:
     return found
 
 
-def is_about(line: Line, target: str, me: Me) -> bool:
+def is_about(line: IrcLine, target: str, me: IrcIdentity) -> bool:
     """Tell whether a refusal is about a message to `target`."""
     named = line.at(2) if line.command == "FAIL" else line.at(1)
     is_same = fold(named, me.mapping) == fold(target, me.mapping)
     return is_same or line.command in _NAMELESS
 
 
-def refusal_of(line: Line, target: str) -> DeliveryError:
+def refusal_of(line: IrcLine, target: str) -> DeliveryError:
     """Return what a refusal means for a message to `target`."""
     told = f"irc: {target[:60]} was refused ({line.command}: {line.last[:_WORDS]})"
     if line.command in _TOO_OFTEN:

@@ -6,9 +6,9 @@ from typing import Final
 
 import structlog
 
-from hermes.contrib.irc.inbound import Me
-from hermes.contrib.irc.pacing import Sleep
-from hermes.contrib.irc.wire import Line, fold, write_line
+from hermes.contrib.irc.inbound import IrcIdentity
+from hermes.contrib.irc.line_rate import Sleep
+from hermes.contrib.irc.wire import IrcLine, fold, write_line
 from hermes.errors import ConnectFailed
 
 _FIRST_WAIT_S: Final = 5.0
@@ -56,7 +56,7 @@ class Rooms:
         self._asked |= {fold(name) for name in names}
         await self._write(write_line("JOIN", ",".join(names), *([",".join(keys)] if keys else [])))
 
-    def heard(self, line: Line, me: Me) -> bool:
+    def heard(self, line: IrcLine, me: IrcIdentity) -> bool:
         """Take in a line; tells whether it was about joining."""
         if line.command == "JOIN" and me.is_me(line.nick):
             self._stands(fold(line.at(0), me.mapping))

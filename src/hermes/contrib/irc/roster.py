@@ -10,14 +10,14 @@ from collections import OrderedDict
 from typing import Final
 
 from hermes.contrib.irc.settings import Trust
-from hermes.contrib.irc.wire import Line, fold
+from hermes.contrib.irc.wire import IrcLine, fold
 
 ACCOUNT_CHAT: Final = "account:"
 _MOST: Final = 20_000
 _NOBODY: Final = frozenset({"", "*", "0"})
 
 
-class Roster:
+class NickRoster:
     """Nicks with their masks and accounts; what was seen longest ago is forgotten first."""
 
     def __init__(self, trust: Trust = "account") -> None:
@@ -28,7 +28,7 @@ class Roster:
         self._moved: OrderedDict[str, str] = OrderedDict()
         self._proven: dict[str, float] = {}
 
-    def saw(self, line: Line, now: float = 0.0) -> None:
+    def saw(self, line: IrcLine, now: float = 0.0) -> None:
         """Take in what any line says about who sent it."""
         if "!" not in line.prefix:
             return
@@ -50,7 +50,7 @@ class Roster:
             if len(self._proven) > 2 * _MOST:
                 self._proven = {one: self._proven.get(one, 0.0) for one in self._accounts}
 
-    def renamed(self, line: Line) -> None:
+    def renamed(self, line: IrcLine) -> None:
         """Take in that somebody has another nick now."""
         old, new = fold(line.nick, self.mapping), line.at(0)
         account, proven = self._accounts.pop(old, None), self._proven.pop(old, 0.0)
@@ -67,14 +67,14 @@ class Roster:
         self._accounts.pop(name, None)
         self._masks.pop(name, None)
 
-    def user_id(self, line: Line) -> str:
+    def user_id(self, line: IrcLine) -> str:
         """Return by what the sender of a line is known; an account never has a `!` in it."""
         if self.trust == "nick":
             return fold(line.nick, self.mapping)
         account = self.account_of(line)
         return account if account is not None else self._mask(line.prefix)
 
-    def chat_id(self, line: Line) -> str:
+    def chat_id(self, line: IrcLine) -> str:
         """Return the name of the direct chat with the sender of a line.
 
         It names the person and not only the nick, or whoever takes the nick would take the chat.
@@ -82,7 +82,7 @@ class Roster:
         account = self.account_of(line) if self.trust == "account" else None
         return self.user_id(line) if account is None else f"{ACCOUNT_CHAT}{account}"
 
-    def account_of(self, line: Line) -> str | None:
+    def account_of(self, line: IrcLine) -> str | None:
         """Return the account of a line's sender, if the server says that there is one."""
         told = line.tags.get("account", "")
         return told if told not in _NOBODY and "!" not in told else None

@@ -13,14 +13,14 @@ import msgspec
 import structlog
 
 from hermes.contrib.irc.client import Socket
-from hermes.contrib.irc.inbound import Me, ctcp_of, message_event
-from hermes.contrib.irc.pacing import Pace, Sleep
+from hermes.contrib.irc.inbound import IrcIdentity, ctcp_of, message_event
+from hermes.contrib.irc.line_rate import LineRate, Sleep
 from hermes.contrib.irc.rooms import Rooms
-from hermes.contrib.irc.roster import Roster
-from hermes.contrib.irc.sending import Sender
+from hermes.contrib.irc.roster import NickRoster
+from hermes.contrib.irc.sender import Sender
 from hermes.contrib.irc.settings import IrcSettings
-from hermes.contrib.irc.signing_in import SignIn
-from hermes.contrib.irc.wire import Line, fold, read_line, read_support, write_line
+from hermes.contrib.irc.sign_in import IrcSignIn
+from hermes.contrib.irc.wire import IrcLine, fold, read_line, read_support, write_line
 from hermes.errors import ConnectFailed, HermesError
 from hermes.message.event import MessageEvent
 from hermes.ports.clock import Clock
@@ -37,7 +37,7 @@ _log = structlog.get_logger(__name__)
 Hear = Callable[[MessageEvent], Awaitable[None]]
 
 
-class Session:
+class IrcSession:
     """One connection to the server, from its first line to its last."""
 
     def __init__(
@@ -45,7 +45,7 @@ class Session:
         socket: Socket,
         settings: IrcSettings,
         *,
-        me: Me,
+        me: IrcIdentity,
         hear: Hear,
         clock: Clock,
         sleep: Sleep = asyncio.sleep,
@@ -56,7 +56,7 @@ class Session:
         self._hear = hear
         self._clock = clock
         self._numbers = count(1)
-        self._sign_in = SignIn(settings)
+        self._sign_in = IrcSignIn(settings)
         self._ready: asyncio.Future[None] = loop.create_future()
         self._over: asyncio.Future[None] = loop.create_future()
         self._fences: dict[str, asyncio.Future[None]] = {}
@@ -65,12 +65,12 @@ class Session:
         self._asides: set[asyncio.Task[None]] = set()
         self._reader: asyncio.Task[None] | None = None
         self.me = me
-        self.roster = Roster(settings.trust)
-        pace = Pace(clock, burst=settings.burst, gap_s=settings.line_gap_s, sleep=sleep)
+        self.roster = NickRoster(settings.trust)
+        pace = LineRate(clock, burst=settings.burst, gap_s=settings.line_gap_s, sleep=sleep)
         self._pace = pace
         self.sender = Sender(socket.write, pace=pace, answer_s=settings.answer_s, has_labels=False)
         self.rooms = Rooms(settings.channels, settings.channel_keys, write=self._paced, sleep=sleep)
-        self._takers: dict[str, Callable[[Line], Awaitable[None]]] = {
+        self._takers: dict[str, Callable[[IrcLine], Awaitable[None]]] = {
             "PING": self._ping,
             "ERROR": self._error,
             "PRIVMSG": self._message,
@@ -203,7 +203,7 @@ class Session:
             _log.exception("irc.fault")
             self.end(ConnectFailed("irc: a line of the server could not be worked on"))
 
-    async def _take(self, line: Line) -> None:
+    async def _take(self, line: IrcLine) -> None:
         self.roster.saw(line, self._clock.monotonic())
         if "!" in line.prefix and self.me.is_me(line.nick) and line.command != "NICK":
             self._am(prefix=line.prefix)
@@ -216,7 +216,7 @@ class Session:
         if taker is not None:
             await taker(line)
 
-    async def _go_on(self, line: Line) -> None:
+    async def _go_on(self, line: IrcLine) -> None:
         """Take a line while signing in."""
         for answer in self._sign_in.take(line):
             await self._socket.write(answer)
@@ -233,7 +233,7 @@ class Session:
         names = dict.fromkeys((self.me.nick, self._settings.nick))
         self.me = msgspec.structs.replace(self.me, names=tuple(names))
 
-    async def _supports(self, line: Line) -> None:
+    async def _supports(self, line: IrcLine) -> None:
         told = read_support(line.params)
         self.roster.mapping = told.get("CASEMAPPING", self.me.mapping)
         self.me = msgspec.structs.replace(
@@ -244,20 +244,20 @@ class Session:
             network=told.get("NETWORK", self.me.network),
         )
 
-    async def _ping(self, line: Line) -> None:
+    async def _ping(self, line: IrcLine) -> None:
         await self._socket.write(write_line("PONG", line.last))
 
-    async def _pong(self, line: Line) -> None:
+    async def _pong(self, line: IrcLine) -> None:
         waiting = self._fences.get(line.last)
         if waiting is not None:
             _done(waiting)
 
-    async def _error(self, line: Line) -> None:
+    async def _error(self, line: IrcLine) -> None:
         told = line.last[:_WORDS]
         hint = "; lines left too fast: raise line_gap_s" if "flood" in told.lower() else ""
         raise ConnectFailed(f"irc: the server closed the connection: {told}{hint}")
 
-    async def _message(self, line: Line) -> None:
+    async def _message(self, line: IrcLine) -> None:
         if "account-tag" in self._sign_in.enabled and "account" not in line.tags:
             self.roster.account(line.nick, "*")
         is_nameless = not line.tags.get("msgid")
@@ -272,12 +272,12 @@ class Session:
         if event is not None:
             await self._hear(event)
 
-    async def _version(self, line: Line) -> None:
+    async def _version(self, line: IrcLine) -> None:
         # Only if there is room: nobody can make the bot flood.
         if line.nick and not self.me.is_me(line.nick) and self._pace.try_take():
             await self._socket.write(write_line("NOTICE", line.nick, _VERSION))
 
-    async def _nick(self, line: Line) -> None:
+    async def _nick(self, line: IrcLine) -> None:
         if self.me.is_me(line.nick):
             prefix = f"{line.at(0)}!{line.prefix.partition('!')[2]}"
             self._am(nick=line.at(0), prefix=prefix if "@" in prefix else "")
@@ -286,26 +286,26 @@ class Session:
         if fold(line.nick, self.me.mapping) == fold(self._settings.nick, self.me.mapping):
             self.regain()
 
-    async def _quit(self, line: Line) -> None:
+    async def _quit(self, line: IrcLine) -> None:
         self.roster.gone(line.nick)
         if fold(line.nick, self.me.mapping) == fold(self._settings.nick, self.me.mapping):
             self.regain()
 
-    async def _join(self, line: Line) -> None:
+    async def _join(self, line: IrcLine) -> None:
         if "extended-join" in self._sign_in.enabled and len(line.params) > 1:
             self.roster.account(line.nick, line.at(1), self._clock.monotonic())
         is_asked = "WHOX" in self._sign_in.support and self._settings.trust == "account"
         if self.me.is_me(line.nick) and is_asked:
             self._aside(write_line("WHO", line.at(0), f"%tna,{_WHO_TOKEN}"))
 
-    async def _account(self, line: Line) -> None:
+    async def _account(self, line: IrcLine) -> None:
         self.roster.account(line.nick, line.at(0), self._clock.monotonic())
 
-    async def _other_host(self, line: Line) -> None:
+    async def _other_host(self, line: IrcLine) -> None:
         if line.command == "396" or self.me.is_me(line.nick):
             self._am(prefix="")
 
-    async def _capability(self, line: Line) -> None:
+    async def _capability(self, line: IrcLine) -> None:
         if line.at(1).upper() == "DEL" and self._sign_in.is_done:
             self._sign_in.take(line)
             self.sender.has_labels = (
@@ -313,21 +313,21 @@ class Session:
                 and {"labeled-response", "echo-message"} <= self._sign_in.enabled
             )
 
-    async def _batch(self, line: Line) -> None:
+    async def _batch(self, line: IrcLine) -> None:
         if line.at(0).startswith("+") and line.at(1) in _PLAYBACKS:
             self._playbacks.add(line.at(0)[1:])
         elif line.at(0).startswith("-"):
             self._playbacks.discard(line.at(0)[1:])
 
-    async def _whois_account(self, line: Line) -> None:
+    async def _whois_account(self, line: IrcLine) -> None:
         self.roster.account(line.at(1), line.at(2), self._clock.monotonic())
 
-    async def _whois_end(self, line: Line) -> None:
+    async def _whois_end(self, line: IrcLine) -> None:
         waiting = self._whois.get(fold(line.at(1), self.me.mapping))
         if waiting is not None:
             _done(waiting)
 
-    async def _who(self, line: Line) -> None:
+    async def _who(self, line: IrcLine) -> None:
         if line.at(1) == _WHO_TOKEN:
             self.roster.account(line.at(2), line.at(3), self._clock.monotonic())
 

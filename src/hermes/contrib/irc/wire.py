@@ -24,7 +24,7 @@ _RFC1459: Final = _STRICT | {ord("~"): ord("^")}
 _FOLDS: Final = {"ascii": _ASCII, "rfc1459": _RFC1459, "strict-rfc1459": _STRICT}
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class IrcLine(msgspec.Struct, frozen=True, kw_only=True):
     """One line; `prefix` is who sent it, as the server says."""
 
     command: str
@@ -55,7 +55,7 @@ def decode(raw: bytes) -> str:
         return raw.decode("latin-1")
 
 
-def read_line(raw: bytes) -> Line | None:
+def read_line(raw: bytes) -> IrcLine | None:
     """Return a line as it was meant; None for what is none."""
     text = decode(raw[:MOST_LINE_BYTES].rstrip(b"\r\n")).replace("\x00", "")
     tags, prefix = _NO_TAGS, ""
@@ -68,7 +68,7 @@ def read_line(raw: bytes) -> Line | None:
     command, _, rest = text.lstrip(" ").partition(" ")
     if not command.isascii() or not command.isalnum():
         return None
-    return Line(command=command.upper(), params=_read_params(rest), prefix=prefix, tags=tags)
+    return IrcLine(command=command.upper(), params=_read_params(rest), prefix=prefix, tags=tags)
 
 
 def _read_params(rest: str) -> tuple[str, ...]:

@@ -10,17 +10,17 @@ from typing import Any
 import msgspec
 
 from hermes.graph.blob import Blob, canonical, canonical_value, freeze
-from hermes.graph.exports.reading import plain_json
-from hermes.graph.exports.shapes import Shape, tools_in
-from hermes.graph.exports.sheet import Body, Line, Row, Sheet
-from hermes.graph.hashing import PLAIN
-from hermes.graph.reader import Reader
+from hermes.graph.exports.message_reader import plain_json
+from hermes.graph.exports.shapes import ExportShape, tools_in
+from hermes.graph.exports.sheet import Body, Line, Row, TrainingSheet
+from hermes.graph.hasher import PLAIN
+from hermes.graph.reader import ObjectReader
 from hermes.graph.sequence import Sequence
 
 _encode_sorted = msgspec.json.Encoder(order="deterministic").encode
 
 
-class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CertifiedSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A message, as JSON text, that the lines of its row do not tell exactly."""
 
     index: int
@@ -44,12 +44,12 @@ class Certificate(
     trained: list[int]
     tools: str | None = None
     template: str | None = None
-    source: list[Source] = []
+    source: list[CertifiedSource] = []
     tools_source: str | None = None
     seal: str = ""
 
 
-def certified(sheet: Sheet, name: str, shape: Shape) -> Row:
+def certified(sheet: TrainingSheet, name: str, shape: ExportShape) -> Row:
     """Return a sheet as a row of the format `name`, or raise Unfit."""
     lines = [shape.write(message) for message in sheet.messages]
     blobs = [freeze(message, PLAIN) for message in sheet.messages]
@@ -58,7 +58,7 @@ def certified(sheet: Sheet, name: str, shape: Shape) -> Row:
         format=name,
         graph=sheet.graph,
         model=sheet.model,
-        context=Sequence.of(blobs[: sheet.seen], Reader(None, PLAIN)).root.hex(),
+        context=Sequence.of(blobs[: sheet.seen], ObjectReader(None, PLAIN)).root.hex(),
         messages=[blob.id.hex() for blob in blobs],
         trained=list(sheet.trained),
         tools=tools_hash(sheet.tools),
@@ -86,14 +86,16 @@ def seal_of(body: Body, certificate: Certificate) -> str:
     return PLAIN.blob(_encode_sorted((body, unsealed))).hex()
 
 
-def _sources(blobs: list[Blob], lines: list[list[Line]], shape: Shape) -> Iterator[Source]:
+def _sources(
+    blobs: list[Blob], lines: list[list[Line]], shape: ExportShape
+) -> Iterator[CertifiedSource]:
     for index, (blob, written) in enumerate(zip(blobs, lines, strict=True)):
         restored = shape.restore(written[0]) if len(written) == 1 else None
         if blob.data is not None and (restored is None or canonical(restored) != blob.data):
-            yield Source(index, blob.data.decode())
+            yield CertifiedSource(index, blob.data.decode())
 
 
-def _tools_source(sheet: Sheet, body: Body) -> str | None:
+def _tools_source(sheet: TrainingSheet, body: Body) -> str | None:
     shown = tools_in(body)
     same = sheet.tools is None or (
         shown is not None and canonical_value(shown) == canonical_value(sheet.tools)

@@ -6,14 +6,14 @@ import msgspec
 
 from hermes.errors import HermesError
 from hermes.graph.blob import Message, canonical_value
-from hermes.graph.exports.reading import Spoken, ToolCall, read_message
-from hermes.graph.exports.report import Unfit
+from hermes.graph.exports.message_reader import ReadMessage, ToolCall, read_message
+from hermes.graph.exports.report import UnfitRow
 from hermes.graph.exports.sheet import Line, without_none
 
 _WRITTEN = frozenset({"role", "content", "parts", "tool_calls", "tool_call_id"})
 
 
-class Dialect(msgspec.Struct, frozen=True, kw_only=True):
+class ChatFormat(msgspec.Struct, frozen=True, kw_only=True):
     """What a chat format can hold; `extra` are the keys it takes beside the usual, None for any.
 
     `objects` says that arguments are JSON objects there, and not the texts that models write.
@@ -26,21 +26,21 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     extra: frozenset[str] | None
 
 
-OPENAI = Dialect(
+OPENAI = ChatFormat(
     developer="developer",
     pictures=True,
     thoughts=False,
     objects=False,
     extra=frozenset({"name", "refusal"}),
 )
-TRL = Dialect(developer="system", pictures=False, thoughts=True, objects=True, extra=None)
+TRL = ChatFormat(developer="system", pictures=False, thoughts=True, objects=True, extra=None)
 
 
-def chat_lines(message: Message, dialect: Dialect) -> list[Line]:
+def chat_lines(message: Message, dialect: ChatFormat) -> list[Line]:
     """Return a message as lines: one, or one for each tool result in it."""
     spoken = read_message(message)
     if spoken.media and not dialect.pictures:
-        raise Unfit("unfit", "This format holds text only, and a message has a picture.")
+        raise UnfitRow("unfit", "This format holds text only, and a message has a picture.")
     extra = _extra(message, dialect)
     lines: list[Line] = [
         {"role": "tool", "content": one.text, **extra, "tool_call_id": one.call_id}
@@ -51,7 +51,7 @@ def chat_lines(message: Message, dialect: Dialect) -> list[Line]:
     return [*lines, _line(spoken, message, dialect) | extra]
 
 
-def _line(spoken: Spoken, message: Message, dialect: Dialect) -> Line:
+def _line(spoken: ReadMessage, message: Message, dialect: ChatFormat) -> Line:
     role = dialect.developer if spoken.role == "developer" else spoken.role
     line: Line = {"role": role}
     if spoken.media:
@@ -67,7 +67,7 @@ def _line(spoken: Spoken, message: Message, dialect: Dialect) -> Line:
     return line
 
 
-def _tool_calls(spoken: Spoken, message: Message, dialect: Dialect) -> list[Line]:
+def _tool_calls(spoken: ReadMessage, message: Message, dialect: ChatFormat) -> list[Line]:
     if message.get("tool_calls"):
         calls: list[Line] = without_none(message["tool_calls"])
     else:
@@ -91,9 +91,9 @@ def _object(call: ToolCall) -> dict[str, Any]:  # Any: JSON
         found = msgspec.json.decode(call.arguments or "{}")
         canonical_value(found)
     except (msgspec.DecodeError, HermesError) as problem:
-        raise Unfit("unfit", _no_object(call, str(problem))) from problem
+        raise UnfitRow("unfit", _no_object(call, str(problem))) from problem
     if not isinstance(found, dict):
-        raise Unfit("unfit", _no_object(call, f"they are of type {type(found).__name__}"))
+        raise UnfitRow("unfit", _no_object(call, f"they are of type {type(found).__name__}"))
     return found
 
 
@@ -103,7 +103,7 @@ def _no_object(call: ToolCall, why: str) -> str:
     )
 
 
-def _extra(message: Message, dialect: Dialect) -> Line:
+def _extra(message: Message, dialect: ChatFormat) -> Line:
     found = {key: value for key, value in message.items() if key not in _WRITTEN}
     if dialect.extra is not None:
         found = {key: value for key, value in found.items() if key in dialect.extra}

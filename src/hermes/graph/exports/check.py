@@ -11,9 +11,9 @@ import msgspec
 from hermes.errors import HermesError
 from hermes.graph.blob import Message
 from hermes.graph.exports.certificate import Certificate, seal_of, template_hash, tools_hash
-from hermes.graph.exports.report import Unfit
-from hermes.graph.exports.shapes import Shape, shape_of, tools_in
-from hermes.graph.exports.sheet import Body, Sheet, without_none
+from hermes.graph.exports.report import UnfitRow
+from hermes.graph.exports.shapes import ExportShape, shape_of, tools_in
+from hermes.graph.exports.sheet import Body, TrainingSheet, without_none
 from hermes.graph.exports.tokens import IGNORED, Tokenizer, why_unsound
 from hermes.graph.roots import context_root, message_id
 from hermes.graph.tree_check import Problem
@@ -37,16 +37,16 @@ def verify_row(row: Any, *, tokenizer: Tokenizer | None = None) -> Problem | Non
             or _check_body(row, sheet, certificate=certificate, tokenizer=tokenizer)
             or _check_seal(row, certificate)
         )
-    except (HermesError, Unfit, msgspec.MsgspecError) as problem:
+    except (HermesError, UnfitRow, msgspec.MsgspecError) as problem:
         return Problem("damaged", "row", str(problem))
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as problem:
         return Problem("damaged", "row", f"it is not in its format: {problem!r}")
 
 
-def _sheet(body: Body, certificate: Certificate) -> Sheet:
+def _sheet(body: Body, certificate: Certificate) -> TrainingSheet:
     messages = _messages(body, certificate, shape_of(certificate.format))
     told = certificate.tools_source
-    return Sheet(
+    return TrainingSheet(
         graph=certificate.graph,
         model=certificate.model,
         messages=tuple(messages),
@@ -56,7 +56,7 @@ def _sheet(body: Body, certificate: Certificate) -> Sheet:
     )
 
 
-def _messages(body: Body, certificate: Certificate, shape: Shape) -> list[Message]:
+def _messages(body: Body, certificate: Certificate, shape: ExportShape) -> list[Message]:
     source = {one.index: one.message for one in certificate.source}
     lines, at, found = shape.lines(body), 0, []
     for index in range(len(certificate.messages)):
@@ -72,7 +72,7 @@ def _messages(body: Body, certificate: Certificate, shape: Shape) -> list[Messag
     return found
 
 
-def _check_names(sheet: Sheet, certificate: Certificate) -> Problem | None:
+def _check_names(sheet: TrainingSheet, certificate: Certificate) -> Problem | None:
     for index, (message, name) in enumerate(zip(sheet.messages, certificate.messages, strict=True)):
         if message_id(message).hex() != name:
             return Problem("damaged", f"message {index}", f"it is not the one named {name}")
@@ -85,7 +85,7 @@ def _check_names(sheet: Sheet, certificate: Certificate) -> Problem | None:
 
 
 def _check_body(
-    body: Body, sheet: Sheet, *, certificate: Certificate, tokenizer: Tokenizer | None
+    body: Body, sheet: TrainingSheet, *, certificate: Certificate, tokenizer: Tokenizer | None
 ) -> Problem | None:
     is_tokens = certificate.format == "tokens"
     unsound = why_unsound(body) if is_tokens else None

@@ -12,7 +12,7 @@ import msgspec
 
 from hermes.errors import HermesError, NotFound, PersonErased
 from hermes.graph.blob import Blob, Message, canonical, canonical_value
-from hermes.graph.exports.report import Reason, Report, Unfit
+from hermes.graph.exports.report import ExportCounts, Reason, UnfitRow
 from hermes.graph.message_graph import MessageGraph
 from hermes.graph.records import Call
 from hermes.graph.roots import context_root, message_id
@@ -32,7 +32,7 @@ class Opened(msgspec.Struct, frozen=True, eq=False):
     whole: Blobs
 
 
-class Checked(msgspec.Struct, frozen=True, eq=False):
+class RecordedCall(msgspec.Struct, frozen=True, eq=False):
     """The messages of a call, answer last, and its tools: exactly what was recorded."""
 
     messages: tuple[Message, ...]
@@ -49,18 +49,18 @@ def pair_of(call: Call) -> Pair:
     return call.context, call.response
 
 
-def keep_calls(branches: Sequence[MessageGraph], report: Report) -> list[Call]:
+def keep_calls(branches: Sequence[MessageGraph], report: ExportCounts) -> list[Call]:
     """Return the calls that a model answered; the others are refused."""
     found = []
     for call in calls_of(branches):
         try:
             found.append(open_call(branches, call).call)
-        except Unfit as problem:
+        except UnfitRow as problem:
             report.refuse(call.id, problem)
     return found
 
 
-def check(branches: Sequence[MessageGraph], kept: Opened) -> Checked:
+def check(branches: Sequence[MessageGraph], kept: Opened) -> RecordedCall:
     """Read what a call saw, wrote and was given; raise Unfit if it is not what it recorded."""
     call, hasher = kept.call, kept.whole.reader.hasher
     try:
@@ -76,10 +76,10 @@ def check(branches: Sequence[MessageGraph], kept: Opened) -> Checked:
     except (HermesError, msgspec.DecodeError) as problem:
         raise unreadable(problem) from problem
     if not same:
-        raise Unfit("differs", f"What is kept of call {call.id} is not what it recorded.")
+        raise UnfitRow("differs", f"What is kept of call {call.id} is not what it recorded.")
     messages = (*seen, kept.answer)
     _check_tool_calls(messages)
-    return Checked(messages, tools)
+    return RecordedCall(messages, tools)
 
 
 def home_of(branches: Sequence[MessageGraph], call: Call) -> MessageGraph:
@@ -87,22 +87,22 @@ def home_of(branches: Sequence[MessageGraph], call: Call) -> MessageGraph:
     return next((one for one in branches if one.branch_name == call.branch), branches[0])
 
 
-def unreadable(problem: Exception) -> Unfit:
+def unreadable(problem: Exception) -> UnfitRow:
     """Return why something that a call refers to could not be read."""
     reason: Reason = "differs"
     if isinstance(problem, PersonErased):
         reason = "erased"
     elif isinstance(problem, NotFound):
         reason = "missing"
-    return Unfit(reason, str(problem))
+    return UnfitRow(reason, str(problem))
 
 
 def open_call(branches: Sequence[MessageGraph], call: Call) -> Opened:
     """Return what a call saw and wrote; raise Unfit if it is no answer that can be read."""
     if call.response is None:
-        raise Unfit("no_answer", f"Call {call.id} was given no answer.")
+        raise UnfitRow("no_answer", f"Call {call.id} was given no answer.")
     if not call.sampled:
-        raise Unfit("not_sampled", f"No model wrote the answer of call {call.id} just then.")
+        raise UnfitRow("not_sampled", f"No model wrote the answer of call {call.id} just then.")
     graph = home_of(branches, call)
     try:
         seen, answer = graph.at(call).sequence, graph.answer_of(call) or {}
@@ -110,7 +110,7 @@ def open_call(branches: Sequence[MessageGraph], call: Call) -> Opened:
     except (HermesError, msgspec.DecodeError) as problem:
         raise unreadable(problem) from problem
     if answer["role"] not in {"assistant", "model"}:
-        raise Unfit("unfit", f"The answer of call {call.id} has the role {answer['role']!r}.")
+        raise UnfitRow("unfit", f"The answer of call {call.id} has the role {answer['role']!r}.")
     return Opened(call, answer, seen, whole)
 
 
@@ -118,7 +118,7 @@ def _check_tool_calls(messages: Iterable[Message]) -> None:
     waiting: set[str] = set()
     for index, message in enumerate(messages):
         if waiting and message["role"] in {"assistant", "model"}:
-            raise Unfit(
+            raise UnfitRow(
                 "open_tool_call",
                 f"Message {index} answers while the tool call {sorted(waiting)[0]!r} before it has "
                 "no result.",

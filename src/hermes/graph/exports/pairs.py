@@ -12,9 +12,9 @@ import msgspec
 from hermes.errors import HermesError
 from hermes.graph.blob import Blob
 from hermes.graph.exports.kept_calls import Opened, check, keep_calls, open_call, unreadable
-from hermes.graph.exports.report import Report, Unfit
+from hermes.graph.exports.report import ExportCounts, UnfitRow
 from hermes.graph.exports.sequences import Write
-from hermes.graph.exports.sheet import Row, Sheet
+from hermes.graph.exports.sheet import Row, TrainingSheet
 from hermes.graph.message_graph import MessageGraph
 from hermes.graph.records import Call, Edge, Edit
 from hermes.graph.roots import message_id
@@ -26,7 +26,7 @@ _NO_CHOICE = frozenset({"delete", "switch"})
 
 
 def pair_rows(
-    branches: Sequence[MessageGraph], blank: Sheet, *, write: Write, report: Report
+    branches: Sequence[MessageGraph], blank: TrainingSheet, *, write: Write, report: ExportCounts
 ) -> Iterator[Row]:
     """Iterate over the pairs of one graph, each once."""
     kept, told = _Calls(branches, keep_calls(branches, report)), set()
@@ -42,7 +42,7 @@ def pair_rows(
                     continue
                 told.add(name)
                 row = write(_sheet(branches, blank, call, chosen=chosen))
-            except Unfit as problem:
+            except UnfitRow as problem:
                 report.refuse(f"{graph.branch_name}@{edge.version}", problem)
                 continue
             report.rows += 1
@@ -80,7 +80,7 @@ def _pair(graph: MessageGraph, edge: Edge, kept: _Calls) -> tuple[Call, Blob] | 
     except (HermesError, msgspec.DecodeError) as problem:
         raise unreadable(problem) from problem
     if not same:
-        raise Unfit(
+        raise UnfitRow(
             "prompt_changed",
             f"Message {edge.index} was rewritten after what comes before it had changed: the two "
             "answers have no prompt in common.",
@@ -124,13 +124,15 @@ def _leaves(edit: Edit, index: int) -> bool:
     return edit.kind in _NO_CHOICE and edit.start + edit.removed > index
 
 
-def _sheet(branches: Sequence[MessageGraph], blank: Sheet, call: Call, *, chosen: Blob) -> Sheet:
+def _sheet(
+    branches: Sequence[MessageGraph], blank: TrainingSheet, call: Call, *, chosen: Blob
+) -> TrainingSheet:
     kept: Opened = open_call(branches, call)
     checked, edited = check(branches, kept), chosen.message()
     if message_id(edited, kept.whole.reader.hasher) != chosen.id:
-        raise Unfit("differs", f"Blob {chosen.id.hex()} is not what its name says.")
+        raise UnfitRow("differs", f"Blob {chosen.id.hex()} is not what its name says.")
     if edited["role"] not in {"assistant", "model"}:
-        raise Unfit("unfit", f"The answer was rewritten into the role {edited['role']!r}.")
+        raise UnfitRow("unfit", f"The answer was rewritten into the role {edited['role']!r}.")
     seen = len(kept.seen)
     return msgspec.structs.replace(
         blank,

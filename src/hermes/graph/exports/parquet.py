@@ -14,7 +14,7 @@ import msgspec
 
 from hermes.errors import BadRequest, ConfigurationError
 from hermes.graph.exports.jsonl import json_line
-from hermes.graph.exports.reading import plain_json
+from hermes.graph.exports.message_reader import plain_json
 from hermes.graph.exports.sheet import Row
 
 # How a column holds its values: one JSON text or a list of them, a text, or token ids.

@@ -24,7 +24,7 @@ Reason = Literal[
 ]
 
 
-class Unfit(Exception):
+class UnfitRow(Exception):
     """One row cannot be made; never leaves the exports, which count it and go on."""
 
     def __init__(self, reason: Reason, text: str) -> None:
@@ -32,7 +32,7 @@ class Unfit(Exception):
         self.reason: Reason = reason
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class SkippedCall(msgspec.Struct, frozen=True):
     """Why one call, or one edit of its answer, gave no row."""
 
     reason: Reason
@@ -40,7 +40,7 @@ class Refusal(msgspec.Struct, frozen=True):
     text: str
 
 
-class Report(msgspec.Struct):
+class ExportCounts(msgspec.Struct):
     """The counts of an export, filled while its rows are taken."""
 
     graphs: int = 0
@@ -48,13 +48,13 @@ class Report(msgspec.Struct):
     with_rows: int = 0
     rows: int = 0
     trained: int = 0
-    refusals: list[Refusal] = msgspec.field(default_factory=list)
+    refusals: list[SkippedCall] = msgspec.field(default_factory=list)
 
     @property
     def refused(self) -> dict[Reason, int]:
         """How many rows were refused, by reason."""
         return dict(Counter(refusal.reason for refusal in self.refusals))
 
-    def refuse(self, call: str, problem: Unfit) -> None:
+    def refuse(self, call: str, problem: UnfitRow) -> None:
         """Count what gave no row."""
-        self.refusals.append(Refusal(problem.reason, call, str(problem)))
+        self.refusals.append(SkippedCall(problem.reason, call, str(problem)))

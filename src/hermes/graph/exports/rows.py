@@ -15,10 +15,10 @@ from hermes.errors import BadRequest
 from hermes.graph.exports.certificate import certified
 from hermes.graph.exports.kept_calls import calls_of
 from hermes.graph.exports.pairs import pair_rows
-from hermes.graph.exports.report import Report, Unfit
+from hermes.graph.exports.report import ExportCounts, UnfitRow
 from hermes.graph.exports.sequences import sequence_rows
 from hermes.graph.exports.shapes import FormatName, shape_of
-from hermes.graph.exports.sheet import Row, Sheet
+from hermes.graph.exports.sheet import Row, TrainingSheet
 from hermes.graph.exports.tokens import Tokenizer
 from hermes.graph.message_graph import MessageGraph
 
@@ -32,7 +32,7 @@ def export_rows(
     *,
     may_train: Callable[[str], bool],
     salt: bytes,
-    report: Report,
+    report: ExportCounts,
     tokenizer: Tokenizer | None = None,
     template: str | None = None,
 ) -> Iterator[Row]:
@@ -52,7 +52,7 @@ def export_rows(
         )
     template = tokenizer.template if format_name == "tokens" and tokenizer else template
     write = partial(certified, name=format_name, shape=shape)
-    blank = Sheet(graph="", model="", messages=(), seen=0, trained=(), template=template)
+    blank = TrainingSheet(graph="", model="", messages=(), seen=0, trained=(), template=template)
     if format_name == "trl-preference":
         make = partial(pair_rows, write=write, report=report)
     else:
@@ -68,12 +68,12 @@ def hashed_name(name: str, salt: bytes) -> str:
 
 def _rows(
     graphs: Iterable[MessageGraph],
-    blank: Sheet,
+    blank: TrainingSheet,
     *,
-    make: Callable[[list[MessageGraph], Sheet], Iterator[Row]],
+    make: Callable[[list[MessageGraph], TrainingSheet], Iterator[Row]],
     may_train: Callable[[str], bool],
     salt: bytes,
-    report: Report,
+    report: ExportCounts,
 ) -> Iterator[Row]:
     told: set[str] = set()
     for name, together in groupby(graphs, key=lambda graph: graph.name):
@@ -87,7 +87,7 @@ def _rows(
         report.graphs += 1
         if not may_train(name):
             for call in calls_of(branches):
-                report.refuse(call.id, Unfit("no_consent", "This graph may not be trained on."))
+                report.refuse(call.id, UnfitRow("no_consent", "This graph may not be trained on."))
             continue
         before = report.rows
         yield from make(branches, replace(blank, graph=hashed_name(name, salt)))

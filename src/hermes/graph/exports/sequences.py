@@ -12,25 +12,30 @@ import msgspec
 
 from hermes.errors import HermesError
 from hermes.graph.exports.kept_calls import (
-    Checked,
     Opened,
     Pair,
+    RecordedCall,
     check,
     keep_calls,
     open_call,
     pair_of,
     unreadable,
 )
-from hermes.graph.exports.report import Report, Unfit
-from hermes.graph.exports.sheet import Row, Sheet
+from hermes.graph.exports.report import ExportCounts, UnfitRow
+from hermes.graph.exports.sheet import Row, TrainingSheet
 from hermes.graph.message_graph import MessageGraph
 from hermes.graph.records import Call
 
-Write = Callable[[Sheet], Row]
+Write = Callable[[TrainingSheet], Row]
 
 
 def sequence_rows(
-    branches: Sequence[MessageGraph], blank: Sheet, *, merge: bool, write: Write, report: Report
+    branches: Sequence[MessageGraph],
+    blank: TrainingSheet,
+    *,
+    merge: bool,
+    write: Write,
+    report: ExportCounts,
 ) -> Iterator[Row]:
     """Iterate over the rows of one graph; calls of another model or other tools never share one."""
     groups: dict[Any, list[Call]] = {}
@@ -48,10 +53,10 @@ def _group_rows(
     group: list[Call],
     branches: Sequence[MessageGraph],
     *,
-    blank: Sheet,
+    blank: TrainingSheet,
     merge: bool,
     write: Write,
-    report: Report,
+    report: ExportCounts,
 ) -> Iterator[Row]:
     covered: set[Pair] = set()
     waiting = _Waiting(group if merge else ())
@@ -64,7 +69,7 @@ def _group_rows(
             inside = [call, *waiting.beginnings_of(kept)]
             new = [one for one in inside if pair_of(one) not in covered]
             row = write(_sheet(blank, kept, check(branches, kept), trained=new))
-        except Unfit as problem:
+        except UnfitRow as problem:
             report.refuse(call.id, problem)
             continue
         covered.update(map(pair_of, inside))
@@ -103,7 +108,9 @@ class _Waiting:
         return found
 
 
-def _sheet(blank: Sheet, kept: Opened, checked: Checked, *, trained: Iterable[Call]) -> Sheet:
+def _sheet(
+    blank: TrainingSheet, kept: Opened, checked: RecordedCall, *, trained: Iterable[Call]
+) -> TrainingSheet:
     # The oldest of equal calls speaks for them, so it is written last.
     ids = {one.length: one.token_ids for one in reversed(list(trained))}
     return msgspec.structs.replace(

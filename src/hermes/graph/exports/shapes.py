@@ -14,10 +14,10 @@ import msgspec
 from hermes.errors import BadRequest
 from hermes.graph.blob import Message
 from hermes.graph.exports.chat_lines import OPENAI, TRL, chat_lines
-from hermes.graph.exports.reading import plain_json
-from hermes.graph.exports.report import Unfit
+from hermes.graph.exports.message_reader import plain_json
+from hermes.graph.exports.report import UnfitRow
 from hermes.graph.exports.sharegpt_lines import from_sharegpt, sharegpt_lines
-from hermes.graph.exports.sheet import Body, Line, Sheet, without_none
+from hermes.graph.exports.sheet import Body, Line, TrainingSheet, without_none
 from hermes.graph.exports.tokens import Tokenizer, token_body
 
 FormatName = Literal[
@@ -28,15 +28,15 @@ Groups = list[list[Line]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shape:
+class ExportShape:
     """One format; `places` are the keys of a row under which its lines stand, in order."""
 
     places: tuple[str, ...]
     write: Callable[[Message], list[Line]]
-    pack: Callable[[Sheet, Groups], Body]
+    pack: Callable[[TrainingSheet, Groups], Body]
     restore: Callable[[Line], Message | None]
 
-    def body(self, sheet: Sheet) -> Body:
+    def body(self, sheet: TrainingSheet) -> Body:
         """Return a sheet as a row without its certificate, or raise Unfit."""
         return self.pack(sheet, [self.write(message) for message in sheet.messages])
 
@@ -45,7 +45,7 @@ class Shape:
         return [line for place in self.places for line in body[place]]
 
 
-def shape_of(name: str, tokenizer: Tokenizer | None = None) -> Shape:
+def shape_of(name: str, tokenizer: Tokenizer | None = None) -> ExportShape:
     """Return a format by its name."""
     if name == "tokens":
         return _token_shape(tokenizer)
@@ -61,7 +61,7 @@ def tools_in(body: Body) -> Any:  # Any: JSON
     return msgspec.json.decode(tools) if isinstance(tools, str) else tools
 
 
-def _with_tools(body: Body, sheet: Sheet) -> Body:
+def _with_tools(body: Body, sheet: TrainingSheet) -> Body:
     return body if sheet.tools is None else body | {"tools": without_none(sheet.tools)}
 
 
@@ -69,7 +69,7 @@ def _flat(groups: Groups) -> list[Line]:
     return [line for group in groups for line in group]
 
 
-def _weighted(sheet: Sheet, groups: Groups, *, key: str, answer: str) -> list[Line]:
+def _weighted(sheet: TrainingSheet, groups: Groups, *, key: str, answer: str) -> list[Line]:
     return [
         line | {"weight": int(index in sheet.trained)} if line[key] == answer else line
         for index, group in enumerate(groups)
@@ -77,21 +77,21 @@ def _weighted(sheet: Sheet, groups: Groups, *, key: str, answer: str) -> list[Li
     ]
 
 
-def _openai(sheet: Sheet, groups: Groups) -> Body:
+def _openai(sheet: TrainingSheet, groups: Groups) -> Body:
     return _with_tools(
         {"messages": _weighted(sheet, groups, key="role", answer="assistant")}, sheet
     )
 
 
-def _sharegpt(sheet: Sheet, groups: Groups) -> Body:
+def _sharegpt(sheet: TrainingSheet, groups: Groups) -> Body:
     body: Body = {"conversations": _weighted(sheet, groups, key="from", answer="gpt")}
     return body if sheet.tools is None else body | {"tools": plain_json(sheet.tools)}
 
 
-def _trl_messages(sheet: Sheet, groups: Groups) -> Body:
+def _trl_messages(sheet: TrainingSheet, groups: Groups) -> Body:
     for index, group in enumerate(groups):
         if index not in sheet.trained and any(line["role"] == "assistant" for line in group):
-            raise Unfit(
+            raise UnfitRow(
                 "weights",
                 f"Message {index} is an answer that must not be trained here, and TRL trains every "
                 "answer of a conversation. Use trl-prompt-completion or tokens for it.",
@@ -99,30 +99,32 @@ def _trl_messages(sheet: Sheet, groups: Groups) -> Body:
     return _with_tools({"messages": _flat(groups)}, sheet)
 
 
-def _prompt_completion(sheet: Sheet, groups: Groups) -> Body:
+def _prompt_completion(sheet: TrainingSheet, groups: Groups) -> Body:
     body = {"prompt": _prompt(sheet, groups), "completion": groups[-1]}
     return _with_tools(body, sheet)
 
 
-def _preference(sheet: Sheet, groups: Groups) -> Body:
+def _preference(sheet: TrainingSheet, groups: Groups) -> Body:
     body = {"prompt": _prompt(sheet, groups), "chosen": groups[-2], "rejected": groups[-1]}
     return _with_tools(body, sheet)
 
 
-def _prompt(sheet: Sheet, groups: Groups) -> list[Line]:
+def _prompt(sheet: TrainingSheet, groups: Groups) -> list[Line]:
     if sheet.seen == 0:
-        raise Unfit("unfit", "The call saw no message, and TRL reads the first one of each prompt.")
+        raise UnfitRow(
+            "unfit", "The call saw no message, and TRL reads the first one of each prompt."
+        )
     return _flat(groups[: sheet.seen])
 
 
-def _token_shape(tokenizer: Tokenizer | None) -> Shape:
-    def pack(sheet: Sheet, groups: Groups) -> Body:
+def _token_shape(tokenizer: Tokenizer | None) -> ExportShape:
+    def pack(sheet: TrainingSheet, groups: Groups) -> Body:
         if tokenizer is None:
             raise BadRequest("The format tokens needs a tokenizer. Pass tokenizer=...")
         return token_body(sheet, groups, tokenizer)
 
     write = partial(chat_lines, dialect=TRL)
-    return Shape(places=(), write=write, pack=pack, restore=lambda _: None)
+    return ExportShape(places=(), write=write, pack=pack, restore=lambda _: None)
 
 
 def _without_weight(line: Line) -> Message | None:
@@ -130,19 +132,19 @@ def _without_weight(line: Line) -> Message | None:
     return found if isinstance(found.get("role"), str) else None
 
 
-def _trl(pack: Callable[[Sheet, Groups], Body], *places: str) -> Shape:
+def _trl(pack: Callable[[TrainingSheet, Groups], Body], *places: str) -> ExportShape:
     write = partial(chat_lines, dialect=TRL)
-    return Shape(places=places, write=write, pack=pack, restore=_without_weight)
+    return ExportShape(places=places, write=write, pack=pack, restore=_without_weight)
 
 
-_SHAPES: dict[str, Shape] = {
-    "openai": Shape(
+_SHAPES: dict[str, ExportShape] = {
+    "openai": ExportShape(
         places=("messages",),
         write=partial(chat_lines, dialect=OPENAI),
         pack=_openai,
         restore=_without_weight,
     ),
-    "sharegpt": Shape(
+    "sharegpt": ExportShape(
         places=("conversations",), write=sharegpt_lines, pack=_sharegpt, restore=from_sharegpt
     ),
     "trl-messages": _trl(_trl_messages, "messages"),

@@ -1,8 +1,8 @@
 """Writes messages as ShareGPT turns, with tools, results and thoughts in tags inside the text."""
 
 from hermes.graph.blob import Message
-from hermes.graph.exports.reading import ToolCall, plain_json, read_message
-from hermes.graph.exports.report import Unfit
+from hermes.graph.exports.message_reader import ToolCall, plain_json, read_message
+from hermes.graph.exports.report import UnfitRow
 from hermes.graph.exports.sheet import Line
 
 _FROM = {"system": "system", "developer": "system", "user": "human", "assistant": "gpt"}
@@ -13,7 +13,7 @@ def sharegpt_lines(message: Message) -> list[Line]:
     """Return a message as turns: one, or one for each tool result in it."""
     spoken = read_message(message)
     if spoken.media:
-        raise Unfit("unfit", "ShareGPT holds text only, and a message has a picture.")
+        raise UnfitRow("unfit", "ShareGPT holds text only, and a message has a picture.")
     lines: list[Line] = [
         {"from": "tool", "value": f"<tool_response>\n{one.text}\n</tool_response>"}
         for one in spoken.results

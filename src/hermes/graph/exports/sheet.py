@@ -15,7 +15,7 @@ Body = dict[str, Any]
 Row = dict[str, Any]
 
 
-class Sheet(msgspec.Struct, frozen=True, kw_only=True):
+class TrainingSheet(msgspec.Struct, frozen=True, kw_only=True):
     """Messages and which of them are trained; `seen` is how many the last call saw.
 
     `token_ids` are those that were sampled, by index, where they were recorded.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hermes.errors import BadRequest, ConfigurationError, NotFound
-from hermes.graph.exports.report import Unfit
+from hermes.graph.exports.report import UnfitRow
 from hermes.graph.exports.sheet import Line
 from hermes.graph.exports.tokens import Tokenizer
 
@@ -39,7 +39,7 @@ class TemplateTokenizer:
             )
         except (self._refusal, AttributeError, LookupError, TypeError, ValueError) as problem:
             text = f"The chat template does not take this conversation: {problem}"
-            raise Unfit("tokens", text) from problem
+            raise UnfitRow("tokens", text) from problem
         return found
 
 

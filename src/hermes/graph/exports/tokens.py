@@ -7,8 +7,8 @@ rewrites earlier messages is noticed, and the row refused.
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from hermes.graph.exports.report import Unfit
-from hermes.graph.exports.sheet import Body, Line, Sheet
+from hermes.graph.exports.report import UnfitRow
+from hermes.graph.exports.sheet import Body, Line, TrainingSheet
 
 IGNORED = -100
 
@@ -26,7 +26,7 @@ class Tokenizer(Protocol):
         """Return the tokens; with `open_answer` they end where an answer is about to begin."""
 
 
-def token_body(sheet: Sheet, groups: list[list[Line]], tokenizer: Tokenizer) -> Body:
+def token_body(sheet: TrainingSheet, groups: list[list[Line]], tokenizer: Tokenizer) -> Body:
     """Return the tokens of a sheet, or raise Unfit if its answers cannot be found in them."""
     lines = [line for group in groups for line in group]
     ids = list(tokenizer.encode(lines, sheet.tools, open_answer=False))
@@ -37,7 +37,7 @@ def token_body(sheet: Sheet, groups: list[list[Line]], tokenizer: Tokenizer) -> 
         whole = tokenizer.encode(lines[: before + 1], sheet.tools, open_answer=False)
         start, stop = len(opening), len(whole)
         if ids[:start] != list(opening) or ids[:stop] != list(whole) or start >= stop:
-            raise Unfit(
+            raise UnfitRow(
                 "tokens",
                 f"The template writes what comes before or in answer {index} differently in the "
                 "whole conversation, so its tokens are not those that a model saw.",
@@ -57,12 +57,12 @@ def why_unsound(body: Body) -> str | None:
     return None if any(label != IGNORED for label in labels) else "no token is trained"
 
 
-def _sampled_stop(sheet: Sheet, index: int, found: list[int]) -> int:
+def _sampled_stop(sheet: TrainingSheet, index: int, found: list[int]) -> int:
     sampled = sheet.token_ids.get(index)
     if not sampled:
         return len(found)
     if found[: len(sampled)] != list(sampled):
-        raise Unfit(
+        raise UnfitRow(
             "tokens",
             f"The tokens of answer {index} are not the {len(sampled)} that were sampled: this is "
             "another tokenizer or template than the model had.",

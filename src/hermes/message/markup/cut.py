@@ -9,6 +9,7 @@ import re
 import msgspec
 
 from hermes.message.graphemes import cut_before
+from hermes.message.markup.chunk_space import ChunkSpace, most
 from hermes.message.markup.model import (
     Break,
     Code,
@@ -20,7 +21,6 @@ from hermes.message.markup.model import (
     Strong,
     Text,
 )
-from hermes.message.markup.room import Room, most
 from hermes.message.markup.runs import tidy
 from hermes.message.markup.weight import likely, span_weights
 
@@ -44,7 +44,7 @@ _START = _Place(0)
 _MORE = Picture("", "")
 
 
-def cut_spans(spans: Spans, room: Room[Span]) -> tuple[Spans, Spans]:
+def cut_spans(spans: Spans, room: ChunkSpace[Span]) -> tuple[Spans, Spans]:
     """Return what goes into the chunk and what is left; nothing goes in if it is better elsewhere."""
     reach = _reach(spans, room)
     if reach.at >= len(spans):
@@ -60,7 +60,7 @@ def cut_spans(spans: Spans, room: Room[Span]) -> tuple[Spans, Spans]:
     return _parted(_up_to(spans, place), _from(spans, place)) if place else ((), spans)
 
 
-def cut_text(text: str, room: Room[str], *, guess: int) -> int:
+def cut_text(text: str, room: ChunkSpace[str], *, guess: int) -> int:
     """Return how much of a text goes in: whole words, or else whole characters."""
     reach = most(len(text), lambda count: room.size((text[:count],)), limit=room.limit, guess=guess)
     if reach >= len(text):
@@ -76,7 +76,7 @@ def whole_characters(text: str, reach: int) -> int:
     return cut_before(f" {text[: reach + 1]}", reach + 1) - 1
 
 
-def _reach(spans: Spans, room: Room[Span]) -> _Place:
+def _reach(spans: Spans, room: ChunkSpace[Span]) -> _Place:
     guess = likely(spans, span_weights, bound=room.limit)
     count = most(len(spans), lambda n: room.size(spans[:n]), limit=room.limit, guess=guess)
     if count == len(spans) or not isinstance(held := spans[count], Text):
@@ -92,7 +92,7 @@ def _reach(spans: Spans, room: Room[Span]) -> _Place:
     return _Place(count, offset)
 
 
-def _best(spans: Spans, room: Room[Span], reach: _Place) -> _Place | None:
+def _best(spans: Spans, room: ChunkSpace[Span], reach: _Place) -> _Place | None:
     """Return the last place up to `reach` where a line, a sentence or a word ends."""
     lines = _last_line_end(spans, reach)
     if lines and _is_worth(spans, room, lines):
@@ -104,7 +104,7 @@ def _best(spans: Spans, room: Room[Span], reach: _Place) -> _Place | None:
     return word if word and room.fits(_up_to(spans, word)) else None
 
 
-def _is_worth(spans: Spans, room: Room[Span], place: _Place) -> bool:
+def _is_worth(spans: Spans, room: ChunkSpace[Span], place: _Place) -> bool:
     return room.limit <= 2 * room.size(_up_to(spans, place)) <= 2 * room.limit
 
 
@@ -129,7 +129,7 @@ def _last_end(spans: Spans, reach: _Place, pattern: re.Pattern[str]) -> _Place |
     return None
 
 
-def _hard(spans: Spans, room: Room[Span], reach: _Place) -> _Place | None:
+def _hard(spans: Spans, room: ChunkSpace[Span], reach: _Place) -> _Place | None:
     """Return a place between spans or characters, for want of a better one."""
     if not room.is_empty and room.fits_alone(_first_word(spans)):
         return None
@@ -182,10 +182,10 @@ def _parted(taken: Spans, rest: Spans) -> tuple[Spans, Spans]:
     return taken, (*anew, *rest[at + 1 :])
 
 
-def _cut_inside(span: Span, room: Room[Span]) -> tuple[Spans, Spans]:
+def _cut_inside(span: Span, room: ChunkSpace[Span]) -> tuple[Spans, Spans]:
     match span:
         case Code():
-            inside: Room[str] = room.inside(lambda parts: Code("".join(parts)))
+            inside: ChunkSpace[str] = room.inside(lambda parts: Code("".join(parts)))
             at = cut_text(span.text, inside, guess=room.limit)
             if not span.text[:at].strip():
                 return (), (span,)

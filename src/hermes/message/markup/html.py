@@ -1,4 +1,4 @@
-"""Formatted text as HTML, for every platform that shows HTML; how they differ is a `Dialect`. Pure.
+"""Formatted text as HTML, for every platform that shows HTML; how they differ is a `HtmlDialect`. Pure.
 
 `parse.py` has already replaced what is no text, so that escaping is enough. Platforms that know only
 marks around words, like Telegram, have no blocks to write and do not use this.
@@ -32,7 +32,7 @@ from hermes.message.markup.model import (
 _STYLED: Final = {Strong: "strong", Emphasis: "em"}
 
 
-class Dialect(msgspec.Struct, frozen=True):
+class HtmlDialect(msgspec.Struct, frozen=True):
     """What a platform's HTML has that others have not."""
 
     # The tag of struck words, and for each tag the attributes that it always has.
@@ -42,19 +42,19 @@ class Dialect(msgspec.Struct, frozen=True):
     names_language: bool = False
 
 
-def html_of(document: Document, dialect: Dialect) -> str:
+def html_of(document: Document, dialect: HtmlDialect) -> str:
     """Return the document as HTML; a single paragraph stands by itself, without its tag."""
     if len(document) == 1 and isinstance(document[0], Paragraph):
         return _spans(document[0].spans, dialect)
     return blocks_of(document, dialect)
 
 
-def blocks_of(blocks: Document, dialect: Dialect) -> str:
+def blocks_of(blocks: Document, dialect: HtmlDialect) -> str:
     """Return the blocks as HTML, each in its tag."""
     return "".join(_block(block, dialect) for block in blocks)
 
 
-def _block(block: Block, dialect: Dialect) -> str:
+def _block(block: Block, dialect: HtmlDialect) -> str:
     match block:
         case Paragraph():
             return _tagged("p", _spans(block.spans, dialect), dialect)
@@ -72,16 +72,16 @@ def _block(block: Block, dialect: Dialect) -> str:
             return _opened("hr", dialect)
 
 
-def _opened(tag: str, dialect: Dialect, more: str = "") -> str:
+def _opened(tag: str, dialect: HtmlDialect, more: str = "") -> str:
     always = dialect.attributes.get(tag)
     return f"<{tag}{more} {always}>" if always else f"<{tag}{more}>"
 
 
-def _tagged(tag: str, inner: str, dialect: Dialect, *, more: str = "") -> str:
+def _tagged(tag: str, inner: str, dialect: HtmlDialect, *, more: str = "") -> str:
     return f"{_opened(tag, dialect, more)}{inner}</{tag}>"
 
 
-def _code_block(block: CodeBlock, dialect: Dialect) -> str:
+def _code_block(block: CodeBlock, dialect: HtmlDialect) -> str:
     text = escape(block.text)
     if dialect.names_language:
         language = "".join(one for one in block.language if one.isalnum() or one in "+-_#.")
@@ -90,7 +90,7 @@ def _code_block(block: CodeBlock, dialect: Dialect) -> str:
     return _tagged("pre", text, dialect)
 
 
-def _items(block: Items, dialect: Dialect) -> str:
+def _items(block: Items, dialect: HtmlDialect) -> str:
     items = "".join(_tagged("li", _item(one, dialect), dialect) for one in block.items)
     if block.start is None:
         return _tagged("ul", items, dialect)
@@ -98,28 +98,28 @@ def _items(block: Items, dialect: Dialect) -> str:
     return _tagged("ol", items, dialect, more=start)
 
 
-def _item(blocks: Document, dialect: Dialect) -> str:
+def _item(blocks: Document, dialect: HtmlDialect) -> str:
     """Return an item; its first paragraph stands beside its mark."""
     if blocks and isinstance(blocks[0], Paragraph):
         return _spans(blocks[0].spans, dialect) + blocks_of(blocks[1:], dialect)
     return blocks_of(blocks, dialect)
 
 
-def _table(block: Table, dialect: Dialect) -> str:
+def _table(block: Table, dialect: HtmlDialect) -> str:
     head = _row(block.head, "th", dialect)
     rows = "".join(_row(row, "td", dialect) for row in block.rows)
     return _tagged("table", f"<thead>{head}</thead><tbody>{rows}</tbody>", dialect)
 
 
-def _row(cells: tuple[tuple[Span, ...], ...], tag: str, dialect: Dialect) -> str:
+def _row(cells: tuple[tuple[Span, ...], ...], tag: str, dialect: HtmlDialect) -> str:
     return f"<tr>{''.join(_tagged(tag, _spans(cell, dialect), dialect) for cell in cells)}</tr>"
 
 
-def _spans(spans: tuple[Span, ...], dialect: Dialect) -> str:
+def _spans(spans: tuple[Span, ...], dialect: HtmlDialect) -> str:
     return "".join(_span(span, dialect) for span in spans)
 
 
-def _span(span: Span, dialect: Dialect) -> str:
+def _span(span: Span, dialect: HtmlDialect) -> str:
     match span:
         case Text():
             return escape(span.text)

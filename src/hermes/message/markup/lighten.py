@@ -21,7 +21,7 @@ from hermes.message.markup.model import (
     Text,
 )
 from hermes.message.markup.runs import tidy
-from hermes.message.markup.words import with_address
+from hermes.message.markup.span_text import with_address
 
 
 def lighten(block: Block) -> Document | None:

@@ -30,7 +30,7 @@ from hermes.message.markup.model import (
     Text,
 )
 from hermes.message.markup.runs import tidy
-from hermes.message.markup.words import words
+from hermes.message.markup.span_text import words
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -60,13 +60,13 @@ _UNSHOWN = re.compile(
 )
 
 
-class Known(str):
+class ParsedMarkdown(str):
     """Markdown that is read once at most, however often it is parsed; not at all if it was written."""
 
     __slots__ = ("document",)
     document: Document | None
 
-    def __new__(cls, text: str, document: Document | None = None) -> "Known":
+    def __new__(cls, text: str, document: Document | None = None) -> "ParsedMarkdown":
         """Return a text that knows, or will know, what it means."""
         made = super().__new__(cls, text)
         made.document = document
@@ -75,7 +75,7 @@ class Known(str):
 
 def parse(text: str) -> Document:
     """Return what a Markdown text means."""
-    if isinstance(text, Known):
+    if isinstance(text, ParsedMarkdown):
         if text.document is None:
             text.document = _parsed(text)
         return text.document

@@ -11,8 +11,8 @@ from hermes.message.markup.model import (
     Rule,
     Table,
 )
+from hermes.message.markup.span_text import words
 from hermes.message.markup.tables import as_lines
-from hermes.message.markup.words import words
 
 
 def plain(document: Document) -> str:

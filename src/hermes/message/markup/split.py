@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
+from hermes.message.markup.chunk_space import ChunkSpace, most
 from hermes.message.markup.cut import cut_spans, cut_text
 from hermes.message.markup.lighten import lighten
 from hermes.message.markup.model import (
@@ -24,8 +25,7 @@ from hermes.message.markup.model import (
     Table,
     Text,
 )
-from hermes.message.markup.parse import Known, parse
-from hermes.message.markup.room import Room, most
+from hermes.message.markup.parse import ParsedMarkdown, parse
 from hermes.message.markup.runs import tidy
 from hermes.message.markup.weight import is_heavy, likely, weights
 from hermes.message.markup.write import write
@@ -41,7 +41,7 @@ _SLACKS = (0, 1, 2, 4, 8, 16)
 
 def split(text: str, *, limit: int, measure: Measure = len) -> tuple[str, ...]:
     """Return a Markdown text as chunks whose measure is at most `limit`; itself if it fits."""
-    known = Known(text)
+    known = ParsedMarkdown(text)
     if measure(known) <= limit:
         return (text,)
     chunks: list[str] = []
@@ -84,19 +84,19 @@ def _forced(document: Document, *, limit: int, measure: Measure) -> tuple[str, D
     return chunk(count), (*_made(Paragraph, tidy(left)), *others)
 
 
-def _room(limit: int, measure: Measure) -> Room[Block]:
+def _room(limit: int, measure: Measure) -> ChunkSpace[Block]:
     bound = 2 * limit + 64
 
     def size(blocks: Document) -> int:
         if is_heavy(blocks, bound):
             return bound
         # Most of these are tries that nobody sends: only the chunk itself is read again (`_next`).
-        return measure(Known(write(blocks), blocks)) if blocks else 0
+        return measure(ParsedMarkdown(write(blocks), blocks)) if blocks else 0
 
-    return Room(size=size, alone=size, limit=limit)
+    return ChunkSpace(size=size, alone=size, limit=limit)
 
 
-def take(blocks: Document, room: Room[Block]) -> Parted:
+def take(blocks: Document, room: ChunkSpace[Block]) -> Parted:
     """Return the blocks, or parts of them, that go into the chunk, and those that are left."""
     guess = likely(blocks, weights, bound=room.limit)
     count = most(len(blocks), lambda n: room.size(blocks[:n]), limit=room.limit, guess=guess)
@@ -114,7 +114,7 @@ def take(blocks: Document, room: Room[Block]) -> Parted:
     return ((), blocks) if lighter is None else take((*lighter, *rest[1:]), room)
 
 
-def _before_titles(taken: Document, rest: Document, room: Room[Block]) -> Parted:
+def _before_titles(taken: Document, rest: Document, room: ChunkSpace[Block]) -> Parted:
     """Leave titles to what they are the titles of."""
     count = len(taken)
     while count and isinstance(taken[count - 1], Heading):
@@ -124,7 +124,7 @@ def _before_titles(taken: Document, rest: Document, room: Room[Block]) -> Parted
     return taken[:count], (*taken[count:], *rest)
 
 
-def _part(block: Block, room: Room[Block]) -> Parted:
+def _part(block: Block, room: ChunkSpace[Block]) -> Parted:
     match block:
         case Paragraph():
             taken, left = cut_spans(block.spans, room.inside(Paragraph))
@@ -150,9 +150,9 @@ def _made(make: Callable[[tuple[Inner, ...]], Block], inner: tuple[Inner, ...]) 
     return (make(inner),) if inner else ()
 
 
-def _part_of_items(block: Items, room: Room[Block]) -> Parted:
+def _part_of_items(block: Items, room: ChunkSpace[Block]) -> Parted:
     items, start = block.items, block.start
-    inside: Room[Document] = room.inside(lambda some: Items(some, start))
+    inside: ChunkSpace[Document] = room.inside(lambda some: Items(some, start))
     guess = likely(items, lambda some: weights(some[0]), bound=room.limit)
     count = most(len(items), lambda n: inside.size(items[:n]), limit=room.limit, guess=guess)
     number = None if start is None else start + max(1, count)
@@ -169,9 +169,9 @@ def _part_of_items(block: Items, room: Room[Block]) -> Parted:
     return (Items((taken,), start),), (*rest, *more)
 
 
-def _part_of_table(block: Table, room: Room[Block]) -> Parted:
+def _part_of_table(block: Table, room: ChunkSpace[Block]) -> Parted:
     rows = block.rows
-    inside: Room[Row] = room.inside(lambda some: Table(block.head, some))
+    inside: ChunkSpace[Row] = room.inside(lambda some: Table(block.head, some))
     count = most(len(rows), lambda n: inside.size(rows[:n]), limit=room.limit, guess=8)
     if not count:
         return (), (block,)
@@ -179,10 +179,10 @@ def _part_of_table(block: Table, room: Room[Block]) -> Parted:
     return (Table(block.head, rows[:count]),), ((Table(block.head, left),) if left else ())
 
 
-def _part_of_code(block: CodeBlock, room: Room[Block]) -> Parted:
+def _part_of_code(block: CodeBlock, room: ChunkSpace[Block]) -> Parted:
     language = block.language
     lines = block.text.lstrip("\n").split("\n")
-    inside: Room[str] = room.inside(lambda some: CodeBlock("\n".join(some), language))
+    inside: ChunkSpace[str] = room.inside(lambda some: CodeBlock("\n".join(some), language))
     count = most(len(lines), lambda n: inside.size(tuple(lines[:n])), limit=room.limit, guess=8)
     if count:
         return _codes("\n".join(lines[:count]), "\n".join(lines[count:]), language=language)

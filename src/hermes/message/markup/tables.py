@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 from hermes.message.graphemes import cut_before
 from hermes.message.markup.model import Table
-from hermes.message.markup.words import words
+from hermes.message.markup.span_text import words
 
 # What a telephone shows of a fixed-width font, with some room.
 _WIDTH = 60

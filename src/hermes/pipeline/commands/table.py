@@ -3,21 +3,21 @@
 from collections.abc import Awaitable, Callable, Mapping
 
 from hermes.message.reply import Reply
-from hermes.pipeline.commands.approving import approve, deny
-from hermes.pipeline.commands.choosing import choose_model, choose_reasoning
-from hermes.pipeline.commands.crediting import tell_credits
+from hermes.pipeline.commands.approvals import approve, deny
+from hermes.pipeline.commands.choices import choose_model, choose_reasoning
+from hermes.pipeline.commands.credits import tell_credits
 from hermes.pipeline.commands.effect import Effect
-from hermes.pipeline.commands.helping import help_with, whoami
-from hermes.pipeline.commands.linking import link
-from hermes.pipeline.commands.reloading import reload_mcp
-from hermes.pipeline.commands.remembering import tell_memory
-from hermes.pipeline.commands.restarting import restart_gateway
-from hermes.pipeline.commands.rewinding import branch, retry, undo
-from hermes.pipeline.commands.scheduling import tell_schedule
-from hermes.pipeline.commands.searching import tell_search
+from hermes.pipeline.commands.help import help_with, whoami
+from hermes.pipeline.commands.link import link
+from hermes.pipeline.commands.memory import tell_memory
+from hermes.pipeline.commands.reload import reload_mcp
+from hermes.pipeline.commands.restart import restart_gateway
+from hermes.pipeline.commands.rewind import branch, retry, undo
+from hermes.pipeline.commands.schedule import tell_schedule
+from hermes.pipeline.commands.search import tell_search
+from hermes.pipeline.commands.session_work import queue, start_afresh, status, steer, stop
 from hermes.pipeline.commands.tasks import start_task
 from hermes.pipeline.commands.usage import tell_usage
-from hermes.pipeline.commands.working import queue, start_afresh, status, steer, stop
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 

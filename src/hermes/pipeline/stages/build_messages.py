@@ -6,14 +6,14 @@ What changes from turn to turn is a note at the end of the message, behind every
 import msgspec
 
 from hermes.memory.recall import RECALLED, Recalled
+from hermes.memory.session_context import place_news
 from hermes.memory.soul import CHANGED, changed_lines
-from hermes.memory.whereabouts import place_news
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import NotePart, Part
 from hermes.message.reply import Reply
-from hermes.pipeline.beside import said_parts, told_beside
+from hermes.pipeline.message_notes import said_parts, told_beside
 from hermes.pipeline.services import TurnContext
-from hermes.pipeline.surroundings import around
+from hermes.pipeline.session_context import around
 from hermes.pipeline.turn import Turn
 
 

@@ -9,9 +9,9 @@ from contextlib import aclosing
 import msgspec
 import structlog
 
-from hermes.calls.bill import Receipt
-from hermes.calls.events import Answered, CallEvent, Failed, Trying, Waiting
-from hermes.calls.walk import Wish
+from hermes.calls.call_charge import SpendLog
+from hermes.calls.events import CallEvent, Failed, FullAnswer, Trying, Waiting
+from hermes.calls.model_caller import CallSpec
 from hermes.errors import (
     NoCredits,
     NoPlace,
@@ -23,14 +23,14 @@ from hermes.errors import (
 from hermes.message.chat import ChatMessage, as_read
 from hermes.message.parts import Part, TextPart, ToolCallPart
 from hermes.message.reply import Reply
-from hermes.pipeline.accounts import asker_of, key_of, place_wait_s, purse_of
+from hermes.pipeline.accounts import asker_of, key_of, payer_of, place_wait_s
 from hermes.pipeline.candidates import choose_model, freeze
 from hermes.pipeline.exchange import rounds_used
 from hermes.pipeline.graph_notes import note_call
 from hermes.pipeline.place_waits import note_wait
 from hermes.pipeline.replies import cut_off, interrupted, model_failed, no_place, not_now
 from hermes.pipeline.services import TurnContext
-from hermes.pipeline.shown import Shown
+from hermes.pipeline.streamed_text import StreamedText
 from hermes.pipeline.turn import Turn
 from hermes.pipeline.upgrade import upgrade
 from hermes.ports.provider import ModelRequest, TextDelta
@@ -74,8 +74,8 @@ class _Call:
     """The listener of one call: writes each try down, shows the text, keeps the answer."""
 
     def __init__(self, turn: Turn, ctx: TurnContext) -> None:
-        self.shown = Shown(turn, ctx)
-        self.receipt = Receipt()
+        self.shown = StreamedText(turn, ctx)
+        self.receipt = SpendLog()
         self._turn = turn
         self._ctx = ctx
         self._candidate: Candidate | None = None
@@ -86,16 +86,16 @@ class _Call:
         turn, ctx = self._turn, self._ctx
         assert turn.plan is not None
         request = _request(turn, ctx)
-        wish = Wish(
+        spec = CallSpec(
             call_id=turn.id,
             request=request,
-            purse=purse_of(turn, ctx),
+            payer=payer_of(turn, ctx),
             wait_s=ctx.services.settings.turns.wait_s,
             remembers=turn.agent.settings.cache and turn.retry is None,
             place_s=place_wait_s(turn, ctx),
             asker=asker_of(turn),
         )
-        run = ctx.services.calls.run(wish, turn.plan, receipt=self.receipt)
+        run = ctx.services.calls.run(spec, turn.plan, receipt=self.receipt)
         stoppable = ctx.interrupt.scope()
         async with aclosing(run) as events:
             while True:
@@ -103,7 +103,7 @@ class _Call:
                     event = await anext(events)
                     if isinstance(event, TextDelta) and event.text:
                         await self.shown.add(event.text)
-                if isinstance(event, Answered):
+                if isinstance(event, FullAnswer):
                     return self._answered(event, request)
                 await self._hear(event)
 
@@ -134,7 +134,7 @@ class _Call:
         _log.warning("model_failed", message_id=self._turn.id, model=name, problem=str(error))
         self._ctx.journal.note("model_failed", model=name, problem=error.code, status=error.status)
 
-    def _answered(self, event: Answered, request: ModelRequest) -> Turn:
+    def _answered(self, event: FullAnswer, request: ModelRequest) -> Turn:
         turn, end = self._turn, event.end
         message = ChatMessage("assistant", _allowed(end.parts, request))
         facts = _facts(event, request, message)
@@ -164,7 +164,7 @@ class _Call:
         )
 
 
-def _facts(event: Answered, request: ModelRequest, message: ChatMessage) -> StepFacts:
+def _facts(event: FullAnswer, request: ModelRequest, message: ChatMessage) -> StepFacts:
     """Return what the graph has to know about a call."""
     end, limit = event.end, event.max_output_tokens
     return StepFacts(

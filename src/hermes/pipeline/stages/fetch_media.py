@@ -18,7 +18,7 @@ from hermes.message.picture_kind import PICTURE_KINDS
 from hermes.message.reply import Reply
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
-from hermes.ports.media import Attachments, Brought, Owner
+from hermes.ports.media import Attachments, Brought, MediaOwner
 
 _ATTACHED: Final = (ImagePart, AudioPart, FilePart)
 _Attached = ImagePart | AudioPart | FilePart
@@ -104,7 +104,7 @@ def _is_here(media: Media) -> bool:
 
 
 async def _one(part: _Attached, turn: Turn, media: Attachments) -> Had:
-    owner = Owner(turn.person_id, turn.id)
+    owner = MediaOwner(turn.person_id, turn.id)
     try:
         brought = await media.bring(part.media, platform=turn.event.source.platform, owner=owner)
     except HermesError as error:

@@ -6,13 +6,13 @@ known of a person is used only in direct chats in which nobody else has written.
 
 import msgspec
 
+from hermes.memory.session_context import group_block, is_only_news, is_place, place_block
 from hermes.memory.soul import dream_block, earlier_block, soul_blocks
-from hermes.memory.whereabouts import group_block, is_only_news, is_place, place_block
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import NotePart
 from hermes.message.reply import Reply
 from hermes.pipeline.services import TurnContext
-from hermes.pipeline.surroundings import around, begins_alike
+from hermes.pipeline.session_context import around, begins_alike
 from hermes.pipeline.turn import Turn
 from hermes.ports.memory import Soul
 

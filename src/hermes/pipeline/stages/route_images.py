@@ -7,10 +7,10 @@ that has shown none lately, passes at once. What has to be done about them is do
 import msgspec
 
 from hermes.message.reply import Reply
+from hermes.pipeline.pending_images import earlier_pictures, has_pictures, own_pictures
 from hermes.pipeline.services import TurnContext
-from hermes.pipeline.sights import earlier_pictures, has_pictures, own_pictures
-from hermes.pipeline.turn import Sight, Turn
-from hermes.tools.image_intents import GENERAL, Told
+from hermes.pipeline.turn import PendingImages, Turn
+from hermes.tools.image_intents import GENERAL, IntentMatch
 
 
 async def route_images(turn: Turn, ctx: TurnContext) -> Turn | Reply:
@@ -20,11 +20,11 @@ async def route_images(turn: Turn, ctx: TurnContext) -> Turn | Reply:
     own = len(own_pictures(turn.event.parts))
     if not own and not earlier_pictures(turn.history):
         return turn
-    told = ctx.services.image_intents.of(turn.event.text) if own else Told(GENERAL)
+    told = ctx.services.image_intents.of(turn.event.text) if own else IntentMatch(GENERAL)
     if own:
         pipeline = told.intent if told.intent in ctx.services.visions else None
         ctx.journal.note(
             "images", count=own, intent=told.intent, rule=told.rule or None, pipeline=pipeline
         )
-    sight = Sight(intent=told.intent, rule=told.rule, own=own)
+    sight = PendingImages(intent=told.intent, rule=told.rule, own=own)
     return msgspec.structs.replace(turn, sight=sight)

@@ -13,15 +13,15 @@ from hermes.errors import ToolError, TurnInterrupted
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import ToolCallPart, ToolResultPart
 from hermes.message.reply import Reply
-from hermes.pipeline.asking import ask_person
-from hermes.pipeline.beside import joined_parts
+from hermes.pipeline.approval_waits import binding, find_decision, park
 from hermes.pipeline.children import run_child
 from hermes.pipeline.exchange import call_number, pending_call, pending_calls
-from hermes.pipeline.parked import binding, find_decision, park
+from hermes.pipeline.message_notes import joined_parts
 from hermes.pipeline.privacy import is_private
 from hermes.pipeline.replies import interrupted
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.stages.fetch_media import fetched
+from hermes.pipeline.tool_questions import ask_person
 from hermes.pipeline.tool_results import Ran, take_result
 from hermes.pipeline.turn import Turn
 from hermes.ports.tool import Approver, AsksByCall, Tool, ToolContext

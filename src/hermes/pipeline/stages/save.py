@@ -13,24 +13,24 @@ from hermes.message.rewind import Rewind
 from hermes.message.session_key import base_lane, is_background
 from hermes.people.credits import charge_for
 from hermes.pipeline.background import mirrors_of, under_task
-from hermes.pipeline.beside import said_parts
 from hermes.pipeline.exchange import is_answered, pending_call, pending_calls
 from hermes.pipeline.extraction_jobs import extraction_of
 from hermes.pipeline.follow_ups import has_used_joined
 from hermes.pipeline.graph_notes import note_tool
-from hermes.pipeline.scheduled import for_schedule
+from hermes.pipeline.message_notes import said_parts
+from hermes.pipeline.scheduled_replies import for_schedule
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.targets import reply_id, target_of
 from hermes.pipeline.turn import Turn
 from hermes.ports.records import (
     Commit,
-    Entry,
     Interaction,
     Lease,
     NewDelivery,
-    Result,
     Step,
     StepFacts,
+    TranscriptEntry,
+    TurnResult,
 )
 from hermes.ports.upward import Progress
 from hermes.tools.executor import denied
@@ -92,7 +92,7 @@ def build_commit(turn: Turn, reply: Reply, ctx: TurnContext) -> Commit:
         turn, usage=turn.usage.plus(reply.usage), model=reply.model or turn.model
     )
     entries, reply_entry = _entries(turn, reply)
-    result = Result(
+    result = TurnResult(
         text=reply.text,
         usage=turn.usage,
         tool_calls=turn.tool_uses,
@@ -141,7 +141,7 @@ def _links(turn: Turn, ctx: TurnContext) -> tuple[Link, ...]:
     return note_tool(turn, call.id, stopped).links
 
 
-def _entries(turn: Turn, reply: Reply) -> tuple[tuple[Entry, ...], int | None]:
+def _entries(turn: Turn, reply: Reply) -> tuple[tuple[TranscriptEntry, ...], int | None]:
     """Return the transcript's new entries, and which of them is the reply."""
     opening = _opening(turn, reply)
     if opening is None:
@@ -149,7 +149,7 @@ def _entries(turn: Turn, reply: Reply) -> tuple[tuple[Entry, ...], int | None]:
     entries = (*opening, *_used(turn.exchanged), *_unanswered(turn))
     if reply.outcome is Outcome.INTERRUPTED and reply.parts:
         partial = ChatMessage("assistant", reply.parts)
-        return (*entries, Entry(partial)), len(entries)
+        return (*entries, TranscriptEntry(partial)), len(entries)
     last = entries[-1].message if entries else None
     if reply.outcome is Outcome.ANSWERED and last is not None:
         is_reply = last.role == "assistant" and last.parts == reply.parts
@@ -157,12 +157,12 @@ def _entries(turn: Turn, reply: Reply) -> tuple[tuple[Entry, ...], int | None]:
     return entries, None
 
 
-def _opening(turn: Turn, reply: Reply) -> tuple[Entry, ...] | None:
+def _opening(turn: Turn, reply: Reply) -> tuple[TranscriptEntry, ...] | None:
     """Return what a turn's entries begin with, or None if it leaves none."""
     if reply.outcome in (Outcome.EXPIRED, Outcome.REFUSED):
         return None
     if turn.retry is None:
-        return None if turn.user is None else (Entry(_asked(turn, reply)),)
+        return None if turn.user is None else (TranscriptEntry(_asked(turn, reply)),)
     # Without another answer, the one that is there stands.
     is_better = reply.outcome is Outcome.INTERRUPTED or (reply.earned and is_answered(turn))
     return () if is_better else None
@@ -176,7 +176,7 @@ def _asked(turn: Turn, reply: Reply) -> ChatMessage:
     return ChatMessage("user", said_parts(turn.own))
 
 
-def _used(exchanged: tuple[Entry, ...]) -> tuple[Entry, ...]:
+def _used(exchanged: tuple[TranscriptEntry, ...]) -> tuple[TranscriptEntry, ...]:
     """Return what was exchanged without steered-in messages that no answer followed.
 
     They become new again, and have their place in the transcript by their own turns.
@@ -187,10 +187,10 @@ def _used(exchanged: tuple[Entry, ...]) -> tuple[Entry, ...]:
     return exchanged[:end]
 
 
-def _unanswered(turn: Turn) -> tuple[Entry, ...]:
+def _unanswered(turn: Turn) -> tuple[TranscriptEntry, ...]:
     """Return a result for every tool call that was not run: models insist on one."""
     return tuple(
-        Entry(ChatMessage("tool", (denied(call, "the turn was stopped"),)))
+        TranscriptEntry(ChatMessage("tool", (denied(call, "the turn was stopped"),)))
         for call in pending_calls(turn)
     )
 

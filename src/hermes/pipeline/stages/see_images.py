@@ -12,13 +12,13 @@ from hermes.message.chat import ChatMessage
 from hermes.message.parts import TextPart
 from hermes.message.reply import Reply
 from hermes.pipeline.candidates import choose_model, freeze
-from hermes.pipeline.describing import describe
-from hermes.pipeline.looks import Looker
+from hermes.pipeline.image_descriptions import describe
+from hermes.pipeline.pending_images import NOTHING, own_pictures, sighted
 from hermes.pipeline.replies import interrupted, model_failed
 from hermes.pipeline.services import TurnContext
-from hermes.pipeline.sights import NOTHING, own_pictures, sighted
-from hermes.pipeline.turn import Sight, Turn
+from hermes.pipeline.turn import PendingImages, Turn
 from hermes.pipeline.upgrade import upgrade
+from hermes.pipeline.vision_calls import VisionCaller
 from hermes.pipeline.vision_runs import VisionRun
 from hermes.ports.upward import Progress
 
@@ -35,7 +35,7 @@ async def see_images(turn: Turn, ctx: TurnContext) -> Turn | Reply:
     assert turn.sight is not None
     if not (turn.sight.blind or _may_be_answered(turn.sight, ctx)):
         return msgspec.structs.replace(turn, sight=None)
-    looker = Looker(turn, ctx)
+    looker = VisionCaller(turn, ctx)
     try:
         return await _see(turn, ctx, looker=looker)
     except TurnInterrupted:
@@ -63,17 +63,17 @@ async def _planned(turn: Turn, ctx: TurnContext) -> Turn:
     return msgspec.structs.replace(turn, sight=sight)
 
 
-def _may_be_answered(sight: Sight, ctx: TurnContext) -> bool:
+def _may_be_answered(sight: PendingImages, ctx: TurnContext) -> bool:
     """Tell whether a pipeline is for the pictures, or a model has to be asked about that."""
     return bool(sight.own) and (sight.intent in ctx.services.visions or _is_asked(sight, ctx))
 
 
-def _is_asked(sight: Sight, ctx: TurnContext) -> bool:
+def _is_asked(sight: PendingImages, ctx: TurnContext) -> bool:
     services = ctx.services
     return bool(services.settings.vision.ask_model and services.visions and not sight.rule)
 
 
-async def _see(turn: Turn, ctx: TurnContext, *, looker: Looker) -> Turn:
+async def _see(turn: Turn, ctx: TurnContext, *, looker: VisionCaller) -> Turn:
     sight = turn.sight
     assert sight is not None
     ctx.services.watch.publish(turn.id, Progress(kind="status", text=_LOOKING))
@@ -90,7 +90,7 @@ async def _see(turn: Turn, ctx: TurnContext, *, looker: Looker) -> Turn:
     return turn
 
 
-async def _answered(turn: Turn, ctx: TurnContext, *, looker: Looker) -> ChatMessage | None:
+async def _answered(turn: Turn, ctx: TurnContext, *, looker: VisionCaller) -> ChatMessage | None:
     """Return the answer of the pipeline that is for the pictures; None where none answers."""
     sight = turn.sight
     if sight is None or not _may_be_answered(sight, ctx):
@@ -106,7 +106,7 @@ async def _answered(turn: Turn, ctx: TurnContext, *, looker: Looker) -> ChatMess
     return ChatMessage("assistant", (TextPart(answer),))
 
 
-async def _asked(turn: Turn, ctx: TurnContext, *, looker: Looker) -> str:
+async def _asked(turn: Turn, ctx: TurnContext, *, looker: VisionCaller) -> str:
     """Return what a model takes the pictures to be sent for."""
     names = sorted(ctx.services.visions)
     prompt = (
@@ -122,7 +122,7 @@ async def _asked(turn: Turn, ctx: TurnContext, *, looker: Looker) -> str:
     return intent
 
 
-async def _described(turn: Turn, ctx: TurnContext, *, looker: Looker) -> ChatMessage:
+async def _described(turn: Turn, ctx: TurnContext, *, looker: VisionCaller) -> ChatMessage:
     """Return the pictures in words."""
     described = await describe(turn, looker, most=ctx.services.settings.vision.max_pictures)
     ctx.journal.note(

@@ -11,7 +11,6 @@ import msgspec
 from hermes.errors import ProviderError, ProviderUnavailable, StreamTruncated
 from hermes.message.ids import MakeId
 from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart
-from hermes.net.unfinished_json import is_unfinished
 from hermes.ports.provider import (
     CallEnd,
     ReasoningDelta,
@@ -19,6 +18,7 @@ from hermes.ports.provider import (
     TextDelta,
     ToolCallDelta,
 )
+from hermes.provider_kit.unfinished_json import is_unfinished
 from hermes.providers.anthropic.conversation import DIALECT
 from hermes.providers.anthropic.failures import stream_failure
 from hermes.providers.anthropic.settings import AnthropicSettings
@@ -90,7 +90,7 @@ class _Block:
 _decode = msgspec.json.Decoder(_Event).decode
 
 
-class Assembly:
+class AnthropicAssembly:
     """One call's answer in the making; `sent_chars` is the size of what was asked."""
 
     def __init__(
@@ -289,14 +289,14 @@ class Assembly:
         return StreamTruncated(text) if self.started else ProviderUnavailable(text)
 
 
-_TAKERS: dict[str, Callable[[Assembly, _Event], Delta | None]] = {
-    "message_start": Assembly._begin,
-    "content_block_start": Assembly._open,
-    "content_block_delta": Assembly._grow,
-    "content_block_stop": Assembly._close,
-    "message_delta": Assembly._change,
-    "message_stop": Assembly._finish,
-    "error": Assembly._fail,
+_TAKERS: dict[str, Callable[[AnthropicAssembly, _Event], Delta | None]] = {
+    "message_start": AnthropicAssembly._begin,
+    "content_block_start": AnthropicAssembly._open,
+    "content_block_delta": AnthropicAssembly._grow,
+    "content_block_stop": AnthropicAssembly._close,
+    "message_delta": AnthropicAssembly._change,
+    "message_stop": AnthropicAssembly._finish,
+    "error": AnthropicAssembly._fail,
 }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from hermes.media.image_files import inline_image
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import (
     AudioPart,
@@ -22,7 +23,6 @@ from hermes.message.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from hermes.net.image_files import inline_image
 
 # Any: JSON objects on their way to the encoder.
 Json = dict[str, Any]

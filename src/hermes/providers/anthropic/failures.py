@@ -3,7 +3,7 @@
 import msgspec
 
 from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable
-from hermes.net.service_failure import is_refused_everywhere, mask
+from hermes.provider_kit.service_failure import is_refused_everywhere, mask
 
 _REJECTED_TYPES = frozenset(
     {

@@ -3,13 +3,13 @@
 from collections.abc import AsyncGenerator
 from typing import Any
 
+from hermes.media.image_files import load_images
 from hermes.message.ids import MakeId, make_id
 from hermes.net.client import HttpClient
-from hermes.net.image_files import load_images
-from hermes.net.model_stream import Endpoint, stream_model
-from hermes.net.sse_parser import SseParser
 from hermes.ports.provider import ModelEvent, ModelRequest, ProviderInfo
-from hermes.providers.anthropic.assembly import Assembly
+from hermes.provider_kit.sse_parser import SseParser
+from hermes.provider_kit.stream import ModelEndpoint, stream_model
+from hermes.providers.anthropic.assembly import AnthropicAssembly
 from hermes.providers.anthropic.conversation import DIALECT
 from hermes.providers.anthropic.settings import AnthropicSettings, build_headers, check
 from hermes.providers.anthropic.traits import PREFILL_MODELS
@@ -36,7 +36,7 @@ class AnthropicProvider:
         self._settings = settings
         self._client = client
         self._new_id = new_id
-        self._endpoint = Endpoint(
+        self._endpoint = ModelEndpoint(
             provider=settings.name,
             url=settings.messages_url,
             headers=build_headers(settings),
@@ -67,11 +67,11 @@ class AnthropicProvider:
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Run one call; closing the iterator closes its connection."""
 
-        async def prepare() -> tuple[bytes, Assembly]:
+        async def prepare() -> tuple[bytes, AnthropicAssembly]:
             images = await load_images(request) if self._settings.vision else {}
             answer = answer_tool(request, self._settings)
             body = build_body(request, self._settings, images=images, answer=answer)
-            return body, Assembly(
+            return body, AnthropicAssembly(
                 self._settings, sent_chars=len(body), make_id=self._new_id, answer=answer
             )
 

@@ -105,7 +105,7 @@ class _Run:
 _decode = msgspec.json.Decoder(_Chunk).decode
 
 
-class Assembly:
+class GeminiAssembly:
     """One call's answer in the making; `sent_chars` is the size of what was asked."""
 
     def __init__(

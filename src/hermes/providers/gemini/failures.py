@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from hermes.errors import ProviderError, ProviderUnavailable
-from hermes.net import service_failure
+from hermes.provider_kit import service_failure
 
 # 402: this account is out of money; 408, 409, 425, 429, 499: not now. Another candidate may do.
 _NOT_NOW = frozenset({402, 408, 409, 425, 429, 499})

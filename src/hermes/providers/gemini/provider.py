@@ -7,17 +7,17 @@ from typing import Any
 import msgspec
 
 from hermes.errors import NetError, ProviderUnavailable, StreamTruncated
+from hermes.media.image_fetch import with_fetched_images
+from hermes.media.image_files import load_images
 from hermes.message.ids import MakeId, make_id
 from hermes.message.reply import Usage
 from hermes.net.client import HttpClient, Response
-from hermes.net.image_fetch import with_fetched_images
-from hermes.net.image_files import load_images
-from hermes.net.model_stream import EVENTS, JSON, Endpoint, call_json, open_call, wire_words
-from hermes.net.service_failure import unusable
-from hermes.net.sse_parser import SseParser
 from hermes.ports.pricing import estimated
 from hermes.ports.provider import Embedding, ModelEvent, ModelRequest, ProviderInfo
-from hermes.providers.gemini.assembly import Assembly
+from hermes.provider_kit.service_failure import unusable
+from hermes.provider_kit.sse_parser import SseParser
+from hermes.provider_kit.stream import EVENTS, JSON, ModelEndpoint, call_json, open_call, wire_words
+from hermes.providers.gemini.assembly import GeminiAssembly
 from hermes.providers.gemini.failures import failure
 from hermes.providers.gemini.settings import GeminiSettings, check
 from hermes.providers.gemini.wire import DIALECT, build_body, build_embedding_body
@@ -79,7 +79,9 @@ class GeminiProvider:
         resource = self._settings.resource_of(model)
         url = self._settings.url_of(resource, "streamGenerateContent") + "?alt=sse"
         body = await self._body(request)
-        assembly = Assembly(self._settings, model=model, sent_chars=len(body), make_id=self._new_id)
+        assembly = GeminiAssembly(
+            self._settings, model=model, sent_chars=len(body), make_id=self._new_id
+        )
         endpoint = self._endpoint(url, EVENTS)
         async with open_call(self._client, endpoint, body=body) as response:
             parser = SseParser()
@@ -142,8 +144,8 @@ class GeminiProvider:
             )
         return found
 
-    def _endpoint(self, url: str, kinds: tuple[str, ...]) -> Endpoint:
-        return Endpoint(
+    def _endpoint(self, url: str, kinds: tuple[str, ...]) -> ModelEndpoint:
+        return ModelEndpoint(
             provider=self._settings.name,
             url=url,
             headers=self._headers,
@@ -162,7 +164,7 @@ class GeminiProvider:
         return build_body(request, settings, images=images)
 
     async def _read(
-        self, response: Response, parser: SseParser, *, assembly: Assembly
+        self, response: Response, parser: SseParser, *, assembly: GeminiAssembly
     ) -> tuple[list[bytes], bool]:
         """Return the next events and whether more may come.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from hermes.media.image_files import inline_image
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import (
     AudioPart,
@@ -24,7 +25,6 @@ from hermes.message.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from hermes.net.image_files import inline_image
 from hermes.ports.provider import ModelRequest, ToolChoice, ToolSpec
 from hermes.providers.gemini.schema import fitted
 from hermes.providers.gemini.settings import GeminiSettings, Thinking

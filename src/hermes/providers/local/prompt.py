@@ -14,7 +14,7 @@ _MAX_FITS = 6
 _PER_MESSAGE = 24  # what the template puts around each message, in characters
 
 
-class Line(msgspec.Struct, frozen=True):
+class PromptMessage(msgspec.Struct, frozen=True):
     """One message for the engine's chat template."""
 
     role: str
@@ -27,18 +27,18 @@ class Line(msgspec.Struct, frozen=True):
         return len(self.content) + _PER_MESSAGE
 
 
-class Fitted(msgspec.Struct, frozen=True):
+class FittedPrompt(msgspec.Struct, frozen=True):
     """The messages that fit, how many older ones were dropped, and whether the system text was cut."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[PromptMessage, ...]
     dropped: int = 0
     cut: bool = False
 
 
-def lines_of(request: ModelRequest, *, told: str | None = None) -> tuple[Line, ...]:
+def lines_of(request: ModelRequest, *, told: str | None = None) -> tuple[PromptMessage, ...]:
     """Return the stacked system blocks, what is `told` besides, and the turns as text."""
     system = [
-        Line("system", _plain(block), _plain(block) == block)
+        PromptMessage("system", _plain(block), _plain(block) == block)
         for block in (*request.system, told)
         if block
     ]
@@ -55,7 +55,7 @@ def next_budget(budget: int, *, counted: int, allowed: int) -> int:
     return max(1, min(int(budget * _SAFETY), int(budget * allowed / max(1, counted) * _SAFETY)))
 
 
-def fit(lines: Sequence[Line], budget: int) -> Fitted:
+def fit(lines: Sequence[PromptMessage], budget: int) -> FittedPrompt:
     """Drop the oldest turns until `budget` characters hold the rest; the last one always stays whole.
 
     Where even that is too much, the text is larger than the budget: only the engine can tell
@@ -64,7 +64,7 @@ def fit(lines: Sequence[Line], budget: int) -> Fitted:
     system, cut = _fit_system([one for one in lines if one.role == "system"], budget // 2)
     turns = [line for line in lines if line.role != "system"]
     room = budget - sum(line.size for line in system)
-    kept: list[Line] = []
+    kept: list[PromptMessage] = []
     for line in reversed(turns):
         if kept and line.size > room:
             break
@@ -73,18 +73,18 @@ def fit(lines: Sequence[Line], budget: int) -> Fitted:
     while len(kept) > 1 and kept[-1].role == "assistant":
         kept.pop()
     kept.reverse()
-    return Fitted((*system, *kept), len(turns) - len(kept), cut)
+    return FittedPrompt((*system, *kept), len(turns) - len(kept), cut)
 
 
 class Fitting:
     """What of a request is sent: all of it, or with `may_cut` less each time the engine says no."""
 
-    def __init__(self, lines: Sequence[Line], *, allowed: int, may_cut: bool) -> None:
+    def __init__(self, lines: Sequence[PromptMessage], *, allowed: int, may_cut: bool) -> None:
         self._lines = lines
         self._allowed = allowed
         self._budget = first_budget(allowed)
         self._left = _MAX_FITS - 1 if may_cut else 0
-        self.fitted = fit(lines, self._budget) if may_cut else Fitted(tuple(lines))
+        self.fitted = fit(lines, self._budget) if may_cut else FittedPrompt(tuple(lines))
 
     def shrink(self, counted: int) -> bool:
         """Take less than what the engine counted; False when nothing more may be left out."""
@@ -98,25 +98,27 @@ class Fitting:
         return self.fitted != before
 
 
-def _fit_system(system: list[Line], budget: int) -> tuple[list[Line], bool]:
-    kept: list[Line] = []
+def _fit_system(system: list[PromptMessage], budget: int) -> tuple[list[PromptMessage], bool]:
+    kept: list[PromptMessage] = []
     for line in system:
         if line.size <= budget:
             kept.append(line)
             budget -= line.size
             continue
         if budget > _PER_MESSAGE:
-            kept.append(Line(line.role, line.content[: budget - _PER_MESSAGE]))
+            kept.append(PromptMessage(line.role, line.content[: budget - _PER_MESSAGE]))
         return kept, True
     return kept, False
 
 
-def _line(message: ChatMessage) -> Line:
+def _line(message: ChatMessage) -> PromptMessage:
     role = "user" if message.role == "tool" else message.role
     is_verbatim = all(
         isinstance(part, TextPart) and _plain(part.text) == part.text for part in message.parts
     )
-    return Line(role, "\n".join(filter(None, (_text(part) for part in message.parts))), is_verbatim)
+    return PromptMessage(
+        role, "\n".join(filter(None, (_text(part) for part in message.parts))), is_verbatim
+    )
 
 
 def _text(part: Part) -> str:

@@ -27,7 +27,7 @@ from hermes.providers.local.answer import Astray, ConstrainedAnswer
 from hermes.providers.local.constraint import Constraint, constraint_of
 from hermes.providers.local.free_answer import FreeAnswer
 from hermes.providers.local.process import EngineProcess
-from hermes.providers.local.prompt import Fitted, Fitting, lines_of
+from hermes.providers.local.prompt import FittedPrompt, Fitting, lines_of
 from hermes.providers.local.settings import MODEL_NAME, LocalSettings, is_installed
 
 _TEMPERATURE = 0.3
@@ -288,7 +288,7 @@ class LocalProvider:
         kind: type[ProviderError] = ProviderRejected if problem.code < 500 else ProviderUnavailable
         return kind(f"{self._settings.name}: the engine answered: {problem.message[:300]}")
 
-    def _tell(self, fitted: Fitted) -> None:
+    def _tell(self, fitted: FittedPrompt) -> None:
         if fitted.dropped or fitted.cut:
             _log.info(
                 "the conversation was cut to fit the demonstration model",
@@ -316,7 +316,7 @@ class LocalProvider:
 
 # Any: a JSON object on its way to the engine.
 def _body(
-    request: ModelRequest, fitted: Fitted, *, output: int, constraint: Constraint | None
+    request: ModelRequest, fitted: FittedPrompt, *, output: int, constraint: Constraint | None
 ) -> dict[str, Any]:
     heat = request.temperature if request.temperature is not None else _TEMPERATURE
     body: dict[str, Any] = {
@@ -338,7 +338,7 @@ def _body(
     return body
 
 
-def _told(event: ModelEvent, fitted: Fitted, constraint: Constraint | None) -> ModelEvent:
+def _told(event: ModelEvent, fitted: FittedPrompt, constraint: Constraint | None) -> ModelEvent:
     """Return the end of an answer with what the model was not shown."""
     if not isinstance(event, CallEnd):
         return event

@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 from hermes.errors import ProviderRejected, ProviderUnavailable
 from hermes.message.reply import Usage
 from hermes.ports.provider import Embedding, ModelEvent, ModelRequest, ProviderInfo
+from hermes.providers.minilm.batches import Batches, Vectors
 from hermes.providers.minilm.model import MAX_CHARS, MAX_TOKENS, MiniLm
 from hermes.providers.minilm.settings import (
     MODEL_NAME,
@@ -22,7 +23,6 @@ from hermes.providers.minilm.settings import (
     find_folder,
     is_installed,
 )
-from hermes.providers.minilm.together import Together, Vectors
 
 Made = TypeVar("Made")
 Tokens = list[list[int]]
@@ -72,7 +72,7 @@ class MiniLmEmbedder:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=settings.name)
         self._model: Model | None = None
         self._waiting = 0
-        self._together = Together(
+        self._together = Batches(
             lambda piece: self._run(partial(self._vectors, piece)),
             piece_tokens=settings.piece_tokens,
         )

@@ -12,7 +12,6 @@ from hermes.errors import ProviderError, ProviderUnavailable, StreamTruncated
 from hermes.message.ids import MakeId
 from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart
 from hermes.message.reply import Usage
-from hermes.net.service_failure import mask
 from hermes.ports.pricing import counted, estimated
 from hermes.ports.provider import (
     CallEnd,
@@ -22,6 +21,7 @@ from hermes.ports.provider import (
     TextDelta,
     ToolCallDelta,
 )
+from hermes.provider_kit.service_failure import mask
 from hermes.providers.ollama.settings import OllamaSettings
 from hermes.providers.ollama.wire import DIALECT
 
@@ -66,7 +66,7 @@ class _Run:
 _decode = msgspec.json.Decoder(_Line).decode
 
 
-class Assembly:
+class OllamaAssembly:
     """One call's answer in the making; `sent_chars` is the size of what was asked."""
 
     def __init__(self, settings: OllamaSettings, *, sent_chars: int, make_id: MakeId) -> None:

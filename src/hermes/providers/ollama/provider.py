@@ -5,15 +5,22 @@ from typing import Any
 
 import msgspec
 
+from hermes.media.image_fetch import with_fetched_images
+from hermes.media.image_files import load_images
 from hermes.message.ids import MakeId, make_id
 from hermes.net.client import HttpClient
-from hermes.net.image_fetch import with_fetched_images
-from hermes.net.image_files import load_images
-from hermes.net.model_stream import JSON, Assembling, Endpoint, call_json, probe, stream_model
-from hermes.net.ndjson_parser import NdjsonParser
 from hermes.ports.provider import Embedding, ModelEvent, ModelRequest, ProviderInfo
-from hermes.providers.ollama.assembly import Assembly
-from hermes.providers.ollama.listing import read_embedding, read_tags
+from hermes.provider_kit.ndjson_parser import NdjsonParser
+from hermes.provider_kit.stream import (
+    JSON,
+    Assembling,
+    ModelEndpoint,
+    call_json,
+    probe,
+    stream_model,
+)
+from hermes.providers.ollama.assembly import OllamaAssembly
+from hermes.providers.ollama.model_list import read_embedding, read_tags
 from hermes.providers.ollama.settings import OllamaSettings, check
 from hermes.providers.ollama.wire import DIALECT, build_body, build_embedding
 
@@ -99,9 +106,9 @@ class OllamaProvider:
                 request, self._client, provider=settings.name, loaded=images
             )
         body = build_body(request, settings, images=images)
-        return body, Assembly(settings, sent_chars=len(body), make_id=self._new_id)
+        return body, OllamaAssembly(settings, sent_chars=len(body), make_id=self._new_id)
 
-    def _endpoint(self, path: str, *, kinds: tuple[str, ...]) -> Endpoint:
+    def _endpoint(self, path: str, *, kinds: tuple[str, ...]) -> ModelEndpoint:
         settings = self._settings
         headers = {
             "Content-Type": "application/json",
@@ -110,7 +117,7 @@ class OllamaProvider:
         }
         if settings.api_key:
             headers["Authorization"] = f"Bearer {settings.api_key}"
-        return Endpoint(
+        return ModelEndpoint(
             provider=settings.name,
             url=settings.base_url.rstrip("/") + path,
             headers=headers,
@@ -119,7 +126,7 @@ class OllamaProvider:
         )
 
 
-def _pullable(endpoint: Endpoint, model: str) -> Endpoint:
+def _pullable(endpoint: ModelEndpoint, model: str) -> ModelEndpoint:
     """Return the endpoint with what helps when `model` is not there."""
     advice = f"run `ollama pull {model[:80]}` where the server runs, or name a model that it has"
     return msgspec.structs.replace(endpoint, absent=advice)

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from hermes.errors import ProviderRejected
+from hermes.media.image_files import inline_image
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import (
     AudioPart,
@@ -21,7 +22,6 @@ from hermes.message.parts import (
     ToolResultPart,
     text_of,
 )
-from hermes.net.image_files import inline_image
 from hermes.ports.provider import ModelRequest, ToolSpec
 from hermes.providers.ollama.settings import OllamaSettings
 

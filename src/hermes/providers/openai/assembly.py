@@ -19,8 +19,6 @@ from hermes.message.parts import (
     tool_calls_of,
 )
 from hermes.message.reply import Usage
-from hermes.net.service_failure import reported
-from hermes.net.unfinished_json import is_unfinished
 from hermes.ports.pricing import counted, estimated
 from hermes.ports.provider import (
     CallEnd,
@@ -29,6 +27,8 @@ from hermes.ports.provider import (
     StopReason,
     TextDelta,
 )
+from hermes.provider_kit.service_failure import reported
+from hermes.provider_kit.unfinished_json import is_unfinished
 from hermes.providers.openai.calls import CallCollector
 from hermes.providers.openai.chunks import CallPiece, ContentBlock, Delta, WireUsage, decode_chunk
 from hermes.providers.openai.settings import OpenAISettings
@@ -47,7 +47,7 @@ _STOP_REASONS: dict[str, StopReason] = {
 }
 
 
-class Assembly:
+class OpenAIAssembly:
     """One call's answer in the making; `sent_chars` is the size of what was asked."""
 
     def __init__(self, settings: OpenAISettings, *, sent_chars: int, make_id: MakeId) -> None:

@@ -4,9 +4,9 @@ import msgspec
 
 from hermes.errors import ProviderUnavailable
 from hermes.message.reply import Usage
-from hermes.net.service_failure import unusable
 from hermes.ports.pricing import counted, estimated
 from hermes.ports.provider import Embedding
+from hermes.provider_kit.service_failure import unusable
 from hermes.providers.openai.chunks import WireUsage
 from hermes.providers.openai.settings import OpenAISettings
 

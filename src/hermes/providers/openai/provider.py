@@ -4,21 +4,21 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from hermes.errors import ProviderRejected
+from hermes.media.image_files import load_data_urls
 from hermes.message.ids import MakeId, make_id
 from hermes.net.client import HttpClient
-from hermes.net.image_files import load_data_urls
-from hermes.net.model_stream import (
+from hermes.ports.provider import Embedding, ModelEvent, ModelRequest, ProviderInfo
+from hermes.provider_kit.sse_parser import SseParser
+from hermes.provider_kit.stream import (
     EVENTS,
     JSON,
     Assembling,
-    Endpoint,
+    ModelEndpoint,
     call_json,
     probe,
     stream_model,
 )
-from hermes.net.sse_parser import SseParser
-from hermes.ports.provider import Embedding, ModelEvent, ModelRequest, ProviderInfo
-from hermes.providers.openai.assembly import Assembly
+from hermes.providers.openai.assembly import OpenAIAssembly
 from hermes.providers.openai.embeddings import (
     MAX_ANSWER_BYTES,
     build_embedding,
@@ -115,14 +115,14 @@ class OpenAIProvider:
         settings = self._settings
         images = await load_data_urls(request) if settings.vision else {}
         body = build_body(request, settings, images=images)
-        return body, Assembly(settings, sent_chars=len(body), make_id=self._new_id)
+        return body, OpenAIAssembly(settings, sent_chars=len(body), make_id=self._new_id)
 
-    def _endpoint(self, path: str, *, kinds: tuple[str, ...]) -> Endpoint:
+    def _endpoint(self, path: str, *, kinds: tuple[str, ...]) -> ModelEndpoint:
         settings = self._settings
         headers = {"Content-Type": "application/json", "Accept": kinds[0], **settings.headers}
         if settings.api_key:
             headers["Authorization"] = f"Bearer {settings.api_key}"
-        return Endpoint(
+        return ModelEndpoint(
             provider=settings.name,
             url=settings.base_url.rstrip("/") + path,
             headers=headers,

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from hermes.media.image_files import inline_image
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import (
     AudioPart,
@@ -23,7 +24,6 @@ from hermes.message.parts import (
     ToolResultPart,
     text_of,
 )
-from hermes.net.image_files import inline_image
 from hermes.ports.provider import ModelRequest
 from hermes.providers.openai.parameters import Json, build_parameters
 from hermes.providers.openai.presets import PLAIN, Quirks

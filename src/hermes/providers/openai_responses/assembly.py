@@ -12,8 +12,6 @@ from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable, 
 from hermes.message.ids import MakeId
 from hermes.message.parts import Part, ToolCallPart, tool_calls_of
 from hermes.message.reply import Usage
-from hermes.net.service_failure import mask
-from hermes.net.unfinished_json import is_unfinished
 from hermes.ports.pricing import counted, estimated
 from hermes.ports.provider import (
     CallEnd,
@@ -23,6 +21,8 @@ from hermes.ports.provider import (
     TextDelta,
     ToolCallDelta,
 )
+from hermes.provider_kit.service_failure import mask
+from hermes.provider_kit.unfinished_json import is_unfinished
 from hermes.providers.openai_responses.events import (
     Event,
     Item,
@@ -61,7 +61,7 @@ _REJECTED = frozenset(
 )
 
 
-class Assembly:
+class ResponsesAssembly:
     """One call's answer in the making; `sent_chars` is the size of what was asked."""
 
     def __init__(self, settings: ResponsesSettings, *, sent_chars: int, make_id: MakeId) -> None:

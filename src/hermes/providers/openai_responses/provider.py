@@ -3,13 +3,13 @@
 from collections.abc import AsyncGenerator
 from typing import Any
 
+from hermes.media.image_files import load_data_urls
 from hermes.message.ids import MakeId, make_id
 from hermes.net.client import HttpClient
-from hermes.net.image_files import load_data_urls
-from hermes.net.model_stream import Assembling, Endpoint, stream_model
-from hermes.net.sse_parser import SseParser
 from hermes.ports.provider import ModelEvent, ModelRequest, ProviderInfo
-from hermes.providers.openai_responses.assembly import Assembly
+from hermes.provider_kit.sse_parser import SseParser
+from hermes.provider_kit.stream import Assembling, ModelEndpoint, stream_model
+from hermes.providers.openai_responses.assembly import ResponsesAssembly
 from hermes.providers.openai_responses.settings import ResponsesSettings, check
 from hermes.providers.openai_responses.wire import DIALECT, build_body
 
@@ -34,7 +34,7 @@ class ResponsesProvider:
         }
         if settings.api_key:
             headers["Authorization"] = f"Bearer {settings.api_key}"
-        self._endpoint = Endpoint(
+        self._endpoint = ModelEndpoint(
             provider=settings.name,
             url=settings.base_url.rstrip("/") + "/responses",
             headers=headers,
@@ -77,7 +77,7 @@ class ResponsesProvider:
         settings = self._settings
         images = await load_data_urls(request) if settings.vision else {}
         body = build_body(request, settings, images=images)
-        return body, Assembly(settings, sent_chars=len(body), make_id=self._new_id)
+        return body, ResponsesAssembly(settings, sent_chars=len(body), make_id=self._new_id)
 
 
 # Any: keyword arguments of the settings above.

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from hermes.errors import ProviderRejected
+from hermes.media.image_files import inline_image
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import (
     AudioPart,
@@ -21,7 +22,6 @@ from hermes.message.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from hermes.net.image_files import inline_image
 from hermes.ports.effort import effort_of
 from hermes.ports.provider import ModelRequest, ToolChoice
 from hermes.providers.openai_responses.settings import ResponsesSettings

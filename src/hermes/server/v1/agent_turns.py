@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from urllib.parse import quote
 
-from hermes.calls.events import Answered, CallEvent, Trying
+from hermes.calls.events import CallEvent, FullAnswer, Trying
 from hermes.errors import (
     BadRequest,
     ModelsStopped,
@@ -25,12 +25,12 @@ from hermes.message.outcome import Outcome
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
 from hermes.ports.clock import Clock
-from hermes.ports.door import Door
+from hermes.ports.gateway_api import GatewayApi
 from hermes.ports.provider import CallEnd, ModelRequest, TextDelta
-from hermes.ports.records import Result
+from hermes.ports.records import TurnResult
 from hermes.ports.upward import Progress
 from hermes.routing.plan import Candidate
-from hermes.server.v1.callers import Caller
+from hermes.server.v1.callers import ApiCaller
 from hermes.server.v1.dialect import WireCall
 
 _AGENT = "agent"
@@ -43,23 +43,23 @@ _SAID = frozenset({Outcome.ANSWERED, Outcome.MERGED})
 class AgentTurns:
     """Runs turns for the callers of `/v1`."""
 
-    def __init__(self, door: Door, *, clock: Clock, make_id: MakeId) -> None:
-        self._door = door
+    def __init__(self, gateway_api: GatewayApi, *, clock: Clock, make_id: MakeId) -> None:
+        self._gateway_api = gateway_api
         self._clock = clock
         self._make_id = make_id
 
     async def run(
-        self, call: WireCall, caller: Caller, *, headers: Mapping[str, str]
+        self, call: WireCall, caller: ApiCaller, *, headers: Mapping[str, str]
     ) -> AsyncGenerator[CallEvent, None]:
         """Run one turn and tell it as a model call."""
         event = self._event(call, caller, headers=headers)
-        accepted = await self._door.accept(event)
+        accepted = await self._gateway_api.accept(event)
         rule = f"explicit agent, turn {accepted.message_id}"
         candidate = Candidate(_AGENT, event.agent or "", rule)
         yield Trying(candidate)
         said = _Said()
         # The door watches by an async generator, which its port does not say.
-        watching = aclosing(self._door.watch(accepted.message_id))  # type: ignore[type-var]
+        watching = aclosing(self._gateway_api.watch(accepted.message_id))  # type: ignore[type-var]
         async with watching as updates:
             async for progress in updates:
                 if progress.kind in ("done", "parked"):
@@ -69,7 +69,7 @@ class AgentTurns:
                         yield TextDelta(rest)
                     text = said.all + rest if call.stream else result.text
                     end = CallEnd((TextPart(text),), "end", result.usage, call.model)
-                    yield Answered(candidate=candidate, end=end)
+                    yield FullAnswer(candidate=candidate, end=end)
                     return
                 more = said.hear(progress)
                 if more and call.stream:
@@ -78,7 +78,9 @@ class AgentTurns:
             f"the gateway stops; the turn goes on, and `hermes why {accepted.message_id}` tells it"
         )
 
-    def _event(self, call: WireCall, caller: Caller, *, headers: Mapping[str, str]) -> MessageEvent:
+    def _event(
+        self, call: WireCall, caller: ApiCaller, *, headers: Mapping[str, str]
+    ) -> MessageEvent:
         request = call.request
         if request.tools or request.schema is not None:
             raise BadRequest(
@@ -146,12 +148,12 @@ def ignored_by_agents(request: ModelRequest) -> tuple[str, ...]:
     return tuple(name for name, value in asked.items() if value is not None)
 
 
-def _end_of(progress: Progress, *, name: str) -> Result:
+def _end_of(progress: Progress, *, name: str) -> TurnResult:
     """Return how a turn ended; raises what kept it from an answer."""
-    result = progress.result or Result(text="")
+    result = progress.result or TurnResult(text="")
     if progress.kind == "parked":
         waits = f"This waits for an approval ({result.approval}). Ask again once it was given."
-        return Result(text=waits)
+        return TurnResult(text=waits)
     if progress.outcome in _SAID:
         return result
     reason = f"{name} could not answer: {result.reason or result.text or 'no reason was given'}"

@@ -9,11 +9,11 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from hermes.calls.budgets import Purse
+from hermes.calls.budgets import Payer
 from hermes.control.keys import KEY_PREFIX, OPERATOR, key_digest
 from hermes.errors import Forbidden, RateLimited, Unauthenticated
 from hermes.ports.clock import Clock
-from hermes.ports.door import Door
+from hermes.ports.gateway_api import GatewayApi
 from hermes.ports.keys import CallerKey, KeyStore
 from hermes.ports.spend import PLATFORM, Account
 
@@ -22,18 +22,18 @@ _MOST_BUCKETS = 10_000
 _UNKNOWN = "This key is not known here: copy it again, or make one with `hermes keys create`."
 
 
-class Caller(msgspec.Struct, frozen=True, kw_only=True):
+class ApiCaller(msgspec.Struct, frozen=True, kw_only=True):
     """Who calls; without a key it is the operator, who has no limits of their own."""
 
     user: str
     key: CallerKey | None = None
 
-    def purse(self, agent: str = "") -> Purse:
+    def payer(self, agent: str = "") -> Payer:
         """Return who pays for the caller's calls."""
         person = PLATFORM if self.key is None else self.key.person_id
         key_id = "" if self.key is None else self.key.id
         account = Account(person_id=person, agent=agent, channel="v1", key=key_id)
-        return Purse(
+        return Payer(
             account=account, key=self.key, tier=None if self.key is None else self.key.tier
         )
 
@@ -48,27 +48,27 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 class Callers:
     """Checks credentials, and how often each key is used."""
 
-    def __init__(self, keys: KeyStore, *, door: Door, clock: Clock) -> None:
+    def __init__(self, keys: KeyStore, *, gateway_api: GatewayApi, clock: Clock) -> None:
         self._keys = keys
-        self._door = door
+        self._gateway_api = gateway_api
         self._clock = clock
         self._buckets: dict[str, tuple[float, float]] = {}
 
-    async def check(self, headers: Mapping[str, str]) -> Caller:
+    async def check(self, headers: Mapping[str, str]) -> ApiCaller:
         """Return who calls; raises `Unauthenticated`, or `RateLimited` beyond the key's rate."""
         secret = _secret_in(headers)
         if not secret.startswith(KEY_PREFIX):
             try:
-                await self._door.authenticate({"authorization": f"Bearer {secret}"})
+                await self._gateway_api.authenticate({"authorization": f"Bearer {secret}"})
             except Unauthenticated:
                 raise Unauthenticated(_UNKNOWN) from None
-            return Caller(user=OPERATOR)
+            return ApiCaller(user=OPERATOR)
         key = self._keys.find(key_digest(secret))
         if key is None:
             raise Unauthenticated(_UNKNOWN)
         self._check_life(key)
         self._check_rate(key)
-        return Caller(user=key.user, key=key)
+        return ApiCaller(user=key.user, key=key)
 
     def _check_life(self, key: CallerKey) -> None:
         if key.revoked_at is not None:
@@ -91,7 +91,7 @@ class Callers:
         self._buckets[key.id] = (left - 1, now)
 
 
-def check_model(caller: Caller, *names: str) -> None:
+def check_model(caller: ApiCaller, *names: str) -> None:
     """Raise `Forbidden` when the caller's key does not allow a model."""
     if not caller.may_use(*names):
         assert caller.key is not None

@@ -10,12 +10,12 @@ from starlette.routing import Route
 
 from hermes.control.models import models_report
 from hermes.errors import HermesError
-from hermes.net.http_route import Answer, Endpoint, Exchange, refuse_url_credentials
+from hermes.http.route import Answer, Endpoint, HttpExchange, refuse_url_credentials
 from hermes.ports.channel import Accept, Capabilities, HttpResponse
-from hermes.ports.door import Door
-from hermes.routing.plan import Ask
+from hermes.ports.gateway_api import GatewayApi
+from hermes.routing.plan import CallNeeds
 from hermes.server.v1.anthropic_errors import anthropic_refusal
-from hermes.server.v1.callers import Caller
+from hermes.server.v1.callers import ApiCaller
 from hermes.server.v1.embeddings import read_embeddings, write_embeddings
 from hermes.server.v1.models_list import ListedModel, speaks_anthropic, write_model, write_models
 from hermes.server.v1.openai_errors import openai_refusal
@@ -24,7 +24,7 @@ from hermes.server.v1.serve import AUTO, V1Parts, allowed_plan, handler_of, new_
 
 _BODY_S = 60.0
 
-MakeParts = Callable[[Door], V1Parts]
+MakeParts = Callable[[GatewayApi], V1Parts]
 
 
 # Any: a dialect, of the class that its module gives it.
@@ -53,9 +53,9 @@ class V1Channel:
     async def disconnect(self) -> None:
         """Nothing to release."""
 
-    def routes(self, door: Door) -> Sequence[Route]:
+    def routes(self, gateway_api: GatewayApi) -> Sequence[Route]:
         """Return the routes to mount."""
-        parts = self._make_parts(door)
+        parts = self._make_parts(gateway_api)
         messages = _dialect("messages", "MessagesDialect")
         other = _Other(parts, messages)
         return (
@@ -83,14 +83,14 @@ class _Other:
         self._parts = parts
         self._messages = messages
 
-    async def count(self, exchange: Exchange) -> Answer:
+    async def count(self, exchange: HttpExchange) -> Answer:
         try:
             await self._caller(exchange)
             return HttpResponse(body=self._messages().count(await self._body(exchange)))
         except HermesError as error:
             return anthropic_refusal(error)
 
-    async def models(self, exchange: Exchange) -> Answer:
+    async def models(self, exchange: HttpExchange) -> Answer:
         try:
             listed = await self._listed(await self._caller(exchange))
             body = write_models(listed, exchange.headers, query=exchange.query())
@@ -98,7 +98,7 @@ class _Other:
         except HermesError as error:
             return _refusal(exchange, error)
 
-    async def model(self, exchange: Exchange) -> Answer:
+    async def model(self, exchange: HttpExchange) -> Answer:
         try:
             listed = await self._listed(await self._caller(exchange))
             name = exchange.parameter("id")
@@ -106,7 +106,7 @@ class _Other:
         except HermesError as error:
             return _refusal(exchange, error)
 
-    async def embed(self, exchange: Exchange) -> Answer:
+    async def embed(self, exchange: HttpExchange) -> Answer:
         try:
             caller = await self._caller(exchange)
         except HermesError as error:
@@ -123,15 +123,15 @@ class _Other:
         finally:
             record.write()
 
-    async def _embed(self, exchange: Exchange, caller: Caller, *, record: Record) -> Answer:
+    async def _embed(self, exchange: HttpExchange, caller: ApiCaller, *, record: Record) -> Answer:
         parts = self._parts
         limit = parts.settings.v1.max_embedding_tokens
         call = read_embeddings(await self._body(exchange), max_tokens=limit)
         record.wanted = call.model
-        ask = Ask(capability="embeddings", model=call.model)
+        ask = CallNeeds(capability="embeddings", model=call.model)
         plan = allowed_plan(caller, call.model, await parts.planner.plan(ask))
         embedding = await parts.embeddings.run(
-            call.texts, plan, purse=caller.purse(), receipt=record.receipt, tell=record.hear
+            call.texts, plan, payer=caller.payer(), receipt=record.receipt, tell=record.hear
         )
         record.answered()
         headers = {"x-request-id": record.stamp.id}
@@ -139,15 +139,15 @@ class _Other:
             headers["x-hermes-ignored"] = ", ".join(call.ignored)[:500]
         return HttpResponse(body=write_embeddings(call, embedding), headers=headers)
 
-    async def _caller(self, exchange: Exchange) -> Caller:
+    async def _caller(self, exchange: HttpExchange) -> ApiCaller:
         refuse_url_credentials(exchange)
         return await self._parts.callers.check(exchange.headers)
 
-    async def _body(self, exchange: Exchange) -> bytes:
+    async def _body(self, exchange: HttpExchange) -> bytes:
         limit = self._parts.settings.v1.max_body_bytes
         return await exchange.body(limit=limit, timeout_s=_BODY_S)
 
-    async def _listed(self, caller: Caller) -> list[ListedModel]:
+    async def _listed(self, caller: ApiCaller) -> list[ListedModel]:
         """Return what the caller may ask to answer, models that cannot be called now left out."""
         settings = self._parts.settings
         report = models_report(settings, await self._parts.planner.offers())
@@ -169,7 +169,7 @@ class _Other:
         return [one for one in listed if one.id == AUTO or caller.may_use(one.id, one.display_name)]
 
 
-def _refusal(exchange: Exchange, error: HermesError) -> HttpResponse:
+def _refusal(exchange: HttpExchange, error: HermesError) -> HttpResponse:
     if speaks_anthropic(exchange.headers):
         return anthropic_refusal(error)
     return openai_refusal(error)

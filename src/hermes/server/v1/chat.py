@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from hermes.calls.events import Answered
+from hermes.calls.events import FullAnswer
 from hermes.errors import HermesError
 from hermes.ports.channel import HttpResponse
 from hermes.server.v1.chat_in import read_chat
@@ -18,7 +18,7 @@ class ChatDialect:
         """Return the request in a body; raises `BadRequest`."""
         return read_chat(body)
 
-    def whole(self, call: WireCall, answer: Answered, *, stamp: Stamp) -> bytes:
+    def whole(self, call: WireCall, answer: FullAnswer, *, stamp: Stamp) -> bytes:
         """Return the whole answer as JSON."""
         return write_chat(answer, stamp=stamp)
 

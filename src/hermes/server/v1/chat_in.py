@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from hermes.errors import BadRequest
 from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSpec
-from hermes.server.v1.chat_messages import Conversation, read_messages
+from hermes.server.v1.chat_messages import ChatInput, read_messages
 from hermes.server.v1.chat_shape import (
     AllowedChoice,
     ChatBody,
@@ -187,7 +187,7 @@ def _marks_tools(asked: ChatBody) -> bool:
     )
 
 
-def _ignored(asked: ChatBody, said: Conversation) -> Iterator[str]:
+def _ignored(asked: ChatBody, said: ChatInput) -> Iterator[str]:
     """Yield the names of known fields that were sent and have no effect."""
     yield from said.ignored
     if any(isinstance(tool, Tool) and tool.function.strict for tool in asked.tools or ()):

@@ -29,7 +29,7 @@ from hermes.server.v1.image_address import image_media
 from hermes.server.v1.wire_body import is_given
 
 
-class Conversation(msgspec.Struct, frozen=True):
+class ChatInput(msgspec.Struct, frozen=True):
     """The system blocks, the messages, whether a cache mark was found, and what has no effect."""
 
     system: tuple[str, ...]
@@ -38,7 +38,7 @@ class Conversation(msgspec.Struct, frozen=True):
     ignored: tuple[str, ...]
 
 
-def read_messages(wire: list[Message]) -> Conversation:
+def read_messages(wire: list[Message]) -> ChatInput:
     """Return the conversation; raises `BadRequest` for what no model could be shown."""
     reader = _Reader()
     leading = 0
@@ -49,7 +49,7 @@ def read_messages(wire: list[Message]) -> Conversation:
         system += reader.blocks(message)
         leading += 1
     messages = tuple(reader.message(one, leading + n) for n, one in enumerate(wire[leading:]))
-    return Conversation(tuple(system), messages, reader.marked, tuple(reader.ignored))
+    return ChatInput(tuple(system), messages, reader.marked, tuple(reader.ignored))
 
 
 class _Reader:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.calls.events import Answered, Piece
+from hermes.calls.events import FullAnswer, Piece
 from hermes.errors import HermesError
 from hermes.message.parts import ToolCallPart, text_of, tool_calls_of
 from hermes.message.reply import Usage
@@ -30,7 +30,7 @@ _FINISH: dict[StopReason, str] = {
 _DONE = b"data: [DONE]\n\n"
 
 
-def write_chat(answer: Answered, *, stamp: Stamp) -> bytes:
+def write_chat(answer: FullAnswer, *, stamp: Stamp) -> bytes:
     """Return the whole answer as JSON."""
     parts = answer.end.parts
     calls = tool_calls_of(parts)
@@ -102,7 +102,7 @@ class ChatStream:
             return self._opened() + self._delta({"reasoning_content": piece.text})
         return self._opened() + self._grow(piece)
 
-    def end(self, answer: Answered) -> bytes:
+    def end(self, answer: FullAnswer) -> bytes:
         """Return what was not shown yet, why the answer ends, the usage if wanted, and the end."""
         chunks = [self._rest(answer)]
         finish = _encode(_FINISH[answer.end.stop_reason])
@@ -174,7 +174,7 @@ class ChatStream:
         more = {"index": shown.place, "function": {"arguments": arguments}}
         return self._delta({"tool_calls": [more]})
 
-    def _rest(self, answer: Answered) -> bytes:
+    def _rest(self, answer: FullAnswer) -> bytes:
         """Return what the pieces have not shown: all of an answer that came whole."""
         parts = answer.end.parts
         chunks: list[bytes] = []

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from hermes.calls.events import Answered, Piece
+from hermes.calls.events import FullAnswer, Piece
 from hermes.errors import HermesError
 from hermes.ports.channel import HttpResponse
 from hermes.ports.provider import ModelRequest
@@ -46,7 +46,7 @@ class StreamWriter(Protocol):
         """Write more of the answer; the first frames also open it."""
         ...
 
-    def end(self, answer: Answered) -> bytes:
+    def end(self, answer: FullAnswer) -> bytes:
         """Write the end: whatever the pieces have not shown, stop reason, usage, end marker."""
         ...
 
@@ -55,14 +55,14 @@ class StreamWriter(Protocol):
         ...
 
 
-class Dialect(Protocol):
+class ApiDialect(Protocol):
     """One wire."""
 
     def read(self, body: bytes, headers: Mapping[str, str]) -> WireCall:
         """Return the request in a body; raises `BadRequest`."""
         ...
 
-    def whole(self, call: WireCall, answer: Answered, *, stamp: Stamp) -> bytes:
+    def whole(self, call: WireCall, answer: FullAnswer, *, stamp: Stamp) -> bytes:
         """Return the whole answer as JSON."""
         ...
 

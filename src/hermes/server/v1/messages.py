@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from hermes.calls.events import Answered
+from hermes.calls.events import FullAnswer
 from hermes.calls.token_estimate import input_tokens
 from hermes.errors import HermesError
 from hermes.ports.channel import HttpResponse
@@ -22,7 +22,7 @@ class MessagesDialect:
         """Return the request in a body; raises `BadRequest`."""
         return read_messages(body, headers)
 
-    def whole(self, call: WireCall, answer: Answered, *, stamp: Stamp) -> bytes:
+    def whole(self, call: WireCall, answer: FullAnswer, *, stamp: Stamp) -> bytes:
         """Return the whole answer as JSON."""
         return whole_message(answer, stamp=stamp)
 

@@ -36,7 +36,7 @@ _IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _QUOTED = 80
 
 
-class History:
+class MessagesHistory:
     """A conversation in the making; it knows which tool calls were made so far."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from hermes.errors import BadRequest
 from hermes.ports.effort import Effort
 from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSpec
 from hermes.server.v1.dialect import WireCall
-from hermes.server.v1.messages_history import History
+from hermes.server.v1.messages_history import MessagesHistory
 from hermes.server.v1.messages_shape import (
     MessagesBody,
     OutputConfig,
@@ -95,8 +95,8 @@ def _refuse(asked: MessagesBody) -> None:
         )
 
 
-def _history(asked: MessagesBody) -> History:
-    history = History()
+def _history(asked: MessagesBody) -> MessagesHistory:
+    history = MessagesHistory()
     if isinstance(asked.system, str):
         history.system.append(asked.system)
     else:

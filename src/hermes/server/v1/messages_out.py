@@ -5,7 +5,7 @@ Pure; the streamed form is `messages_stream`'s.
 
 import msgspec
 
-from hermes.calls.events import Answered
+from hermes.calls.events import FullAnswer
 from hermes.message.parts import (
     AudioPart,
     FilePart,
@@ -37,7 +37,7 @@ _RAW_ARGUMENTS = "raw_arguments"
 _encode = msgspec.json.Encoder().encode
 
 
-def whole_message(answer: Answered, *, stamp: Stamp) -> bytes:
+def whole_message(answer: FullAnswer, *, stamp: Stamp) -> bytes:
     """Return the whole answer as JSON."""
     end = answer.end
     head = message_head(stamp, model=end.model)

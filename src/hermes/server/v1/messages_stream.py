@@ -7,12 +7,12 @@ the pieces have not shown is written at the end.
 
 import msgspec
 
-from hermes.calls.events import Answered, Piece
+from hermes.calls.events import FullAnswer, Piece
 from hermes.calls.token_estimate import input_tokens
 from hermes.errors import HermesError
+from hermes.http.sse import frame
 from hermes.message.parts import Part, TextPart, ToolCallPart, tool_calls_of
 from hermes.message.reply import Usage
-from hermes.net.sse import frame
 from hermes.ports.provider import ReasoningDelta, TextDelta, ToolCallDelta
 from hermes.server.v1.anthropic_errors import anthropic_error
 from hermes.server.v1.dialect import Stamp, WireCall
@@ -103,7 +103,7 @@ class MessagesStream:
         self._take(piece)
         return self._written()
 
-    def end(self, answer: Answered) -> bytes:
+    def end(self, answer: FullAnswer) -> bytes:
         """Write what the pieces have not shown, why it stopped, the usage and the end marker."""
         end = answer.end
         self._begin()

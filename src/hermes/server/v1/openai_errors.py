@@ -24,7 +24,7 @@ from hermes.errors import (
     TryLater,
     Unauthenticated,
 )
-from hermes.net.http_json import json_response
+from hermes.http.json_body import json_response
 from hermes.ports.channel import HttpResponse
 from hermes.server.v1.refusals import Kind, Kinds, headers_for
 

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 from types import TracebackType
 
-from hermes.net.http_route import Exchange
+from hermes.http.route import HttpExchange
 from hermes.server.edge import ON_LOST
 
 Tell = Callable[[Callable[[], None] | None], None]
@@ -21,7 +21,7 @@ class CallerLeft(Exception):
 class Presence:
     """`async with` cancels what runs inside when the caller leaves, and raises `CallerLeft`."""
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: HttpExchange) -> None:
         self._receive = exchange.receive
         self._tell: Tell | None = exchange.scope.get(ON_LOST)
         self._watching: asyncio.Task[None] | None = None

@@ -2,24 +2,26 @@
 
 import msgspec
 
-from hermes.calls.bill import Receipt
-from hermes.calls.events import Answered, CallEvent, Failed, Trying
+from hermes.calls.call_charge import SpendLog
+from hermes.calls.events import CallEvent, Failed, FullAnswer, Trying
 from hermes.calls.ledger import CallLedger
 from hermes.errors import HermesError, OverBudget, ProviderError
 from hermes.message.reply import Usage
 from hermes.ports.channel import HttpResponse
 from hermes.ports.clock import Clock
 from hermes.ports.spend import CallLine
-from hermes.server.v1.callers import Caller
+from hermes.server.v1.callers import ApiCaller
 from hermes.server.v1.dialect import Stamp
 
 
 class Record:
     """Hears a call and writes it down once, however it ends."""
 
-    def __init__(self, stamp: Stamp, caller: Caller, *, ledger: CallLedger, clock: Clock) -> None:
+    def __init__(
+        self, stamp: Stamp, caller: ApiCaller, *, ledger: CallLedger, clock: Clock
+    ) -> None:
         self.stamp = stamp
-        self.receipt = Receipt()
+        self.receipt = SpendLog()
         self._caller = caller
         self.wanted = ""
         self._ledger = ledger
@@ -38,7 +40,7 @@ class Record:
             self._attempts.append({"model": name, "rule": candidate.rule})
         elif isinstance(event, Failed):
             self._blame(event.error)
-        elif isinstance(event, Answered):
+        elif isinstance(event, FullAnswer):
             self.answered()
             self._cached_from = event.cached_from
             if event.dropped_calls and self._attempts:

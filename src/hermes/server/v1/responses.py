@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from hermes.calls.events import Answered
+from hermes.calls.events import FullAnswer
 from hermes.errors import HermesError
 from hermes.ports.channel import HttpResponse
 from hermes.server.v1.dialect import Stamp, StreamWriter, WireCall
@@ -19,7 +19,7 @@ class ResponsesDialect:
         """Return the request in a body; raises `BadRequest`."""
         return read_request(body, headers)
 
-    def whole(self, call: WireCall, answer: Answered, *, stamp: Stamp) -> bytes:
+    def whole(self, call: WireCall, answer: FullAnswer, *, stamp: Stamp) -> bytes:
         """Return the whole answer as JSON."""
         items = output_items(answer, echo_of(call), ids=Ids(stamp))
         model = answer.end.model or answer.candidate.model

@@ -7,7 +7,7 @@ from hermes.server.v1.responses_events import Frames, delta_head
 from hermes.server.v1.responses_out import (
     Group,
     Json,
-    Said,
+    OutputMessage,
     Status,
     Thought,
     call_item,
@@ -16,10 +16,10 @@ from hermes.server.v1.responses_out import (
     message_item,
     reasoning_item,
 )
-from hermes.server.v1.responses_slots import Slot
+from hermes.server.v1.responses_slots import StreamItem
 
 
-def item_of(group: Group | None, slot: Slot, *, is_cut: bool, refused: bool = False) -> Json:
+def item_of(group: Group | None, slot: StreamItem, *, is_cut: bool, refused: bool = False) -> Json:
     """Return an item as it stands at the end; without a `group` it is what was shown of it."""
     status: Status = "incomplete" if is_cut else "completed"
     if slot.kind == "thought":
@@ -36,15 +36,15 @@ def item_of(group: Group | None, slot: Slot, *, is_cut: bool, refused: bool = Fa
     return call_item(slot.id, call, shape=slot.shape, status=status)
 
 
-def _said(group: Group | None, slot: Slot) -> str:
+def _said(group: Group | None, slot: StreamItem) -> str:
     """Return the text of a message; what was shown stays, whatever the answer is now."""
     shown = slot.text
-    if isinstance(group, Said) and group.text.startswith(shown):
+    if isinstance(group, OutputMessage) and group.text.startswith(shown):
         return group.text
     return shown
 
 
-def _call(group: Group | None, slot: Slot) -> ToolCallPart:
+def _call(group: Group | None, slot: StreamItem) -> ToolCallPart:
     """Return a call under the id that it was shown with."""
     assert slot.call is not None
     arguments = group.arguments if isinstance(group, ToolCallPart) else slot.text
@@ -58,7 +58,7 @@ class Closing:
         self._frames = frames
         self.refused = refused
 
-    def close(self, group: Group | None, slot: Slot, *, item: Json) -> bytes:
+    def close(self, group: Group | None, slot: StreamItem, *, item: Json) -> bytes:
         """Write what is left of an item, and that it is done."""
         if slot.kind == "call" and group is None:
             # It broke off: called done, a client would run half a call.
@@ -73,7 +73,7 @@ class Closing:
         done = self._frames.event("response.output_item.done", output_index=slot.place, item=item)
         return b"".join((*frames, done))
 
-    def _close_thought(self, slot: Slot, at: Json, *, item: Json) -> list[bytes]:
+    def _close_thought(self, slot: StreamItem, at: Json, *, item: Json) -> list[bytes]:
         event = self._frames.event
         frames: list[bytes] = []
         texts = [slot.text] if slot.pieces else [piece["text"] for piece in item["summary"]]
@@ -93,7 +93,7 @@ class Closing:
             ]
         return frames
 
-    def _close_said(self, slot: Slot, at: Json, *, part: Json) -> list[bytes]:
+    def _close_said(self, slot: StreamItem, at: Json, *, part: Json) -> list[bytes]:
         event = self._frames.event
         where = {**at, "content_index": 0}
         frames: list[bytes] = []
@@ -118,7 +118,9 @@ class Closing:
         ]
         return frames
 
-    def _close_call(self, group: Group | None, slot: Slot, *, at: Json, item: Json) -> list[bytes]:
+    def _close_call(
+        self, group: Group | None, slot: StreamItem, *, at: Json, item: Json
+    ) -> list[bytes]:
         event = self._frames.event
         if not slot.announced:
             opened = {**item, "status": "in_progress"}

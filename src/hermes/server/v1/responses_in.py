@@ -13,7 +13,7 @@ import msgspec
 from hermes.errors import BadRequest
 from hermes.ports.provider import ModelRequest, OutputSchema
 from hermes.server.v1.dialect import WireCall
-from hermes.server.v1.responses_items import Conversation
+from hermes.server.v1.responses_items import ItemReader
 from hermes.server.v1.responses_shape import (
     ObjectFormat,
     ReasoningWish,
@@ -22,7 +22,7 @@ from hermes.server.v1.responses_shape import (
     TextFormat,
     TextWish,
 )
-from hermes.server.v1.responses_tools import Shape, Toolbox, choose
+from hermes.server.v1.responses_tools import FunctionShape, Toolbox, choose
 from hermes.server.v1.wire_body import WireBody, checked_object, is_given
 
 ECHO = "responses"
@@ -69,7 +69,7 @@ class Echo(msgspec.Struct, frozen=True):
     """What the answer repeats, as the inside of a JSON object, and how its tools are shown."""
 
     fields: bytes
-    shapes: dict[str, Shape]
+    shapes: dict[str, FunctionShape]
     has_schema: bool = False
     wants_reasoning: bool = False
 
@@ -83,7 +83,7 @@ def read_request(body: bytes, headers: Mapping[str, str]) -> WireCall:
     tools = Toolbox(by_codex=_is_codex(headers))
     for place, raw in enumerate(asked.tools or ()):
         tools.add(raw, f"tools[{place}]")
-    talk = Conversation(tools)
+    talk = ItemReader(tools)
     talk.read(asked.input)
     choice, offered = choose(asked.tool_choice, tools)
     request = ModelRequest(
@@ -174,7 +174,7 @@ def _without_effect(asked: ResponsesBody) -> list[str]:
     return [name for name, is_given in found.items() if is_given] + named[:_MAX_NAMED]
 
 
-def _echo(asked: ResponsesBody, request: ModelRequest, *, shapes: dict[str, Shape]) -> Echo:
+def _echo(asked: ResponsesBody, request: ModelRequest, *, shapes: dict[str, FunctionShape]) -> Echo:
     wish, text = asked.reasoning or ReasoningWish(), asked.text or TextWish()
     parallel = asked.parallel_tool_calls
     fields = {

@@ -56,7 +56,7 @@ _ELSEWHERE = {
 _OTHER = "calls of tools that run at OpenAI cannot be passed on; leave it out, or send its text"
 
 
-class Conversation:
+class ItemReader:
     """Takes the items of one request in their order."""
 
     def __init__(self, tools: Toolbox) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from hermes.calls.events import Answered
+from hermes.calls.events import FullAnswer
 from hermes.message.parts import (
     AudioPart,
     FilePart,
@@ -25,7 +25,7 @@ from hermes.server.v1.dialect import Stamp, WireCall
 from hermes.server.v1.responses_in import Echo, echo_of, one_line
 from hermes.server.v1.responses_shape import ShellAction
 from hermes.server.v1.responses_thoughts import begins_item, own_id, sealed
-from hermes.server.v1.responses_tools import Shape
+from hermes.server.v1.responses_tools import FunctionShape
 
 # Any: JSON objects on their way to the encoder.
 Json = dict[str, Any]
@@ -48,13 +48,13 @@ class Thought(msgspec.Struct, frozen=True):
         return tuple(part.text for part in self.parts if part.text)
 
 
-class Said(msgspec.Struct, frozen=True):
+class OutputMessage(msgspec.Struct, frozen=True):
     """Text that is one message."""
 
     text: str
 
 
-Group = Thought | Said | ToolCallPart
+Group = Thought | OutputMessage | ToolCallPart
 
 
 def groups_of(parts: Sequence[Part]) -> list[Group]:
@@ -70,10 +70,10 @@ def groups_of(parts: Sequence[Part]) -> list[Group]:
         elif isinstance(part, ToolCallPart):
             groups.append(part)
         elif text := _text(part):
-            if isinstance(last, Said):
-                groups[-1] = Said(last.text + text)
+            if isinstance(last, OutputMessage):
+                groups[-1] = OutputMessage(last.text + text)
             else:
-                groups.append(Said(text))
+                groups.append(OutputMessage(text))
     return groups
 
 
@@ -118,9 +118,11 @@ def reasoning_item(
     }
 
 
-def call_item(item_id: str, call: ToolCallPart, *, shape: Shape | None, status: Status) -> Json:
+def call_item(
+    item_id: str, call: ToolCallPart, *, shape: FunctionShape | None, status: Status
+) -> Json:
     """Return a tool call in the shape of its tool; arguments that do not fit it stay a function's."""
-    shape = shape or Shape("function", call.name)
+    shape = shape or FunctionShape("function", call.name)
     item: Json = {"id": item_id, "call_id": call.id, "status": status}
     if shape.kind == "custom":
         item |= {"type": "custom_tool_call", "name": shape.name, "input": custom_input(call)}
@@ -171,7 +173,7 @@ class Ids:
         """Return the id of a reasoning item."""
         return f"rs_{self._stamp.id}_{place}"
 
-    def call(self, place: int, shape: Shape | None) -> str:
+    def call(self, place: int, shape: FunctionShape | None) -> str:
         """Return the id of a call's item."""
         prefix = _PREFIXES.get(shape.kind, "fc") if shape is not None else "fc"
         return f"{prefix}_{self._stamp.id}_{place}"
@@ -187,7 +189,7 @@ def is_refusal(stop: StopReason, echo: Echo) -> bool:
     return stop == "refusal" and echo.has_schema
 
 
-def output_items(answer: Answered, echo: Echo, *, ids: Ids) -> list[Json]:
+def output_items(answer: FullAnswer, echo: Echo, *, ids: Ids) -> list[Json]:
     """Return the whole answer as items."""
     stop = answer.end.stop_reason
     groups = groups_of(answer.end.parts)
@@ -198,7 +200,7 @@ def output_items(answer: Answered, echo: Echo, *, ids: Ids) -> list[Json]:
         if isinstance(group, Thought):
             item_id = own_id(group.parts) or ids.thought(place)
             items.append(reasoning_item(item_id, group.texts, parts=group.parts))
-        elif isinstance(group, Said):
+        elif isinstance(group, OutputMessage):
             refused = is_refusal(stop, echo)
             items.append(
                 message_item(ids.message(place), group.text, status=status, refused=refused)
@@ -239,7 +241,7 @@ class ResponseWriter:
         """Return the response before anything is in it."""
         return self._write("in_progress")
 
-    def ended(self, answer: Answered, output: Sequence[Json]) -> bytes:
+    def ended(self, answer: FullAnswer, output: Sequence[Json]) -> bytes:
         """Return the response with its whole output."""
         reason = cut_reason(answer.end.stop_reason)
         return self._write(

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hermes.message.parts import ToolCallPart
-from hermes.server.v1.responses_out import Group, Said, Thought
-from hermes.server.v1.responses_tools import Shape
+from hermes.server.v1.responses_out import Group, OutputMessage, Thought
+from hermes.server.v1.responses_tools import FunctionShape
 
 SlotKind = Literal["thought", "said", "call"]
 
 
 @dataclass(slots=True)
-class Slot:
+class StreamItem:
     """An item of the stream; `head` begins its deltas, once it may have any.
 
     An item that is not `announced` is one that can only be shown whole. A `reserved` one keeps the
@@ -29,7 +29,7 @@ class Slot:
     head: bytes = b""
     pieces: list[str] = field(default_factory=list)
     call: ToolCallPart | None = None
-    shape: Shape | None = None
+    shape: FunctionShape | None = None
     announced: bool = True
     reserved: bool = False
 
@@ -39,19 +39,19 @@ class Slot:
         return "".join(self.pieces)
 
 
-Pair = tuple[Group | None, Slot | None]
+Pair = tuple[Group | None, StreamItem | None]
 
 
 def kind_of(group: Group) -> SlotKind:
     """Return the kind of the item that a group becomes."""
     if isinstance(group, Thought):
         return "thought"
-    return "said" if isinstance(group, Said) else "call"
+    return "said" if isinstance(group, OutputMessage) else "call"
 
 
-def pair_up(groups: Sequence[Group], slots: Sequence[Slot]) -> list[Pair]:
+def pair_up(groups: Sequence[Group], slots: Sequence[StreamItem]) -> list[Pair]:
     """Return the answer's items in their order, each with what was shown of it."""
-    waiting: dict[SlotKind, list[Slot]] = {"thought": [], "said": [], "call": []}
+    waiting: dict[SlotKind, list[StreamItem]] = {"thought": [], "said": [], "call": []}
     for slot in slots:
         waiting[slot.kind].append(slot)
     pairs: list[Pair] = []
@@ -65,7 +65,9 @@ def pair_up(groups: Sequence[Group], slots: Sequence[Slot]) -> list[Pair]:
     return pairs
 
 
-def _in_vain(groups: Sequence[Group], waiting: dict[SlotKind, list[Slot]]) -> list[Slot]:
+def _in_vain(
+    groups: Sequence[Group], waiting: dict[SlotKind, list[StreamItem]]
+) -> list[StreamItem]:
     """Take out the place that was reserved for a thought, if all thoughts were shown elsewhere."""
     shown = [slot for slot in waiting["thought"] if not slot.reserved]
     if len(shown) < sum(isinstance(group, Thought) for group in groups):
@@ -75,18 +77,21 @@ def _in_vain(groups: Sequence[Group], waiting: dict[SlotKind, list[Slot]]) -> li
     return unused
 
 
-def _as_shown(groups: Sequence[Group], slots: Sequence[Slot]) -> Sequence[Group]:
+def _as_shown(groups: Sequence[Group], slots: Sequence[StreamItem]) -> Sequence[Group]:
     """Return the groups with their text cut as it was shown, where all of it was."""
-    told = [group for group in groups if isinstance(group, Said)]
+    told = [group for group in groups if isinstance(group, OutputMessage)]
     if "".join(said.text for said in told) != "".join(slot.text for slot in slots):
         return groups
     if len(told) != len(slots):
-        return [group for group in groups if not isinstance(group, Said)]
+        return [group for group in groups if not isinstance(group, OutputMessage)]
     shown = iter(slots)
-    return [Said(next(shown).text) if isinstance(group, Said) else group for group in groups]
+    return [
+        OutputMessage(next(shown).text) if isinstance(group, OutputMessage) else group
+        for group in groups
+    ]
 
 
-def _insert(pairs: list[Pair], slot: Slot) -> None:
+def _insert(pairs: list[Pair], slot: StreamItem) -> None:
     """Put an item that the whole answer does not name where the stream had it."""
     for position, (_, other) in enumerate(pairs):
         if other is not None and other.place > slot.place:

@@ -7,7 +7,7 @@ which they close.
 
 import msgspec
 
-from hermes.calls.events import Answered, Piece
+from hermes.calls.events import FullAnswer, Piece
 from hermes.errors import (
     BadRequest,
     HermesError,
@@ -35,7 +35,7 @@ from hermes.server.v1.responses_out import (
     message_item,
     reasoning_item,
 )
-from hermes.server.v1.responses_slots import Pair, Slot, SlotKind, kind_of, pair_up
+from hermes.server.v1.responses_slots import Pair, SlotKind, StreamItem, kind_of, pair_up
 from hermes.server.v1.responses_thoughts import DIALECT, own_id
 
 # Their items hold more than text: they are shown once they are whole.
@@ -51,9 +51,9 @@ class ResponsesStream:
         self._made_up = f"call_{stamp.id}"
         self._response = ResponseWriter(call, stamp)
         self._frames = Frames()
-        self._slots: list[Slot] = []
-        self._calls: dict[int, Slot] = {}
-        self._current: Slot | None = None
+        self._slots: list[StreamItem] = []
+        self._calls: dict[int, StreamItem] = {}
+        self._current: StreamItem | None = None
         self._has_begun = False
 
     def feed(self, piece: Piece) -> bytes:
@@ -85,7 +85,7 @@ class ResponsesStream:
             self._current = None  # the next thought is an item of its own
         return frames
 
-    def end(self, answer: Answered) -> bytes:
+    def end(self, answer: FullAnswer) -> bytes:
         """Write what the pieces have not shown, then the end of every item and of the answer."""
         frames = [self._begin()]
         stop = answer.end.stop_reason
@@ -126,7 +126,7 @@ class ResponsesStream:
             frames += opening
         return frames
 
-    def _open_words(self, kind: SlotKind) -> tuple[Slot, bytes]:
+    def _open_words(self, kind: SlotKind) -> tuple[StreamItem, bytes]:
         frames = self._begin()
         slot = self._current
         if slot is None or slot.kind != kind:
@@ -135,19 +135,19 @@ class ResponsesStream:
         slot.reserved = False
         return slot, frames + self._add_part(slot)
 
-    def _add(self, kind: SlotKind, item_id: str | None = None) -> tuple[Slot, bytes]:
+    def _add(self, kind: SlotKind, item_id: str | None = None) -> tuple[StreamItem, bytes]:
         place = len(self._slots)
         if kind == "thought":
-            slot = Slot(kind, place, item_id or self._ids.thought(place))
+            slot = StreamItem(kind, place, item_id or self._ids.thought(place))
             item = reasoning_item(slot.id)
         else:
-            slot = Slot(kind, place, self._ids.message(place))
+            slot = StreamItem(kind, place, self._ids.message(place))
             item = message_item(slot.id, "", status="in_progress")
         self._slots.append(slot)
         self._current = slot
         return slot, self._frames.event("response.output_item.added", output_index=place, item=item)
 
-    def _add_part(self, slot: Slot) -> bytes:
+    def _add_part(self, slot: StreamItem) -> bytes:
         at = {"item_id": slot.id, "output_index": slot.place}
         if slot.kind == "thought":
             slot.head = delta_head("response.reasoning_summary_text.delta", **at, summary_index=0)
@@ -173,9 +173,9 @@ class ResponsesStream:
             return opening
         return opening + self._frames.delta(slot.head, piece.arguments)
 
-    def _add_call(self, call: ToolCallPart) -> tuple[Slot, bytes]:
+    def _add_call(self, call: ToolCallPart) -> tuple[StreamItem, bytes]:
         place, shape = len(self._slots), self._echo.shapes.get(call.name)
-        slot = Slot("call", place, self._ids.call(place, shape), call=call, shape=shape)
+        slot = StreamItem("call", place, self._ids.call(place, shape), call=call, shape=shape)
         self._slots.append(slot)
         self._current = slot
         kind = "function" if shape is None else shape.kind
@@ -189,7 +189,7 @@ class ResponsesStream:
         added = self._frames.event("response.output_item.added", output_index=place, item=item)
         return slot, added
 
-    def _open_late(self, pair: Pair, frames: list[bytes]) -> Slot:
+    def _open_late(self, pair: Pair, frames: list[bytes]) -> StreamItem:
         """Open an item that no piece has shown."""
         group = pair[0]
         assert group is not None

@@ -1,7 +1,7 @@
 """The tools of a Responses request as functions that every model takes, and the way back.
 
 Freeform tools, the client's shell, its search for tools and its namespaces exist on this wire only.
-Each becomes a plain function for the model; a `Shape` remembers what the client has to be shown.
+Each becomes a plain function for the model; a `FunctionShape` remembers what the client has to be shown.
 Tools that OpenAI runs itself cannot run here.
 """
 
@@ -53,7 +53,7 @@ _NAMESPACE = msgspec.json.Decoder(Namespace).decode
 _SEARCH = msgspec.json.Decoder(SearchTool).decode
 
 
-class Shape(msgspec.Struct, frozen=True):
+class FunctionShape(msgspec.Struct, frozen=True):
     """What a function is called on this wire."""
 
     kind: Literal["function", "custom", "local_shell", "tool_search"]
@@ -78,7 +78,7 @@ class Toolbox:
     def __init__(self, *, by_codex: bool) -> None:
         self._by_codex = by_codex
         self.specs: dict[str, ToolSpec] = {}
-        self.shapes: dict[str, Shape] = {}
+        self.shapes: dict[str, FunctionShape] = {}
         # A dict for its order: each name once.
         self.ignored: dict[str, None] = {}
 
@@ -91,7 +91,7 @@ class Toolbox:
             self._add_named(raw, where, kind=head.type, again=again)
         elif head.type == SHELL:
             shell = ToolSpec(SHELL, _SHELL_WORDS, _COMMAND)
-            self._put(shell, Shape("local_shell", SHELL), where=where, again=again)
+            self._put(shell, FunctionShape("local_shell", SHELL), where=where, again=again)
         elif head.type == SEARCH:
             self._add_search(decode_at(_SEARCH, raw, where=where), where, again=again)
         elif head.type in _ADDED_BY_CODEX and (
@@ -135,7 +135,9 @@ class Toolbox:
             custom = decode_at(_CUSTOM, raw, where=where)
             said = _joined(words, custom.description, _grammar(custom.format))
             spec = ToolSpec(flat_name(custom.name, namespace), said, _ONE_TEXT)
-            self._put(spec, Shape("custom", custom.name, namespace), where=where, again=again)
+            self._put(
+                spec, FunctionShape("custom", custom.name, namespace), where=where, again=again
+            )
             return
         function = decode_at(_FUNCTION, raw, where=where)
         if function.strict:
@@ -143,7 +145,9 @@ class Toolbox:
         said = _joined(words, function.description)
         parameters = _parameters(function.parameters, where)
         spec = ToolSpec(flat_name(function.name, namespace), said, parameters)
-        self._put(spec, Shape("function", function.name, namespace), where=where, again=again)
+        self._put(
+            spec, FunctionShape("function", function.name, namespace), where=where, again=again
+        )
 
     def _add_search(self, search: SearchTool, where: str, *, again: bool) -> None:
         if search.execution != "client":
@@ -153,9 +157,9 @@ class Toolbox:
             )
         parameters = _parameters(search.parameters, where)
         spec = ToolSpec(SEARCH, search.description or _SEARCH_WORDS, parameters)
-        self._put(spec, Shape("tool_search", SEARCH), where=where, again=again)
+        self._put(spec, FunctionShape("tool_search", SEARCH), where=where, again=again)
 
-    def _put(self, spec: ToolSpec, shape: Shape, *, where: str, again: bool) -> None:
+    def _put(self, spec: ToolSpec, shape: FunctionShape, *, where: str, again: bool) -> None:
         if spec.name in self.specs and not again:
             raise BadRequest(
                 f"{where}: another tool is named {spec.name[:MAX_QUOTE]!r}, too; give every tool"
@@ -209,7 +213,7 @@ def choose(choice: str | Choice | None, tools: Toolbox) -> tuple[ToolChoice, tup
 
 def _named(kind: str, name: str | None, *, tools: Toolbox) -> str:
     """Return the name that the model sees of the tool that a choice means."""
-    shapes: Mapping[str, Shape] = tools.shapes
+    shapes: Mapping[str, FunctionShape] = tools.shapes
     wanted = name or kind
     for seen, shape in shapes.items():
         if shape.kind == kind and wanted in {shape.name, seen}:

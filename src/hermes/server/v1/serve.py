@@ -11,27 +11,27 @@ from functools import cached_property, partial
 
 import msgspec
 
-from hermes.calls.embedding import Embeddings
-from hermes.calls.events import Answered, CallEvent, Failed, Piece, Trying, Waiting
+from hermes.calls.embedder import Embeddings
+from hermes.calls.events import CallEvent, Failed, FullAnswer, Piece, Trying, Waiting
 from hermes.calls.ledger import CallLedger
-from hermes.calls.planning import Planner
+from hermes.calls.model_caller import CallSpec, ModelCaller
+from hermes.calls.planner import Planner
 from hermes.calls.schema import check_schema
-from hermes.calls.walk import Calls, Wish
 from hermes.config import Settings
 from hermes.errors import BadRequest, Forbidden, HermesError, Overloaded, StreamTruncated
+from hermes.http.route import Answer, Handler, HttpExchange, refuse_url_credentials
+from hermes.http.sse import EventStream
+from hermes.media.check import FileLimits, check_by_value
+from hermes.media.image_files import is_inline
 from hermes.message.ids import MakeId
 from hermes.message.parts import ImagePart
-from hermes.net.http_route import Answer, Exchange, Handler, refuse_url_credentials
-from hermes.net.image_files import is_inline
-from hermes.net.media_check import FileLimits, check_by_value
-from hermes.net.sse import EventStream
 from hermes.ports.channel import HttpResponse
 from hermes.ports.clock import Clock
 from hermes.ports.provider import ModelRequest
-from hermes.routing.plan import Ask, Plan
+from hermes.routing.plan import CallNeeds, Plan
 from hermes.server.v1.agent_turns import AgentTurns, ignored_by_agents
-from hermes.server.v1.callers import Caller, Callers, check_model
-from hermes.server.v1.dialect import Dialect, Stamp, StreamWriter, WireCall
+from hermes.server.v1.callers import ApiCaller, Callers, check_model
+from hermes.server.v1.dialect import ApiDialect, Stamp, StreamWriter, WireCall
 from hermes.server.v1.presence import CallerLeft, Presence
 from hermes.server.v1.record import Record
 
@@ -48,7 +48,7 @@ class V1Parts(msgspec.Struct, frozen=True, kw_only=True):
 
     callers: Callers
     planner: Planner
-    calls: Calls
+    calls: ModelCaller
     embeddings: Embeddings
     ledger: CallLedger
     turns: AgentTurns
@@ -60,15 +60,15 @@ class V1Parts(msgspec.Struct, frozen=True, kw_only=True):
 class WireEndpoint:
     """The endpoint of one wire, whose dialect is loaded by the first call."""
 
-    def __init__(self, load: Callable[[], Dialect], parts: V1Parts) -> None:
+    def __init__(self, load: Callable[[], ApiDialect], parts: V1Parts) -> None:
         self._load = load
         self._parts = parts
 
     @cached_property
-    def _dialect(self) -> Dialect:
+    def _dialect(self) -> ApiDialect:
         return self._load()
 
-    async def post(self, exchange: Exchange) -> Answer:
+    async def post(self, exchange: HttpExchange) -> Answer:
         """Serve one call; every error has the wire's own shape."""
         parts = self._parts
         try:
@@ -91,7 +91,7 @@ class WireEndpoint:
         record.write()
         return record.refused(self._dialect.refusal(error))
 
-    async def _serve(self, exchange: Exchange, caller: Caller, *, record: Record) -> Answer:
+    async def _serve(self, exchange: HttpExchange, caller: ApiCaller, *, record: Record) -> Answer:
         limit = self._parts.settings.v1.max_body_bytes
         body = await exchange.body(limit=limit, timeout_s=_BODY_S)
         call = self._dialect.read(body, exchange.headers)
@@ -125,24 +125,24 @@ class WireEndpoint:
             await asyncio.to_thread(check_by_value, urls, limits)
 
     async def _events(
-        self, call: WireCall, caller: Caller, *, exchange: Exchange, record: Record
+        self, call: WireCall, caller: ApiCaller, *, exchange: HttpExchange, record: Record
     ) -> AsyncGenerator[CallEvent, None]:
         parts = self._parts
         if call.model.startswith(AGENT):
             check_model(caller, call.model)
             return parts.turns.run(call, caller, headers=exchange.headers)
         plan = allowed_plan(caller, call.model, await parts.planner.plan(ask_of(call)))
-        wish = Wish(
+        spec = CallSpec(
             call_id=record.stamp.id,
             request=_limited(call.request, caller),
-            purse=caller.purse(),
+            payer=caller.payer(),
             whole=not call.stream,
             wait_s=parts.settings.v1.wait_s,
             remembers=self._remembers(caller, exchange),
         )
-        return parts.calls.run(wish, plan, receipt=record.receipt)
+        return parts.calls.run(spec, plan, receipt=record.receipt)
 
-    def _remembers(self, caller: Caller, exchange: Exchange) -> bool:
+    def _remembers(self, caller: ApiCaller, exchange: HttpExchange) -> bool:
         """Whether the answer may be one from memory: as the call says, else as the settings do."""
         if caller.key is None:
             return False
@@ -156,12 +156,12 @@ class WireEndpoint:
         try:
             first = await _next(events, record)
             has_begun = call.stream
-            while not call.stream and not isinstance(first, Answered):
+            while not call.stream and not isinstance(first, FullAnswer):
                 first = await _next(events, record)
         finally:
             if not has_begun:
                 await events.aclose()
-        if not call.stream and isinstance(first, Answered):
+        if not call.stream and isinstance(first, FullAnswer):
             record.write()
             body = self._dialect.whole(call, first, stamp=record.stamp)
             return HttpResponse(body=body, headers=headers_of(call, record, answer=first))
@@ -186,22 +186,22 @@ def _cut_off(writer: StreamWriter, record: Record) -> bytes:
     return writer.failed(error)
 
 
-def new_record(parts: V1Parts, caller: Caller) -> Record:
+def new_record(parts: V1Parts, caller: ApiCaller) -> Record:
     """Begin the story of one call."""
     stamp = Stamp(parts.make_id("v"), parts.clock.now())
     return Record(stamp, caller, ledger=parts.ledger, clock=parts.clock)
 
 
-def handler_of(load: Callable[[], Dialect], parts: V1Parts) -> Handler:
+def handler_of(load: Callable[[], ApiDialect], parts: V1Parts) -> Handler:
     """Return the handler of one wire."""
     return WireEndpoint(load, parts).post
 
 
-def ask_of(call: WireCall) -> Ask:
+def ask_of(call: WireCall) -> CallNeeds:
     """Return what routing has to know of a call."""
     request = call.request
     last = next((m for m in reversed(request.messages) if m.role == "user"), None)
-    return Ask(
+    return CallNeeds(
         prompt="" if last is None else last.text,
         model=call.model,
         tools=bool(request.tools),
@@ -209,7 +209,7 @@ def ask_of(call: WireCall) -> Ask:
     )
 
 
-def allowed_plan(caller: Caller, wanted: str, plan: Plan) -> Plan:
+def allowed_plan(caller: ApiCaller, wanted: str, plan: Plan) -> Plan:
     """Return the plan with the candidates that the caller's key allows."""
     if caller.may_use(wanted):
         return plan
@@ -224,7 +224,7 @@ def allowed_plan(caller: Caller, wanted: str, plan: Plan) -> Plan:
     return msgspec.structs.replace(plan, candidates=kept)
 
 
-def _limited(request: ModelRequest, caller: Caller) -> ModelRequest:
+def _limited(request: ModelRequest, caller: ApiCaller) -> ModelRequest:
     most = None if caller.key is None else caller.key.max_output_tokens
     if most is None:
         return request
@@ -234,7 +234,9 @@ def _limited(request: ModelRequest, caller: Caller) -> ModelRequest:
     )
 
 
-def headers_of(call: WireCall, record: Record, *, answer: Answered | None = None) -> dict[str, str]:
+def headers_of(
+    call: WireCall, record: Record, *, answer: FullAnswer | None = None
+) -> dict[str, str]:
     """Return the headers of an answer: its id, and what had no effect."""
     headers = {"x-request-id": record.stamp.id, "request-id": record.stamp.id}
     if call.ignored:
@@ -250,7 +252,7 @@ def headers_of(call: WireCall, record: Record, *, answer: Answered | None = None
     return headers
 
 
-async def _next(events: AsyncGenerator[CallEvent, None], record: Record) -> Piece | Answered:
+async def _next(events: AsyncGenerator[CallEvent, None], record: Record) -> Piece | FullAnswer:
     """Return the next thing that a caller sees."""
     while True:
         event = await anext(events, None)
@@ -262,7 +264,7 @@ async def _next(events: AsyncGenerator[CallEvent, None], record: Record) -> Piec
 
 
 async def _frames(
-    first: Piece | Answered,
+    first: Piece | FullAnswer,
     events: AsyncGenerator[CallEvent, None],
     *,
     writer: StreamWriter,
@@ -271,7 +273,7 @@ async def _frames(
     try:
         async with aclosing(events):
             event = first
-            while not isinstance(event, Answered):
+            while not isinstance(event, FullAnswer):
                 yield writer.feed(event)
                 event = await _next(events, record)
             record.write()

@@ -11,7 +11,7 @@ import apsw
 import structlog
 
 from hermes.errors import StoreError
-from hermes.store.search.folding import FOLDING
+from hermes.store.search.text_folds import FOLDING
 from hermes.store.sqlite.connection import Database, translate
 from hermes.store.sqlite.queries import load
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from hermes.graph.records import Move
 from hermes.ports.records import Commit
-from hermes.store.search.folding import MOST_BYTES
-from hermes.store.search.following import Addition, Spoken, additions, spoken_of
-from hermes.store.sqlite.transcripts import Written
+from hermes.store.search.graph_reader import Addition, IndexMessage, additions, spoken_of
+from hermes.store.search.text_folds import MOST_BYTES
+from hermes.store.sqlite.transcripts import GraphWrite
 
 _MOST_TURNS = 4_000
 _MOST_CHARS = 2_000_000
@@ -20,7 +20,7 @@ class Note(NamedTuple):
 
     graph: int
     move: Move
-    spoken: tuple[Spoken, ...]
+    spoken: tuple[IndexMessage, ...]
 
     def addition(self) -> Addition | None:
         """Return it as the graphs would tell it."""
@@ -38,9 +38,9 @@ class Notes:
     def __len__(self) -> int:
         return len(self._turns) + len(self._grown)
 
-    def add(self, commit: Commit, written: Written) -> None:
+    def add(self, commit: Commit, written: GraphWrite) -> None:
         """Note a turn that is on disk; it costs next to nothing."""
-        spoken: list[Spoken] = []
+        spoken: list[IndexMessage] = []
         for entry in commit.entries:
             one = spoken_of(commit.person_id, entry.message)
             if one is None:
@@ -63,5 +63,5 @@ class Notes:
         return turns, grown
 
 
-def _short(spoken: Spoken) -> Spoken:
+def _short(spoken: IndexMessage) -> IndexMessage:
     return spoken._replace(text=spoken.text[:MOST_BYTES])

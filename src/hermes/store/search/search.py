@@ -25,13 +25,13 @@ from hermes.store.search.file import (
     open_index,
     remove_index,
 )
-from hermes.store.search.filling import Filler
-from hermes.store.search.finding import Finder, Hits
-from hermes.store.search.following import Graphs
+from hermes.store.search.fill import Filler
+from hermes.store.search.graph_reader import Graphs
+from hermes.store.search.lookup import Finder, Hits
 from hermes.store.search.notes import Note, Notes
 from hermes.store.sqlite.connection import open_reader, translate
 from hermes.store.sqlite.queries import load
-from hermes.store.sqlite.transcripts import Written
+from hermes.store.sqlite.transcripts import GraphWrite
 
 _PEOPLE = load("people")
 _LONGEST_S = 1.0
@@ -96,7 +96,7 @@ class SqliteSearch:
         self._asked = -1
         self._failures = 0
 
-    def note(self, commit: Commit, written: Written) -> None:
+    def note(self, commit: Commit, written: GraphWrite) -> None:
         """Note a turn that is on disk; it is taken in later."""
         self._notes.add(commit, written)
         if len(self._notes) == _MANY_TURNS:

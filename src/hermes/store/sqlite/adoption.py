@@ -14,8 +14,8 @@ import structlog
 from hermes.errors import StoreError
 from hermes.graph.blob import Blob
 from hermes.graph.growth import grow, no_tip
-from hermes.graph.hashing import KEYED_SIZE
-from hermes.graph.reader import Reader
+from hermes.graph.hasher import KEYED_SIZE
+from hermes.graph.reader import ObjectReader
 from hermes.message.chat import ChatMessage
 from hermes.message.session_key import graph_name
 from hermes.store.sqlite.connection import Database
@@ -65,7 +65,7 @@ def _adopt(db: Database, sealer: Sealer, *, lane: str, epoch: int) -> None:
     hasher, name = sealer.hasher(), graph_name(lane, epoch)
     storage = SqliteGraphStorage(db, name, sealer=sealer)
     graph = storage.ensure()
-    tip = no_tip(name, "main", Reader(storage, hasher))
+    tip = no_tip(name, "main", ObjectReader(storage, hasher))
     rows = db.rows(_SQL["entries"], (lane, epoch))
     for (message_id, person_id, at), entries in groupby(rows, key=lambda row: row[:3]):
         blobs = list(_name_bodies(db, sealer, entries, graph=graph))

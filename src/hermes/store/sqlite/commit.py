@@ -4,7 +4,7 @@ import msgspec
 
 from hermes.errors import GuardFailed, LeaseLost
 from hermes.message.chat import ChatMessage
-from hermes.ports.records import Commit, Entry, Interaction, Lease, NewDelivery
+from hermes.ports.records import Commit, Interaction, Lease, NewDelivery, TranscriptEntry
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, encode
 from hermes.store.sqlite.jobs import put_job
@@ -12,7 +12,7 @@ from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.souls import SqliteSouls
 from hermes.store.sqlite.spend import add_spent
 from hermes.store.sqlite.steps import end_steps
-from hermes.store.sqlite.transcripts import SqliteTranscripts, Written
+from hermes.store.sqlite.transcripts import GraphWrite, SqliteTranscripts
 from hermes.store.sqlite.wallet import end_hold
 
 _SQL = load("turns")
@@ -71,7 +71,7 @@ class CommitUnit:
         self._lease = lease
         self._commit = commit
 
-    def run(self, db: Database) -> Written | None:
+    def run(self, db: Database) -> GraphWrite | None:
         """Write all of it; raises `LeaseLost` or `GuardFailed` before anything stays."""
         head = self._release(db)
         commit = self._commit
@@ -101,7 +101,7 @@ class CommitUnit:
             db.execute(_SQL["interrupt_below"], (commit.stops_below, commit.message_id))
         return written
 
-    def _move_on(self, db: Database, head: int) -> Written | None:
+    def _move_on(self, db: Database, head: int) -> GraphWrite | None:
         """Move the session on, if the turn has said anything."""
         commit = self._commit
         if commit.rewind is not None:
@@ -131,7 +131,7 @@ class CommitUnit:
         return int(row[0])
 
     def _write_entries(
-        self, db: Database, written: Written | None, step_bodies: dict[int, int]
+        self, db: Database, written: GraphWrite | None, step_bodies: dict[int, int]
     ) -> list[int]:
         if written is None:
             return []
@@ -142,7 +142,13 @@ class CommitUnit:
         ]
 
     def _entry_body(
-        self, db: Database, entry: Entry, *, name: bytes, graph: int, step_bodies: dict[int, int]
+        self,
+        db: Database,
+        entry: TranscriptEntry,
+        *,
+        name: bytes,
+        graph: int,
+        step_bodies: dict[int, int],
     ) -> int:
         """Return the body of an entry, which is a message of the graph from now on."""
         commit, ordinal = self._commit, entry.ordinal

@@ -12,20 +12,20 @@ import structlog
 
 from hermes.errors import BadRequest, NotFound, StoreError
 from hermes.graph.growth import Tip
-from hermes.graph.rewinding import spans
+from hermes.graph.rewind import spans
 from hermes.message.chat import ChatMessage
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, MessageState, Outcome
 from hermes.message.parts import NotePart
 from hermes.message.reply import Usage
 from hermes.message.source import Source
-from hermes.ports.pasts import ConversationMessage, ConversationPage
-from hermes.ports.records import MessageRecord, Result
+from hermes.ports.records import MessageRecord, TurnResult
+from hermes.ports.session_history import ConversationMessage, ConversationPage
 from hermes.store.sqlite.engine import Engine
 from hermes.store.sqlite.graph_storage import SqliteGraphStorage
 from hermes.store.sqlite.inbox import read_result
-from hermes.store.sqlite.pasts import MAIN
 from hermes.store.sqlite.queries import load
+from hermes.store.sqlite.session_history import MAIN
 
 _SQL = load("transcripts")
 _log = structlog.get_logger(__name__)
@@ -35,7 +35,7 @@ _NEWEST = 2**62
 _LOOKS = 4
 
 
-class Place(NamedTuple):
+class PageCursor(NamedTuple):
     """Where a page ends: before the inbox row `seq`, or in a graph before message `length`.
 
     `version` is the version of the graph's branch from which its log is read on.
@@ -52,16 +52,16 @@ class Place(NamedTuple):
         return f"g.{self.graph}.{self.version}.{self.length}"
 
 
-def read_place(text: str | None) -> Place:
+def read_place(text: str | None) -> PageCursor:
     """Return the place that a page named; raises `BadRequest`."""
     if text is None:
-        return Place(seq=_NEWEST)
+        return PageCursor(seq=_NEWEST)
     kind, *found = text.split(".")
     numbers = [int(one) for one in found if one.isascii() and one.isdecimal() and len(one) < 19]
     if kind == "m" and len(numbers) == len(found) == 1 and numbers[0]:
-        return Place(seq=numbers[0])
+        return PageCursor(seq=numbers[0])
     if kind == "g" and len(numbers) == len(found) == 3:
-        return Place(0, *numbers)
+        return PageCursor(0, *numbers)
     raise BadRequest(
         f"before={text[:80]!r} is no place in a conversation: use the `earlier` of the last page."
     )
@@ -86,14 +86,14 @@ class ConversationPages:
         self._epoch = epoch
         self._person_id = person_id
 
-    def page(self, limit: int, place: Place) -> ConversationPage:
+    def page(self, limit: int, place: PageCursor) -> ConversationPage:
         """Return the last `limit` messages before a place, oldest first."""
         found: list[ConversationMessage] = []
-        earlier: Place | None = place
+        earlier: PageCursor | None = place
         is_whole = True
         if place.seq:
             found, is_whole = self._kept(limit, place.seq)
-            earlier = Place(seq=found[-1].record.seq) if found else place
+            earlier = PageCursor(seq=found[-1].record.seq) if found else place
         if is_whole and earlier is not None:
             looks = _LOOKS * (limit + 1)
             older, earlier = self._remembered(limit - len(found), earlier, looks=looks)
@@ -117,8 +117,8 @@ class ConversationPages:
         return found, len(rows) <= limit
 
     def _remembered(
-        self, limit: int, place: Place, *, looks: int
-    ) -> tuple[list[ConversationMessage], Place | None]:
+        self, limit: int, place: PageCursor, *, looks: int
+    ) -> tuple[list[ConversationMessage], PageCursor | None]:
         """Return messages that only graphs have, newest first, and where older ones may be."""
         found: list[ConversationMessage] = []
         for number, (after, message) in enumerate(self._walk(place, looks)):
@@ -131,7 +131,9 @@ class ConversationPages:
             place = after
         return found, None
 
-    def _walk(self, place: Place, most: int) -> Iterator[tuple[Place, ConversationMessage | None]]:
+    def _walk(
+        self, place: PageCursor, most: int
+    ) -> Iterator[tuple[PageCursor, ConversationMessage | None]]:
         """Yield what the graphs say before a place, newest first, and the place after each.
 
         None is for what is not shown from the graph, and once for each graph.
@@ -146,16 +148,16 @@ class ConversationPages:
                 _log.error("conversation_does_not_open", graph=name, problem=str(error))
 
     def _walk_graph(
-        self, number: int, name: str, *, start: Place | None
-    ) -> Iterator[tuple[Place, ConversationMessage | None]]:
+        self, number: int, name: str, *, start: PageCursor | None
+    ) -> Iterator[tuple[PageCursor, ConversationMessage | None]]:
         storage, tip = self._readers.graph(name)
         version, length = tip.version, len(tip)
         if start is not None:
             version, length = min(start.version, version), min(start.length, length)
-        yield Place(0, number, version, length), None
+        yield PageCursor(0, number, version, length), None
         epoch = int(name.rpartition("#")[2])
         for span in spans(partial(storage.log, MAIN), version, length=length):
-            after = Place(0, number, max(span.move.number - 1, 0), span.start)
+            after = PageCursor(0, number, max(span.move.number - 1, 0), span.start)
             took = self._took(span.move.edit.reason, epoch)
             if took is None:
                 yield after, None
@@ -179,7 +181,7 @@ class ConversationPages:
 # Any: as above.
 def _told(
     message_id: str, took: tuple[Any, ...], *, said: Sequence[ChatMessage], lane: str
-) -> tuple[MessageRecord, Result] | None:
+) -> tuple[MessageRecord, TurnResult] | None:
     """Return an exchange as a record with its result; None if nothing of it is left."""
     if not said or said[0].role != "user":
         return None
@@ -210,4 +212,4 @@ def _told(
         done_at=at,
     )
     usage = Usage(tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost, unpriced=unpriced)
-    return record, Result(text=reply, usage=usage, model=model)
+    return record, TurnResult(text=reply, usage=usage, model=model)

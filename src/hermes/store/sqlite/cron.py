@@ -13,7 +13,7 @@ from hermes.ports.cron import CronJob, CronRun, CronTask, NewCronJob
 from hermes.ports.records import AcceptResult
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, encode
-from hermes.store.sqlite.inbox import Kept, SqliteInbox
+from hermes.store.sqlite.inbox import SqliteInbox, WrittenMessage
 from hermes.store.sqlite.queries import load
 
 _SQL = load("cron")
@@ -108,7 +108,7 @@ class SqliteCron:
     ) -> AcceptResult | None:
         """Move a job on and keep its message in one unit; None if another has moved it before."""
 
-        def after(written: Kept) -> None:
+        def after(written: WrittenMessage) -> None:
             self._inbox.count(written)
             if not written.result.duplicate:
                 kept(written.result)
@@ -121,7 +121,7 @@ class SqliteCron:
             return None
         return written.result
 
-    def _run(self, db: Database, run: CronRun) -> Kept:
+    def _run(self, db: Database, run: CronRun) -> WrittenMessage:
         source = run.message.event.source
         owner = db.row(_PEOPLE["find"], (source.platform, source.user_id))
         if owner is None or owner[0] != run.person_id:

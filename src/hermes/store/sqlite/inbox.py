@@ -9,7 +9,7 @@ from hermes.errors import Conflict
 from hermes.message.chat import ChatMessage
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
-from hermes.message.missed import missed_note
+from hermes.message.missed_messages import missed_note
 from hermes.message.outcome import MessageState
 from hermes.message.thoughts import without_thoughts
 from hermes.ports.records import (
@@ -19,26 +19,26 @@ from hermes.ports.records import (
     LaneView,
     MessageRecord,
     NewMessage,
-    Refusal,
-    Result,
+    RefusedMessage,
+    TurnResult,
 )
 from hermes.ports.sessions import EndReason
 from hermes.ports.shares import Share, ShareCounts, way_of
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, decode_event, encode, read_choices
+from hermes.store.sqlite.group_context import count_bots, keep_overheard, take_missed
 from hermes.store.sqlite.newcomers import find_or_add_person
-from hermes.store.sqlite.overheard import count_bots, keep_overheard, take_missed
 from hermes.store.sqlite.queries import load
 
 _SQL = load("inbox")
 _OVERHEARD = load("overheard")
 _MAX_NOTES = 20
 _TURNS = load("turns")
-_decode_result = msgspec.json.Decoder(Result).decode
+_decode_result = msgspec.json.Decoder(TurnResult).decode
 _decode_chat = msgspec.json.Decoder(ChatMessage).decode
 
 
-class Kept(NamedTuple):
+class WrittenMessage(NamedTuple):
     """What an accept wrote, and the view of its lane if nothing else is open there."""
 
     result: AcceptResult
@@ -62,7 +62,7 @@ class SqliteInbox:
         `kept` is called once the message is on disk, whether or not the caller still waits.
         """
 
-        def after(written: Kept) -> None:
+        def after(written: WrittenMessage) -> None:
             self.count(written)
             kept(written.result)
 
@@ -76,7 +76,7 @@ class SqliteInbox:
         name = (event.account, event.source.platform, event.route, event.external_id)
         return self._engine.reader.row(_SQL["find_external"], name) is not None
 
-    def keep(self, db: Database, message: NewMessage) -> Kept:
+    def keep(self, db: Database, message: NewMessage) -> WrittenMessage:
         """Keep a message inside the unit at hand; `count` has to follow once it is on disk."""
         event = message.event
         source = event.source
@@ -93,7 +93,7 @@ class SqliteInbox:
         name = (event.account, source.platform, event.route, event.external_id)
         known = db.row(_SQL["find_external"], name)
         if known is not None:
-            return Kept(_answer_again(known, digest, external_id=event.external_id))
+            return WrittenMessage(_answer_again(known, digest, external_id=event.external_id))
         group = message.group
         if group is not None and group.bot_turns:
             count_bots(db, group)
@@ -123,14 +123,14 @@ class SqliteInbox:
         result = AcceptResult(message_id=message.id, duplicate=False, state=MessageState.NEW)
         share = _share_of(message, person_id)
         if busy_with is not None:
-            return Kept(result, share=share, lane=message.lane)
+            return WrittenMessage(result, share=share, lane=message.lane)
         seq = db.last_insert_rowid()
         view = _view(message, lane, person_id=person_id, seq=seq, content=content)
-        return Kept(result, view, share, message.lane)
+        return WrittenMessage(result, view, share, message.lane)
 
     def _overhear(
         self, db: Database, message: NewMessage, group: InGroup, *, person_id: str, digest: bytes
-    ) -> Kept:
+    ) -> WrittenMessage:
         """Keep a message that is no turn, and its words for when somebody speaks to the bot."""
         event, at = message.event, message.received_at
         name = (event.account, event.source.platform, event.route, event.external_id)
@@ -148,7 +148,9 @@ class SqliteInbox:
             event=event,
             at=at,
         )
-        return Kept(AcceptResult(message_id=message.id, duplicate=False, state=MessageState.DONE))
+        return WrittenMessage(
+            AcceptResult(message_id=message.id, duplicate=False, state=MessageState.DONE)
+        )
 
     def _with_missed(self, db: Database, message: NewMessage, *, for_other: bool) -> MessageEvent:
         """Return the event with what was said in its group since the bot was last spoken to.
@@ -164,7 +166,7 @@ class SqliteInbox:
         told = "\n\n".join(filter(None, (event.channel_context, missed_note(said))))
         return msgspec.structs.replace(event, channel_context=told or None)
 
-    def count(self, kept: Kept) -> None:
+    def count(self, kept: WrittenMessage) -> None:
         """Note that what `keep` wrote is on disk."""
         if not kept.result.duplicate and kept.result.state is MessageState.NEW:
             self._engine.waiting += 1
@@ -195,11 +197,11 @@ class SqliteInbox:
         row = self._engine.reader.row(_SQL["state"], (message_id,))
         return None if row is None else MessageState(row[0])
 
-    def result(self, message_id: str) -> Result | None:
+    def result(self, message_id: str) -> TurnResult | None:
         """Return what a finished message answered."""
         return read_result(self._engine, message_id)
 
-    async def refuse(self, refusal: Refusal, *, keep: int) -> None:
+    async def refuse(self, refusal: RefusedMessage, *, keep: int) -> None:
         """Note a refusal, keeping only the newest `keep`."""
 
         def unit(db: Database) -> None:
@@ -219,7 +221,7 @@ class SqliteInbox:
         await self._engine.writer.run("note", unit)
 
 
-def read_result(engine: Engine, message_id: str) -> Result | None:
+def read_result(engine: Engine, message_id: str) -> TurnResult | None:
     """Return what a finished message answered."""
     reader, sealer = engine.reader, engine.sealer
     row = reader.row(_SQL["result"], (message_id,))

@@ -7,12 +7,12 @@ from itertools import takewhile
 import msgspec
 
 from hermes.graph.growth import read_tip
-from hermes.graph.reader import Reader
+from hermes.graph.reader import ObjectReader
 from hermes.graph.records import Move
-from hermes.graph.rewinding import spans
+from hermes.graph.rewind import spans
 from hermes.message.chat import ChatMessage
 from hermes.message.session_key import graph_name, is_direct
-from hermes.ports.memory import Decide, FactChange, Heard, Job, Lessons, NewJob
+from hermes.ports.memory import Decide, FactChange, Job, Lessons, NewJob, ReadExchange
 from hermes.ports.spend import Spent
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, encode
@@ -62,11 +62,11 @@ class SqliteJobs:
         ref = storage.ref(_MAIN)
         if ref is None:
             return Lessons((), job.covered)
-        tip = read_tip(name, _MAIN, ref=ref, reader=Reader(storage, engine.sealer.hasher()))
+        tip = read_tip(name, _MAIN, ref=ref, reader=ObjectReader(storage, engine.sealer.hasher()))
         newest = [move for move in storage.last_moves(_MAIN, limit) if move.number >= job.covered]
         new = {move.number for move in newest}
         found = spans(partial(storage.log, _MAIN), tip.version, length=len(tip))
-        heard = list[Heard]()
+        heard = list[ReadExchange]()
         # What was taken out before it was learnt from is not learnt.
         for span in takewhile(lambda span: span.move.number in new, found):
             if span.move.edit.actor != job.person_id:
@@ -111,12 +111,12 @@ class SqliteJobs:
         return int(self._engine.reader.one(_SQL["parked_jobs"]))
 
 
-def _heard(move: Move, said: list[ChatMessage]) -> list[Heard]:
+def _heard(move: Move, said: list[ChatMessage]) -> list[ReadExchange]:
     text = "\n".join(one.text for one in said if one.role == "user" and one.text)
     if not text:
         return []
     answer = next((one.text for one in reversed(said) if one.role == "assistant" and one.text), "")
-    return [Heard(message_id=move.edit.reason, text=text, answer=answer, at=move.at or 0.0)]
+    return [ReadExchange(message_id=move.edit.reason, text=text, answer=answer, at=move.at or 0.0)]
 
 
 def put_job(db: Database, job: NewJob | None) -> None:

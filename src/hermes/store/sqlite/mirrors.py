@@ -11,7 +11,7 @@ from hermes.message.ids import MakeId
 from hermes.message.outcome import BusyPolicy
 from hermes.message.session_key import read_session_key
 from hermes.message.source import Source
-from hermes.ports.sending import MIRROR
+from hermes.ports.sends import MIRROR
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, encode
 from hermes.store.sqlite.queries import load

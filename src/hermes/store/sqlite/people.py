@@ -11,8 +11,8 @@ from hermes.store.sqlite.cron import forget_cron
 from hermes.store.sqlite.directory import forget_chats
 from hermes.store.sqlite.engine import Engine
 from hermes.store.sqlite.facts import SqliteFacts, erase_memory
+from hermes.store.sqlite.group_context import forget_overheard
 from hermes.store.sqlite.keys import SqliteKeys
-from hermes.store.sqlite.overheard import forget_overheard
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.souls import SqliteSouls
 from hermes.store.sqlite.transcripts import SqliteTranscripts

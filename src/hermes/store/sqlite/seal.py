@@ -13,7 +13,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from hermes.errors import PersonErased, StoreError, StoreRejected
-from hermes.graph.hashing import Hasher, keyed_hasher
+from hermes.graph.hasher import Hasher, keyed_hasher
 from hermes.message.randomness import RandomBytes
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.queries import load

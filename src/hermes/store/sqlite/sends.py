@@ -8,7 +8,7 @@ from hermes.message.ids import MakeId
 from hermes.message.session_key import SessionKey, depth_of, is_direct
 from hermes.ports.channel import Target
 from hermes.ports.records import NewDelivery
-from hermes.ports.sending import KnownSession, NewSend
+from hermes.ports.sends import KnownSession, NewSend
 from hermes.store.sqlite.commit import write_delivery
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, encode

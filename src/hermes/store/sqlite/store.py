@@ -13,7 +13,7 @@ from hermes import failpoints
 from hermes.errors import StorageFull, StoreError
 from hermes.message.ids import MakeId
 from hermes.ports.clock import Clock
-from hermes.ports.records import Event, MessageRecord, Refusal, Timeline
+from hermes.ports.records import Event, MessageRecord, RefusedMessage, Timeline
 from hermes.store.sqlite.adoption import steps_beside
 from hermes.store.sqlite.answers import SqliteAnswers
 from hermes.store.sqlite.approvals import SqliteApprovals
@@ -31,14 +31,15 @@ from hermes.store.sqlite.directory import SqliteDirectory
 from hermes.store.sqlite.dreams import SqliteDreams
 from hermes.store.sqlite.engine import Engine
 from hermes.store.sqlite.facts import SqliteFacts
+from hermes.store.sqlite.graph_reader import SqliteGraphReader
+from hermes.store.sqlite.group_context import forget_old, has_old
 from hermes.store.sqlite.inbox import SqliteInbox
 from hermes.store.sqlite.interactions import SqliteInteractions
 from hermes.store.sqlite.jobs import SqliteJobs
 from hermes.store.sqlite.keys import SqliteKeys
 from hermes.store.sqlite.open_file import OpenFile
-from hermes.store.sqlite.operating import SqliteDeadLetters, SqliteOpenSessions, SqlitePaused
+from hermes.store.sqlite.operations import SqliteDeadLetters, SqliteOpenSessions, SqlitePaused
 from hermes.store.sqlite.outbox import SqliteOutbox
-from hermes.store.sqlite.overheard import forget_old, has_old
 from hermes.store.sqlite.pairing import SqlitePairing
 from hermes.store.sqlite.people import SqliteAccess, SqlitePeople
 from hermes.store.sqlite.pruning import SqlitePruning
@@ -46,7 +47,6 @@ from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.seal import Sealer
 from hermes.store.sqlite.sends import SqliteSends
 from hermes.store.sqlite.sessions import SqliteSessions
-from hermes.store.sqlite.shelf import SqliteShelf
 from hermes.store.sqlite.souls import SqliteSouls
 from hermes.store.sqlite.spend import SqliteSpend
 from hermes.store.sqlite.transcripts import SqliteTranscripts
@@ -126,7 +126,7 @@ class SqliteStore:
         self._space_checked_at = -_SPACE_CHECK_S
         self._space_problem: str | None = None
         self.transcripts = SqliteTranscripts(self._engine)
-        self.graphs = SqliteShelf(self._engine.reader, sealer=self._engine.sealer)
+        self.graphs = SqliteGraphReader(self._engine.reader, sealer=self._engine.sealer)
         self.inbox = SqliteInbox(self._engine, make_id=make_id)
         self.cron = SqliteCron(self._engine, inbox=self.inbox)
         self.facts = SqliteFacts(self._engine)
@@ -274,11 +274,11 @@ class SqliteStore:
         row = self._engine.reader.row(_INBOX["by_external"], (name,))
         return None if row is None else self.inbox.get(str(row[0]))
 
-    def _refusal(self, name: str) -> Refusal | None:
+    def _refusal(self, name: str) -> RefusedMessage | None:
         row = self._engine.reader.row(_INBOX["refusal"], (name,))
         if row is None:
             return None
-        return Refusal(
+        return RefusedMessage(
             id=row[0],
             at=row[1],
             platform=row[2],

@@ -14,20 +14,25 @@ import structlog
 
 from hermes.errors import NotFound, StoreError
 from hermes.graph.growth import Growth, Tip, grow, no_tip, read_tip
-from hermes.graph.reader import Reader
+from hermes.graph.reader import ObjectReader
 from hermes.message.chat import ChatMessage
 from hermes.message.event import MessageEvent
 from hermes.message.session_key import graph_name
-from hermes.ports.pasts import ConversationPage, Exchange
-from hermes.ports.records import Commit, Said
+from hermes.ports.records import Commit, VisibleHistory
+from hermes.ports.session_history import ConversationPage, PastExchange
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.conversation_pages import ConversationPages, Readers, read_place
 from hermes.store.sqlite.engine import Engine
+from hermes.store.sqlite.graph_names import GraphNames, sights_of
 from hermes.store.sqlite.graph_storage import SqliteGraphStorage
-from hermes.store.sqlite.pasts import MAIN, Past
 from hermes.store.sqlite.queries import load
-from hermes.store.sqlite.recent import RecentTranscripts, Session, window_start, without_answers
-from hermes.store.sqlite.sights import Names, sights_of
+from hermes.store.sqlite.recent_sessions import (
+    RecentSession,
+    RecentTranscripts,
+    window_start,
+    without_answers,
+)
+from hermes.store.sqlite.session_history import MAIN, Past
 
 _SQL = load("transcripts")
 _GRAPH = load("graph")
@@ -37,7 +42,7 @@ _decode_event = msgspec.json.Decoder(MessageEvent).decode
 _TITLE_CHARS = 80
 
 
-class Written(NamedTuple):
+class GraphWrite(NamedTuple):
     """What a commit wrote to a graph: its number, and the lane's head after it."""
 
     growth: Growth
@@ -51,12 +56,14 @@ class SqliteTranscripts:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._recent = RecentTranscripts()
-        self._names = Names(engine.sealer.hasher())
+        self._names = GraphNames(engine.sealer.hasher())
         self._tools_kept: set[bytes] = set()
         # Told of every turn that is on disk; it must cost next to nothing.
-        self.follow: Callable[[Commit, Written], None] | None = None
+        self.follow: Callable[[Commit, GraphWrite], None] | None = None
 
-    def history(self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0) -> Said:
+    def history(
+        self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0
+    ) -> VisibleHistory:
         """Return what a turn sees of an epoch: at most `limit` of its newest messages."""
         if cut:
             return self._read(lane, epoch=epoch, head=head, limit=limit, cut=cut).said
@@ -66,7 +73,7 @@ class SqliteTranscripts:
             self._recent.put(lane, session)
         return session.said
 
-    def _read(self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0) -> Session:
+    def _read(self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0) -> RecentSession:
         storage = self._storage(lane, epoch)
         tip = self._tip(storage, graph_name(lane, epoch))
         stop = max(0, len(tip) - cut)
@@ -76,8 +83,8 @@ class SqliteTranscripts:
         readable = tuple(message for message in found if message is not None)
         messages = without_answers(readable) if start else readable
         first = start + len(readable) - len(messages)
-        said = Said(first if len(readable) == len(names) else None, messages)
-        return Session(
+        said = VisibleHistory(first if len(readable) == len(names) else None, messages)
+        return RecentSession(
             epoch=epoch, head=head, limit=limit, said=said, tip=tip, graph=storage.number
         )
 
@@ -86,7 +93,7 @@ class SqliteTranscripts:
         return SqliteGraphStorage(engine.reader, graph_name(lane, epoch), sealer=engine.sealer)
 
     def _tip(self, storage: SqliteGraphStorage, name: str) -> Tip:
-        reader, ref = Reader(storage, self._names.hasher), storage.ref(MAIN)
+        reader, ref = ObjectReader(storage, self._names.hasher), storage.ref(MAIN)
         if ref is None:
             return no_tip(name, MAIN, reader)
         return read_tip(name, MAIN, ref=ref, reader=reader)
@@ -110,7 +117,7 @@ class SqliteTranscripts:
 
     def exchanges(
         self, lane: str, *, epoch: int, since: int = 0, limit: int
-    ) -> tuple[Exchange, ...]:
+    ) -> tuple[PastExchange, ...]:
         """Return the newest exchanges that begin at `since` or later, newest first."""
         storage = self._storage(lane, epoch)
         past = Past(storage, self._tip(storage, graph_name(lane, epoch)))
@@ -129,7 +136,7 @@ class SqliteTranscripts:
         storage = self._storage(lane, epoch)
         return Past(storage, self._tip(storage, graph_name(lane, epoch)))
 
-    def rewind(self, db: Database, lane: str, commit: Commit, *, head: int) -> Written | None:
+    def rewind(self, db: Database, lane: str, commit: Commit, *, head: int) -> GraphWrite | None:
         """Change what was said before inside the commit's unit, and move the session on.
 
         Returns None if its branch stays where it is.
@@ -150,7 +157,7 @@ class SqliteTranscripts:
             return None
         self._put_tools(db, commit)
         storage.put(growth.batch)
-        return Written(growth, storage.ensure(), head)
+        return GraphWrite(growth, storage.ensure(), head)
 
     def _replace(self, past: Past, commit: Commit) -> Growth:
         assert commit.rewind is not None
@@ -161,7 +168,7 @@ class SqliteTranscripts:
         growth.batch.links.extend(commit.links)
         return growth
 
-    def write(self, db: Database, lane: str, commit: Commit, *, head: int) -> Written:
+    def write(self, db: Database, lane: str, commit: Commit, *, head: int) -> GraphWrite:
         """Move a session on inside its commit's unit; `head` is the lane's after the commit.
 
         The content of the entries is left to the unit, which has it already or knows whose it is.
@@ -179,7 +186,7 @@ class SqliteTranscripts:
         growth = self._grow(tip, commit)
         self._put_tools(db, commit)
         storage.put(growth.batch)
-        return Written(growth, storage.ensure(), head)
+        return GraphWrite(growth, storage.ensure(), head)
 
     def _grow(self, tip: Tip, commit: Commit) -> Growth:
         blobs = [self._names.kept(entry.message) for entry in commit.entries]
@@ -201,7 +208,7 @@ class SqliteTranscripts:
                 if name not in self._tools_kept:
                     db.execute(_GRAPH["add_tools"], (name, data))
 
-    def extend(self, lane: str, commit: Commit, written: Written) -> None:
+    def extend(self, lane: str, commit: Commit, written: GraphWrite) -> None:
         """Note that what `write` wrote is on disk."""
         self._tools_kept.update(call.tools for call in written.growth.batch.calls if call.tools)
         tip = written.growth.kept()

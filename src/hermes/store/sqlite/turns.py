@@ -27,7 +27,7 @@ from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.souls import SqliteSouls
 from hermes.store.sqlite.spend import add_spent
 from hermes.store.sqlite.steps import end_steps, start_steps
-from hermes.store.sqlite.transcripts import SqliteTranscripts, Written
+from hermes.store.sqlite.transcripts import GraphWrite, SqliteTranscripts
 from hermes.store.sqlite.wallet import end_hold, set_aside
 
 _SQL = load("turns")
@@ -173,7 +173,7 @@ class SqliteTurns:
         """End the turn and release the lane."""
         engine = self._engine
 
-        def unit(db: Database) -> tuple[Written | None, LaneView | None, int]:
+        def unit(db: Database) -> tuple[GraphWrite | None, LaneView | None, int]:
             work = CommitUnit(
                 engine,
                 lease=lease,
@@ -186,7 +186,7 @@ class SqliteTurns:
                 told = len(self._mirrors.write(db, commit.mirrors, _delivered(commit)))
             return written, _idle_view(db, lease.lane), told
 
-        def after(done: tuple[Written | None, LaneView | None, int]) -> None:
+        def after(done: tuple[GraphWrite | None, LaneView | None, int]) -> None:
             written, idle, told = done
             engine.waiting += told - 1 - len(commit.merged)
             engine.shares.end((commit.message_id, *commit.merged))

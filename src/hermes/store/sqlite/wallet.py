@@ -11,7 +11,7 @@ import msgspec
 
 from hermes.errors import Conflict, GuardFailed, NoCredits, NotFound, PersonErased
 from hermes.message.referral_code import code_from
-from hermes.ports.records import Charge, Hold
+from hermes.ports.records import Charge, CreditHold
 from hermes.ports.wallet import (
     Audit,
     Booked,
@@ -76,7 +76,9 @@ def forget_code(db: Database, person_id: str) -> None:
     db.execute(_SQL["forget_code"], (person_id,))
 
 
-def set_aside(db: Database, hold: Hold, *, message_id: str, at: float, sealer: Sealer) -> None:
+def set_aside(
+    db: Database, hold: CreditHold, *, message_id: str, at: float, sealer: Sealer
+) -> None:
     """Set credits aside for a message, once; raises `NoCredits` when a limited wallet lacks them."""
     db.execute(_SQL["hold"], (message_id, hold.person_id, hold.amount, at))
     if db.changes() == 0:  # it stands since an earlier attempt at the turn
@@ -96,7 +98,7 @@ def set_aside(db: Database, hold: Hold, *, message_id: str, at: float, sealer: S
         raise NoCredits(balance=balance, price=hold.amount)
 
 
-def _open(db: Database, hold: Hold, *, message_id: str, at: float) -> None:
+def _open(db: Database, hold: CreditHold, *, message_id: str, at: float) -> None:
     """Make the balance a limit: what was run up without one is forgiven, the start grant comes."""
     person_id = hold.person_id
     db.execute(_SQL["open"], (person_id,))

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from hermes.testing.email.imap_tokens import Token, day_number
-from hermes.testing.email.post_office import Kept, parsed
+from hermes.testing.email.state import Kept, parsed
 
 
 class Unreadable(Exception):

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from hermes.testing.email.imap_search import Unreadable, matches
 from hermes.testing.email.imap_tokens import Broken, Token, internal_date, read_tokens
-from hermes.testing.email.post_office import ADDRESS, Folder, Kept, PostOffice
+from hermes.testing.email.state import ADDRESS, Folder, Kept, PostOffice
 from hermes.testing.loopback import LineLoopback
 
 ABILITIES = "IMAP4rev1 IDLE MOVE UIDPLUS LITERAL+"

@@ -5,7 +5,7 @@ from email.policy import SMTP
 from email.utils import formataddr, formatdate
 from itertools import count
 
-from hermes.testing.email.post_office import ADDRESS, AUTHSERV_ID
+from hermes.testing.email.state import ADDRESS, AUTHSERV_ID
 from hermes.testing.stand_in import Said
 
 DOMAIN = "people.test"

@@ -6,7 +6,7 @@ from email.errors import MessageDefect
 from email.message import EmailMessage
 from email.parser import BytesParser
 
-from hermes.testing.email.post_office import ADDRESS
+from hermes.testing.email.state import ADDRESS
 
 _ONCE = ("from", "to", "subject", "date", "message-id", "mime-version", "auto-submitted")
 _AT_MOST_ONCE = ("in-reply-to", "references", "reply-to", "cc", "bcc", "sender")

@@ -7,8 +7,8 @@ from typing import Any
 
 from hermes.testing.email.imap_server import ImapServer
 from hermes.testing.email.people import People, address_of, report
-from hermes.testing.email.post_office import ADDRESS, AUTHSERV_ID, PASSWORD, PostOffice, parsed
 from hermes.testing.email.smtp_server import SmtpServer
+from hermes.testing.email.state import ADDRESS, AUTHSERV_ID, PASSWORD, PostOffice, parsed
 from hermes.testing.stand_in import Fault, Post, Said
 
 

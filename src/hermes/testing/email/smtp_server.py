@@ -8,7 +8,7 @@ import struct
 from socket import SO_LINGER, SOL_SOCKET
 
 from hermes.testing.email import rules
-from hermes.testing.email.post_office import ADDRESS, PostOffice
+from hermes.testing.email.state import ADDRESS, PostOffice
 from hermes.testing.loopback import LineLoopback
 
 MAX_BYTES = 25_000_000

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from hermes.testing.irc.lines import BrokenLine, Said, read, write
-from hermes.testing.irc.town import Written
+from hermes.testing.irc.state import Written
 from hermes.testing.stand_in import Fault
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import msgspec
 
 from hermes.ports.clock import Clock, SystemClock
 from hermes.testing.irc.link import SERVER, Link
-from hermes.testing.irc.town import Town
+from hermes.testing.irc.state import Town
 from hermes.testing.stand_in import Fault, Post, Said, no_rejections
 
 ALL_CAPS = frozenset(

@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 from hermes.testing.matrix.server import PASSWORD, Wire
-from hermes.testing.matrix.town import BOT, BOT_NAME, SERVER, Event, Room, Town
+from hermes.testing.matrix.state import BOT, BOT_NAME, SERVER, Event, Room, Town
 from hermes.testing.stand_in import Fault, File, Post, Said
 
 _TAKEN_S = 30.0

@@ -9,8 +9,8 @@ from aiohttp import web
 
 from hermes.testing.loopback import lose
 from hermes.testing.matrix.rules import MatrixError, check_filter, check_room_filter, read_object
-from hermes.testing.matrix.syncing import is_empty, page_answer, read_token, sync_answer
-from hermes.testing.matrix.town import BOT, BOT_NAME, SERVER, Town
+from hermes.testing.matrix.state import BOT, BOT_NAME, SERVER, Town
+from hermes.testing.matrix.sync import is_empty, page_answer, read_token, sync_answer
 from hermes.testing.stand_in import Fault, no_rejections, take_fault
 
 V3: Final = "/_matrix/client/v3"

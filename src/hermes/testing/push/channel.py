@@ -7,9 +7,9 @@ windows and order are the outbox's.
 import msgspec
 
 from hermes.errors import ConfigurationError, Overloaded, Refused, TryLater
+from hermes.http.errors import error_response
+from hermes.http.json_body import json_response
 from hermes.net.client import HttpClient
-from hermes.net.http_errors import error_response
-from hermes.net.http_json import json_response
 from hermes.plugins.manifest import load_capabilities
 from hermes.ports.channel import (
     Accept,
@@ -21,11 +21,11 @@ from hermes.ports.channel import (
     Target,
 )
 from hermes.ports.clock import Clock
-from hermes.testing.push.book import KEY_WINDOW_S
 from hermes.testing.push.client import PigeonClient
 from hermes.testing.push.inbound import SignatureCheck, read_event, to_event
 from hermes.testing.push.outbound import check, edit_body, find_receipt, read_receipt, send_body
 from hermes.testing.push.settings import ChannelSettings
+from hermes.testing.push.state import KEY_WINDOW_S
 
 
 class PigeonChannel:

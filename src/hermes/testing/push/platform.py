@@ -16,8 +16,8 @@ import msgspec
 from aiohttp import web
 
 from hermes.ports.clock import Clock, SystemClock
-from hermes.testing.push.book import Book, EditBody, PigeonError, PigeonSettings, Posted, SendBody
 from hermes.testing.push.faults import Fault, FaultKind, Faults
+from hermes.testing.push.state import Book, EditBody, PigeonError, PigeonSettings, Posted, SendBody
 from hermes.testing.push.tally import Tally
 from hermes.testing.push.webhooks import InboundBatch, Webhooks
 

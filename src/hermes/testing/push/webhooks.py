@@ -9,7 +9,7 @@ import aiohttp
 import msgspec
 
 from hermes.ports.clock import Clock
-from hermes.testing.push.book import PigeonSettings
+from hermes.testing.push.state import PigeonSettings
 from hermes.testing.push.tally import Tally
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.testing.slack.book import APP, BOT_USER, TEAM, Book, Message, StoredFile
+from hermes.testing.slack.state import APP, BOT_USER, TEAM, Book, Message, StoredFile
 from hermes.testing.stand_in import File, Said
 
 Json = dict[str, Any]

@@ -5,7 +5,9 @@ from collections.abc import Callable
 
 from hermes.ports.clock import Clock
 from hermes.testing.slack.arguments import Json
-from hermes.testing.slack.book import (
+from hermes.testing.slack.markup import MOST_CHARS, check_blocks, check_mrkdwn
+from hermes.testing.slack.refusal import SlackError
+from hermes.testing.slack.state import (
     APP,
     BOT_ID,
     BOT_USER,
@@ -15,8 +17,6 @@ from hermes.testing.slack.book import (
     Message,
     StoredFile,
 )
-from hermes.testing.slack.markup import MOST_CHARS, check_blocks, check_mrkdwn
-from hermes.testing.slack.refusal import SlackError
 
 _EVENT_TYPE = re.compile(r"[a-z0-9_]{1,255}")
 _MOST_METADATA = 16_000

@@ -14,13 +14,13 @@ from aiohttp import web
 from hermes.ports.clock import Clock, SystemClock
 from hermes.testing.loopback import lose
 from hermes.testing.slack.arguments import ALL_SCOPES, METHODS, Json, read_arguments
-from hermes.testing.slack.book import Book
 from hermes.testing.slack.calls import Calls
 from hermes.testing.slack.events import Events
 from hermes.testing.slack.markup import as_read
 from hermes.testing.slack.methods import Methods
 from hermes.testing.slack.refusal import SlackError
 from hermes.testing.slack.sockets import Sockets
+from hermes.testing.slack.state import Book
 from hermes.testing.stand_in import Fault, FaultKind, Post, Said, no_rejections, take_fault
 
 BOT_TOKEN = "xoxb-not-a-real-token"

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from aiohttp import WSMsgType, web
 
-from hermes.testing.slack.book import APP
+from hermes.testing.slack.state import APP
 from hermes.testing.stand_in import no_rejections
 
 Json = dict[str, Any]

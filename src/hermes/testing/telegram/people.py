@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from hermes.ports.clock import Clock
 from hermes.testing.stand_in import File, Said
-from hermes.testing.telegram.book import BOT_NAME, Book, Chat, Stored
 from hermes.testing.telegram.html_text import units
+from hermes.testing.telegram.state import BOT_NAME, Book, Chat, Stored
 
 _FIRST_USER: Final = 5_000_001
 _FIRST_GROUP: Final = -1_001_000_000_001

@@ -15,9 +15,9 @@ from hermes.ports.clock import Clock, SystemClock
 from hermes.testing.loopback import HttpLoopback
 from hermes.testing.stand_in import Fault, Post, Said, no_rejections
 from hermes.testing.telegram import rules
-from hermes.testing.telegram.book import MAX_DOWNLOAD_BYTES, Book, Draft, Stored, Upload
 from hermes.testing.telegram.people import People
 from hermes.testing.telegram.refusal import ApiError, bad
+from hermes.testing.telegram.state import MAX_DOWNLOAD_BYTES, Book, Draft, Stored, Upload
 from hermes.testing.telegram.updates import Updates, Waiting
 
 TOKEN: Final = "7000000001:AAF-not-a-real-token_of_any_bot-000"

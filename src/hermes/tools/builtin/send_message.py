@@ -12,7 +12,7 @@ from msgspec import Meta
 from hermes.errors import Refused, ToolError
 from hermes.message.target import FORMS
 from hermes.ports.provider import ToolSpec
-from hermes.ports.sending import Courier, Parcel, Place
+from hermes.ports.sends import Courier, FoundTarget, Parcel
 from hermes.ports.tool import Approver, ToolContext, ToolTraits
 
 INTENT: Final = "messaging"
@@ -86,7 +86,7 @@ class SendMessage:
             return f"written to the file {sent.where} in the home of this gateway"
         return f"the message is on its way to {place.name}"
 
-    def _find(self, asked: _Arguments, context: ToolContext) -> Place:
+    def _find(self, asked: _Arguments, context: ToolContext) -> FoundTarget:
         try:
             return self._courier.find(
                 asked.target, message_id=context.turn_id, person_id=context.person_id

@@ -14,7 +14,7 @@ from msgspec import Meta
 from hermes.errors import HermesError, ToolError
 from hermes.message.session_key import SessionKey, read_session_key, root_lane
 from hermes.ports.provider import ToolSpec
-from hermes.ports.search import Asker, Found, Search, SearchAsk, SearchResult
+from hermes.ports.search import FoundMessage, Search, SearchAsk, Searcher, SearchResult
 from hermes.ports.tool import ToolContext, ToolTraits
 
 INTENT: Final = "earlier"
@@ -75,7 +75,7 @@ class SessionSearch:
         here = read_session_key(root_lane(context.lane))
         ask = SearchAsk(
             text=asked.words,
-            asker=Asker(context.person_id, context.lane, context.is_private),
+            asker=Searcher(context.person_id, context.lane, context.is_private),
             limit=min(asked.limit, _MOST),
             # What another agent was told goes to that one's models alone.
             agent=here.agent,
@@ -113,7 +113,7 @@ def _told(result: SearchResult, here: SessionKey) -> str:
     )
 
 
-def _line(found: Found, here: SessionKey) -> str:
+def _line(found: FoundMessage, here: SessionKey) -> str:
     at = datetime.fromtimestamp(found.at, UTC).strftime("%Y-%m-%d %H:%M")
     who = "you" if found.role == "assistant" else "the person"
     where = "here" if found.session == str(here) else f"on {found.platform} ({found.session})"

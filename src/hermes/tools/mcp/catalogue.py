@@ -13,9 +13,9 @@ import msgspec
 from hermes.config import McpServerSettings
 from hermes.ports.provider import ToolSpec
 from hermes.ports.tool import ToolTraits
-from hermes.schema.checker import Unfit, checker_of
-from hermes.tools.mcp.cleaning import Scrubber, cleaned, one_line
-from hermes.tools.mcp.naming import tool_names
+from hermes.schema.checker import UnusableSchema, checker_of
+from hermes.tools.mcp.clean_text import Scrubber, cleaned, one_line
+from hermes.tools.mcp.tool_names import tool_names
 
 _NAME_CHARS = 256
 _DESCRIPTION_CHARS = 4_000
@@ -42,7 +42,7 @@ class ListedTool(msgspec.Struct, frozen=True, kw_only=True):
     idempotent: bool | None = None
 
 
-class Offer(msgspec.Struct, frozen=True, kw_only=True):
+class ToolOffer(msgspec.Struct, frozen=True, kw_only=True):
     """A tool as models are offered it; `original` is the server's name for it."""
 
     original: str
@@ -54,7 +54,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 class Catalogue(msgspec.Struct, frozen=True):
     """The offers of one server by name, and what was left out or changed."""
 
-    offers: tuple[Offer, ...] = ()
+    offers: tuple[ToolOffer, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -149,7 +149,7 @@ def _problem(tool: ListedTool, known: Collection[str]) -> str | None:
         return f"its schema is {len(raw)} bytes long, and {_SCHEMA_BYTES} are allowed"
     try:
         checker_of(raw)
-    except Unfit as unfit:
+    except UnusableSchema as unfit:
         return f"its schema {one_line(str(unfit), _SHOWN_CHARS * 2)}"
     return None
 
@@ -161,9 +161,9 @@ def _offer(
     settings: McpServerSettings,
     scrubber: Scrubber,
     asks_s: float,
-) -> Offer:
+) -> ToolOffer:
     timeout_s = settings.tool_timeouts_s.get(tool.name, settings.timeout_s)
-    return Offer(
+    return ToolOffer(
         original=tool.name,
         spec=ToolSpec(
             name=name,

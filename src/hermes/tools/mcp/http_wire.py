@@ -16,10 +16,10 @@ import msgspec
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
-from hermes.tools.mcp.cleaning import one_line
-from hermes.tools.mcp.pace import Pace
-from hermes.tools.mcp.running import RunningCall
+from hermes.tools.mcp.calls import RunningCall
+from hermes.tools.mcp.clean_text import one_line
 from hermes.tools.mcp.streams import Streams
+from hermes.tools.mcp.traffic_limit import TrafficLimit
 
 # The call for which a request is sent: the SDK carries the context of who sends along.
 CURRENT: ContextVar[RunningCall | None] = ContextVar("mcp_call", default=None)
@@ -34,7 +34,7 @@ _TLS = httpx2.create_ssl_context()
 _STATUSES = frozenset(status.value for status in HTTPStatus)
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class HttpServerAddress(msgspec.Struct, frozen=True, kw_only=True):
     """Where a server is and how it is called."""
 
     url: str
@@ -49,7 +49,9 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 class HttpWire:
     """One server over HTTP, and what its last refusal was; `lost` is told when it is gone."""
 
-    def __init__(self, place: Place, pace: Pace, *, lost: Callable[[str], None]) -> None:
+    def __init__(
+        self, place: HttpServerAddress, pace: TrafficLimit, *, lost: Callable[[str], None]
+    ) -> None:
         self._place = place
         self._pace = pace
         self._lost = lost
@@ -138,7 +140,7 @@ class HttpWire:
         return self._place.max_message_bytes
 
 
-class Unreadable(httpx2.StreamError):
+class UnreadAnswer(httpx2.StreamError):
     """An answer that is not read to its end; the SDK makes it the error of that one request."""
 
 
@@ -193,11 +195,11 @@ class _Counted(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         seen = 0
         if self._limit < 0:
-            raise Unreadable("the answer is compressed, which was not asked for")
+            raise UnreadAnswer("the answer is compressed, which was not asked for")
         async for chunk in self._inner:
             seen += len(chunk)
             if seen > self._limit:
-                raise Unreadable(f"the answer exceeds {self._limit:,.0f} bytes")
+                raise UnreadAnswer(f"the answer exceeds {self._limit:,.0f} bytes")
             await self._wire.account(len(chunk))
             yield chunk
 

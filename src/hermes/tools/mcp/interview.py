@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.tools.mcp.asking import Schema, choices_of, field_text, fields_of, fits
+from hermes.tools.mcp.questions import Schema, choices_of, field_text, fields_of, fits
 
 # Any: JSON values.
 Json = Any
@@ -34,7 +34,7 @@ _SECRET = re.compile(
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-.]+")
 
 
-class Heard(msgspec.Struct, frozen=True, kw_only=True):
+class InterviewStep(msgspec.Struct, frozen=True, kw_only=True):
     """What the person is told next; `is_over` with no `answer` means that they declined."""
 
     say: str
@@ -76,10 +76,10 @@ class Interview:
         """Whether a yes is an answer."""
         return not self._fields
 
-    def hear(self, text: str) -> Heard:
+    def hear(self, text: str) -> InterviewStep:
         """Return what follows from one message of the person."""
         if self._declines(text):
-            return Heard(say="I passed on that you decline.", is_over=True)
+            return InterviewStep(say="I passed on that you decline.", is_over=True)
         if not self._fields:
             return self._yes_or_no(text)
         found = self._named(text)
@@ -95,9 +95,11 @@ class Interview:
             wants = field_text(wrong[0], self._fields[wrong[0]])
             return self._again(f"“{shown}” does not fit. Please give {wants}")
         if self._left:
-            return Heard(say=self._ask_for(self._left[0]))
+            return InterviewStep(say=self._ask_for(self._left[0]))
         if fits(self._given, self._schema):
-            return Heard(say="Thank you, I passed that on.", is_over=True, answer=self._given)
+            return InterviewStep(
+                say="Thank you, I passed that on.", is_over=True, answer=self._given
+            )
         self._given, self._left = {}, list(self._fields)
         return self._again(
             f"These answers do not go together. Again: {self._ask_for(self._left[0])}"
@@ -129,19 +131,21 @@ class Interview:
         current = self._fields.get(self._left[0]) if self._left else None
         return current is None or word not in _labels(current)
 
-    def _yes_or_no(self, text: str) -> Heard:
+    def _yes_or_no(self, text: str) -> InterviewStep:
         word = _word(text)
         if word in _YES:
-            return Heard(say="Thank you, I passed that on.", is_over=True, answer={})
+            return InterviewStep(say="Thank you, I passed that on.", is_over=True, answer={})
         if word in _NO:
-            return Heard(say="I passed on that you decline.", is_over=True)
+            return InterviewStep(say="I passed on that you decline.", is_over=True)
         return self._again("Please answer yes or no.")
 
-    def _again(self, say: str) -> Heard:
+    def _again(self, say: str) -> InterviewStep:
         self._misfits += 1
         if self._misfits < _MOST_MISFITS:
-            return Heard(say=say)
-        return Heard(say="That does not fit either, so I passed on that you decline.", is_over=True)
+            return InterviewStep(say=say)
+        return InterviewStep(
+            say="That does not fit either, so I passed on that you decline.", is_over=True
+        )
 
     def _named(self, text: str) -> dict[str, Json]:
         """Return the values that a message gives by name, as JSON or line by line."""

@@ -5,7 +5,7 @@ from typing import Any
 import mcp_types as types
 import msgspec
 
-from hermes.tools.mcp.cleaning import cleaned, one_line
+from hermes.tools.mcp.clean_text import cleaned, one_line
 
 _RESULT_CHARS = 4_000_000
 _NAME_CHARS = 300

@@ -4,8 +4,8 @@ import httpx2
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from hermes.tools.mcp.cleaning import one_line
-from hermes.tools.mcp.link import LinkLost
+from hermes.tools.mcp.clean_text import one_line
+from hermes.tools.mcp.connection import LinkLost
 
 _CHARS = 500
 

@@ -15,13 +15,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from hermes import __version__
-from hermes.tools.mcp.asking import Schema, question_text
+from hermes.tools.mcp.calls import RunningCall
 from hermes.tools.mcp.catalogue import ListedTool
-from hermes.tools.mcp.cleaning import Scrubber, one_line
+from hermes.tools.mcp.clean_text import Scrubber, one_line
+from hermes.tools.mcp.connection import Arguments, CallRefused, LinkLost, McpResult, NotTaken
 from hermes.tools.mcp.http_wire import CURRENT
-from hermes.tools.mcp.link import Answer, Arguments, CallRefused, LinkLost, NotTaken
+from hermes.tools.mcp.questions import Schema, question_text
 from hermes.tools.mcp.results import result_text
-from hermes.tools.mcp.running import RunningCall
 from hermes.tools.mcp.streams import PacedStream, Writable
 
 _INFO = types.Implementation(name="hermes-gateway", version=__version__)
@@ -120,7 +120,7 @@ class SdkLink:
                 return
             seen.add(cursor)
 
-    async def call(self, tool: str, arguments: Arguments, *, call: RunningCall) -> Answer:
+    async def call(self, tool: str, arguments: Arguments, *, call: RunningCall) -> McpResult:
         """Run a tool; cancelling tells the server."""
         if self.over is not None:
             raise NotTaken(self.over)
@@ -136,7 +136,7 @@ class SdkLink:
         finally:
             CURRENT.reset(token)
             self._running.discard(call)
-        return Answer(self._scrubber.scrub(result_text(result)), failed=result.is_error is True)
+        return McpResult(self._scrubber.scrub(result_text(result)), failed=result.is_error is True)
 
     async def _rounds(
         self, tool: str, arguments: Arguments, *, call: RunningCall

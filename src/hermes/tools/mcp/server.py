@@ -15,21 +15,21 @@ from hermes.config import NO_MCP, McpServerSettings
 from hermes.errors import ToolError
 from hermes.ports.clock import Clock
 from hermes.ports.tool import ToolContext
-from hermes.tools.mcp.asking import Ask
-from hermes.tools.mcp.catalogue import Catalogue, Offer, make_catalogue
-from hermes.tools.mcp.link import (
+from hermes.tools.mcp.calls import MAX_QUESTIONS, RunningCall, Tell
+from hermes.tools.mcp.catalogue import Catalogue, ToolOffer, make_catalogue
+from hermes.tools.mcp.connection import (
     Arguments,
     CallRefused,
     Connect,
-    Link,
     LinkEvents,
     LinkLost,
     LinkPlan,
+    McpConnection,
     NotTaken,
 )
-from hermes.tools.mcp.pace import Pace, Sleep
+from hermes.tools.mcp.questions import AskPerson
 from hermes.tools.mcp.report import ServerStatus, State, ToolLine
-from hermes.tools.mcp.running import MAX_QUESTIONS, RunningCall, Tell
+from hermes.tools.mcp.traffic_limit import Sleep, TrafficLimit
 
 _FIRST_WAIT_S = 1.0
 _LONGEST_WAIT_S = 60.0
@@ -44,7 +44,7 @@ _SIDE_BY_SIDE = 16
 _log = structlog.get_logger(__name__)
 
 
-class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+class ServerContext(msgspec.Struct, frozen=True, kw_only=True):
     """What every server shares: the way to connect, time, chance, and the ways up."""
 
     connect: Callable[[], Awaitable[Connect]]
@@ -54,7 +54,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     servers: Callable[[], Collection[str]]
     platforms: Callable[[], Mapping[str, Collection[str]]]
     check_s: float = 300.0
-    ask: Ask | None = None
+    ask: AskPerson | None = None
     ask_timeout_s: float = 300.0
     tell: Tell | None = None
     proxy: str | None = None
@@ -69,7 +69,7 @@ class McpServer:
         name: str,
         settings: McpServerSettings,
         *,
-        around: Surroundings,
+        around: ServerContext,
         on_change: Callable[[], None],
     ) -> None:
         self.name = name
@@ -79,9 +79,9 @@ class McpServer:
         """Set when the first try to connect has ended, one way or the other."""
         self._around = around
         self._on_change = on_change
-        self._pace = Pace(around.clock.monotonic, around.sleep)
+        self._pace = TrafficLimit(around.clock.monotonic, around.sleep)
         self._places = asyncio.Semaphore(_SIDE_BY_SIDE if settings.parallel else 1)
-        self._link: Link | None = None
+        self._link: McpConnection | None = None
         self._up = asyncio.Event()
         self._nudge = asyncio.Event()
         self._wanted = asyncio.Event()
@@ -147,7 +147,7 @@ class McpServer:
         self._is_stale = True
         self._nudge.set()
 
-    async def call(self, offer: Offer, arguments: Arguments, *, context: ToolContext) -> str:
+    async def call(self, offer: ToolOffer, arguments: Arguments, *, context: ToolContext) -> str:
         """Run a tool and return its text; every failure is a `ToolError`."""
         around = self._around
         call = RunningCall(
@@ -172,7 +172,7 @@ class McpServer:
             self._calls_failed += 1
             raise
 
-    async def _run_call(self, offer: Offer, arguments: Arguments, *, call: RunningCall) -> str:
+    async def _run_call(self, offer: ToolOffer, arguments: Arguments, *, call: RunningCall) -> str:
         self._running += 1
         try:
             return await self._try_call(offer, arguments, call=call)
@@ -181,7 +181,7 @@ class McpServer:
             # A look that was put off because of this call.
             self._nudge.set()
 
-    async def _try_call(self, offer: Offer, arguments: Arguments, *, call: RunningCall) -> str:
+    async def _try_call(self, offer: ToolOffer, arguments: Arguments, *, call: RunningCall) -> str:
         for is_last in (False, True):
             link = await self._connected()
             try:
@@ -207,7 +207,7 @@ class McpServer:
             return answer.text
         raise AssertionError
 
-    async def _connected(self) -> Link:
+    async def _connected(self) -> McpConnection:
         """Return the connection, waiting a little for one that is being made."""
         self._waiters += 1
         self._wanted.set()
@@ -224,7 +224,7 @@ class McpServer:
         assert self._link is not None
         return self._link
 
-    def _end(self, link: Link, reason: str) -> None:
+    def _end(self, link: McpConnection, reason: str) -> None:
         if self._link is link:
             self._ended(reason)
 
@@ -318,7 +318,7 @@ class McpServer:
         if self._over is not None:
             raise LinkLost(self._over)
 
-    def _came_up(self, link: Link) -> None:
+    def _came_up(self, link: McpConnection) -> None:
         if self._over is not None:
             raise LinkLost(self._over)
         self._link, self._state = link, "connected"
@@ -333,7 +333,7 @@ class McpServer:
             tools=len(self.catalogue.offers),
         )
 
-    async def _attend(self, link: Link) -> None:
+    async def _attend(self, link: McpConnection) -> None:
         """Follow the list until the connection is over or the server is stopped."""
         while not self._is_done():
             try:
@@ -355,7 +355,9 @@ class McpServer:
     def _is_done(self) -> bool:
         return self._over is not None or self._is_stopping
 
-    async def _refresh(self, link: Link, *, within_s: float, is_first: bool = False) -> None:
+    async def _refresh(
+        self, link: McpConnection, *, within_s: float, is_first: bool = False
+    ) -> None:
         """Take the list anew; no answer at all ends the connection."""
         try:
             async with asyncio.timeout(within_s):
@@ -390,7 +392,7 @@ class McpServer:
             self._on_change()
 
 
-def _line(offer: Offer) -> ToolLine:
+def _line(offer: ToolOffer) -> ToolLine:
     return ToolLine(
         name=offer.spec.name,
         original=offer.original,

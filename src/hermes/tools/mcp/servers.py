@@ -11,18 +11,18 @@ import structlog
 from hermes.config import McpServerSettings, McpSettings
 from hermes.ports.clock import Clock
 from hermes.ports.tool import Tool
-from hermes.tools.mcp.asking import Ask
-from hermes.tools.mcp.link import Connect, LinkLost
-from hermes.tools.mcp.pace import Sleep
+from hermes.tools.mcp.calls import Tell
+from hermes.tools.mcp.connection import Connect, LinkLost
+from hermes.tools.mcp.questions import AskPerson
 from hermes.tools.mcp.report import Diff, McpReport
-from hermes.tools.mcp.running import Tell
-from hermes.tools.mcp.server import McpServer, Surroundings
+from hermes.tools.mcp.server import McpServer, ServerContext
 from hermes.tools.mcp.tool import McpTool
+from hermes.tools.mcp.traffic_limit import Sleep
 
 OnChange = Callable[[Diff], None]
 # Whoever reloads waits for the answer, and what is changed has to be stopped first.
 _RELOAD_WAIT_S = 8.0
-_SDK_LINK = "hermes.tools.mcp.sdk_link"
+_SDK_LINK = "hermes.tools.mcp.sdk_connection"
 _log = structlog.get_logger(__name__)
 
 
@@ -64,13 +64,13 @@ class McpServers:
         sleep: Sleep = asyncio.sleep,
         chance: Callable[[], float] = random.random,
         connect: Callable[[], Awaitable[Connect]] = load_sdk,
-        ask: Ask | None = None,
+        ask: AskPerson | None = None,
         tell: Tell | None = None,
         proxy: str | None = None,
         ipv4_only: bool = False,
     ) -> None:
         self._settings = settings
-        self._around = Surroundings(
+        self._around = ServerContext(
             connect=connect,
             clock=clock,
             sleep=sleep,

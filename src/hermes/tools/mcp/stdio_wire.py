@@ -21,9 +21,9 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from hermes.tools.mcp.cleaning import Scrubber, one_line
-from hermes.tools.mcp.link import LinkLost
-from hermes.tools.mcp.pace import Pace
+from hermes.tools.mcp.clean_text import Scrubber, one_line
+from hermes.tools.mcp.connection import LinkLost
+from hermes.tools.mcp.traffic_limit import TrafficLimit
 
 Incoming = SessionMessage | Exception
 _GRACE_S = 2.0
@@ -48,7 +48,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
 class StdioWire:
     """A running program and what became of it."""
 
-    def __init__(self, program: Program, pace: Pace) -> None:
+    def __init__(self, program: Program, pace: TrafficLimit) -> None:
         self._program = program
         self._pace = pace
         self._process: asyncio.subprocess.Process | None = None

@@ -10,7 +10,7 @@ import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification
 
-from hermes.tools.mcp.pace import Pace
+from hermes.tools.mcp.traffic_limit import TrafficLimit
 
 Incoming = SessionMessage | Exception
 # What is followed; logs, resources and prompts of a server are nobody's business here, and each
@@ -70,7 +70,7 @@ class PacedStream:
     def __init__(
         self,
         inner: Readable,
-        pace: Pace,
+        pace: TrafficLimit,
         *,
         ended: Callable[[], None],
         closed: Callable[[], object],

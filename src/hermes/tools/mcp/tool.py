@@ -6,14 +6,14 @@ import msgspec
 
 from hermes.ports.provider import ToolSpec
 from hermes.ports.tool import Tool, ToolContext, ToolTraits
-from hermes.tools.mcp.catalogue import Offer
+from hermes.tools.mcp.catalogue import ToolOffer
 from hermes.tools.mcp.server import McpServer
 
 
 class McpTool:
     """One tool of one server."""
 
-    def __init__(self, server: McpServer, offer: Offer) -> None:
+    def __init__(self, server: McpServer, offer: ToolOffer) -> None:
         self._server = server
         self.offer = offer
 

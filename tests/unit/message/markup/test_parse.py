@@ -163,7 +163,7 @@ def _texts(value: object) -> list[Text]:
 
 def test_the_parser_is_loaded_by_the_first_text_only() -> None:
     code = (
-        "import sys, hermes.outbox.wire as _, hermes.message.markup.parse as p\n"
+        "import sys, hermes.outbox.channel_calls as _, hermes.message.markup.parse as p\n"
         "before = 'markdown_it' in sys.modules\n"
         "p.parse('x')\n"
         "print(before, 'markdown_it' in sys.modules)"

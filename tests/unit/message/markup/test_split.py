@@ -19,9 +19,9 @@ from hermes.message.markup.model import (
     Table,
     Text,
 )
-from hermes.message.markup.parse import Known, parse
+from hermes.message.markup.parse import ParsedMarkdown, parse
+from hermes.message.markup.span_text import words
 from hermes.message.markup.split import Measure, split
-from hermes.message.markup.words import words
 from tests.unit.message.markup.awkward import markdown, prose, raw
 
 pytestmark = pytest.mark.req("A26", "W19")
@@ -240,7 +240,7 @@ def test_a_text_is_read_twice_at_most_as_a_whole_and_in_its_chunks(part: str) ->
 
     def measure(tried: str) -> int:
         # What was written of a document that is at hand is not read again, whoever measures it.
-        is_known = isinstance(tried, Known) and tried.document is not None
+        is_known = isinstance(tried, ParsedMarkdown) and tried.document is not None
         read_anew.extend(() if is_known else (len(tried),))
         return read(tried)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.calls.events import Answered, Piece
+from hermes.calls.events import FullAnswer, Piece
 from hermes.message.chat import user_text
 from hermes.message.parts import Part
 from hermes.message.reply import Usage
@@ -25,14 +25,14 @@ Event = tuple[str, dict[str, Any]]
 
 def answered(
     *parts: Part, reason: StopReason = "end", usage: Usage = USAGE, model: str = "m-1"
-) -> Answered:
+) -> FullAnswer:
     """Return an answer of these parts."""
-    return Answered(
+    return FullAnswer(
         candidate=Candidate("house", model, "test"), end=CallEnd(parts, reason, usage, model)
     )
 
 
-def whole(answer: Answered) -> dict[str, Any]:
+def whole(answer: FullAnswer) -> dict[str, Any]:
     """Return the whole answer as parsed JSON."""
     found: dict[str, Any] = msgspec.json.decode(
         MessagesDialect().whole(WISH, answer, stamp=STAMP),
@@ -51,7 +51,7 @@ def events_of(frames: bytes) -> list[Event]:
     return found
 
 
-def streamed(answer: Answered, *pieces: Piece) -> list[Event]:
+def streamed(answer: FullAnswer, *pieces: Piece) -> list[Event]:
     """Return all events of an answer that came in pieces."""
     writer = MessagesDialect().stream(WISH, stamp=STAMP)
     frames = b"".join([*map(writer.feed, pieces), writer.end(answer)])

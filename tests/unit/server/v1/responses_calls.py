@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.calls.events import Answered
+from hermes.calls.events import FullAnswer
 from hermes.message.parts import Part
 from hermes.message.reply import Usage
 from hermes.ports.provider import CallEnd, StopReason
@@ -29,9 +29,9 @@ def read(given: Any = "Hello", headers: dict[str, str] | None = None, **more: An
     return ResponsesDialect().read(body, headers or {})
 
 
-def answered(*parts: Part, stop: StopReason = "end") -> Answered:
+def answered(*parts: Part, stop: StopReason = "end") -> FullAnswer:
     candidate = Candidate("house", "m-1", "named")
-    return Answered(candidate=candidate, end=CallEnd(parts, stop, USAGE, "m-1"))
+    return FullAnswer(candidate=candidate, end=CallEnd(parts, stop, USAGE, "m-1"))
 
 
 def whole(call: WireCall, *parts: Part, stop: StopReason = "end") -> Any:

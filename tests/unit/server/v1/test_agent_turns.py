@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from hermes.calls.events import Answered
+from hermes.calls.events import FullAnswer
 from hermes.errors import (
     BadRequest,
     ModelsStopped,
@@ -20,13 +20,13 @@ from hermes.message.outcome import Outcome
 from hermes.message.parts import text_of
 from hermes.ports.channel import Accepted
 from hermes.ports.clock import ManualClock
-from hermes.ports.door import Door
+from hermes.ports.gateway_api import GatewayApi
 from hermes.ports.keys import CallerKey
 from hermes.ports.provider import ModelRequest, TextDelta
-from hermes.ports.records import Result
+from hermes.ports.records import TurnResult
 from hermes.ports.upward import Progress
 from hermes.server.v1.agent_turns import AgentTurns, ignored_by_agents
-from hermes.server.v1.callers import Caller
+from hermes.server.v1.callers import ApiCaller
 from hermes.server.v1.dialect import WireCall
 
 KEY = CallerKey(id="k_1", label="", user="ann", person_id="p", hint="", created_at=0.0)
@@ -53,25 +53,27 @@ def delta(text: str) -> Progress:
 
 
 def done(text: str, outcome: Outcome = Outcome.ANSWERED, **more: str) -> Progress:
-    return Progress(kind="done", outcome=outcome, result=Result(text=text, **more))  # type: ignore[arg-type]
+    return Progress(kind="done", outcome=outcome, result=TurnResult(text=text, **more))  # type: ignore[arg-type]
 
 
 async def tell(
     *progress: Progress, stream: bool = True, user: str = "ann", **headers: str
 ) -> tuple[str, str, MessageEvent]:
     """Run a turn; returns what was shown, what it came to, and the event that was accepted."""
-    door = ToldDoor(*progress)
-    turns = AgentTurns(cast(Door, door), clock=ManualClock(), make_id=lambda kind: f"{kind}_new")
+    gateway_api = ToldDoor(*progress)
+    turns = AgentTurns(
+        cast(GatewayApi, gateway_api), clock=ManualClock(), make_id=lambda kind: f"{kind}_new"
+    )
     request = ModelRequest(model="", messages=(user_text("hi"),))
     call = WireCall(model="agent:main", request=request, stream=stream)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     shown, final = "", ""
-    async for event in turns.run(call, Caller(user=user, key=KEY), headers=named):
+    async for event in turns.run(call, ApiCaller(user=user, key=KEY), headers=named):
         if isinstance(event, TextDelta):
             shown += event.text
-        elif isinstance(event, Answered):
+        elif isinstance(event, FullAnswer):
             final = text_of(event.end.parts)
-    return shown, final, door.events[0]
+    return shown, final, gateway_api.events[0]
 
 
 @pytest.mark.req("M7")
@@ -87,7 +89,7 @@ async def tell(
         ),
         ((delta("Let me look."), done("My tools found: 2")), "Let me look.\n\nMy tools found: 2"),
         (
-            (delta("I will."), Progress(kind="parked", result=Result(text="", approval="a_1"))),
+            (delta("I will."), Progress(kind="parked", result=TurnResult(text="", approval="a_1"))),
             "I will.\n\nThis waits for an approval (a_1). Ask again once it was given.",
         ),
     ],
@@ -146,8 +148,10 @@ async def test_what_an_agent_decides_by_itself_is_refused_or_named() -> None:
     request = ModelRequest(model="", messages=(), temperature=0.5, max_output_tokens=5)
 
     assert ignored_by_agents(request) == ("max_tokens", "temperature")
-    turns = AgentTurns(cast(Door, ToldDoor()), clock=ManualClock(), make_id=str)
+    turns = AgentTurns(cast(GatewayApi, ToldDoor()), clock=ManualClock(), make_id=str)
     with pytest.raises(BadRequest, match="last message"):
         await anext(
-            turns.run(WireCall(model="agent:main", request=request), Caller(user="ann"), headers={})
+            turns.run(
+                WireCall(model="agent:main", request=request), ApiCaller(user="ann"), headers={}
+            )
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hermes.calls.events import Answered, Piece
+from hermes.calls.events import FullAnswer, Piece
 from hermes.errors import StreamTruncated
 from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart
 from hermes.message.reply import Usage
@@ -20,7 +20,7 @@ from hermes.ports.provider import (
 )
 from hermes.routing.plan import Candidate
 from hermes.server.v1.chat import ChatDialect
-from hermes.server.v1.dialect import Dialect, Stamp, WireCall
+from hermes.server.v1.dialect import ApiDialect, Stamp, WireCall
 
 Json = dict[str, Any]
 STAMP = Stamp("c-1", 1700000000.9)
@@ -37,7 +37,7 @@ TOLD_USAGE = {
         "rejected_prediction_tokens": 0,
     },
 }
-CHAT: Dialect = ChatDialect()
+CHAT: ApiDialect = ChatDialect()
 ROLE = {"role": "assistant", "content": "", "refusal": None}
 ROLE_WITHOUT_TEXT = {**ROLE, "content": None}
 
@@ -47,9 +47,9 @@ def asked(*, wants_usage: bool = False) -> WireCall:
     return WireCall(model="auto", request=request, stream=True, wants_usage=wants_usage)
 
 
-def answered(*parts: Part, stop: StopReason = "end") -> Answered:
+def answered(*parts: Part, stop: StopReason = "end") -> FullAnswer:
     candidate = Candidate("house", "m-1", "named")
-    return Answered(candidate=candidate, end=CallEnd(parts, stop, USAGE, "m-1"))
+    return FullAnswer(candidate=candidate, end=CallEnd(parts, stop, USAGE, "m-1"))
 
 
 def frames(stream: bytes) -> list[str]:
@@ -59,7 +59,9 @@ def frames(stream: bytes) -> list[str]:
     return [frame.removeprefix("data: ") for frame in found]
 
 
-def written(pieces: Sequence[Piece], answer: Answered, *, wants_usage: bool = False) -> list[Json]:
+def written(
+    pieces: Sequence[Piece], answer: FullAnswer, *, wants_usage: bool = False
+) -> list[Json]:
     """Return all chunks of an answer, whose end marker is checked here."""
     writer = CHAT.stream(asked(wants_usage=wants_usage), stamp=STAMP)
     stream = b"".join([*(writer.feed(piece) for piece in pieces), writer.end(answer)])
@@ -68,7 +70,7 @@ def written(pieces: Sequence[Piece], answer: Answered, *, wants_usage: bool = Fa
     return [json.loads(chunk) for chunk in chunks]
 
 
-def deltas(pieces: Sequence[Piece], answer: Answered) -> list[Json]:
+def deltas(pieces: Sequence[Piece], answer: FullAnswer) -> list[Json]:
     """Return the deltas of all chunks but the last, which must be empty."""
     *found, last = (chunk["choices"][0]["delta"] for chunk in written(pieces, answer))
     assert last == {}

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hermes.calls.events import Answered, Piece
+from hermes.calls.events import FullAnswer, Piece
 from hermes.errors import (
     HermesError,
     OverBudget,
@@ -33,14 +33,14 @@ PLAN_A = ToolCallPart("a", "weather", '{"place": "Oslo"}')
 PLAN_B = ToolCallPart("b", "weather", '{"place": "Rome"}')
 
 
-def streamed(pieces: Sequence[Piece], end: Answered | HermesError, **more: Any) -> list[Any]:
+def streamed(pieces: Sequence[Piece], end: FullAnswer | HermesError, **more: Any) -> list[Any]:
     return written(read(stream=True, **more), pieces, end)
 
 
-def written(call: WireCall, pieces: Sequence[Piece], end: Answered | HermesError) -> list[Any]:
+def written(call: WireCall, pieces: Sequence[Piece], end: FullAnswer | HermesError) -> list[Any]:
     writer = ResponsesDialect().stream(call, stamp=STAMP)
     frames = [writer.feed(piece) for piece in pieces]
-    last = writer.end(end) if isinstance(end, Answered) else writer.failed(end)
+    last = writer.end(end) if isinstance(end, FullAnswer) else writer.failed(end)
     return events([*frames, last])
 
 

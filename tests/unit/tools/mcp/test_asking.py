@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes.tools.mcp.asking import fits, question_text
+from hermes.tools.mcp.questions import fits, question_text
 
 TRIP = {
     "type": "object",

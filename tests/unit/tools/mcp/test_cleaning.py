@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes.tools.mcp.cleaning import Scrubber, cleaned, one_line
+from hermes.tools.mcp.clean_text import Scrubber, cleaned, one_line
 
 
 @pytest.mark.req("W37")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hermes.tools.mcp.interview import Heard, Interview, secret_in, speaks_of_secrets
+from hermes.tools.mcp.interview import Interview, InterviewStep, secret_in, speaks_of_secrets
 
 NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 TRIP = {
@@ -31,7 +31,7 @@ TITLED = {
 }
 
 
-def heard(schema: Mapping[str, Any], *texts: str) -> Heard:
+def heard(schema: Mapping[str, Any], *texts: str) -> InterviewStep:
     """Return what follows from the last of several messages."""
     interview = Interview("Who?", schema)
     return [interview.hear(text) for text in texts][-1]

@@ -16,7 +16,7 @@ from hermes.config import McpSettings
 from hermes.errors import ToolError
 from hermes.ports.clock import SystemClock
 from hermes.ports.tool import ToolContext
-from hermes.tools.mcp.asking import Schema
+from hermes.tools.mcp.questions import Schema
 from hermes.tools.mcp.servers import McpServers
 from tests.unit.tools.mcp.twin_link import context_of
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hermes.ports.clock import ManualClock
-from hermes.tools.mcp.pace import BURST, PER_SECOND, PIECE_BYTES, Pace
+from hermes.tools.mcp.traffic_limit import BURST, PER_SECOND, PIECE_BYTES, TrafficLimit
 
 
 class Waits:
@@ -12,7 +12,7 @@ class Waits:
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.waited = 0.0
-        self.pace = Pace(self.clock.monotonic, self.sleep)
+        self.pace = TrafficLimit(self.clock.monotonic, self.sleep)
 
     async def sleep(self, seconds: float) -> None:
         self.waited += seconds

@@ -8,8 +8,8 @@ import pytest
 
 from hermes.ports.tool import ToolContext
 from hermes.testing.manual_time import settle
-from hermes.tools.mcp.asking import Schema
-from hermes.tools.mcp.running import RunningCall
+from hermes.tools.mcp.calls import RunningCall
+from hermes.tools.mcp.questions import Schema
 from tests.unit.tools.mcp.twin_link import context_of
 
 SCHEMA: Schema = {

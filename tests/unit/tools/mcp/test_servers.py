@@ -9,9 +9,9 @@ import pytest
 from hermes.errors import ToolError
 from hermes.testing.manual_time import ManualTime, settle
 from hermes.tools import tool
-from hermes.tools.mcp.link import Answer, Arguments, CallRefused, LinkLost, NotTaken
+from hermes.tools.mcp.calls import RunningCall
+from hermes.tools.mcp.connection import Arguments, CallRefused, LinkLost, McpResult, NotTaken
 from hermes.tools.mcp.report import Diff, diff_text
-from hermes.tools.mcp.running import RunningCall
 from hermes.tools.mcp.servers import McpServers
 from hermes.tools.mcp.tool import usable_on
 from tests.unit.tools.mcp.twin_link import (
@@ -147,7 +147,7 @@ async def test_a_server_that_the_question_for_the_new_era_kills_is_not_asked_it_
 async def test_a_call_that_was_cut_off_says_so_and_is_not_repeated(client, twin):
     calls: list[Arguments] = []
 
-    async def dies(arguments: Arguments, _call: RunningCall) -> Answer:
+    async def dies(arguments: Arguments, _call: RunningCall) -> McpResult:
         calls.append(arguments)
         raise LinkLost("gone")
 
@@ -159,11 +159,11 @@ async def test_a_call_that_was_cut_off_says_so_and_is_not_repeated(client, twin)
 
 @pytest.mark.req("W37")
 async def test_a_call_that_did_not_arrive_is_made_again_on_the_next_connection(client, twin, time):
-    async def refused_once(arguments: Arguments, call: RunningCall) -> Answer:
+    async def refused_once(arguments: Arguments, call: RunningCall) -> McpResult:
         if len(twin.plans) == 1:
             raise NotTaken("the session is unknown")
         assert not call.not_taken
-        return Answer("second time lucky")
+        return McpResult("second time lucky")
 
     twin.does["echo"] = refused_once
 
@@ -225,11 +225,11 @@ async def test_a_call_of_a_server_that_does_not_return_ends_with_its_reason(twin
 
 @pytest.mark.req("W37")
 async def test_an_error_of_the_server_and_a_failed_tool_are_told_to_the_model(client, twin):
-    async def refuses(_arguments: Arguments, _call: RunningCall) -> Answer:
+    async def refuses(_arguments: Arguments, _call: RunningCall) -> McpResult:
         raise CallRefused("unknown tool (code -32602)")
 
-    async def fails(_arguments: Arguments, _call: RunningCall) -> Answer:
-        return Answer("no such file", failed=True)
+    async def fails(_arguments: Arguments, _call: RunningCall) -> McpResult:
+        return McpResult("no such file", failed=True)
 
     twin.does = {"echo": refuses, "other": fails}
 
@@ -264,7 +264,7 @@ async def test_a_link_that_is_taking_leave_is_not_borrowed(client, twin, time):
     assert len(twin.plans) == 2
 
 
-async def forever(*_given: object) -> Answer:
+async def forever(*_given: object) -> McpResult:
     await asyncio.Event().wait()
     raise AssertionError
 
@@ -285,7 +285,7 @@ async def test_a_call_that_hangs_ends_in_time_and_the_server_is_looked_at(twin, 
 
 @pytest.mark.req("W37")
 async def test_a_doubtful_error_has_the_server_looked_at_and_a_dead_one_given_up(client, twin):
-    async def doubtful(_arguments: Arguments, _call: RunningCall) -> Answer:
+    async def doubtful(_arguments: Arguments, _call: RunningCall) -> McpResult:
         raise CallRefused("stream ended", doubtful=True)
 
     async def gone() -> None:
@@ -305,12 +305,12 @@ async def test_one_call_at_a_time_unless_parallel_is_chosen(time):
     running: list[int] = []
     most: list[int] = []
 
-    async def counts(_arguments: Arguments, _call: RunningCall) -> Answer:
+    async def counts(_arguments: Arguments, _call: RunningCall) -> McpResult:
         running.append(1)
         most.append(len(running))
         await settle()
         running.pop()
-        return Answer("done")
+        return McpResult("done")
 
     for parallel, expected in ((False, 1), (True, 3)):
         twin = TwinServer("echo")

@@ -8,16 +8,23 @@ from typing import Any
 from hermes.config import McpSettings
 from hermes.ports.tool import ToolContext
 from hermes.testing.manual_time import ManualTime
+from hermes.tools.mcp.calls import RunningCall
 from hermes.tools.mcp.catalogue import ListedTool
-from hermes.tools.mcp.link import Answer, Arguments, Connect, LinkEvents, LinkLost, LinkPlan
-from hermes.tools.mcp.running import RunningCall
+from hermes.tools.mcp.connection import (
+    Arguments,
+    Connect,
+    LinkEvents,
+    LinkLost,
+    LinkPlan,
+    McpResult,
+)
 from hermes.tools.mcp.servers import McpServers
 
-Behaviour = Callable[[Arguments, RunningCall], Awaitable[Answer]]
+Behaviour = Callable[[Arguments, RunningCall], Awaitable[McpResult]]
 
 
-async def echo(arguments: Arguments, call: RunningCall) -> Answer:
-    return Answer(f"{call.context.person_id}: {arguments}")
+async def echo(arguments: Arguments, call: RunningCall) -> McpResult:
+    return McpResult(f"{call.context.person_id}: {arguments}")
 
 
 class TwinServer:
@@ -49,7 +56,7 @@ class TwinServer:
             await self.listing()
         return tuple(self.tools)
 
-    async def call(self, tool: str, arguments: Arguments, *, call: RunningCall) -> Answer:
+    async def call(self, tool: str, arguments: Arguments, *, call: RunningCall) -> McpResult:
         return await self.does.get(tool, echo)(arguments, call)
 
     @asynccontextmanager

@@ -1,0 +1,53 @@
+"""Who sends to named targets, for tools, schedules and operators; with a gateway and without one."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from hermes.config import Settings
+from hermes.control.sends import SendOperations
+from hermes.message.ids import MakeId
+from hermes.outbox.courier import OutboxCourier, Platforms
+from hermes.outbox.local_file import LocalFiles
+from hermes.ports.clock import Clock
+from hermes.ports.store import Store
+
+_OWN = ("rest", "web", "v1")
+Wake = Callable[[str], None]
+
+
+def wake_nobody(_name: str) -> None:
+    """Where no gateway runs nobody sends; the next one does."""
+
+
+def make_send_desk(
+    store: Store,
+    settings: Settings,
+    *,
+    home: Path,
+    clock: Clock,
+    make_id: MakeId,
+    wake_lane: Wake = wake_nobody,
+    wake_outbox: Wake = wake_nobody,
+) -> SendOperations:
+    """Return where operators' messages arrive; what is put down is sent by the gateway that runs."""
+    pushed = [name for name, platform in settings.platforms.items() if platform.enabled]
+    homes = {
+        name: platform.home_channel
+        for name, platform in settings.platforms.items()
+        if platform.home_channel is not None and name in pushed
+    }
+    agents = tuple(settings.agents)
+    courier = OutboxCourier(
+        store,
+        platforms=Platforms(names=(*_OWN, *pushed), pushed=pushed, homes=homes),
+        agents=agents,
+        has_admins=bool(settings.approvals.admins),
+        files=LocalFiles(home),
+        wake_lane=wake_lane,
+        wake_outbox=wake_outbox,
+        clock=clock,
+        is_operators=True,
+    )
+    return SendOperations(
+        store, courier, agents=agents, pushed=pushed, clock=clock, make_id=make_id
+    )

@@ -1,0 +1,247 @@
+"""Metrics, traces and alerts of a gateway, wired to what they watch."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from hermes import __version__
+from hermes.app.core import Core
+from hermes.app.process_metrics import process_readers, store_readers
+from hermes.app.store_files import DATABASE
+from hermes.config import Settings
+from hermes.errors import StoreError
+from hermes.message.ids import MakeId
+from hermes.net.client import HttpClient
+from hermes.ops.alert_book import AlertBook
+from hermes.ops.alert_rules import AlertCase
+from hermes.ops.alert_sinks import Sink, chats, webhook
+from hermes.ops.alerts import Alerts
+from hermes.ops.gateway_metrics import GatewayMetrics
+from hermes.ops.logs import Logs
+from hermes.ops.metrics import Metric, MetricReader, Reading
+from hermes.ops.otel_export import OtelExport, TraceExportPlan
+from hermes.ops.otel_spans import SpanMaker
+from hermes.ops.turn_observer import TurnObserver
+from hermes.ports.clock import Clock
+from hermes.ports.sends import Courier
+from hermes.ports.spend import Meter
+from hermes.ports.store import Store
+
+Count = Callable[[], float]
+# The person whose deliveries alerts are.
+_SENDER = ("hermes", "alerts")
+
+
+class Observability(msgspec.Struct, frozen=True, kw_only=True):
+    """What watches a gateway."""
+
+    metrics: GatewayMetrics
+    alerts: Alerts
+    export: OtelExport | None
+    observer: TurnObserver
+
+    def start(self) -> None:
+        """Begin to tell and to send."""
+        self.alerts.start()
+        if self.export is not None:
+            self.export.start()
+
+    async def stop(self) -> None:
+        """Send what waits, for a few seconds at most."""
+        await self.alerts.stop()
+        if self.export is not None:
+            await self.export.stop()
+
+
+def make_observing(
+    settings: Settings,
+    store: Store,
+    *,
+    home: Path,
+    client: HttpClient,
+    clock: Clock,
+    make_id: MakeId,
+    logs: Logs | None = None,
+) -> Observability:
+    """Return what watches a gateway; without logs only failed turns become alerts."""
+    metrics = GatewayMetrics()
+    alerts = Alerts(
+        AlertBook(home),
+        window_s=settings.alerts.window_s,
+        least=settings.alerts.least,
+        clock=clock,
+        make_id=make_id,
+        mask=str if logs is None else logs.mask,
+    )
+    if logs is not None:
+        logs.listen(alerts.hear)
+        metrics.include(_counter("log_lines_lost", "Lines that no log took.", lambda: logs.lost))
+    export = _export(settings, store, client=client)
+    observer = TurnObserver(metrics, alerts, export=export, clock=clock)
+    return Observability(metrics=metrics, alerts=alerts, export=export, observer=observer)
+
+
+def watch_core(
+    observing: Observability,
+    core: Core,
+    *,
+    settings: Settings,
+    home: Path,
+    client: HttpClient,
+    clock: Clock,
+    started_at: float,
+) -> None:
+    """Read off a core what stands there, and send alerts through it."""
+    metrics, alerts = observing.metrics, observing.alerts
+    metrics.include(
+        *_core_readers(core, settings, clock=clock),
+        *store_readers(home / DATABASE, core.store),
+        *process_readers(started_at),
+        MetricReader(
+            "alerts",
+            "Alerts that were told.",
+            labels=("kind",),
+            read=lambda: [((kind,), count) for kind, count in alerts.counts.items()],
+            kind="counter",
+        ),
+    )
+    export = observing.export
+    if export is not None:
+        metrics.include(
+            MetricReader(
+                "otel_spans",
+                "Spans by what became of them.",
+                labels=("result",),
+                read=lambda: [((name,), count) for name, count in export.counts.items()],
+                kind="counter",
+            )
+        )
+    sinks = _sinks(settings, core, client=client, courier=core.courier, clock=clock)
+    alerts.use(sinks, lambda: _checks(core.store))
+
+
+def _sinks(
+    settings: Settings, core: Core, *, client: HttpClient, courier: Courier, clock: Clock
+) -> list[Sink]:
+    chosen = settings.alerts
+
+    async def sender() -> str:
+        return await core.store.users.add(*_SENDER, name="alerts of Hermes", at=clock.now())
+
+    return [
+        *(webhook(client, one.get_secret_value(), style=chosen.format) for one in chosen.webhooks),
+        *chats(courier, chosen.to, sender=sender),
+    ]
+
+
+def _checks(store: Store) -> Iterable[AlertCase]:
+    problem = store.writable()
+    if problem is not None:
+        yield AlertCase(kind="store_failing", severity="critical", text=f"The store: {problem}")
+
+
+def _export(settings: Settings, store: Store, *, client: HttpClient) -> OtelExport | None:
+    otel = settings.otel
+    if otel.endpoint is None:
+        return None
+    kinds = {name: table.kind for name, table in settings.providers.items()}
+    plan = TraceExportPlan(
+        endpoint=otel.endpoint,
+        headers={name: secret.get_secret_value() for name, secret in otel.headers.items()},
+        resource={
+            "service.name": otel.service_name,
+            "service.version": __version__,
+            "telemetry.sdk.name": "hermes",
+            "telemetry.sdk.language": "python",
+            "telemetry.sdk.version": __version__,
+        },
+        version=__version__,
+        queue=otel.queue,
+        every_s=otel.every_s,
+    )
+    return OtelExport(
+        plan, SpanMaker(store.digest, kinds=kinds, content=otel.content), client=client
+    )
+
+
+def _core_readers(core: Core, settings: Settings, *, clock: Clock) -> list[Metric]:
+    recall, store = core.memory.recall, core.store
+    queues = (
+        ("inbox", store.inbox.waiting, settings.inbox.max_waiting),
+        ("outbox", store.outbox.waiting, settings.outbox.max_waiting),
+    )
+    by_queue = ("queue",)
+
+    def counted(name: str, text: str) -> MetricReader:
+        return _counter(name, text, lambda: recall.counts[name])
+
+    return [
+        counted("semantic_recall_used", "Messages for which facts were looked up."),
+        counted("semantic_recall_skipped_trivial", "Messages too trivial to look facts up for."),
+        MetricReader(
+            "queue_waiting",
+            "Messages and replies that wait.",
+            labels=by_queue,
+            read=lambda: [((name,), waiting()) for name, waiting, _ in queues],
+        ),
+        MetricReader(
+            "queue_limit",
+            "With how many waiting new messages are refused.",
+            labels=by_queue,
+            read=lambda: [((name,), limit) for name, _, limit in queues],
+        ),
+        MetricReader(
+            "turns_running", "Turns that run now.", read=lambda: [((), core.lanes.running())]
+        ),
+        MetricReader(
+            "breaker_open",
+            "Whether sending to a platform is paused because it kept failing.",
+            labels=("platform",),
+            read=lambda: _breakers(core),
+        ),
+        MetricReader(
+            "budget_spent_usd",
+            "What the calls of today cost, as budgets count it.",
+            labels=("budget",),
+            read=lambda: [(("platform_day",), _spent(core, clock))],
+        ),
+        MetricReader(
+            "budget_limit_usd",
+            "What they may cost; nothing where there is no limit.",
+            labels=("budget",),
+            read=lambda: _limits(settings),
+        ),
+        MetricReader(
+            "kill_switch", "Whether all model calls are stopped.", read=lambda: _switch(store)
+        ),
+    ]
+
+
+def _counter(name: str, text: str, count: Count) -> MetricReader:
+    return MetricReader(name, text, read=lambda: [((), count())], kind="counter")
+
+
+def _breakers(core: Core) -> Reading:
+    return [
+        ((name,), float(sender.breaker.open_until is not None))
+        for name, sender in core.senders.items()
+    ]
+
+
+def _spent(core: Core, clock: Clock) -> float:
+    day = core.models.calendar.day(clock.now())
+    return core.store.spend.total(Meter("platform", "", "usd", day))
+
+
+def _limits(settings: Settings) -> Reading:
+    limit = settings.budgets.platform_day_usd
+    return [] if limit is None else [(("platform_day",), limit)]
+
+
+def _switch(store: Store) -> Reading:
+    try:
+        return [((), float(store.spend.kill_switch().is_on))]
+    except StoreError:
+        # Whoever cannot read it must take it for on: so do the budgets.
+        return [((), 1.0)]

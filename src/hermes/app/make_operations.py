@@ -1,0 +1,94 @@
+"""What operators' orders move in a gateway, and the office through which they all pass."""
+
+from collections.abc import Callable
+
+from hermes.app.core import Core
+from hermes.calls.planner import Planner
+from hermes.config import Settings
+from hermes.control.audited import AuditedActions, audited_for
+from hermes.control.operations import Operations
+from hermes.control.runtime import Reconnect, Restart, Rotate, RuntimeHandles
+from hermes.control.status import ChannelStatus
+from hermes.message.ids import MakeId
+from hermes.ports.audit import AuditLimits
+from hermes.ports.clock import Clock
+from hermes.ports.store import Store
+from hermes.routing.plan import CallNeeds
+from hermes.server.operating_routes import OperationRoutes
+
+_AS_CONFIGURED = "default"
+_AUTO = "auto"
+_DAY_S = 86_400.0
+
+
+def make_audited(
+    store: Store, settings: Settings, *, clock: Clock, make_id: MakeId
+) -> AuditedActions:
+    """Return the office of a home."""
+    limits = AuditLimits(
+        retention_s=settings.audit.retention_days * _DAY_S, most_rows=settings.audit.max_rows
+    )
+    return audited_for(store, clock=clock, make_id=make_id, limits=limits)
+
+
+def make_handles(
+    core: Core,
+    settings: Settings,
+    *,
+    channels: Callable[[], tuple[ChannelStatus, ...]],
+    restart: Restart,
+    rotate: Rotate,
+    reconnect: Reconnect,
+) -> RuntimeHandles:
+    """Return what orders move in a running gateway."""
+    planner = core.models.planner
+
+    async def swap(name: str) -> tuple[str, str]:
+        note = ""
+        if name == _AS_CONFIGURED:
+            planner.default_model = None
+        elif name == _AUTO:
+            planner.default_model = _AUTO
+        else:
+            plan = await planner.plan(CallNeeds(model=name, tools=False))
+            first, note = plan.candidates[0], planner.note_on(plan)
+            planner.default_model = f"{first.provider}:{first.model}"
+        return planner.default_model or settings.models.default, note
+
+    return RuntimeHandles(
+        platforms=core.platforms,
+        channels=channels,
+        flow=core.traffic.of,
+        abilities=core.abilities,
+        rest=core.rest,
+        session_ended=core.session_ended,
+        person_erased=core.lanes.erased,
+        default_model=lambda: planner.default_model or settings.models.default,
+        swap=swap,
+        restart=restart,
+        rotate=rotate,
+        reconnect=reconnect,
+    )
+
+
+def as_swapped(settings: Settings, planner: Planner) -> Settings:
+    """Return the settings with the default model that holds now."""
+    if planner.default_model is None:
+        return settings
+    models = settings.models.model_copy(update={"default": planner.default_model})
+    return settings.model_copy(update={"models": models})
+
+
+def operating_desks(desk: Operations) -> OperationRoutes:
+    """Return the parts of a desk that have routes of their own."""
+    return OperationRoutes(
+        audit=desk.audit,
+        tokens=desk.tokens,
+        sessions=desk.sessions,
+        channels=desk.channels,
+        deadletters=desk.deadletters,
+        models=desk.models,
+        gateway=desk.gateway,
+        sends=desk.sends,
+        graphs=desk.graphs,
+    )

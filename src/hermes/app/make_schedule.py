@@ -1,0 +1,152 @@
+"""Scheduled jobs of a gateway: the scheduler and its worker, wired to the store and the courier."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from hermes.agents.roster import Roster
+from hermes.config import Settings, system_zone
+from hermes.control.cron import CronOperations
+from hermes.errors import Forbidden, NotFound
+from hermes.memory.facts import PeoplesFacts
+from hermes.message.event import MessageEvent
+from hermes.message.ids import MakeId, make_id
+from hermes.message.target import parse_target
+from hermes.plugins.manifest import load_capabilities
+from hermes.ports.clock import Clock, SystemClock
+from hermes.ports.cron import CronOrigin
+from hermes.ports.sends import Courier, FoundTarget, Parcel, Sent
+from hermes.ports.store import Store
+from hermes.ports.upward import Wake
+from hermes.schedule.cron_worker import CronWorker
+from hermes.schedule.schedules import CheckTarget, Schedules
+from hermes.sessions.keys import SessionKeys
+
+_ZONE_FACT = "time_zone"
+# The channels whose callers may name chats themselves.
+_PULLING = ("rest", "web")
+
+
+class LateCourier:
+    """Fits `ports.sending.Courier` before there is one: it is made of the core that needs it."""
+
+    def __init__(self) -> None:
+        self._courier: Courier | None = None
+
+    def use(self, courier: Courier) -> None:
+        """Let everything be sent by this one from now on."""
+        self._courier = courier
+
+    def find(
+        self, target: str, *, message_id: str, person_id: str, is_operators: bool = False
+    ) -> FoundTarget:
+        """Find a target as it is written."""
+        courier = self._known()
+        return courier.find(
+            target, message_id=message_id, person_id=person_id, is_operators=is_operators
+        )
+
+    async def send(self, parcel: Parcel, place: FoundTarget) -> Sent:
+        """Send once, however often it is asked for."""
+        courier = self._known()
+        return await courier.send(parcel, place)
+
+    def _known(self) -> Courier:
+        if self._courier is None:
+            raise NotFound("nothing can be sent to other chats here")
+        return self._courier
+
+
+class CronLayer(msgspec.Struct, frozen=True, kw_only=True):
+    """What makes jobs, and what runs them."""
+
+    schedules: Schedules
+    worker: CronWorker
+
+
+def make_cron_layer(
+    store: Store,
+    settings: Settings,
+    *,
+    facts: PeoplesFacts,
+    courier: Courier,
+    admits: Callable[[MessageEvent], bool],
+    has_room: Callable[[], bool],
+    wake: Wake,
+    clock: Clock,
+    make_id: MakeId,
+) -> CronLayer:
+    """Return the scheduler and its worker."""
+    schedules = make_schedules(
+        store,
+        settings,
+        zone_of=lambda person_id: _known_zone(facts, person_id),
+        check_target=lambda to, origin, is_operators: _checked(
+            courier, to, origin=origin, is_operators=is_operators
+        ),
+        wake=wake,
+        clock=clock,
+        make_id=make_id,
+    )
+    worker = CronWorker(
+        store, admits=admits, has_room=has_room, wake=wake, clock=clock, make_id=make_id
+    )
+    return CronLayer(schedules=schedules, worker=worker)
+
+
+def make_schedules(
+    store: Store,
+    settings: Settings,
+    *,
+    clock: Clock | None = None,
+    make_id: MakeId = make_id,
+    zone_of: Callable[[str], str | None] = lambda _person_id: None,
+    check_target: CheckTarget | None = None,
+    wake: Wake | None = None,
+) -> Schedules:
+    """Return the scheduler; without a gateway nobody knows yet whether a target can be reached."""
+    return Schedules(
+        store,
+        settings=settings.cron,
+        zone=settings.time_zone or system_zone(),
+        zone_of=zone_of,
+        check_target=check_target or (lambda to, _origin, _is_operators: _parsed(to)),
+        wake=wake,
+        clock=clock or SystemClock(),
+        make_id=make_id,
+    )
+
+
+def make_cron_desk(store: Store, settings: Settings, schedules: Schedules) -> CronOperations:
+    """Return where operators' orders about jobs arrive."""
+    roster = Roster(settings.agents, default=settings.default_agent, rules=settings.agent_rules)
+    own_chats = [
+        name for name in _PULLING if load_capabilities(f"hermes.channels.{name}").own_chats
+    ]
+    keys = SessionKeys(own_chats, store.sessions.old_writers)
+    return CronOperations(store, schedules, roster=roster, keys=keys)
+
+
+def _known_zone(facts: PeoplesFacts, person_id: str) -> str | None:
+    return next((fact.value for fact in facts.of(person_id) if fact.key == _ZONE_FACT), None)
+
+
+def _parsed(to: str) -> str:
+    wanted = parse_target(to)
+    return "" if wanted.kind == "origin" else str(wanted)
+
+
+def _checked(courier: Courier, to: str, *, origin: CronOrigin, is_operators: bool) -> str:
+    target = _parsed(to)
+    if target:
+        place = courier.find(
+            target, message_id="", person_id=origin.person_id, is_operators=is_operators
+        )
+        if place.reach == "admins" and not is_operators:
+            raise Forbidden(
+                f"{target} is not a chat of yours: whoever runs this gateway can schedule for it, "
+                "with `hermes cron add --to`."
+            )
+        # A name may come to mean another chat; what was found is what is kept.
+        return place.name
+    return target

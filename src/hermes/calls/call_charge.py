@@ -1,0 +1,130 @@
+"""The money side of one try: held before it, settled by what it took, however it ends."""
+
+from types import TracebackType
+
+import msgspec
+
+from hermes.calls.budgets import Budgets, Payer
+from hermes.calls.costs import Cost, Costs
+from hermes.calls.events import Piece
+from hermes.calls.token_estimate import input_tokens
+from hermes.errors import ProviderError, is_unsent
+from hermes.message.reply import Usage
+from hermes.ports.pricing import estimated
+from hermes.ports.provider import CallEnd, ModelRequest, ProviderInfo, ToolCallDelta
+from hermes.ports.spend import Spent
+from hermes.routing.plan import Candidate
+
+
+class SpendLog:
+    """What a call took so far, for the ledger: one line for each try that reached a model."""
+
+    def __init__(self) -> None:
+        self._spent: list[Spent] = []
+
+    def add(self, spent: Spent) -> None:
+        """Note one try."""
+        self._spent.append(spent)
+
+    def take(self) -> tuple[Spent, ...]:
+        """Hand over what was noted since the last time."""
+        spent, self._spent = tuple(self._spent), []
+        return spent
+
+
+class Pricing:
+    """Where bills are paid: budgets, prices."""
+
+    def __init__(self, budgets: Budgets, costs: Costs) -> None:
+        self.budgets = budgets
+        self.costs = costs
+
+
+class CallCharge:
+    """`async with` holds room for a try and settles it; `OverBudget` is raised before anything."""
+
+    def __init__(
+        self,
+        pricing: Pricing,
+        payer: Payer,
+        *,
+        info: ProviderInfo,
+        candidate: Candidate,
+        request: ModelRequest,
+        receipt: SpendLog,
+    ) -> None:
+        self._pricing = pricing
+        self._payer = payer
+        self._info = info
+        self._candidate = candidate
+        self._request = request
+        self._receipt = receipt
+        self._heard = 0
+        self._is_sent = False
+        self._is_paid = False
+
+    async def __aenter__(self) -> "CallCharge":
+        self._ahead = self._pricing.costs.ahead(self._info, self._request)
+        self._hold = await self._pricing.budgets.hold(self._payer, self._ahead)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._is_paid:
+            return
+        cost = self._cost_without_end(error)
+        if cost is None:
+            await self._pricing.budgets.release(self._hold)
+        else:
+            await self._settle(cost)
+
+    def _cost_without_end(self, error: BaseException | None) -> Cost | None:
+        """Return what a try took that has no end, or None if the service took nothing for it.
+
+        A caller who leaves a silent model pays what was held: nobody learns what the model did.
+        """
+        if not self._is_sent or is_unsent(error):
+            return None
+        if self._heard:
+            return self._estimate(estimated(self._heard))
+        if isinstance(error, ProviderError):
+            return self._estimate(0) if error.was_sent else None
+        return self._ahead
+
+    def _estimate(self, written: int) -> Cost:
+        usage = Usage(input_tokens(self._request), written)
+        return self._pricing.costs.of(self._info, self._candidate.model, usage)
+
+    def send(self) -> None:
+        """Note that the request goes to the service now: from here on it may cost something."""
+        self._is_sent = True
+
+    def hear(self, piece: Piece) -> None:
+        """Count output of which nobody may ever say what it was."""
+        self._heard += len(piece.arguments if isinstance(piece, ToolCallDelta) else piece.text)
+
+    async def pay(self, end: CallEnd) -> CallEnd:
+        """Settle to the usage that the service told; returns the end with its cost."""
+        cost = self._pricing.costs.of(
+            self._info, self._candidate.model, end.usage, said_model=end.model
+        )
+        await self._settle(cost)
+        return msgspec.structs.replace(end, usage=cost.usage)
+
+    async def _settle(self, cost: Cost) -> None:
+        self._is_paid = True
+        # The ledger comes first: counters that are not told are read off it again.
+        self._receipt.add(
+            Spent(
+                day=self._hold.day,
+                account=self._payer.account,
+                model=f"{self._candidate.provider}:{self._candidate.model}",
+                usage=cost.usage,
+                assumed_usd=cost.assumed_usd,
+            )
+        )
+        await self._pricing.budgets.settle(self._hold, cost)

@@ -1,0 +1,291 @@
+"""A model call, from the wish to the priced answer: walks the plan until a candidate answers.
+
+Each try has its place, its hold and its time limits; what it took is on the receipt, however it
+ends. The listener sees every try before it is on the wire, and may write that down first.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+
+import msgspec
+import structlog
+
+from hermes import failpoints
+from hermes.calls.budgets import Payer
+from hermes.calls.call_charge import CallCharge, Pricing, SpendLog
+from hermes.calls.capacity import CallLimit
+from hermes.calls.costs import Cost
+from hermes.calls.events import CallEvent, Failed, FullAnswer, Trying, Waiting
+from hermes.calls.failover import Failover
+from hermes.calls.memory import AnswerMemory
+from hermes.calls.request_fit import fit, read
+from hermes.calls.shares import ShareHolder
+from hermes.calls.shown_pieces import ShownPieces
+from hermes.calls.stream_timeout import StreamTimeout
+from hermes.calls.verbatim import is_kept_whole, is_shown_whole
+from hermes.errors import (
+    ProviderError,
+    ProviderRejected,
+    ProviderTimeout,
+    ProviderUnavailable,
+    StorageFull,
+    StoreError,
+    StreamTruncated,
+)
+from hermes.message.reply import Usage
+from hermes.ports.clock import Clock, SystemClock
+from hermes.ports.observer import CallMeter, NoMeter
+from hermes.ports.provider import (
+    CallEnd,
+    ModelEvent,
+    ModelRequest,
+    Provider,
+    ReasoningDelta,
+)
+from hermes.ports.spend import Spent
+from hermes.routing.plan import Candidate, Plan
+
+_log = structlog.get_logger(__name__)
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class CallSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A call as its caller wants it.
+
+    `whole` says that nobody waits for pieces; `wait_s` is the patience with a service that asks
+    for some; `remembers` lets the answer be one that was given before. The call waits `place_s` for
+    a place among the model calls (None: as the settings say), as one of its `asker`'s, which
+    without a word is whoever pays.
+    """
+
+    call_id: str
+    request: ModelRequest
+    payer: Payer
+    whole: bool = False
+    wait_s: float = 0.0
+    remembers: bool = False
+    place_s: float | None = None
+    asker: ShareHolder | None = None
+
+
+class CallTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a model may be silent, and how long a call may last."""
+
+    silence_s: float
+    limit_s: float
+
+
+class ModelCaller:
+    """Runs model calls."""
+
+    def __init__(
+        self,
+        providers: Mapping[str, Provider],
+        *,
+        limit: CallLimit,
+        pricing: Pricing,
+        memory: AnswerMemory,
+        times: CallTimes,
+        caps: Callable[[Candidate], int | None],
+        continues: bool,
+        sleep: Sleep,
+        meter: CallMeter | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._providers = providers
+        self._limit = limit
+        self._pricing = pricing
+        self._memory = memory
+        self._times = times
+        self._caps = caps
+        self._continues = continues
+        self._sleep = sleep
+        self._meter = meter or NoMeter()
+        self._monotonic = (clock or SystemClock()).monotonic
+
+    async def run(
+        self, spec: CallSpec, plan: Plan, *, receipt: SpendLog
+    ) -> AsyncGenerator[CallEvent, None]:
+        """Run a call; raises the last error when no candidate answers."""
+        walk = Failover(
+            plan, spec.request, patience_s=spec.wait_s, continues=self._continues and not spec.whole
+        )
+        while True:
+            candidate = walk.candidate
+            try:
+                async with aclosing(self._try(spec, walk, receipt=receipt)) as events:
+                    async for event in events:
+                        yield event
+                return
+            except ProviderError as error:
+                self._meter.failed(_name(candidate), spec.payer.tier)
+                wait = walk.after(error)
+                failure = error
+            yield Failed(candidate, failure)
+            if wait:
+                await self._sleep(wait)
+
+    def cost_of(self, name: str, usage: Usage) -> Cost:
+        """Return what a usage costs at `provider:model`."""
+        provider, _, model = name.partition(":")
+        found = self._providers.get(provider)
+        if found is None:
+            return Cost(msgspec.structs.replace(usage, unpriced=usage.tokens_in + usage.tokens_out))
+        return self._pricing.costs.of(found.info, model, usage)
+
+    def day(self, at: float) -> str:
+        """Return the day of an instant, as the ledger names it."""
+        return self._pricing.budgets.day(at)
+
+    async def _try(
+        self, spec: CallSpec, walk: Failover, *, receipt: SpendLog
+    ) -> AsyncGenerator[CallEvent, None]:
+        candidate = walk.candidate
+        provider = self._provider(candidate)
+        wanted = self._capped(walk.request(provider.info), candidate)
+        passing = walk.passing(provider.info)
+        found = self._remembered(spec, wanted, candidate=candidate, receipt=receipt)
+        if found is not None:
+            yield Trying(candidate)
+            yield found
+            return
+        fitted = fit(wanted, provider.info, whole=spec.whole)
+        charge = CallCharge(
+            self._pricing,
+            spec.payer,
+            info=provider.info,
+            candidate=candidate,
+            request=fitted.request,
+            receipt=receipt,
+        )
+        asker = spec.asker or spec.payer.asker
+        self._pricing.budgets.check_switch()
+        if not self._limit.is_free_for(asker):
+            yield Waiting()
+        # The place comes first: a call that waits for hours must not hold other people's budget.
+        async with self._limit.place(asker, wait_s=spec.place_s), charge:
+            yield Trying(candidate)
+            has_thought, began = False, self._monotonic()
+            charge.send()
+            async with aclosing(self._pieces(provider, fitted.request)) as events:
+                async for event in events:
+                    if isinstance(event, CallEnd):
+                        end = await charge.pay(event)
+                        self._paid(spec, candidate, end=end, began=began)
+                        break
+                    charge.hear(event)
+                    has_thought = has_thought or isinstance(event, ReasoningDelta)
+                    if not fitted.hides:
+                        for piece in passing.pieces(event):
+                            walk.show(piece)
+                            yield piece
+        end = read(fitted, end, wanted=wanted)
+        for piece in passing.rest(end):
+            walk.show(piece)
+            yield piece
+        is_whole = fitted.request is wanted and is_shown_whole(wanted, provider.info)
+        end = _as_sample(end, is_whole=is_whole, has_thought=has_thought)
+        if not end.parts and not walk.is_last:
+            raise ProviderUnavailable(f"{candidate.provider} gave an empty answer")
+        yield await self._answer(spec, wanted, candidate=candidate, end=end, passing=passing)
+
+    async def _answer(
+        self,
+        spec: CallSpec,
+        wanted: ModelRequest,
+        *,
+        candidate: Candidate,
+        end: CallEnd,
+        passing: ShownPieces,
+    ) -> FullAnswer:
+        """Return the answer as it passes on; remember it where it may be given again."""
+        answer = FullAnswer(
+            candidate=candidate,
+            end=passing.whole(end),
+            max_output_tokens=wanted.max_output_tokens,
+            dropped_calls=passing.dropped_calls,
+        )
+        if answer.dropped_calls:
+            _log.warning(
+                "tool_calls_dropped",
+                call_id=spec.call_id,
+                model=_name(candidate),
+                dropped=answer.dropped_calls,
+            )
+        if spec.remembers:
+            await self._remember(spec, wanted, answer=answer)
+        return answer
+
+    def _remembered(
+        self, spec: CallSpec, wanted: ModelRequest, *, candidate: Candidate, receipt: SpendLog
+    ) -> FullAnswer | None:
+        """Return the answer that was given before, which costs nothing."""
+        if not spec.remembers:
+            return None
+        found = self._memory.find(spec.payer.account, candidate, wanted)
+        if found is not None:
+            receipt.add(self._spent_nothing(spec, found))
+            self._meter.cached(_name(candidate), spec.payer.tier)
+        return found
+
+    def _paid(self, spec: CallSpec, candidate: Candidate, *, end: CallEnd, began: float) -> None:
+        seconds = self._monotonic() - began
+        self._meter.called(_name(candidate), spec.payer.tier, usage=end.usage, seconds=seconds)
+
+    async def _pieces(
+        self, provider: Provider, request: ModelRequest
+    ) -> AsyncGenerator[ModelEvent, None]:
+        """Yield what a provider says, within the limits of time, up to its end."""
+        times, name = self._times, provider.info.name
+        silence_s = times.limit_s if provider.info.watched else times.silence_s
+        async with failpoints.outside("model.call"), aclosing(provider.stream(request)) as events:
+            with StreamTimeout(silence_s, limit_s=times.limit_s) as timeout:
+                while True:
+                    try:
+                        event = await timeout.wait(anext(events))
+                    except StopAsyncIteration:
+                        raise StreamTruncated(f"{name} ended its stream without an end") from None
+                    except TimeoutError:
+                        raise ProviderTimeout(
+                            f"{name} gave no output for {silence_s:g} s "
+                            f"(turns.output_timeout_s) or took over {times.limit_s:g} s in all"
+                        ) from None
+                    yield event
+
+    def _provider(self, candidate: Candidate) -> Provider:
+        provider = self._providers.get(candidate.provider)
+        if provider is None:
+            raise ProviderRejected(f"provider {candidate.provider} is no longer configured")
+        return provider
+
+    def _capped(self, request: ModelRequest, candidate: Candidate) -> ModelRequest:
+        """A model writes no more than its cap where the caller sets no limit of their own."""
+        cap = self._caps(candidate)
+        if request.max_output_tokens is not None or cap is None:
+            return request
+        return msgspec.structs.replace(request, max_output_tokens=cap, is_capped=True)
+
+    def _spent_nothing(self, spec: CallSpec, found: FullAnswer) -> Spent:
+        return Spent(
+            day=self._pricing.budgets.day(),
+            account=spec.payer.account,
+            model=_name(found.candidate),
+            usage=Usage(),
+            is_cached=True,
+        )
+
+    async def _remember(self, spec: CallSpec, wanted: ModelRequest, *, answer: FullAnswer) -> None:
+        try:
+            await self._memory.keep(spec.payer.account, wanted, answer, call_id=spec.call_id)
+        except (StoreError, StorageFull) as error:
+            _log.warning("answer_not_kept", call_id=spec.call_id, problem=str(error))
+
+
+def _name(candidate: Candidate) -> str:
+    return f"{candidate.provider}:{candidate.model}"
+
+
+def _as_sample(end: CallEnd, *, is_whole: bool, has_thought: bool) -> CallEnd:
+    """Return the end, verbatim only if the model saw the whole request and all it wrote is kept."""
+    is_sample = is_whole and is_kept_whole(end, has_thought=has_thought)
+    return msgspec.structs.replace(end, is_verbatim=end.is_verbatim and is_sample)

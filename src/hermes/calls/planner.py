@@ -1,0 +1,104 @@
+"""Asking providers whether they can be called now, and making the plan of a call."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from hermes.errors import BadRequest, NotFound, ProviderError, ProviderUnavailable
+from hermes.ports.provider import Provider
+from hermes.routing.catalogue import note_on
+from hermes.routing.decide import decide
+from hermes.routing.fitness import has_ability
+from hermes.routing.plan import CallNeeds, Plan, ProviderOffer
+from hermes.routing.policy import Policy
+
+_PROBE_S = 2.0
+
+
+class Planner:
+    """Makes plans over the configured providers."""
+
+    def __init__(self, providers: Mapping[str, Provider], *, policy: Policy) -> None:
+        self._providers = tuple(providers.values())
+        # Who only makes embeddings is not asked before every answer whether it could give one.
+        self._talking = tuple(one for one in self._providers if one.info.chat)
+        self.policy = policy
+        # Takes the place of `models.default` while the gateway runs, if an operator swapped it.
+        self.default_model: str | None = None
+
+    async def plan(self, ask: CallNeeds) -> Plan:
+        """Return the plan of a call; raises `ProviderUnavailable` when no model can serve it.
+
+        A model that the call itself names raises `NotFound` where nobody has it, and `BadRequest`
+        where it lacks what the call needs.
+        """
+        who = self._providers if ask.capability == "embeddings" else self._talking
+        return self._planned(ask, await _offers(who))
+
+    def _planned(self, ask: CallNeeds, offers: Sequence[ProviderOffer]) -> Plan:
+        decision = decide(ask, offers, policy=self.policy)
+        if decision.problem is None:
+            return decision.plan
+        if decision.is_unknown and ask.model is not None:
+            raise NotFound(decision.problem)
+        if decision.is_unfit:
+            raise BadRequest(decision.problem)
+        raise ProviderUnavailable(decision.problem)
+
+    async def plan_or(self, ask: CallNeeds, smaller: CallNeeds) -> tuple[Plan, bool]:
+        """Return the plan of a call, and whether it is the plan of `smaller`.
+
+        `smaller` is planned if only the demonstration model, or no model at all, can serve `ask`. A
+        call with pictures that no model can serve raises all the same: its pictures can be described.
+        """
+        offers = await _offers(self._talking)
+        plan = decide(ask, offers, policy=self.policy).plan
+        if not plan.candidates and ask.images:
+            return self._planned(ask, offers), False
+        if plan.candidates and not self.is_demonstration(plan):
+            return plan, False
+        return self._planned(smaller, offers), True
+
+    def is_demonstration(self, plan: Plan) -> bool:
+        """Tell whether the demonstration model is what a plan tries first."""
+        first = plan.candidates[0].provider
+        return any(one.info.name == first and one.info.demonstration for one in self._talking)
+
+    def sees(self, plan: Plan) -> bool:
+        """Tell whether the model that a plan tries first can read pictures."""
+        first = plan.candidates[0]
+        return any(
+            one.info.name == first.provider and has_ability(one.info, first.model, "vision")
+            for one in self._talking
+        )
+
+    def note_on(self, plan: Plan) -> str:
+        """Return what to tell of the model that a plan tries first, if nobody knows it."""
+        first = plan.candidates[0]
+        info = next(one.info for one in self._providers if one.info.name == first.provider)
+        return note_on(first.model, info, self.policy.providers.get(first.provider))
+
+    async def offers(self) -> list[ProviderOffer]:
+        """Ask every provider at once, in their order."""
+        return await _offers(self._providers)
+
+
+async def _offers(providers: Sequence[Provider]) -> list[ProviderOffer]:
+    slow = [one for one in providers if one.info.probed]
+    if len(slow) > 1:
+        return list(await asyncio.gather(*(ask_provider(one) for one in providers)))
+    return [await ask_provider(one) for one in providers]
+
+
+async def ask_provider(provider: Provider) -> ProviderOffer:
+    """Ask a provider whether it can be called now; it has two seconds to say so."""
+    if not provider.info.probed:
+        return ProviderOffer(provider.info, await provider.available())
+    try:
+        async with asyncio.timeout(_PROBE_S):
+            return ProviderOffer(provider.info, await provider.available())
+    except TimeoutError:
+        return ProviderOffer(
+            provider.info, available=False, problem=f"no sign of life in {_PROBE_S:g} s"
+        )
+    except ProviderError as error:
+        return ProviderOffer(provider.info, available=False, problem=str(error))

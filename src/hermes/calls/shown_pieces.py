@@ -1,0 +1,91 @@
+"""Which pieces of a candidate's answer pass on to the caller: pure.
+
+Where the caller takes one tool call at a time, later ones are dropped, whether or not the service
+knows the wish. A thought that led to a dropped call goes with it: services refuse a thought that
+comes last. What repeats text that was already shown is skipped.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from hermes.calls.continuation import Continuation
+from hermes.calls.events import Piece
+from hermes.message.parts import Part, ReasoningPart, ToolCallPart, tool_calls_of
+from hermes.ports.provider import CallEnd, ReasoningDelta, ToolCallDelta
+
+
+class ShownPieces:
+    """The answer of one try, on its way to the caller."""
+
+    def __init__(self, continuation: Continuation | None, *, one_call: bool) -> None:
+        self._continuation = continuation
+        self._one_call = one_call
+        self._first: int | None = None
+        self._thoughts: list[ReasoningDelta] = []
+        self._has_dropped = False
+        self.dropped_calls = 0
+
+    def pieces(self, piece: Piece) -> Iterator[Piece]:
+        """Yield what passes on once `piece` has come."""
+        if self._one_call:
+            yield from self._of_one_call(piece)
+        else:
+            yield from self._continued(piece)
+
+    def rest(self, end: CallEnd) -> Iterator[Piece]:
+        """Yield what was held back, once everything has come."""
+        if not self._has_dropped:
+            yield from self._thoughts
+        held = self._continuation
+        if held is not None and held.is_holding:
+            yield from held.close(end)
+
+    def _of_one_call(self, piece: Piece) -> Iterator[Piece]:
+        """Yield no later call; hold thoughts after the first one until it is clear what follows."""
+        if isinstance(piece, ToolCallDelta):
+            if self._first is None:
+                self._first = piece.index
+            if piece.index != self._first:
+                self._has_dropped = True
+                self._thoughts.clear()
+                return
+        elif isinstance(piece, ReasoningDelta):
+            if self._first is not None:
+                self._thoughts.append(piece)
+                return
+        elif piece.text:
+            yield from self._thoughts
+            self._thoughts.clear()
+        yield from self._continued(piece)
+
+    def _continued(self, piece: Piece) -> Iterator[Piece]:
+        if self._continuation is None:
+            yield piece
+        else:
+            yield from self._continuation.pieces(piece)
+
+    def whole(self, end: CallEnd) -> CallEnd:
+        """Return the whole answer as far as it passes on; its usage stays what the service said."""
+        if self._one_call:
+            end = self._with_one_call(end)
+        return end if self._continuation is None else self._continuation.joined(end)
+
+    def _with_one_call(self, end: CallEnd) -> CallEnd:
+        others = tool_calls_of(end.parts)[1:]
+        if not others:
+            return end
+        self.dropped_calls = len(others)
+        kept: list[Part] = []
+        thoughts: list[Part] = []
+        has_call = False
+        for part in end.parts:
+            if has_call and isinstance(part, ToolCallPart):
+                thoughts.clear()
+            elif has_call and isinstance(part, ReasoningPart):
+                thoughts.append(part)
+            else:
+                kept += [*thoughts, part]
+                thoughts.clear()
+            has_call = has_call or isinstance(part, ToolCallPart)
+        return msgspec.structs.replace(end, parts=tuple(kept), is_verbatim=False)

@@ -1,0 +1,71 @@
+"""Rooms that are end-to-end encrypted: whoever writes there is told once, and so is the operator.
+
+The bot has no keys, so such a message cannot be answered; silence would be the worst answer.
+"""
+
+from collections import deque
+from typing import Final
+
+import structlog
+
+from hermes.channels.matrix.client import MatrixClient
+from hermes.channels.matrix.outbound import notice_content
+from hermes.channels.matrix.sync_state import SyncState
+from hermes.errors import DeliveryError
+from hermes.ports.clock import Clock
+
+NOTICE: Final = (
+    "I cannot read messages in this room: it is end-to-end encrypted. Please write to me in a room "
+    "without encryption."
+)
+_MOST: Final = 20
+_WINDOW_S: Final = 3600.0
+_log = structlog.get_logger(__name__)
+
+
+class EncryptedRooms:
+    """Counts what could not be read, and says so once in each room; never in many at once."""
+
+    def __init__(self, client: MatrixClient, kept: SyncState, *, clock: Clock) -> None:
+        self._client = client
+        self._kept = kept
+        self._clock = clock
+        self._rooms: dict[str, int] = {}
+        self._told_at: deque[float] = deque(maxlen=_MOST)
+        self.readable = 0
+
+    @property
+    def problem(self) -> str | None:
+        """What the operator should know if nothing that was heard could be read; else None."""
+        if self.readable or not self._rooms:
+            return None
+        return (
+            f"matrix: all {sum(self._rooms.values())} messages heard since the start were end-to-end "
+            f"encrypted, in {len(self._rooms)} rooms; use rooms without encryption"
+        )
+
+    async def met(self, room_id: str) -> None:
+        """Take note of a message that cannot be read."""
+        known = self._rooms.get(room_id, 0)
+        self._rooms[room_id] = known + 1
+        if not known:
+            _log.warning(
+                "matrix.room_is_encrypted",
+                room=room_id,
+                hint="its messages cannot be read; use a room without encryption",
+            )
+        if room_id in self._kept.told or not self._may_tell():
+            return
+        try:
+            await self._client.put_event(
+                room_id, notice_content(NOTICE), txn=f"encrypted.{room_id}"
+            )
+        except DeliveryError as error:
+            _log.warning("matrix.notice_failed", room=room_id, problem=str(error))
+            return
+        self._told_at.append(self._clock.monotonic())
+        self._kept.told.append(room_id)
+
+    def _may_tell(self) -> bool:
+        oldest = self._told_at[0] if len(self._told_at) == _MOST else None
+        return oldest is None or self._clock.monotonic() - oldest > _WINDOW_S

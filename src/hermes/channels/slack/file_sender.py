@@ -1,0 +1,101 @@
+"""Files out: an address from Slack, the bytes to it, and one last call that shows them to people.
+
+Only that last call can be of unknown outcome; everything before it leaves nothing that anybody sees.
+"""
+
+from typing import Final
+
+from hermes.channels.slack.client import SlackApi
+from hermes.channels.slack.format import render
+from hermes.channels.slack.outbound import Json
+from hermes.channels.slack.uploads import Uploads
+from hermes.errors import (
+    AddressRefused,
+    DeliveryRejected,
+    DeliveryUnknown,
+    FailureClass,
+    NetError,
+    NotDelivered,
+    Refused,
+)
+from hermes.message.markup.parse import parse
+from hermes.message.parts import Media, text_of
+from hermes.ports.channel import Delivery, Receipt
+from hermes.ports.channel_setup import MediaFiles
+
+_MOST_OPENED: Final = 5_000
+
+
+class Sharing:
+    """Shares files in chats, and knows the direct chats of people."""
+
+    def __init__(self, api: SlackApi, uploads: Uploads, *, media: MediaFiles, limit: int) -> None:
+        self._api = api
+        self.uploads = uploads
+        self._media = media
+        self._limit = limit
+        self._opened: dict[str, str] = {}
+
+    async def channel_of(self, chat_id: str) -> str:
+        """Return the chat itself, or the direct chat with a person who is named instead."""
+        if not chat_id.startswith(("U", "W")):
+            return chat_id
+        known = self._opened.get(chat_id)
+        if known is None:
+            found = await self._api.form("conversations.open", {"users": chat_id})
+            channel = found.get("channel")
+            told = channel.get("id") if isinstance(channel, dict) else None
+            known = told if isinstance(told, str) else chat_id
+            if len(self._opened) >= _MOST_OPENED:
+                self._opened.clear()
+            self._opened[chat_id] = known
+        return known
+
+    async def share(
+        self, delivery: Delivery, files: tuple[Media, ...], *, channel: str, thread: str | None
+    ) -> Receipt:
+        """Share the files of a delivery as one message; its receipt is the first file's id."""
+        try:
+            ready = [await self._put(media) for media in files]
+        except DeliveryUnknown as error:
+            raise NotDelivered(str(error), error.failure) from error
+        file_id = ready[0]["id"]
+        await self.uploads.note(delivery.key, file_id)
+        body: Json = {"files": ready, "channel_id": channel}
+        words = render(parse(text_of(delivery.parts)))
+        if words:
+            body["initial_comment"] = words
+        if thread is not None:
+            body["thread_ts"] = thread
+        await self._api.form("files.completeUploadExternal", body)
+        return Receipt(file_id)
+
+    async def _put(self, media: Media) -> dict[str, str]:
+        data = await self._bytes(media)
+        name = media.name or "file"
+        found = await self._api.form(
+            "files.getUploadURLExternal", {"filename": name, "length": len(data)}
+        )
+        url, file_id = found.get("upload_url"), found.get("file_id")
+        if not isinstance(url, str) or not isinstance(file_id, str):
+            raise NotDelivered(
+                "slack: files.getUploadURLExternal named no address",
+                FailureClass.SERVICE_UNAVAILABLE,
+            )
+        try:
+            await self._api.upload(url, data)
+        except AddressRefused as error:
+            raise DeliveryRejected(str(error), FailureClass.REJECTED) from error
+        return {"id": file_id, "title": name}
+
+    async def _bytes(self, media: Media) -> bytes:
+        try:
+            return await self._media.read(media, limit=self._limit)
+        except (Refused, OSError) as error:
+            raise DeliveryRejected(
+                f"slack: the attachment cannot be read: {error}", FailureClass.REJECTED
+            ) from error
+        except NetError as error:
+            raise NotDelivered(
+                f"slack: the attachment was not fetched: {error}", FailureClass.NETWORK_TIMEOUT
+            ) from error

@@ -1,0 +1,163 @@
+"""What comes in from Slack, by either door: read, named, kept in order, and then acknowledged.
+
+Between the two doors (`socket_mode.py`, and webhooks through `channel.py`) and the inbox.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Final
+from weakref import WeakValueDictionary
+
+import structlog
+
+from hermes.channels.slack.inbound import (
+    SlackIdentity,
+    command_event,
+    interaction_event,
+    is_own,
+    message_event,
+    people_of,
+    read_form,
+    thread_name,
+)
+from hermes.channels.slack.names import UserNames
+from hermes.channels.slack.wire import (
+    Frame,
+    WireCall,
+    WireCommand,
+    WireInteraction,
+    WireMessage,
+    decode,
+    decode_message,
+    kind_of,
+)
+from hermes.errors import HermesError, RateLimited, Refused, TryLater
+from hermes.message.event import MessageEvent
+from hermes.ports.channel import Accept
+from hermes.ports.clock import Clock
+
+_MOST_THREADS: Final = 10_000
+_GONE: Final = frozenset({"app_uninstalled", "tokens_revoked"})
+_log = structlog.get_logger(__name__)
+
+
+class Threads:
+    """The threads in which the bot takes part, as far as this process has seen them."""
+
+    def __init__(self) -> None:
+        self._names: OrderedDict[str, None] = OrderedDict()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __iter__(self):  # type: ignore[no-untyped-def]
+        return iter(self._names)
+
+    def follow(self, channel: str, thread_ts: str) -> None:
+        """Hear what is said in a thread from now on."""
+        self._names[thread_name(channel, thread_ts)] = None
+        self._names.move_to_end(thread_name(channel, thread_ts))
+        while len(self._names) > _MOST_THREADS:
+            self._names.popitem(last=False)
+
+
+class Receiver:
+    """Hands what is written on Slack to the inbox."""
+
+    def __init__(
+        self,
+        accept: Accept,
+        me: SlackIdentity,
+        *,
+        names: UserNames,
+        threads: Threads,
+        clock: Clock,
+        verify: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._accept = accept
+        self._me = me
+        self._names = names
+        self._threads = threads
+        self._clock = clock
+        self._verify = verify
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def take(self, frame: Frame) -> bool:
+        """Take one envelope; tells whether it is to be acknowledged.
+
+        What can never be taken is acknowledged as well: sending it again would not help.
+        """
+        payload = bytes(frame.payload)
+        try:
+            if frame.type == "events_api":
+                await self.call(decode(payload, WireCall))
+            elif frame.type == "slash_commands":
+                await self.command(decode(payload, WireCommand), raw=payload)
+            elif frame.type == "interactive":
+                await self.interaction(decode(payload, WireInteraction), raw=payload)
+        except Refused as error:
+            _log.warning("slack.refused", code=error.code, problem=str(error)[:200])
+        except TryLater as error:
+            _log.info("slack.not_now", code=error.code)
+            return False
+        except HermesError as error:
+            _log.error("slack.not_kept", code=error.code, problem=str(error)[:200])
+            return False
+        return True
+
+    async def form(self, body: bytes) -> None:
+        """Take an urlencoded call."""
+        found = read_form(body)
+        if isinstance(found, WireCommand):
+            await self.command(found, raw=b"")
+        else:
+            await self.interaction(found, raw=b"")
+
+    async def call(self, call: WireCall) -> None:
+        """Take a call of the Events API."""
+        raw = bytes(call.event)
+        if call.type != "event_callback" or not raw:
+            return
+        message = decode_message(raw)
+        if message is not None:
+            await self._message(message, team=call.team_id, raw=raw)
+        elif kind_of(raw) in _GONE:
+            await self._verify()
+
+    async def command(self, command: WireCommand, *, raw: bytes) -> None:
+        """Take a slash command."""
+        await self._keep(command_event(command, self._me, at=self._clock.now(), raw=raw))
+
+    async def interaction(self, pressed: WireInteraction, *, raw: bytes) -> None:
+        """Take what was pressed."""
+        event = interaction_event(pressed, self._me, at=self._clock.now(), raw=raw)
+        if event is not None:
+            await self._keep(event)
+
+    async def _message(self, message: WireMessage, *, team: str | None, raw: bytes) -> None:
+        if is_own(message, self._me):
+            return
+        # A name that is waited for must not let a later message of the chat overtake this one.
+        turn = self._turns.setdefault(message.channel, asyncio.Lock())
+        async with turn:
+            names = await self._names.of(people_of(message, self._me))
+            event = message_event(
+                message, self._me, names=names, followed=self._threads, team=team, raw=raw
+            )
+            if event is not None:
+                await self._keep(event)
+
+    async def _keep(self, event: MessageEvent) -> None:
+        try:
+            await self._accept(event)
+        except RateLimited as error:
+            # Slack turns off an app that does not take most of its events, for everybody.
+            _log.warning("slack.passed_over", id=event.external_id, code=error.code)
+            return
+        thread = event.source.thread_id
+        if event.addressed and thread is not None:
+            self._threads.follow(event.source.chat_id, thread)

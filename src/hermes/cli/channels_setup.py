@@ -1,0 +1,151 @@
+"""What `hermes channels add` does: the steps, the questions, the test, the files.
+
+Loaded by name only when it is used: it brings the whole composition root with it. No secret is
+printed, neither asked for nor found, but once those that were made up here.
+"""
+
+import asyncio
+import logging
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+import structlog
+from rich.text import Text
+
+from hermes.app.channel_test import Connected, PlatformPackage, look_up, suggest, try_channel
+from hermes.cli.channels_questions import ask_all
+from hermes.cli.channels_sheet import ChannelSheet
+from hermes.cli.environment import environment, home_for
+from hermes.cli.init_questions import confirm
+from hermes.cli.terminal import Home, clean, console, error_console, print_json
+from hermes.config import ensure_home, load
+from hermes.config.files import YAML
+from hermes.config.first_files import file_text, replace_file
+from hermes.config.keys import dotted
+from hermes.config.layers import DOTENV
+from hermes.config.platform_files import Place, platform_variables, write_platform
+from hermes.errors import Refused
+from hermes.ops.instance import find_running
+from hermes.plugins.manifest import Manifest
+from hermes.ports.clock import SystemClock
+
+_DEBUG = "HERMES_DEBUG"
+
+
+class Answers(msgspec.Struct, frozen=True):
+    """What is to be written: secrets for `.env`, everything else for `config.yaml`.
+
+    `made` are the secrets that were made up here.
+    """
+
+    secrets: dict[Place, str]
+    settings: dict[Place, Any]
+    made: dict[Place, str]
+    plugin: str | None = None
+
+
+def add(
+    name: str, home: Home, *, given: Mapping[str, str], test: bool, asks: bool, as_json: bool
+) -> None:
+    """Set a platform up and tell what was written."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    folder = ensure_home(home_for(home))
+    loaded = load(_environ(), folder)
+    found = look_up(name, loaded.settings, home=folder)
+    sheet = ChannelSheet(found.manifest, loaded, given=given)
+    if asks:
+        _explain(found.manifest)
+    answers = _gather(found, sheet, asks=asks)
+    tried = _tested(name, answers, folder, asks=asks) if test else None
+    files = _write(folder, name, answers)
+    report = {
+        "platform": name,
+        "files": [str(path) for path in files],
+        "set": sorted(map(dotted, (*answers.secrets, *answers.settings))),
+        "made": {dotted(place): secret for place, secret in answers.made.items()},
+        "tested": tried,
+        "restart_needed": find_running(folder) is not None,
+    }
+    if as_json:
+        print_json(report)
+    else:
+        _print(report, files, answers.made)
+
+
+def _environ(hidden: Collection[str] = ()) -> dict[str, str]:
+    """Return the environment, without what is being replaced."""
+    without = {_DEBUG, *hidden}
+    return {name: text for name, text in environment().items() if name not in without}
+
+
+def _explain(manifest: Manifest) -> None:
+    out = error_console()
+    out.print(f"Setting up {manifest.emoji} {manifest.label}".replace("  ", " "), style="bold")
+    for number, step in enumerate(manifest.setup, start=1):
+        out.print(Text(f"{number}. {step}"))
+    if manifest.needs:
+        out.print(Text(manifest.needs))
+
+
+def _gather(found: PlatformPackage, sheet: ChannelSheet, *, asks: bool) -> Answers:
+    """Return what was given and asked for; raises for what is still missing."""
+    if asks:
+        ask_all(sheet, lambda setting: asyncio.run(suggest(found, setting, table=sheet.table())))
+    sheet.complete()
+    sheet.table()
+    return Answers(sheet.secrets(), sheet.plain(), sheet.made, found.plugin)
+
+
+def _tested(name: str, answers: Answers, folder: Path, *, asks: bool) -> dict[str, object]:
+    """Connect as the files, once written, would; raises unless it stood or is kept all the same."""
+    out = error_console()
+    with out.status(f"Connecting to {name} ..."):
+        tried = _try(name, answers, folder)
+    if tried.problem is None:
+        out.print(f"{name} is connected, after {tried.seconds:.1f} s.")
+        return dict(msgspec.to_builtins(tried))
+    said = f"{name} cannot be connected: {tried.problem.rstrip('.')}."
+    if not asks:
+        raise Refused(f"{said} Nothing was written; correct it, or add --no-test.")
+    out.print(Text(clean(said)))
+    if not confirm("Keep it all the same?", default=False):
+        raise Refused("Nothing was written.")
+    return dict(msgspec.to_builtins(tried))
+
+
+def _try(name: str, answers: Answers, folder: Path) -> Connected:
+    with TemporaryDirectory(prefix="hermes-add-") as made:
+        draft = Path(made)
+        for file in (YAML, DOTENV):
+            if (folder / file).exists():
+                replace_file(draft / file, file_text(folder / file))
+        _write(draft, name, answers)
+        # What was given is what is tested, whatever the environment holds.
+        given = (*answers.secrets, *answers.settings)
+        hidden = {one for place in given for one in platform_variables(name, *place)}
+        settings = load(_environ(hidden), draft).settings
+    return asyncio.run(try_channel(name, settings, home=folder, clock=SystemClock()))
+
+
+def _write(folder: Path, name: str, answers: Answers) -> list[Path]:
+    return write_platform(
+        folder,
+        name,
+        secrets=answers.secrets,
+        settings=answers.settings,
+        plugin=answers.plugin,
+    )
+
+
+def _print(report: Mapping[str, object], files: list[Path], made: Mapping[Place, str]) -> None:
+    out = console()
+    for place, secret in made.items():
+        told = f"{dotted(place)} was made up; it is shown now and never again: {secret}"
+        out.print(told, markup=False, highlight=False, soft_wrap=True)
+    for path in files:
+        out.print(f"kept  {path}" if ".old" in path.name else f"wrote {path}", markup=False)
+    restart = "hermes stop && hermes up" if report["restart_needed"] else "hermes up"
+    out.print(f"Next: `{restart}`; `hermes channels list` tells how it stands.")

@@ -1,0 +1,63 @@
+"""How the commands about graphs reach them: through the shelf, beside a gateway that may run.
+
+What they show of what people said goes on record before it is shown.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from hermes.cli.environment import home_for, settings_for
+from hermes.cli.lazy import load_named
+from hermes.cli.operator_calls import at_desk, operator_name
+from hermes.cli.terminal import Home
+from hermes.config import Loaded
+from hermes.control.graph_access import EVERYBODY, GraphsOrder, GraphsReport, people_of
+from hermes.errors import NotFound
+from hermes.ports.graph_reader import GraphEntry, GraphReader
+
+OpenShelf = Callable[[Loaded], AbstractContextManager[GraphReader | None]]
+
+
+@contextmanager
+def any_shelf(home: Home) -> Iterator[GraphReader | None]:
+    """Open the graphs of a home; None where nothing is stored yet."""
+    if not home_for(home).exists():
+        yield None
+        return
+    # Loaded by name: it brings the whole composition root with it.
+    open_shelf: OpenShelf = load_named("hermes.cli.offline:open_shelf")
+    with open_shelf(settings_for(home)) as shelf:
+        yield shelf
+
+
+@contextmanager
+def the_shelf(home: Home) -> Iterator[GraphReader]:
+    """Open the graphs of a home; raises NotFound where nothing is stored yet."""
+    with any_shelf(home) as shelf:
+        if shelf is None:
+            raise NotFound(
+                f"Nothing is stored in {home_for(home)} yet: `hermes chat` begins a conversation, "
+                "and --home names another home."
+            )
+        yield shelf
+
+
+def note_shown(home: Home, entries: Iterable[GraphEntry]) -> None:
+    """Put on record that conversations are shown."""
+    order = GraphsOrder(people=people_of(entries), by=operator_name())
+    at_desk(
+        home,
+        lambda gateway: gateway.post("/control/graphs/show", GraphsReport, body=order),
+        here=lambda desk: desk.graphs.show(order),
+    )
+
+
+def note_exported(home: Home, entries: Iterable[GraphEntry], *, every: bool) -> None:
+    """Put on record that conversations are written into a file."""
+    people = (EVERYBODY,) if every else people_of(entries)
+    order = GraphsOrder(people=people, by=operator_name())
+    at_desk(
+        home,
+        lambda gateway: gateway.post("/control/graphs/export", GraphsReport, body=order),
+        here=lambda desk: desk.graphs.export(order),
+    )

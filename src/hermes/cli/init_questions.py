@@ -1,0 +1,157 @@
+"""The questions of `hermes init`, each with a default that Enter takes."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from getpass import getpass
+from zoneinfo import ZoneInfo
+
+import typer
+
+from hermes.cli.terminal import error_console
+from hermes.config import system_zone
+from hermes.config.entries import PROVIDERS
+from hermes.config.first_files import FirstChoices, secret_variable
+from hermes.config.keys import nearest
+from hermes.config.section import NAME_MEANING, NAME_PATTERN
+
+_OWN_SERVERS = frozenset({"vllm", "llamacpp", "lmstudio", "ollama"})
+_URL = re.compile(r"https?://[^\s/@]+(/\S*)?")
+_DEFAULT_PORT = 8080
+
+
+@dataclass(frozen=True, slots=True)
+class InitAnswers:
+    """What the command line says; None is asked for, or left to the default."""
+
+    provider: str | None = None
+    api_key: str | None = None
+    base_url: str | None = None
+    model: str | None = None
+    agent: str | None = None
+    port: int | None = None
+    time_zone: str | None = None
+
+
+def ask_all(
+    given: InitAnswers, environ: Mapping[str, str], *, yes: bool, known: Sequence[str]
+) -> tuple[FirstChoices, str | None]:
+    """Return what was chosen, and the key; with `yes` nothing is asked."""
+    ask = _Asking(yes=yes)
+    _check_named(given, known)
+    provider = given.provider or ask.text(
+        f"Which model service answers ({', '.join(known)}; or a name of your own)?",
+        default=_found(environ, known),
+    )
+    _check(re.fullmatch(NAME_PATTERN, provider), f"{provider!r}: expected {NAME_MEANING}")
+    preset = PROVIDERS.get(provider, {})
+    base_url = given.base_url or _base_url(ask, provider)
+    _check(base_url is None or _URL.fullmatch(base_url), f"{base_url!r} is no http(s) address")
+    own_key = _key(ask, given, environ, provider=provider)
+    usual = preset.get("model")
+    model = given.model
+    if model is None and provider != "local":
+        model = ask.text("Which of its models?", default=str(usual or ""), may_be_empty=False)
+    port = given.port
+    if port is None:
+        port = int(
+            ask.text("Which port shall it listen on?", default=str(_DEFAULT_PORT), digits=True)
+        )
+    zone = given.time_zone or ask.text("Which time zone is it in?", default=system_zone())
+    _check(_is_zone(zone), f"{zone!r} is no time zone that this system knows")
+    agent = given.agent or ask.text("What is the agent called?", default="Hermes")
+    choices = FirstChoices(
+        provider=provider,
+        base_url=base_url,
+        model=model,
+        agent=agent,
+        port=port,
+        time_zone=zone,
+    )
+    return choices, own_key
+
+
+def confirm(question: str, *, default: bool) -> bool:
+    """Ask a question that has two answers."""
+    return typer.confirm(question, default=default, err=True)
+
+
+class _Asking:
+    """Asks, or takes the default where nothing is to be asked."""
+
+    def __init__(self, *, yes: bool) -> None:
+        self.yes = yes
+
+    def text(
+        self, question: str, *, default: str, may_be_empty: bool = True, digits: bool = False
+    ) -> str:
+        """Return an answer."""
+        while True:
+            answer = default if self.yes else typer.prompt(question, default=default, err=True)
+            answer = str(answer).strip()
+            wrong = (digits and not answer.isdecimal()) or (not answer and not may_be_empty)
+            if not wrong:
+                return answer
+            _check(not self.yes, f"{question} --yes needs an option that says it")
+            error_console().print("Please write a number." if digits else "Please write something.")
+
+
+def _found(environ: Mapping[str, str], known: Sequence[str]) -> str:
+    """Return the first service whose key is in the environment."""
+    return next((name for name in known if environ.get(secret_variable(name))), "local")
+
+
+def _check_named(given: InitAnswers, known: Sequence[str]) -> None:
+    """Refuse a service that nobody knows and that the options do not say the address of."""
+    name = given.provider
+    if name is None or name in known or given.base_url is not None:
+        return
+    meant = nearest(name, list(known))
+    hint = "" if meant is None else f" Did you mean {meant}?"
+    raise typer.BadParameter(
+        f"--provider {name[:40]!r} is no model service that Hermes knows.{hint} Those are "
+        f"{', '.join(known)}. For a server of your own, add --base-url and --model."
+    )
+
+
+def _base_url(ask: _Asking, provider: str) -> str | None:
+    if provider in PROVIDERS and provider not in _OWN_SERVERS:
+        return None
+    usual = str(PROVIDERS.get(provider, {}).get("base_url", "http://127.0.0.1:8000/v1"))
+    return ask.text("Where is it reached?", default=usual)
+
+
+def _key(
+    ask: _Asking, given: InitAnswers, environ: Mapping[str, str], *, provider: str
+) -> str | None:
+    """Return the key to keep; None where there is none, or none that is to be written."""
+    if given.api_key is not None or provider == "local":
+        return given.api_key
+    variable = secret_variable(provider)
+    present = environ.get(variable)
+    if present:
+        question = f"{variable} is in the environment. Keep it in .env, too?"
+        return present if ask.yes or confirm(question, default=True) else None
+    if ask.yes:
+        return None
+    note = " (Enter for none)" if provider in _OWN_SERVERS or provider not in PROVIDERS else ""
+    return ask_key(note) or None
+
+
+def ask_key(note: str = "") -> str:
+    """Ask for a key; what is typed is not shown, from the first letter on."""
+    # typer would write the question before it hides what is typed.
+    return getpass(f"Its key{note}: ").strip()
+
+
+def _check(is_right: object, text: str) -> None:
+    if not is_right:
+        raise typer.BadParameter(text)
+
+
+def _is_zone(name: str) -> bool:
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        return False
+    return True

@@ -1,0 +1,128 @@
+"""Messages that an operator sends to a chat, and the directory of chats that they can be sent to."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+import structlog
+
+from hermes.errors import BadRequest
+from hermes.message.ids import MakeId
+from hermes.message.session_key import is_direct
+from hermes.ports.clock import Clock
+from hermes.ports.directory import ChatEntry
+from hermes.ports.sends import Courier, FoundTarget, Parcel
+from hermes.ports.store import Store
+
+_log = structlog.get_logger(__name__)
+_MOST_CHARS = 200_000
+# The platform under which whoever sends by the command line is a person: what they write is sealed.
+OPERATOR = "operator"
+SendState = Literal["waiting", "shown", "written"]
+
+
+class SendOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A message, and where it goes: `local`, PLATFORM or PLATFORM:CHAT[:THREAD]; by whom."""
+
+    to: str
+    text: str
+    by: str = ""
+
+
+class SendReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of it: it waits to be sent, stands in the conversation, or is the file `where`.
+
+    `sessions` are the conversations that are told what was said in their chat.
+    """
+
+    id: str
+    to: str
+    state: SendState
+    sessions: tuple[str, ...] = ()
+    where: str = ""
+
+
+class DirectoryAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Which platform's chats; without one all."""
+
+    platform: str = ""
+
+
+class DirectoryReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The chats that are known by name."""
+
+    chats: tuple[ChatEntry, ...] = ()
+
+
+class SendOperations:
+    """Where operators' messages arrive; `courier` finds every chat for them."""
+
+    def __init__(
+        self,
+        store: Store,
+        courier: Courier,
+        *,
+        agents: Sequence[str],
+        pushed: Sequence[str],
+        clock: Clock,
+        make_id: MakeId,
+    ) -> None:
+        self._store = store
+        self._courier = courier
+        self._agents = agents
+        self._pushed = pushed
+        self._clock = clock
+        self._make_id = make_id
+
+    async def send(self, order: SendOrder) -> SendReport:
+        """Put a message down to be sent; it is on disk when this returns."""
+        if not order.text.strip():
+            raise BadRequest("There is nothing to send: the text is empty.")
+        if len(order.text) > _MOST_CHARS:
+            raise BadRequest(
+                f"The text has {len(order.text):,} characters: expected at most {_MOST_CHARS:,}."
+            )
+        place = self._courier.find(order.to, message_id="", person_id="")
+        parcel_id = self._make_id("o")
+        parcel = Parcel(
+            id=parcel_id,
+            message_id=parcel_id,
+            person_id=await self._owner(place, by=order.by),
+            text=order.text,
+            purpose="notice",
+        )
+        sent = await self._courier.send(parcel, place)
+        _log.info("operator_sent", delivery_id=parcel_id, by=order.by)
+        return SendReport(
+            id=parcel_id,
+            to=place.name,
+            state=self._state(place),
+            sessions=place.sessions,
+            where=sent.where,
+        )
+
+    async def directory(self, ask: DirectoryAsk) -> DirectoryReport:
+        """Return the chats that are known by name."""
+        return DirectoryReport(chats=self._store.directory.chats(ask.platform or None))
+
+    def _state(self, place: FoundTarget) -> SendState:
+        if place.target is None:
+            return "written"
+        return "waiting" if place.target.platform in self._pushed else "shown"
+
+    async def _owner(self, place: FoundTarget, *, by: str) -> str:
+        """Return whose key seals it: whose direct chat it is, otherwise who sends it."""
+        target = place.target
+        if target is None:
+            return ""
+        known = self._store.sends.sessions(
+            target.platform, target.chat_id, thread_id=target.thread_id, agents=self._agents
+        )
+        theirs = [one.person_id for one in known if is_direct(one.lane)]
+        if theirs:
+            return theirs[0]
+        name = by or OPERATOR
+        person = self._store.people.find(OPERATOR, name)
+        if person is not None:
+            return person.id
+        return await self._store.users.add(OPERATOR, name, name=None, at=self._clock.now())

@@ -1,0 +1,84 @@
+"""A drawn conversation as lines of text: branch after branch, with a mark where one begins.
+
+Pure: no terminal is known here, and control codes in messages are left to whoever prints.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+import msgspec
+
+from hermes.graph.sketch import Drawing, FormerVersion, Sketch, SketchLine, Wrote
+
+Tone = Literal["title", "message", "answer", "former", "note", "blank"]
+_INDENT = "       "
+# Whatever would begin a line of its own; names and reasons come from elsewhere, too.
+_ONE_LINE = dict.fromkeys(map(ord, "\n\r\t\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
+
+
+class DrawnRow(msgspec.Struct, frozen=True):
+    """A line of text, and what it tells of."""
+
+    tone: Tone
+    text: str
+
+
+def rows(drawing: Drawing) -> Iterator[DrawnRow]:
+    """Iterate over a drawing as lines of text, each of which is one line."""
+    for row in _rows(drawing):
+        yield DrawnRow(row.tone, row.text.translate(_ONE_LINE))
+
+
+def _rows(drawing: Drawing) -> Iterator[DrawnRow]:
+    for place, sketch in enumerate(drawing.branches):
+        if place:
+            yield DrawnRow("blank", "")
+        children = [one for one in drawing.branches if one.parent == sketch.branch]
+        yield DrawnRow("title", _title(sketch))
+        shown = sketch.begins + sketch.left_out
+        if sketch.left_out:
+            yield DrawnRow("note", f"{_INDENT}… {sketch.left_out} earlier, not shown")
+        yield from _forks(one for one in children if one.begins <= shown)
+        for line in sketch.lines:
+            yield from _line_rows(line)
+            yield from _forks(one for one in children if one.begins == line.index + 1)
+        yield from (_former("removed", told) for told in sketch.gone)
+
+
+def _title(sketch: Sketch) -> str:
+    count = f"{sketch.messages} message{'' if sketch.messages == 1 else 's'}"
+    title = f"{sketch.branch}: {count}, version {sketch.version}"
+    if not sketch.parent:
+        return title
+    if not sketch.begins:
+        return f"{title}, begins where {sketch.parent} begins"
+    begins = f"{title}, begins after message {sketch.begins - 1} of {sketch.parent}"
+    return begins if sketch.lines or sketch.left_out else f"{begins} and adds nothing yet"
+
+
+def _forks(beginning: Iterable[Sketch]) -> Iterator[DrawnRow]:
+    for one in beginning:
+        yield DrawnRow("note", f"{_INDENT}├─ branch {one.branch} begins here")
+
+
+def _line_rows(line: SketchLine) -> Iterator[DrawnRow]:
+    yield from (_former("removed", told) for told in line.gone)
+    tone: Tone = "answer" if line.by else "message"
+    yield DrawnRow(tone, f"{line.index:>5}  {line.role:<9}  {line.text}{_by(line.by)}")
+    if line.summary:
+        by = f", written by {line.summary.call}" if line.summary.call else ""
+        yield DrawnRow("note", f"{_INDENT}≡ stands for {line.summary.messages} messages{by}")
+    yield from (_former("was", told) for told in line.was)
+    for child in line.children:
+        yield DrawnRow("note", f"{_INDENT}└─ tool call {child.tool_call_id}: chat {child.graph}")
+
+
+def _former(word: str, told: FormerVersion) -> DrawnRow:
+    by = f" by {told.actor}" if told.actor else ""
+    why = f": {told.reason}" if told.reason else ""
+    how = f"({told.edit} at version {told.version}{by}{why})"
+    return DrawnRow("former", f"{_INDENT}┆ {word}: {told.role}  {told.text}{_by(told.by)}  {how}")
+
+
+def _by(wrote: Wrote | None) -> str:
+    return f"  [{wrote.call} {wrote.model}]" if wrote else ""

@@ -1,0 +1,80 @@
+"""Which hosts and origins this server answers to: the guards against rebinding and forgery.
+
+A page elsewhere can make a browser send requests here. The host check stops a foreign name that
+resolves to this machine; the origin check stops a foreign page that rides on the session cookie.
+"""
+
+from collections.abc import Mapping
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from hermes.errors import Forbidden
+from hermes.ports.gateway_api import Caller
+
+_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a bind address is reachable from this machine only."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def host_name(value: str) -> str:
+    """Return the host of a Host header in lower case, without its port; brackets stay."""
+    if value.startswith("["):
+        return value.partition("]")[0].lower() + "]"
+    return value.partition(":")[0].lower()
+
+
+class Origins:
+    """The names of this server: where it is bound, and the address people know it by."""
+
+    def __init__(self, *, bound_host: str, public_url: str | None = None) -> None:
+        parts = urlsplit(public_url or "")
+        self._loopback = is_loopback(bound_host)
+        self._public_name = host_name(parts.netloc.rpartition("@")[2])
+        self._public_origin = _origin_of(parts.scheme, parts.netloc) if parts.netloc else None
+        self._public_is_https = parts.scheme == "https"
+
+    def knows_host(self, host: str | None) -> bool:
+        """Tell whether a request with this Host header is meant for this server."""
+        if not self._loopback:
+            return True
+        if host is None:
+            return False
+        name = host_name(host)
+        return name in _LOOPBACK_NAMES or (name == self._public_name and name != "")
+
+    def is_secure(self, scheme: str, headers: Mapping[str, str]) -> bool:
+        """Tell whether the browser talks https to us, directly or through the public address."""
+        name = host_name(headers.get("host", ""))
+        return scheme == "https" or (self._public_is_https and name == self._public_name)
+
+    def is_same(self, headers: Mapping[str, str]) -> bool:
+        """Tell whether a browser says that one of our own pages made this request."""
+        if headers.get("sec-fetch-site", "same-origin") != "same-origin":
+            return False
+        parts = urlsplit(headers.get("origin", ""))
+        if not parts.netloc or parts.scheme not in _DEFAULT_PORTS:
+            return False
+        origin = _origin_of(parts.scheme, parts.netloc)
+        here = _origin_of(parts.scheme, headers.get("host", ""))
+        return origin in {here, self._public_origin}
+
+    def check(self, caller: Caller, headers: Mapping[str, str]) -> None:
+        """Raise `Forbidden` for a cookie that another site's page is riding on."""
+        if caller.kind == "browser" and not self.is_same(headers):
+            raise Forbidden(
+                "This request carries the browser's session but was not made by this server's "
+                "own page. Programs: send 'Authorization: Bearer TOKEN' and no cookie. Behind a "
+                "proxy: set server.public_url to the address in the browser."
+            )
+
+
+def _origin_of(scheme: str, netloc: str) -> str:
+    host = netloc.lower().removesuffix(_DEFAULT_PORTS.get(scheme, ""))
+    return f"{scheme}://{host}"

@@ -1,0 +1,176 @@
+"""A message's turn over HTTP: the JSON of how it stands, and the frames of its progress.
+
+Shared by the channels that serve HTTP themselves (REST, web), so that both say the same. It
+asks the door and formats; it decides nothing.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator, Mapping
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from hermes.errors import HermesError, Refused
+from hermes.http.sse import frame
+from hermes.message.outcome import MessageState, Outcome
+from hermes.ports.gateway_api import GatewayApi, MessageStatus
+from hermes.ports.records import ToolUse, TurnResult
+from hermes.ports.upward import Progress
+
+_EMPTY = TurnResult(text="")
+# How a message stands with the last that is told of it.
+_STATES = {
+    "done": MessageState.DONE,
+    "parked": MessageState.PARKED,
+    "question": MessageState.RUNNING,
+}
+
+
+async def is_still_known(gateway_api: GatewayApi, headers: Mapping[str, str]) -> bool:
+    """Tell whether the credential that opened a stream is still good."""
+    try:
+        await gateway_api.authenticate(headers)
+    except Refused:
+        return False
+    return True
+
+
+class ToolView(msgspec.Struct, frozen=True):
+    """One tool call as callers see it; `arguments` is the JSON text that the model wrote."""
+
+    name: str
+    arguments: str
+    failed: bool
+
+
+class TurnView(msgspec.Struct, frozen=True, kw_only=True):
+    """How a message stands; the reply and its price are final once `outcome` is set.
+
+    A `cost_usd` of None is unknown, which is not free.
+    """
+
+    id: str
+    state: MessageState
+    outcome: Outcome | None
+    conversation: str | None
+    reply: str | None
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float | None
+    model: str | None
+    tool_calls: tuple[ToolView, ...]
+    duplicate: bool
+    approval: str | UnsetType = UNSET
+    question: str | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+    notices: tuple[str, ...] | UnsetType = UNSET
+
+
+class Ticket(msgspec.Struct, frozen=True, kw_only=True):
+    """An accepted message that somebody waits for."""
+
+    id: str
+    conversation: str
+    duplicate: bool
+    is_new: bool = False
+
+
+async def last_progress(
+    gateway_api: GatewayApi, ticket: Ticket, *, wait_s: float
+) -> Progress | None:
+    """Return the end of a turn, or a question that it waits for; None when `wait_s` was too short."""
+    try:
+        async with asyncio.timeout(wait_s):
+            last = await gateway_api.end(ticket.id, is_new=ticket.is_new)
+    except TimeoutError:
+        return None
+    return last if last.kind in _STATES else None
+
+
+async def turn_frames(gateway_api: GatewayApi, ticket: Ticket) -> AsyncGenerator[bytes, None]:
+    """Yield the events of a turn until it is done or parked."""
+    yield frame("accepted", {"id": ticket.id, "duplicate": ticket.duplicate})
+    is_first = True
+    try:
+        async for progress in gateway_api.watch(ticket.id):
+            for event in _frames_of(gateway_api, ticket, progress=progress, is_first=is_first):
+                yield event
+            is_first = False
+    except HermesError as error:
+        yield frame("error", {"code": error.code, "message": str(error)})
+
+
+def _frames_of(
+    gateway_api: GatewayApi, ticket: Ticket, *, progress: Progress, is_first: bool
+) -> Iterator[bytes]:
+    kind = progress.kind
+    if kind == "delta":
+        yield frame("delta", {"text": progress.text})
+    elif kind == "snapshot":
+        # A client that has seen nothing yet may append the whole text like any other piece.
+        if progress.text:
+            yield frame("delta" if is_first else "snapshot", {"text": progress.text})
+    elif kind == "restart":
+        yield frame("snapshot", {"text": ""})
+    elif kind == "tool":
+        yield frame("tool", {"name": progress.text})
+    elif kind == "status":
+        yield frame("status", {"text": progress.text})
+    elif kind in {"question", "settled"} and progress.result is not None:
+        yield frame(kind, {"id": progress.result.question, "text": progress.text})
+    elif kind in {"done", "parked"}:
+        yield frame(kind, ended_view(gateway_api, ticket, progress=progress))
+
+
+def ended_view(gateway_api: GatewayApi, ticket: Ticket, *, progress: Progress) -> TurnView:
+    """Return how a turn ended, from its last progress or, where that is silent, the journal.
+
+    One that waits for the answer to a question has the question for its reply.
+    """
+    result = progress.result
+    outcome = progress.outcome
+    is_done = progress.kind == "done"
+    if is_done and (result is None or outcome is None):
+        status = gateway_api.message(ticket.id)
+        if status is not None:
+            result = result or status.result
+            outcome = outcome or status.record.outcome
+    if result is None and progress.text:
+        result = TurnResult(text=progress.text)
+    return _view(ticket, state=_STATES[progress.kind], outcome=outcome, result=result)
+
+
+def status_view(status: MessageStatus) -> TurnView:
+    """Return how a message stands by the journal."""
+    record = status.record
+    chat_id = record.event.source.chat_id if record.event is not None else None
+    ticket = Ticket(id=record.id, conversation=chat_id or "", duplicate=False)
+    view = _view(ticket, state=record.state, outcome=record.outcome, result=status.result)
+    return msgspec.structs.replace(view, conversation=chat_id)
+
+
+def _view(
+    ticket: Ticket, *, state: MessageState, outcome: Outcome | None, result: TurnResult | None
+) -> TurnView:
+    known = result or _EMPTY
+    return TurnView(
+        id=ticket.id,
+        state=state,
+        outcome=outcome,
+        conversation=ticket.conversation,
+        reply=None if result is None else result.text,
+        tokens_in=known.usage.tokens_in,
+        tokens_out=known.usage.tokens_out,
+        cost_usd=None if known.usage.unpriced else known.usage.cost_usd,
+        model=known.model,
+        tool_calls=tuple(map(_tool_view, known.tool_calls)),
+        duplicate=ticket.duplicate,
+        approval=known.approval or UNSET,
+        question=known.question or UNSET,
+        reason=known.reason or UNSET,
+        notices=known.notices or UNSET,
+    )
+
+
+def _tool_view(tool: ToolUse) -> ToolView:
+    return ToolView(tool.name, tool.arguments, tool.failed)

@@ -1,0 +1,99 @@
+"""Whether the inbox has room for a message: in all, for its account, and for whoever sent it.
+
+A message that was let in and is not yet on disk counts, so the limits hold however many come at
+once. Commands are counted apart, by the same rules: `/stop` gets in when nothing else does.
+"""
+
+from collections.abc import Collection
+
+from hermes.config import InboxSettings
+from hermes.errors import Overloaded, RateLimited
+from hermes.message.event import MessageEvent
+from hermes.ports.shares import Share, ShareCounts, way_of
+from hermes.ports.store import Store
+
+FULL_RETRY_S = 5.0
+_SHARE_RETRY_S = 30.0
+
+
+class InboxPlace:
+    """Room for one message, from being let in until it is on disk or will never be."""
+
+    __slots__ = ("_coming", "share")
+
+    def __init__(self, share: Share, coming: ShareCounts) -> None:
+        self.share = share
+        self._coming: ShareCounts | None = coming
+        coming.add(share)
+
+    def settle(self) -> None:
+        """Give the room back; a second time does nothing."""
+        if self._coming is not None:
+            self._coming.add(self.share, -1)
+            self._coming = None
+
+
+class InboxSpace:
+    """Lets messages in; senders on platforms of `programs` are limited by account alone."""
+
+    def __init__(
+        self, store: Store, *, settings: InboxSettings, programs: Collection[str] = ()
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._programs = programs
+        # Let in and not yet on disk. A newcomer has no person yet, so they count by sender here.
+        self._coming = ShareCounts()
+
+    def claim(self, event: MessageEvent, *, is_command: bool) -> InboxPlace:
+        """Let a message in; raises `Overloaded`, or `RateLimited` for its sender alone."""
+        source = event.source
+        sender = f"{source.platform}:{source.user_id}"
+        share = Share(way_of(event), sender, is_command)
+        settings, waiting = self._settings, self._store.inbox.shares()
+        count = self._in_all(waiting, is_command=is_command)
+        if count >= settings.max_waiting:
+            raise Overloaded(
+                f"{count} messages are waiting, as many as inbox.max_waiting allows; "
+                "send this again later",
+                FULL_RETRY_S,
+            )
+        if count >= settings.max_waiting_each:
+            # Below that many in all, nobody can have more than their share.
+            self._check_account(share, waiting, count=count)
+            self._check_person(event, share, waiting)
+        return InboxPlace(share, self._coming)
+
+    def _in_all(self, waiting: ShareCounts, *, is_command: bool) -> int:
+        coming = self._coming.in_all(is_command=is_command)
+        commands = waiting.in_all(is_command=True)
+        return coming + (commands if is_command else self._store.inbox.waiting() - commands)
+
+    def _check_account(self, share: Share, waiting: ShareCounts, *, count: int) -> None:
+        """Keep the last tenth for accounts with few waiting messages."""
+        settings = self._settings
+        if count < settings.max_waiting - settings.max_waiting // 10:
+            return
+        own = waiting.of_account(share) + self._coming.of_account(share)
+        if own >= settings.max_waiting_each:
+            raise Overloaded(
+                f"{own} messages are waiting that came the same way, and the rest of "
+                "inbox.max_waiting is kept for others; send this again later",
+                FULL_RETRY_S,
+            )
+
+    def _check_person(self, event: MessageEvent, share: Share, waiting: ShareCounts) -> None:
+        source = event.source
+        if source.platform in self._programs:
+            return
+        person_id = self._store.users.standing(source.platform, source.user_id).person_id
+        known = 0
+        if person_id is not None:
+            known = waiting.of_person(Share(share.account, person_id, share.is_command))
+        own = known + self._coming.of_person(share)
+        if own >= self._settings.max_waiting_each:
+            raise RateLimited(
+                f"{own} messages of this sender are waiting, as many as inbox.max_waiting_each "
+                "allows; send this again when some are answered",
+                _SHARE_RETRY_S,
+            )

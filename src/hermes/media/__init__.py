@@ -1,0 +1,1 @@
+"""Attachments: fetched, checked, kept in the media cache, and handed to turns."""

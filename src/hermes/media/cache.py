@@ -1,0 +1,270 @@
+"""Where attachments lie while they are needed: files named by what they hold, in one folder.
+
+Under channels, which keep what they receive and read what they send, and under the desk that serves
+turns. What belongs to a turn lies in a folder of its person and its message; what a channel keeps
+before there is a turn lies among the arrived. It knows no platform.
+"""
+
+import asyncio
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import structlog
+
+from hermes.errors import AddressRefused, BadRequest, Forbidden, NetError, NotFound
+from hermes.media.check import FileLimits, checked_kind
+from hermes.media.eviction import ARRIVED, MediaGroup, Tenants, everything, evicted, nobody_needs
+from hermes.media.paths import OpenFolders
+from hermes.message.file_name import safe_name
+from hermes.message.ids import MakeId, make_id
+from hermes.message.link_hosts import is_listed
+from hermes.message.media_kind import FileKind, file_kind
+from hermes.message.parts import Media
+from hermes.message.picture_kind import PICTURE_KINDS
+from hermes.message.picture_size import picture_size
+from hermes.message.picture_whole import is_whole
+from hermes.net.client import HttpClient, MayAsk
+from hermes.ports.clock import Clock, SystemClock
+from hermes.ports.media import MediaOwner
+
+_TIDY_EVERY_S: Final = 600.0
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
+_HASHED: Final = re.compile(r"[0-9a-f]{64}")
+_log = structlog.get_logger(__name__)
+
+
+class CacheRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What the shelf takes, how much and for how long, and from where attachments may be sent.
+
+    `link_hosts` are the hosts from which links that a model wrote are fetched.
+    """
+
+    max_bytes: int = 20_000_000
+    max_pixels: int = 50_000_000
+    cache_bytes: int = 500_000_000
+    keep_s: float = 7 * 86_400.0
+    folders: tuple[Path, ...] = ()
+    link_hosts: tuple[str, ...] = ()
+
+
+class MediaCache:
+    """The attachments of one home; fits `ports.channel_setup.MediaShelf`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        client: HttpClient,
+        *,
+        rules: CacheRules | None = None,
+        tenants: Tenants = nobody_needs,
+        clock: Clock | None = None,
+        make_id: MakeId = make_id,
+    ) -> None:
+        self.rules = rules or CacheRules()
+        self._folder = folder
+        self._client = client
+        self._tenants = tenants
+        self._clock = clock or SystemClock()
+        self._make_id = make_id
+        self._open = OpenFolders(self.rules.folders, home=folder.parent, shelf=folder)
+        self._used: int | None = None
+        self._tidied_at: float | None = None
+        self._tidying = asyncio.Lock()
+
+    async def keep(self, data: bytes, *, mime: str, name: str | None = None) -> Media:
+        """Write down what a channel received and return where; `mime` is not believed."""
+        kind = await asyncio.to_thread(self._checked, data)
+        unique = f"{hashlib.sha256(data).hexdigest()}-{self._make_id('a')}.{kind.extension}"
+        path = await self._store(data, self._folder / ARRIVED / unique)
+        return Media(kind.mime, path=str(path), name=safe_name(name), size=len(data))
+
+    async def put(
+        self, data: bytes, *, owner: MediaOwner, name: str | None = None, is_checked: bool = True
+    ) -> Media:
+        """Write down an attachment of a turn and return where; the same bytes are the same file.
+
+        Raises a `BadRequest` for a bomb; `is_checked` is false for files of the operator's own.
+        """
+        kind = await asyncio.to_thread(self._whole if is_checked else file_kind, data)
+        path = self._place(owner) / f"{hashlib.sha256(data).hexdigest()}.{kind.extension}"
+        await self._store(data, path)
+        return Media(kind.mime, path=str(path), name=safe_name(name), size=len(data))
+
+    async def adopt(self, media: Media, owner: MediaOwner) -> Media:
+        """Give what a channel kept to the turn that uses it; what lies elsewhere is left as it is."""
+        path = Path(media.path or "")
+        if path.parent != self._folder / ARRIVED:
+            return media
+        found = await asyncio.to_thread(_moved, path, self._place(owner))
+        if media.mime in PICTURE_KINDS:
+            await asyncio.to_thread(lambda: self._whole(found.read_bytes()))
+        return msgspec.structs.replace(media, path=str(found), ref=None)
+
+    async def read(self, media: Media, *, limit: int) -> bytes:
+        """Return the bytes of an attachment that is to be sent: a kept file, or a fetch from a host of the list.
+
+        Raises `Refused` for what may never be sent, and other `HermesError`s for what failed now.
+        """
+        if media.path is not None:
+            path = media.path
+            return await asyncio.to_thread(lambda: self._open.read(path, limit=limit))
+        if media.url is None:
+            raise BadRequest("the attachment has neither a file nor an address")
+        hosts = self.rules.link_hosts
+        try:
+            return await self.fetch(
+                media.url, limit=limit, may_ask=lambda host: is_listed(host, hosts)
+            )
+        except AddressRefused as error:
+            raise Forbidden(f"its address is not fetched: {error}") from error
+
+    async def open(self, place: str, *, owner: MediaOwner) -> bytes:
+        """Return the bytes of a file that an agent named: of an open folder, or of its own person."""
+        mine = self._folder / _plain(owner.person_id)
+        folders = OpenFolders(self.rules.folders, home=self._folder.parent, shelf=mine)
+        most = self.rules.max_bytes
+        return await asyncio.to_thread(lambda: folders.read(place, limit=most))
+
+    async def fetch(self, url: str, *, limit: int, may_ask: MayAsk | None = None) -> bytes:
+        """Return what is at an address, through the guarded side of the client.
+
+        `may_ask` says which hosts may be asked, redirects included; without it the guard decides alone.
+        """
+        call = self._client.request("media", "GET", url, trusted=False, may_ask=may_ask)
+        async with call as response:
+            if response.status != 200:
+                raise NetError(f"media: the host answered {response.status}")
+            return await response.read(limit)
+
+    async def erase(self, person_id: str) -> None:
+        """Remove every file of a person."""
+        await asyncio.to_thread(erase_files, self._folder, person_id)
+        self._used = None
+
+    async def tidy(self) -> None:
+        """Remove what is too old or too much and needed by nobody, now and then."""
+        now = self._clock.monotonic()
+        if self._tidied_at is not None and now - self._tidied_at < _TIDY_EVERY_S:
+            return
+        await self._make_room(0)
+
+    def _checked(self, data: bytes) -> FileKind:
+        """Return the kind of what strangers sent; raises what speaks against taking it."""
+        rules = self.rules
+        limits = FileLimits(max_bytes=rules.max_bytes, max_pixels=rules.max_pixels)
+        return checked_kind(data, limits)
+
+    def _whole(self, data: bytes) -> FileKind:
+        """Return the kind of what a model is to be shown: no service takes a broken picture."""
+        kind = self._checked(data)
+        if kind.mime in PICTURE_KINDS:
+            if picture_size(data, kind.mime) is None:
+                raise BadRequest("it is a broken picture")
+            if not is_whole(data, kind.mime):
+                raise BadRequest("it is a picture whose end is missing")
+        return kind
+
+    def _place(self, owner: MediaOwner) -> Path:
+        return self._folder / _plain(owner.person_id) / _plain(owner.message_id)
+
+    async def _store(self, data: bytes, path: Path) -> Path:
+        if self._used is None:
+            self._used = await asyncio.to_thread(lambda: sum(everything(self._folder).values()))
+        if self._used + len(data) > self.rules.cache_bytes:
+            await self._make_room(len(data))
+        if self._used + len(data) > self.rules.cache_bytes:
+            _log.warning("media_full", used=self._used, most=self.rules.cache_bytes)
+            raise BadRequest("there is no room for it here just now")
+        at, part = self._clock.now(), self._make_id("d")
+        try:
+            is_new = await asyncio.to_thread(lambda: _write(path, data, draft=part, at=at))
+        except OSError as error:
+            _log.error("media_not_kept", problem=error.strerror)
+            raise BadRequest("it could not be kept here") from error
+        self._used += len(data) if is_new else 0
+        return path
+
+    async def _make_room(self, more: int) -> None:
+        async with self._tidying:
+            self._tidied_at = self._clock.monotonic()
+            rules = self.rules
+            found = await asyncio.to_thread(everything, self._folder)
+            gone = evicted(
+                found,
+                now=self._clock.now(),
+                keep_s=rules.keep_s,
+                most=rules.cache_bytes - more,
+                tenants=self._tenants,
+            )
+            if gone:
+                await asyncio.to_thread(_remove_all, gone)
+                _log.info("media_evicted", count=len(gone))
+            self._used = sum(found.values()) - sum(found[one] for one in gone)
+
+
+def erase_files(folder: Path, person_id: str) -> None:
+    """Remove every file of a person from the shelf in a folder."""
+    _remove(folder / _plain(person_id))
+
+
+def _plain(name: str) -> str:
+    """Return an id as the name of a folder."""
+    is_safe = _PLAIN.fullmatch(name) is not None and name != ARRIVED
+    return name if is_safe else hashlib.sha256(name.encode()).hexdigest()
+
+
+def _write(path: Path, data: bytes, *, draft: str, at: float) -> bool:
+    """Write a file whole or not at all; false if it was there."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    is_new = not path.exists()
+    if is_new:
+        part = path.parent / f".{draft}.part"
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    os.utime(path, (at, at))
+    return is_new
+
+
+def _moved(path: Path, folder: Path) -> Path:
+    """Move an arrived file to its owner; one that another turn of theirs has is linked from there."""
+    digest = path.name.partition("-")[0]
+    if _HASHED.fullmatch(digest) is None:
+        raise NotFound("the attachment is gone")
+    here = folder / f"{digest}{path.suffix}"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        path.replace(here)
+    except FileNotFoundError:
+        if not here.exists():
+            _link(folder.parent, here)
+    return here
+
+
+def _link(person: Path, here: Path) -> None:
+    other = next(person.glob(f"*/{here.name}"), None)
+    if other is None:
+        raise NotFound("the attachment is gone")
+    os.link(other, here)
+
+
+def _remove_all(gone: Iterable[MediaGroup]) -> None:
+    for one in gone:
+        _remove(one.place)
+
+
+def _remove(place: Path) -> None:
+    """Remove a file, or a folder with all that is in it."""
+    if place.is_dir():
+        shutil.rmtree(place, ignore_errors=True)
+    else:
+        place.unlink(missing_ok=True)

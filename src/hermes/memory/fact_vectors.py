@@ -1,0 +1,93 @@
+"""Gives facts their vectors: whoever is looked for first is caught up with, by one task a person.
+
+What is made is kept piece by piece, so that a task that is cut off has lost one piece at most. It
+knows neither the store's files nor which model embeds.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+
+import structlog
+
+from hermes.errors import HermesError
+from hermes.ports.memory import Fact, VectorStore
+from hermes.ports.vectors import Page, VectorEntry
+
+_log = structlog.get_logger(__name__)
+_PIECE = 32
+Vectors = Sequence[Sequence[float]]
+
+
+class Embed(Protocol):
+    """Makes vectors of texts, by the model of this name."""
+
+    @property
+    def model(self) -> str:
+        """The name of the model, which its vectors are kept under."""
+        ...
+
+    async def __call__(self, texts: tuple[str, ...]) -> Vectors:
+        """Return a vector for each text."""
+        ...
+
+
+def page_name(embed: Embed, vector: Sequence[float]) -> str:
+    """Return what pages of such vectors are kept under: another length is another model."""
+    return f"{embed.model}/{len(vector)}"
+
+
+class FactPlacement:
+    """Keeps people's vectors whole."""
+
+    def __init__(self, vectors: VectorStore, embed: Embed) -> None:
+        self._vectors = vectors
+        self._embed = embed
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        # One piece at a time, in turn: a person of whom much is known keeps nobody waiting.
+        self._turn = asyncio.Lock()
+
+    async def catch_up(self, person_id: str, *, model: str, timeout_s: float) -> None:
+        """Wait until every fact of a person has its vector, but no longer; the work goes on."""
+        task = self._tasks.get(person_id)
+        if task is None or task.done():
+            vectors = self._vectors
+            if not vectors.is_foreign(person_id, model) and not vectors.waiting(person_id, limit=1):
+                return
+            task = asyncio.create_task(self._place(person_id, model), name=f"place-{person_id}")
+            self._tasks[person_id] = task
+            task.add_done_callback(lambda done: self._forget(person_id, done))
+        await asyncio.wait({task}, timeout=timeout_s)
+
+    async def close(self) -> None:
+        """Stop what is under way; the facts still wait for their vectors."""
+        tasks = tuple(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _forget(self, person_id: str, done: "asyncio.Task[None]") -> None:
+        if self._tasks.get(person_id) is done:
+            del self._tasks[person_id]
+
+    async def _place(self, person_id: str, model: str) -> None:
+        vectors = self._vectors
+        try:
+            if vectors.is_foreign(person_id, model):
+                await vectors.renew(person_id)
+            while facts := vectors.waiting(person_id, limit=_PIECE):
+                async with self._turn:
+                    page = await self._page(facts, model)
+                await vectors.keep(person_id, page, facts=facts)
+        except HermesError as error:
+            _log.warning("vectors_missing", person_id=person_id, problem=str(error))
+        except Exception:  # noqa: BLE001  task boundary: the facts wait, the next recall tries again
+            _log.exception("vectors_missing", person_id=person_id)
+
+    async def _page(self, facts: Sequence[Fact], model: str) -> Page:
+        """Structural facts are always told, so they need no vector."""
+        loose = [fact for fact in facts if not fact.is_structural]
+        texts = tuple(f"{fact.key}: {fact.value}" for fact in loose)
+        made = await self._embed(texts) if texts else ()
+        entries = [VectorEntry(fact.id, vector) for fact, vector in zip(loose, made, strict=True)]
+        return await asyncio.to_thread(Page.of, entries, model)

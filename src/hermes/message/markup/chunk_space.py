@@ -1,0 +1,76 @@
+"""How much of a row of blocks or spans still goes into a chunk, whatever its size is measured in.
+
+Used by `split.py` and `cut.py`; knows nothing of Markdown. Pure.
+"""
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import msgspec
+
+Part = TypeVar("Part")
+Inner = TypeVar("Inner")
+
+# After so many guesses that follow the sizes, halves are surer.
+_GUESSES = 5
+
+
+class ChunkSpace(msgspec.Struct, Generic[Part], frozen=True, kw_only=True):
+    """The room that is left in a chunk; `size` is the chunk's with these parts, `alone` with only them."""
+
+    size: Callable[[tuple[Part, ...]], int]
+    alone: Callable[[tuple[Part, ...]], int]
+    limit: int
+    is_empty: bool = True
+
+    def fits(self, parts: tuple[Part, ...]) -> bool:
+        """Tell whether the parts go into the chunk."""
+        return self.size(parts) <= self.limit
+
+    def fits_alone(self, parts: tuple[Part, ...]) -> bool:
+        """Tell whether the parts would go into a chunk of their own."""
+        return self.alone(parts) <= self.limit
+
+    def is_half_full(self, parts: tuple[Part, ...]) -> bool:
+        """Tell whether a chunk that ends with these parts is worth sending."""
+        return self.size(parts) * 2 >= self.limit
+
+    def after(self, taken: tuple[Part, ...]) -> "ChunkSpace[Part]":
+        """Return the room that is left behind parts that are taken."""
+        if not taken:
+            return self
+        return ChunkSpace(
+            size=lambda parts: self.size((*taken, *parts)),
+            alone=self.alone,
+            limit=self.limit,
+            is_empty=False,
+        )
+
+    def inside(self, wrap: Callable[[tuple[Inner, ...]], Part]) -> "ChunkSpace[Inner]":
+        """Return the room inside something that holds parts of its own."""
+        return ChunkSpace(
+            size=lambda inner: self.size((wrap(inner),)),
+            alone=lambda inner: self.alone((wrap(inner),)),
+            limit=self.limit,
+            is_empty=self.is_empty,
+        )
+
+
+def most(count: int, size: Callable[[int], int], *, limit: int, guess: int) -> int:
+    """Return the largest number up to `count` whose size is within the limit; sizes only grow."""
+    low, high = 0, count + 1
+    base = size(0)
+    tries = 0
+    while high - low > 1:
+        number = min(max(guess, low + 1), high - 1)
+        found = size(number)
+        if found <= limit:
+            low = number
+        else:
+            high = number
+        tries += 1
+        if tries > _GUESSES:
+            guess = (low + high) // 2 if high <= count else low * 2
+        else:
+            guess = number * max(0, limit - base) // max(1, found - base)
+    return low

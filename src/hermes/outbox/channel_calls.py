@@ -1,0 +1,163 @@
+"""The outbox's only way to a channel: each call bounded in time and passed by a failpoint.
+
+Whatever a channel raises leaves here as a `DeliveryError`; what a call did that ended in any
+other way nobody knows.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import TypeVar
+
+import structlog
+
+from hermes import failpoints
+from hermes.errors import DeliveryError, DeliveryUnknown, FailureClass
+from hermes.message.parts import Part, TextPart, text_of
+from hermes.message.thoughts import spoken
+from hermes.outbox.chunk_sends import Chunk, chunks_of
+from hermes.outbox.chunks import MEASURES
+from hermes.outbox.traffic import Traffic
+from hermes.ports.channel import (
+    Capabilities,
+    DeletingChannel,
+    Delivery,
+    DraftChannel,
+    MeasuringChannel,
+    PushChannel,
+    Receipt,
+    Target,
+    TypingChannel,
+)
+
+log = structlog.get_logger(__name__)
+
+# A channel's own time-out, which knows more, should come first.
+_GRACE_S = 5.0
+
+# What stands in a message that is of no use any more and cannot be deleted.
+NOTHING = "…"
+
+Answer = TypeVar("Answer")
+
+
+class ChannelCalls:
+    """The calls of one push channel."""
+
+    def __init__(
+        self, channel: PushChannel, *, timeout_s: float, traffic: Traffic | None = None
+    ) -> None:
+        self._channel = channel
+        self._limit_s = max(timeout_s, channel.capabilities.send_s) + _GRACE_S
+        self._traffic = traffic
+        self._measuring = channel if isinstance(channel, MeasuringChannel) else None
+
+    @property
+    def platform(self) -> str:
+        """The platform's name."""
+        return self._channel.name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the platform can do."""
+        return self._channel.capabilities
+
+    async def send(self, delivery: Delivery) -> Receipt:
+        """Send one message."""
+        async with failpoints.outside("channel.send"):
+            receipt = await self._bounded(self._channel.send(delivery), "send")
+        self._went()
+        return receipt
+
+    async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
+        """Replace the text of a message."""
+        async with failpoints.outside("channel.edit"):
+            await self._bounded(self._channel.edit(target, platform_message_id, text=text), "edit")
+        self._went()
+
+    async def find(self, target: Target, key: str) -> Receipt | None:
+        """Look a message up in the platform's history."""
+        async with failpoints.outside("channel.find"):
+            return await self._bounded(self._channel.find(target, key), "find")
+
+    def measure(self, text: str) -> int:
+        """Return how long a Markdown text is on the wire, in the unit of `max_chars`."""
+        by_unit = MEASURES[self.capabilities.unit]
+        if self._measuring is None:
+            return by_unit(text)
+        try:
+            return self._measuring.measure(text)
+        # Boundary: a fault inside a channel must not stop all that it has to deliver.
+        except Exception:
+            log.exception("outbox.channel_fault", platform=self.platform, verb="measure")
+            return by_unit(text)
+
+    def chunks(self, parts: tuple[Part, ...]) -> tuple[Chunk, ...]:
+        """Return the messages that make up a reply here, without what was thought aloud in it."""
+        able = self.capabilities
+        # An edit replaces a text: what had come with it would be gone.
+        together = able.media_bytes if able.attaches_with_text and not able.edit else 0
+        return chunks_of(
+            spoken(parts),
+            max_chars=able.max_chars,
+            measure=self.measure,
+            together=together,
+            most=able.max_messages,
+        )
+
+    def texts(self, text: str) -> tuple[str, ...]:
+        """Return the messages that a text on its own makes up here."""
+        able = self.capabilities
+        chunks = chunks_of(
+            (TextPart(text),),
+            max_chars=able.max_chars,
+            measure=self.measure,
+            most=able.max_messages,
+        )
+        return tuple(text_of(chunk) for chunk in chunks)
+
+    @property
+    def can_delete(self) -> bool:
+        """Whether a message can be taken back."""
+        return self.capabilities.delete and isinstance(self._channel, DeletingChannel)
+
+    async def take_back(self, target: Target, platform_message_id: str) -> None:
+        """Delete a message, or leave it with nothing to read where none can be deleted."""
+        if not self.can_delete:
+            await self.edit(target, platform_message_id, text=NOTHING)
+        elif isinstance(self._channel, DeletingChannel):
+            await self._bounded(self._channel.delete(target, platform_message_id), "delete")
+
+    async def typing(self, target: Target) -> None:
+        """Show that an answer is being worked on, where the platform can."""
+        if isinstance(self._channel, TypingChannel):
+            await self._bounded(self._channel.typing(target), "typing")
+
+    async def draft(self, target: Target, draft_id: int, *, text: str) -> None:
+        """Show a reply that is being written, where the platform can."""
+        if isinstance(self._channel, DraftChannel):
+            await self._bounded(self._channel.draft(target, draft_id, text=text), "draft")
+
+    def _went(self) -> None:
+        if self._traffic is not None:
+            self._traffic.went(self.platform)
+
+    async def _bounded(self, call: Awaitable[Answer], verb: str) -> Answer:
+        try:
+            async with asyncio.timeout(self._limit_s):
+                return await call
+        except DeliveryError:
+            raise
+        except TimeoutError as error:
+            raise DeliveryUnknown(
+                f"{self.platform}: {verb} gave no answer within {self._limit_s:g} s; "
+                "the delivery is settled by the platform's policy",
+                FailureClass.NETWORK_TIMEOUT,
+            ) from error
+        # Boundary: a fault inside a channel must not leave its row on the wire for ever.
+        except Exception as error:
+            log.exception("outbox.channel_fault", platform=self.platform, verb=verb)
+            raise DeliveryUnknown(
+                f"{self.platform}: {verb} failed inside the channel, expected a DeliveryError, "
+                f"found {type(error).__name__}; fix the channel's error mapping",
+                FailureClass.SERVICE_UNAVAILABLE,
+            ) from error

@@ -1,0 +1,135 @@
+"""Shows a growing text as often as the platform likes, in a task of its own.
+
+Between a running turn, which says what there is, and a screen, which makes the wire calls. Nothing
+here fails a turn: what cannot be shown is given up.
+"""
+
+import asyncio
+from typing import Protocol
+
+import structlog
+
+from hermes.errors import DeliveryError, DeliveryRejected, StoreError, TryLater
+from hermes.outbox.alarm import Alarm, Sleep
+from hermes.outbox.edit_rate import EditRate, after_show, after_strike, wait_for
+from hermes.outbox.intervals import PreviewTiming
+from hermes.outbox.rates import RateGate
+from hermes.ports.channel import Target
+from hermes.ports.clock import Clock
+
+log = structlog.get_logger(__name__)
+
+
+class Display(Protocol):
+    """Where a text is shown."""
+
+    def wanted(self, text: str) -> str:
+        """Return what there would be to see; nothing for a text that has none yet."""
+        ...
+
+    async def show(self, text: str) -> bool:
+        """Make the next wire call towards showing the text; true once all of it is shown."""
+        ...
+
+    def can_try_again(self, error: DeliveryError) -> bool:
+        """Tell whether a call that failed so may be repeated."""
+        ...
+
+
+class EditLoop:
+    """One text on one display."""
+
+    def __init__(
+        self,
+        display: Display,
+        target: Target,
+        *,
+        name: str,
+        rates: RateGate,
+        timing: PreviewTiming,
+        clock: Clock,
+        sleep: Sleep,
+    ) -> None:
+        self._display = display
+        self._target = target
+        self._name = name
+        self._rates = rates
+        self._timing = timing
+        self._clock = clock
+        self._alarm = Alarm(sleep)
+        self._pace = EditRate(interval_s=timing.interval_s)
+        self._wanted = ""
+        self._shown = ""
+        self._done = False
+        self._task: asyncio.Task[None] | None = None
+
+    def update(self, text: str) -> None:
+        """Show the text so far, as soon as the pace allows; returns at once."""
+        self._wanted = text
+        if self._task is None and not self._done:
+            self._task = asyncio.create_task(self._run(), name=f"preview:{self._name}")
+        self._alarm.ring()
+
+    async def close(self) -> None:
+        """Show no more; waits for the call on the wire, so that it cannot overtake the reply."""
+        self._done = True
+        self._alarm.ring()
+        if self._task is None:
+            return
+        await asyncio.wait({self._task}, timeout=self._timing.close_wait_s)
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        self._task = None
+
+    async def _run(self) -> None:
+        try:
+            while not self._done:
+                await self._alarm.wait(await self._tick())
+        # Boundary: the preview's own task; the turn goes on without it.
+        except Exception:
+            log.exception("preview.failed", delivery=self._name)
+
+    async def _tick(self) -> float:
+        """Show what is new if it is time; returns how long to wait."""
+        text = self._display.wanted(self._wanted)
+        if not text or text == self._shown:
+            return self._timing.idle_poll_s
+        new_chars = abs(len(text) - len(self._shown))
+        now = self._clock.now()
+        wait = wait_for(self._pace, now, new_chars=new_chars, timing=self._timing)
+        if wait <= 0 and self._rates.preview_wait_s(self._target) > 0:
+            # Replies reserve slots meanwhile, so there is no point in coming back for each of them.
+            wait = max(self._rates.preview_wait_s(self._target), self._timing.rate_poll_s)
+        if wait > 0:
+            return wait
+        self._rates.take(self._target)
+        await self._try_to_show(text)
+        return 0.0
+
+    async def _try_to_show(self, text: str) -> None:
+        try:
+            is_whole = await self._display.show(text)
+        except DeliveryRejected as error:
+            self._give_up(error.failure)
+        except DeliveryError as error:
+            self._strike(error)
+        except (StoreError, TryLater) as error:
+            self._give_up(error.code)
+        else:
+            # The end of one message and the beginning of the next are one showing.
+            if is_whole:
+                self._shown = text
+                self._pace = after_show(self._pace, self._clock.now())
+
+    def _strike(self, error: DeliveryError) -> None:
+        self._rates.failed(self._target, error)
+        if not self._display.can_try_again(error):
+            self._give_up(error.failure)
+            return
+        self._pace = after_strike(self._pace, self._clock.now(), retry_after=error.retry_after)
+        if self._pace.strikes >= self._timing.max_strikes:
+            self._give_up(error.failure)
+
+    def _give_up(self, reason: str) -> None:
+        self._done = True
+        log.info("preview.given_up", reason=str(reason), delivery=self._name)

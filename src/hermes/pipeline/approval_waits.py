@@ -1,0 +1,94 @@
+"""Waiting for a person: a turn that needs an approval leaves its lane and is taken up later."""
+
+from hermes.message.outcome import DeliveryState
+from hermes.message.parts import TextPart, ToolCallPart
+from hermes.pipeline.services import TurnContext
+from hermes.pipeline.targets import target_of
+from hermes.pipeline.turn import Turn
+from hermes.ports.records import Approval, NewApproval, NewDelivery, Step, TurnResult
+from hermes.ports.upward import Progress
+from hermes.tools.approvers import ELSEWHERE
+
+_SHOWN_ARGUMENTS = 500
+
+
+class Parked(Exception):
+    """The turn waits for the approval `approval_id`."""
+
+    def __init__(self, approval_id: str) -> None:
+        super().__init__(approval_id)
+        self.approval_id = approval_id
+
+
+def binding(call: ToolCallPart) -> bytes:
+    """Return what an approval is bound to: the tool and its raw arguments."""
+    return f"{call.name}\n{call.arguments}".encode()
+
+
+def find_decision(steps: tuple[Step, ...], call: ToolCallPart, ctx: TurnContext) -> Approval | None:
+    """Return the approval that was asked for exactly this call and has not been used."""
+    wanted = ctx.services.store.digest(binding(call))
+    for step in reversed(steps):
+        if step.arguments_hash != wanted:
+            continue
+        if step.kind == "tool" and not _is_run_again(step, ctx):
+            return None
+        if step.kind == "approval" and step.name not in ctx.journal.spent:
+            approval = ctx.services.store.approvals.get(step.name)
+            if approval is not None and approval.arguments_hash == wanted:
+                return approval
+    return None
+
+
+def _is_run_again(step: Step, ctx: TurnContext) -> bool:
+    """Tell whether a call's result was lost with an earlier process, so that it is run once more.
+
+    What was allowed then is allowed still: a person is asked once.
+    """
+    if step.state != "started":
+        return step.state == "lost"
+    tool = ctx.services.tools.get(step.name)
+    return tool is not None and tool.traits.idempotent
+
+
+async def park(
+    turn: Turn, ctx: TurnContext, call: ToolCallPart, *, by_admins: bool = False
+) -> None:
+    """Ask for approval and leave the lane; raises `Parked`.
+
+    With `by_admins` only they decide, also in the person's own chat.
+    """
+    services = ctx.services
+    now = services.clock.now()
+    source = turn.event.source
+    approval_id = services.make_id("a")
+    question = (
+        f"May I run {call.name} with {call.arguments[:_SHOWN_ARGUMENTS]}? "
+        f"Answer /approve {approval_id} or /deny {approval_id}."
+    )
+    ordinal = await ctx.journal.start(turn, "approval", name=approval_id, arguments=binding(call))
+    approval = NewApproval(
+        id=approval_id,
+        message_id=turn.id,
+        ordinal=ordinal,
+        tool=call.name,
+        arguments_hash=services.store.digest(binding(call)),
+        requester=f"{source.platform}:{source.user_id}",
+        chat_type=ELSEWHERE if by_admins else source.chat_type,
+        asked_at=now,
+        expires_at=now + services.settings.approvals.expire_after_s,
+    )
+    ctx.journal.note("parked", approval=approval_id, tool=call.name)
+    delivery = NewDelivery(
+        id="o_" + approval_id.partition("_")[2],
+        target=target_of(turn.event),
+        parts=(TextPart(question),),
+        state=services.first_state(source.platform),
+        purpose="notice",
+    )
+    await ctx.journal.park(turn, approval, question=delivery)
+    if delivery.state is DeliveryState.PENDING:
+        services.wake_outbox(source.platform)
+    asked = TurnResult(text=question, approval=approval_id)
+    services.watch.publish(turn.id, Progress(kind="parked", text=question, result=asked))
+    raise Parked(approval_id)

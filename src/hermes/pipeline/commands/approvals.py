@@ -1,0 +1,69 @@
+"""`/approve` and `/deny`: a person's word on what waits for it."""
+
+from hermes.errors import Forbidden, GuardFailed, NotFound
+from hermes.message.session_key import base_lane, depth_of, is_background
+from hermes.pipeline.commands.effect import Effect, refused
+from hermes.pipeline.services import TurnContext
+from hermes.pipeline.tool_questions import Taken, settle_question
+from hermes.pipeline.turn import Turn
+from hermes.ports.records import Approval, ApprovalState
+from hermes.tools.approvers import check_approver
+
+
+async def approve(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
+    """Let what waits go on."""
+    return await _settle(turn, ctx, argument, is_yes=True)
+
+
+async def deny(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
+    """Do not let it go on."""
+    return await _settle(turn, ctx, argument, is_yes=False)
+
+
+def effect_of(taken: Taken) -> Effect:
+    """Return what becomes of an answer to a question."""
+    return refused(taken.text) if taken.is_refused else Effect(text=taken.text)
+
+
+def _choice(waiting: tuple[Approval, ...]) -> str:
+    """Return what to say where a word could mean nothing, or several things."""
+    if not waiting:
+        return "Nothing waits for your word here."
+    lines = [f"- {one.id}: {one.tool}{_whose(one.lane)}" for one in waiting]
+    return "\n".join(("Several things wait: say /approve ID or /deny ID.", *lines))
+
+
+def _whose(lane: str) -> str:
+    """Return for whom a tool asks, unless it is the conversation itself."""
+    if is_background(lane):
+        return " (in the background)"
+    return " (for a subagent)" if depth_of(lane) else ""
+
+
+async def _settle(turn: Turn, ctx: TurnContext, argument: str, *, is_yes: bool) -> Effect:
+    store, lane = ctx.services.store, base_lane(turn.lane)
+    if not argument:
+        waiting = store.approvals.waiting_around(lane)
+        if len(waiting) != 1:
+            return refused(_choice(waiting))
+        argument = waiting[0].id
+    opened = ctx.services.questions.at(lane)
+    if opened is not None and argument == opened.id:
+        return effect_of(await settle_question(turn, ctx, opened, is_yes=is_yes))
+    approval = store.approvals.get(argument)
+    if approval is None:
+        return refused("There is nothing to approve under that id.")
+    state: ApprovalState = "approved" if is_yes else "denied"
+    source = turn.event.source
+    approver = f"{source.platform}:{source.user_id}"
+    try:
+        check_approver(approval, approver, settings=ctx.services.settings.approvals)
+        await store.approvals.decide(approval.id, state, by=turn.id, at=ctx.services.clock.now())
+    except Forbidden as error:
+        return refused(str(error))
+    except (GuardFailed, NotFound) as error:
+        settled = store.approvals.get(approval.id)
+        if settled is None or settled.decided_by != turn.id:
+            return refused(str(error))
+    ctx.journal.note("approval", id=approval.id, state=state, by=approver)
+    return Effect(text="Approved." if is_yes else "Denied.", wakes=approval.lane)

@@ -1,0 +1,82 @@
+"""`/model` and `/reasoning`: what the people of a session choose for it, until it starts afresh."""
+
+from typing import get_args
+
+import msgspec
+
+from hermes.errors import BadRequest, NotFound, ProviderError
+from hermes.message.choices import SessionChoices
+from hermes.message.outcome import Outcome
+from hermes.message.parts import TextPart
+from hermes.message.reply import Reply
+from hermes.pipeline.services import TurnContext
+from hermes.pipeline.turn import Turn
+from hermes.ports.effort import Effort
+from hermes.routing.plan import CallNeeds
+
+_AUTO = "auto"
+_OFF = frozenset({"off", "none", "auto"})
+_MOST_SHOWN = 20
+
+
+async def choose_model(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
+    """Tell which model answers, or let another one answer from the next message on."""
+    choices = turn.choices
+    if not argument:
+        return _said(await _tell_models(turn, ctx))
+    if argument.lower() == _AUTO:
+        chosen = msgspec.structs.replace(choices, model=None)
+        return _chosen("The model is chosen for you again.", chosen)
+    try:
+        plan = await ctx.services.planner.plan(CallNeeds(model=argument, tools=False))
+    except (BadRequest, NotFound, ProviderError) as error:
+        return Reply(
+            parts=(TextPart(f"{str(error).rstrip('.')}. /model shows those that can be chosen."),),
+            outcome=Outcome.REFUSED,
+        )
+    first = plan.candidates[0]
+    name = f"{first.provider}:{first.model}"
+    chosen = msgspec.structs.replace(choices, model=name)
+    text = f"From now on {name} answers here, until /new or /model auto."
+    return _chosen(f"{text} {ctx.services.planner.note_on(plan)}".rstrip(), chosen)
+
+
+async def choose_reasoning(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
+    """Tell how long the model thinks, or let it think longer or less from the next message on."""
+    del ctx
+    word, choices = argument.lower(), turn.choices
+    if not word:
+        now = choices.reasoning or "left to the model"
+        return _said(f"Reasoning is {now}. /reasoning low, medium, high or off changes that.")
+    if word in _OFF:
+        return _chosen(
+            "Reasoning is left to the model again.",
+            msgspec.structs.replace(choices, reasoning=None),
+        )
+    for effort in get_args(Effort):
+        if word == effort:
+            chosen = msgspec.structs.replace(choices, reasoning=effort)
+            return _chosen(f"Reasoning is {effort} from now on, until /new.", chosen)
+    text = f"{argument[:40]!r} is none of low, medium, high and off."
+    return Reply(parts=(TextPart(text),), outcome=Outcome.REFUSED)
+
+
+async def _tell_models(turn: Turn, ctx: TurnContext) -> str:
+    offers = await ctx.services.planner.offers()
+    names = [
+        f"{offer.info.name}:{offer.info.model}"
+        for offer in offers
+        if offer.available and offer.info.chat
+    ]
+    now = turn.choices.model
+    head = f"{now} answers here." if now else "The model is chosen for each message."
+    shown = "\n".join(f"  {name}" for name in names[:_MOST_SHOWN])
+    return f"{head} /model NAME chooses one:\n{shown}" if names else head
+
+
+def _chosen(text: str, choices: SessionChoices) -> Reply:
+    return Reply(parts=(TextPart(text),), choices=choices)
+
+
+def _said(text: str) -> Reply:
+    return Reply(parts=(TextPart(text),))

@@ -1,0 +1,104 @@
+"""Control commands: rows on a lane beside the session's, so that they pass a running turn."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from hermes.message.parts import TextPart
+from hermes.message.plain_answer import plain_answer
+from hermes.message.reply import Reply
+from hermes.message.session_key import base_lane
+from hermes.pipeline.admission import refusal_of, turned_away
+from hermes.pipeline.commands.approvals import approve, deny, effect_of
+from hermes.pipeline.commands.effect import Effect
+from hermes.pipeline.commands.help import unknown
+from hermes.pipeline.commands.plugin_commands import run_plugged
+from hermes.pipeline.commands.table import BESIDE
+from hermes.pipeline.services import TurnContext
+from hermes.pipeline.stages.save import build_commit, commit_patiently
+from hermes.pipeline.tool_questions import take_answer, was_asked
+from hermes.pipeline.turn import Turn
+from hermes.ports.records import Commit
+from hermes.sessions.commands import TypedCommand
+
+# A stranger's message stands beside the lane; this one was let in while it waited there.
+_SEND_AGAIN = "You are in now. Please send that again."
+
+
+class StopTurn(Protocol):
+    """Stops a turn if it still runs."""
+
+    def __call__(self, lane: str, by: str, *, message_id: str | None) -> None:
+        """Stop the turn of `message_id` on a lane, for the sake of the message `by`."""
+        ...
+
+
+class ControlPlane(msgspec.Struct, frozen=True):
+    """What commands may do to other lanes of this process."""
+
+    interrupt: StopTurn
+    wake: Callable[[str], None]
+
+
+async def run_command(turn: Turn, ctx: TurnContext, plane: ControlPlane) -> tuple[Reply, Commit]:
+    """Do what a control command says, and return its reply and what was committed."""
+    lane = base_lane(turn.lane)
+    if not ctx.journal.begun:
+        await ctx.journal.begin(turn)
+    reply = await turned_away(turn, ctx)
+    effect = Effect(text="")
+    if reply is None:
+        reply, effect = await _act(turn, ctx, lane)
+    commit = msgspec.structs.replace(
+        build_commit(turn, reply, ctx),
+        interrupts=effect.interrupts,
+        reset_lane=effect.reset_lane,
+        end_reason=effect.end_reason,
+        stops_below=lane if effect.stops_below else None,
+    )
+    assert ctx.journal.lease is not None
+    await commit_patiently(ctx, ctx.journal.lease, commit)
+    if effect.interrupts is not None:
+        plane.interrupt(lane, turn.id, message_id=effect.interrupts)
+    for record in ctx.services.store.turns.below(lane) if effect.stops_below else ():
+        plane.interrupt(record.lane, turn.id, message_id=record.id)
+        plane.wake(record.lane)
+    plane.wake(effect.wakes or lane)
+    return reply, commit
+
+
+async def _act(turn: Turn, ctx: TurnContext, lane: str) -> tuple[Reply, Effect]:
+    written = ctx.services.commands.read(turn.event.text)
+    if written is None:
+        return _ended(await _answered(turn, ctx, lane))
+    ctx.journal.note("command", name=written.name)
+    if written.spec is None:
+        return _ended(unknown(turn, ctx, written))
+    refusal = refusal_of(written.spec, turn, ctx)
+    if refusal is None and ctx.services.hooks is not None:
+        refusal = await ctx.services.hooks.refusal(written, turn)
+    if refusal is not None:
+        return refusal, Effect(text="")
+    return _ended(await _effect(written, turn, ctx))
+
+
+async def _answered(turn: Turn, ctx: TurnContext, lane: str) -> Effect:
+    """Return what becomes of words that are the answer to something."""
+    if was_asked(turn, ctx, lane):
+        return effect_of(await take_answer(turn, ctx, lane))
+    is_yes = plain_answer(turn.event.text)
+    if is_yes is not None:
+        return await (approve if is_yes else deny)(turn, ctx, "")
+    return Effect(text=_SEND_AGAIN)
+
+
+async def _effect(written: TypedCommand, turn: Turn, ctx: TurnContext) -> Effect:
+    act = BESIDE.get(written.name)
+    if act is None:
+        return Effect(text=await run_plugged(written, turn, ctx))
+    return await act(turn, ctx, written.argument)
+
+
+def _ended(effect: Effect) -> tuple[Reply, Effect]:
+    return Reply(parts=(TextPart(effect.text),), outcome=effect.outcome), effect

@@ -1,0 +1,37 @@
+"""Commands of plugins: their code may be slow or fail, and neither ends more than the command."""
+
+import asyncio
+
+import structlog
+
+from hermes.message.session_key import base_lane
+from hermes.pipeline.services import TurnContext
+from hermes.pipeline.turn import Turn
+from hermes.ports.command import CommandCall
+from hermes.sessions.commands import TypedCommand
+
+_LONGEST_S = 30.0
+_LONGEST_BESIDE_S = 5.0
+_log = structlog.get_logger(__name__)
+
+
+async def run_plugged(written: TypedCommand, turn: Turn, ctx: TurnContext) -> str:
+    """Return what a plugin's command says, or that it failed."""
+    command = ctx.services.plugged[written.name]
+    call = CommandCall(
+        argument=written.argument,
+        person_id=turn.person_id,
+        message_id=turn.id,
+        session=base_lane(turn.lane),
+        source=turn.event.source,
+    )
+    limit = _LONGEST_BESIDE_S if written.is_beside else _LONGEST_S
+    try:
+        async with asyncio.timeout(limit):
+            return str(await command.run(call))
+    except TimeoutError:
+        _log.warning("command_too_slow", command=written.name, message_id=turn.id, limit_s=limit)
+        return f"/{written.name} took longer than {limit:g} s, so I gave up on it."
+    except Exception:  # noqa: BLE001  plugin boundary: its defect ends the command alone
+        _log.exception("command_failed", command=written.name, message_id=turn.id)
+        return f"/{written.name} failed. Whoever runs this gateway finds the reason in its log."

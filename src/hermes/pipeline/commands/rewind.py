@@ -1,0 +1,148 @@
+"""`/undo`, `/retry` and `/branch`: going back in a conversation; nothing that was said is lost."""
+
+import re
+
+import msgspec
+
+from hermes.message.outcome import Outcome
+from hermes.message.parts import TextPart
+from hermes.message.reply import Reply
+from hermes.message.rewind import Rewind
+from hermes.pipeline.services import TurnContext
+from hermes.pipeline.turn import Turn
+from hermes.ports.session_history import PastExchange
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
+_NO_NAMES = frozenset({"main", "list", "to"})
+_MOST_AT_ONCE = 100
+_MOST_STATES = 100
+_MOST_SHOWN = 5
+_SHOWN_CHARS = 60
+_NOTHING = "There is nothing to take back."
+
+
+async def undo(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
+    """Take the last exchanges out of the conversation."""
+    if argument and not (argument.isdecimal() and 1 <= int(argument) <= _MOST_AT_ONCE):
+        return _refused(f"/undo takes a number from 1 to {_MOST_AT_ONCE}, or nothing for one.")
+    taken = _exchanges(turn, ctx, limit=int(argument or 1))
+    if not taken:
+        return _refused(_NOTHING)
+    cut = sum(exchange.length for exchange in taken)
+    ctx.journal.note("undone", exchanges=len(taken), messages=cut)
+    shown = [f"- {_words(exchange)}" for exchange in taken[:_MOST_SHOWN]]
+    if len(taken) > _MOST_SHOWN:
+        shown.append(f"- and {len(taken) - _MOST_SHOWN} before that")
+    text = "\n".join(("Taken out of our conversation, with all that followed:", *shown))
+    return Reply(parts=(TextPart(text),), rewind=Rewind(cut=cut))
+
+
+async def retry(turn: Turn, ctx: TurnContext, argument: str) -> Turn | Reply:
+    """Let the last message be answered again: the turn goes on as that message's."""
+    if argument:
+        return _refused("/retry takes nothing behind it: it has me answer your last message again.")
+    last = next(iter(_exchanges(turn, ctx, limit=1)), None)
+    if last is None or last.said is None:
+        return _refused("There is no message to answer again.")
+    if last.person_id != turn.person_id:
+        # Their words would be worked on with the memory, the tools and the credits of another.
+        return _refused("The last message here is somebody else's; /retry answers only your own.")
+    if ctx.services.commands.read(last.said.text) is not None:
+        return _refused("Your last message was a command; send it again instead.")
+    ctx.journal.note("retried", messages=last.length - 1)
+    parts = tuple(part for part in last.said.parts if isinstance(part, TextPart))
+    event = msgspec.structs.replace(turn.event, parts=parts)
+    return msgspec.structs.replace(turn, event=event, retry=last.length - 1)
+
+
+async def branch(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
+    """Keep the present state under a name, tell which are kept, or go on from one of them."""
+    past = ctx.services.store.transcripts
+    states = past.states(turn.lane, epoch=turn.epoch)
+    word, _, name = argument.lower().partition(" ")
+    if word == "list":
+        return _said(_listed(states))
+    if word == "to":
+        return _go_to(turn, ctx, name.strip(), states=states)
+    name = argument.lower()
+    if name and (_NAME.fullmatch(name) is None or name in _NO_NAMES):
+        return _refused(
+            f"A state cannot be called {argument[:40]!r}: a name has small letters, digits, '-' and "
+            "'_', at most 32 of them, and is none of main, list and to."
+        )
+    if name in states:
+        return _refused(f"There is a state {name} already. /branch list shows all of them.")
+    if len(states) >= _MOST_STATES:
+        return _refused(
+            f"{len(states)} states are kept already, as many as a conversation can have."
+        )
+    if not _exchanges(turn, ctx, limit=1):
+        return _refused("Nothing has been said yet that could be kept.")
+    name = name or _free_name(states)
+    ctx.journal.note("branched", branch=name)
+    text = f"Kept as {name}. /branch to {name} goes back to this."
+    return Reply(parts=(TextPart(text),), rewind=Rewind(keeps=name))
+
+
+def _go_to(turn: Turn, ctx: TurnContext, name: str, *, states: dict[str, int]) -> Reply:
+    if name not in states:
+        return _refused(f"There is no state {name[:40]!r}. {_listed(states)}")
+    if _shared_from(turn, ctx):
+        return _refused(
+            "Others have joined this conversation since it began, so what was said before cannot be "
+            "gone back to."
+        )
+    is_kept = ctx.services.store.transcripts.is_kept(turn.lane, epoch=turn.epoch)
+    keeps = "" if is_kept else _free_name(states)
+    ctx.journal.note("went_to", branch=name, kept=keeps or None)
+    text = f"We go on from {name}."
+    if keeps:
+        text += f" What we had is kept as {keeps}: /branch to {keeps} goes back to it."
+    return Reply(parts=(TextPart(text),), rewind=Rewind(keeps=keeps, goes_to=name))
+
+
+def _exchanges(turn: Turn, ctx: TurnContext, *, limit: int) -> tuple[PastExchange, ...]:
+    """Return the last exchanges that the person may see."""
+    return ctx.services.store.transcripts.exchanges(
+        turn.lane, epoch=turn.epoch, since=_shared_from(turn, ctx), limit=limit
+    )
+
+
+def _shared_from(turn: Turn, ctx: TurnContext) -> int:
+    """Return where what several people may see begins; 0 if all of it is theirs."""
+    soul = ctx.services.store.souls.get(turn.lane, turn.epoch)
+    if soul is None:
+        return 0
+    if soul.shared_from is None and soul.person_id != turn.person_id:
+        # Nothing that was said here was said to them.
+        return turn.head + 1
+    return soul.shared_from or 0
+
+
+def _free_name(states: dict[str, int]) -> str:
+    numbers = (f"state-{number}" for number in range(1, len(states) + 2))
+    return next(name for name in numbers if name not in states)
+
+
+def _listed(states: dict[str, int]) -> str:
+    if not states:
+        return "No state of this conversation is kept; /branch keeps the present one."
+    lines = [f"- {name}: {count} messages" for name, count in sorted(states.items())]
+    return "\n".join(("These states of our conversation are kept:", *lines))
+
+
+def _words(exchange: PastExchange) -> str:
+    if exchange.said is None:
+        return "(erased)"
+    line = " ".join(exchange.said.text.split())
+    if not line:
+        return "(no text)"
+    return line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 1].rstrip()}…"
+
+
+def _said(text: str) -> Reply:
+    return Reply(parts=(TextPart(text),))
+
+
+def _refused(text: str) -> Reply:
+    return Reply(parts=(TextPart(text),), outcome=Outcome.REFUSED)

@@ -1,0 +1,36 @@
+"""Who is told how turns ended; `ops` listens, and without a listener nobody does."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from hermes.message.reply import Reply
+from hermes.pipeline.turn import Turn
+from hermes.ports.records import Step, TurnResult
+
+# A step as it began, and as it ended.
+Trace = Sequence[tuple[Step, Step]]
+
+
+class Observer(Protocol):
+    """Hears of turns; it must return at once and never raise."""
+
+    @property
+    def traces(self) -> bool:
+        """Whether the steps of turns are wanted too."""
+        ...
+
+    def ended(self, turn: Turn, reply: Reply, *, result: TurnResult, trace: Trace) -> None:
+        """A turn was committed."""
+        ...
+
+
+class Nobody:
+    """Fits `Observer`: nobody listens."""
+
+    traces = False
+
+    def ended(self, turn: Turn, reply: Reply, *, result: TurnResult, trace: Trace) -> None:
+        """Tell nobody."""
+
+
+NOBODY = Nobody()

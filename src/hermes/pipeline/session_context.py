@@ -1,0 +1,30 @@
+"""What is around a turn's session now, for what it begins with and for what it is told later."""
+
+from hermes.memory.session_context import SessionContext, is_of_program, told_day
+from hermes.pipeline.services import TurnContext
+from hermes.pipeline.turn import Turn
+
+
+def begins_alike(turn: Turn) -> bool:
+    """Tell whether nothing may stand in a session's beginning that is this session's alone.
+
+    Programs say themselves what was said before, and an answer could never be given again if every
+    session began differently.
+    """
+    event = turn.event
+    return event.key is not None or bool(event.history) or bool(turn.agent.settings.cache)
+
+
+def around(turn: Turn, ctx: TurnContext) -> SessionContext | None:
+    """Return what is around a session, or None where its model is told nothing of it."""
+    services, event = ctx.services, turn.event
+    settings = services.settings
+    if event.internal or is_of_program(event.source):
+        return None
+    if not settings.sessions.context or begins_alike(turn):
+        return None
+    platforms = settings.platforms.items()
+    return SessionContext(
+        tuple([(name, one.home_channel) for name, one in platforms if one.enabled]),
+        told_day(services.clock.now(), services.resets.zone),
+    )

@@ -1,0 +1,80 @@
+"""What the person has been shown of a call so far: watchers and the platform's preview."""
+
+import structlog
+
+from hermes.errors import StorageFull, StoreError
+from hermes.message.reply_tags import TagFilter, visible
+from hermes.message.session_key import is_background
+from hermes.message.thoughts import ThoughtFilter
+from hermes.pipeline.services import TurnContext
+from hermes.pipeline.targets import target_of
+from hermes.pipeline.turn import Turn
+from hermes.ports.upward import Preview, Progress
+
+_log = structlog.get_logger(__name__)
+
+
+class StreamedText:
+    """The text of one model call while it streams."""
+
+    def __init__(self, turn: Turn, ctx: TurnContext) -> None:
+        self._turn = turn
+        self._ctx = ctx
+        self._pieces: list[str] = []
+        self._preview: Preview | None = None
+        self._target = target_of(turn.event)
+        self._thoughts = ThoughtFilter()
+        self._tags = TagFilter()
+        self._previews = is_awaited(turn) and ctx.services.previewer.can_preview(self._target)
+
+    @property
+    def text(self) -> str:
+        """Everything shown so far."""
+        return "".join(self._pieces)
+
+    async def add(self, text: str) -> None:
+        """Show more of what is said; what is thought aloud is not."""
+        text = self._thoughts.feed(text)
+        if not text:
+            return
+        first = not self._pieces
+        self._pieces.append(text)
+        watch = self._ctx.services.watch
+        if first and watch.text(self._turn.id):
+            watch.publish(self._turn.id, Progress(kind="restart"))
+        spoken = self._tags.feed(text)
+        if spoken:
+            watch.publish(self._turn.id, Progress(kind="delta", text=spoken))
+        if self._previews:
+            await self._update_preview()
+
+    async def _update_preview(self) -> None:
+        text = visible(self.text)
+        if not text:
+            return
+        lease = self._ctx.journal.lease
+        if self._preview is None and lease is not None:
+            try:
+                self._preview = await self._ctx.services.previewer.open(
+                    lease,
+                    target=self._target,
+                    message_id=self._turn.id,
+                    person_id=self._turn.person_id,
+                )
+            except (StorageFull, StoreError) as error:
+                # The answer is worth more than its preview; the commit will say what is wrong.
+                self._previews = False
+                _log.warning("no_preview", message_id=self._turn.id, problem=str(error))
+        if self._preview is not None:
+            await self._preview.update(text)
+
+    async def close(self) -> None:
+        """Stop showing; the commit decides what stays."""
+        if self._preview is not None:
+            await self._preview.close()
+
+
+def is_awaited(turn: Turn) -> bool:
+    """Tell whether somebody waits in the chat: not for a turn that is scheduled or in the background."""
+    is_open = turn.event.scheduled is None and not is_background(turn.lane)
+    return is_open and not turn.event.internal

@@ -1,0 +1,112 @@
+"""The door: what a channel that serves HTTP itself (REST, web) may ask of the gateway."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from hermes.errors import Forbidden, HermesError
+from hermes.message.event import MessageEvent
+from hermes.ports.access import Role
+from hermes.ports.channel import Accepted, Channel
+from hermes.ports.records import MessageRecord, TurnResult
+from hermes.ports.session_history import ConversationPage
+from hermes.ports.upward import Progress
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """Who speaks over HTTP: a token holder, the command line of this machine, or a browser.
+
+    `id` is the token that was shown, or that signed the browser in; `session` is the browser's own.
+    """
+
+    kind: Literal["token", "local", "browser"]
+    name: str
+    role: Role = "owner"
+    id: str = ""
+    session: str = ""
+
+
+def owner_only(caller: Caller) -> Caller:
+    """Return a caller who may use the web chat, which is the owner's; raises `Forbidden`."""
+    if caller.role != "owner":
+        raise Forbidden(
+            f"The web chat is the owner's, and this is a token of the role {caller.role}: use "
+            "it as 'Authorization: Bearer TOKEN' for /api, or open the link that `hermes link` "
+            "prints."
+        )
+    return caller
+
+
+class MessageStatus(msgspec.Struct, frozen=True):
+    """A message and, once it has ended, what it answered."""
+
+    record: MessageRecord
+    result: TurnResult | None
+
+
+class GatewayApi(Protocol):
+    """The gateway as a channel sees it."""
+
+    async def accept(self, event: MessageEvent) -> Accepted:
+        """Keep a message; raises `Refused` or `TryLater`, and then nothing was kept."""
+        ...
+
+    async def refuse(
+        self, platform: str, error: HermesError, *, external_id: str | None = None
+    ) -> str:
+        """Note an authenticated refusal best-effort; returns the id that `hermes why` explains."""
+        ...
+
+    async def authenticate(self, headers: Mapping[str, str]) -> Caller:
+        """Return who may speak with the agents; raises `Unauthenticated`, `Forbidden` for viewers."""
+        ...
+
+    async def recognise(self, headers: Mapping[str, str]) -> Caller:
+        """Return who shows a bearer token or a session cookie; raises `Unauthenticated`."""
+        ...
+
+    def message(self, message_id: str) -> MessageStatus | None:
+        """Return one message and its result."""
+        ...
+
+    def watch(self, message_id: str) -> AsyncIterator[Progress]:
+        """Yield a snapshot of a message, then everything until it is done or parked."""
+        ...
+
+    async def end(self, message_id: str, *, is_new: bool = False) -> Progress:
+        """Wait for the end of a message or a question of its turn; `stopping` is neither.
+
+        `is_new` is what its acceptance said a moment ago, with nothing awaited since.
+        """
+        ...
+
+    def conversation(
+        self,
+        platform: str,
+        chat_id: str,
+        *,
+        limit: int,
+        user_id: str = "",
+        before: str | None = None,
+    ) -> ConversationPage:
+        """Return the newest messages of a conversation over all its epochs, oldest first.
+
+        `user_id` is whose direct chat it is: the rules may give them an agent of their own, and what
+        another person said there before is not shown. `before` is the `earlier` of another page;
+        raises `BadRequest` if it is none.
+        """
+        ...
+
+    def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
+        """Return the platform's conversations, the most recently used first."""
+        ...
+
+
+class RouteChannel(Channel, Protocol):
+    """A channel that brings its own HTTP routes."""
+
+    # Any: Starlette's routes; the port stays free of the framework.
+    def routes(self, gateway_api: GatewayApi) -> Sequence[Any]:
+        """Return the Starlette routes to mount."""
+        ...

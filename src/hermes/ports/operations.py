@@ -1,0 +1,110 @@
+"""What operators see and change outside of turns: sessions, channels that rest, replies that died."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from hermes.ports.records import DeliveryRecord
+
+_Result = TypeVar("_Result")
+
+
+class OnRecord(Protocol):
+    """Carries out an order that a person gives in a chat, and keeps that they did."""
+
+    async def __call__(
+        self, action: str, person_id: str, *, work: Callable[[], Awaitable[_Result]]
+    ) -> _Result:
+        """Return what the work gives, or raise what it raises."""
+        ...
+
+
+async def off_record(
+    action: str, person_id: str, *, work: Callable[[], Awaitable[_Result]]
+) -> _Result:
+    """Carry an order out where there is no record."""
+    del action, person_id
+    return await work()
+
+
+class PausedPlatform(msgspec.Struct, frozen=True, kw_only=True):
+    """A platform on which nothing is accepted and nothing sent."""
+
+    platform: str
+    at: float
+
+
+class LastTraffic(msgspec.Struct, frozen=True, kw_only=True):
+    """When a platform last brought a message, and when it last took one."""
+
+    came: float | None = None
+    went: float | None = None
+
+
+class PausedStore(Protocol):
+    """What is known of platforms over restarts: which rest, and when they last had traffic."""
+
+    def all(self) -> tuple[PausedPlatform, ...]:
+        """Return the platforms that rest."""
+        ...
+
+    async def pause(self, platform: str, *, at: float) -> bool:
+        """Let a platform rest; false if it does already."""
+        ...
+
+    async def resume(self, platform: str, *, at: float) -> bool:
+        """End the rest; its replies are no older than when it began. False if there was none."""
+        ...
+
+    def last_traffic(self, platform: str) -> LastTraffic:
+        """Return when a platform last brought and took something, as far as it is kept."""
+        ...
+
+
+class DeadLetterStore(Protocol):
+    """Replies that were given up, and those that are held for the operator's word."""
+
+    def page(self, *, platform: str, limit: int) -> tuple[DeliveryRecord, ...]:
+        """Return them, the newest first; an empty platform means any."""
+        ...
+
+    def get(self, delivery_id: str) -> DeliveryRecord | None:
+        """Return one of them."""
+        ...
+
+    async def replay(self, delivery_id: str, *, at: float) -> bool:
+        """Let one be sent again, as if it were new; false if it cannot be."""
+        ...
+
+    async def drop(self, delivery_id: str, *, at: float) -> bool:
+        """Forget about one; false if there is none."""
+        ...
+
+    async def lapse(self, before: float, *, at: float, limit: int) -> int:
+        """Drop those that became so before then, at most `limit`; how many."""
+        ...
+
+
+class OpenSession(msgspec.Struct, frozen=True, kw_only=True):
+    """A session that has not ended; `messages` were answered since it began, busy is what runs."""
+
+    key: str
+    epoch: int
+    platform: str
+    person_id: str
+    messages: int
+    used_at: float
+    is_busy: bool
+
+
+class OpenSessionStore(Protocol):
+    """Sessions that have not ended."""
+
+    def page(self, *, platform: str, limit: int) -> tuple[OpenSession, ...]:
+        """Return them, the most recently used first; an empty platform means any."""
+        ...
+
+    def get(self, key: str) -> OpenSession | None:
+        """Return the one of a key."""
+        ...

@@ -1,0 +1,112 @@
+"""Sending on one's own: a message that is no reply, to a chat that somebody named.
+
+Tools and schedules ask a `Courier`; the `SendStore` keeps what is sent and what each chat's sessions
+are told of it, in one unit.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
+
+import msgspec
+
+from hermes.message.outcome import DeliveryState
+from hermes.message.parts import Part
+from hermes.ports.channel import Target
+
+# The route of the rows that tell a session what was delivered into its chat.
+MIRROR = "mirror"
+
+Reach = Literal["own", "asks", "admins"]
+Purpose = Literal["reply", "tool", "notice"]
+
+
+class FoundTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """A target that was found; without one the message becomes a file.
+
+    `reach` says who has to agree: nobody (`own`), the person, or an admin. `sessions` are the lanes
+    that are told what is delivered there.
+    """
+
+    name: str
+    reach: Reach
+    target: Target | None
+    sessions: tuple[str, ...] = ()
+
+
+class Parcel(msgspec.Struct, frozen=True, kw_only=True):
+    """What to send, for whom and because of which message; the same `id` is sent once."""
+
+    id: str
+    message_id: str
+    person_id: str
+    text: str
+    purpose: Purpose = "tool"
+
+
+class Sent(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a parcel: `where` a file is, and whether it was new."""
+
+    is_new: bool
+    where: str = ""
+
+
+class Courier(Protocol):
+    """Finds targets and sends to them."""
+
+    def find(
+        self, target: str, *, message_id: str, person_id: str, is_operators: bool = False
+    ) -> FoundTarget:
+        """Find a target as it is written; raises `Refused` with what is possible instead.
+
+        `message_id` is the message because of which something is sent: its chat is the origin.
+        What an operator ordered, `is_operators`, may go to chats in which the person never was.
+        """
+        ...
+
+    async def send(self, parcel: Parcel, place: FoundTarget) -> Sent:
+        """Send once, however often it is asked for; returns when it is on disk."""
+        ...
+
+
+class KnownSession(msgspec.Struct, frozen=True, kw_only=True):
+    """A session of a chat: whose it is, and through which account it was spoken to last."""
+
+    lane: str
+    person_id: str
+    account: str
+    used_at: float
+
+
+class NewSend(msgspec.Struct, frozen=True, kw_only=True):
+    """A delivery that is no reply; `mirrors` are the lanes that are told."""
+
+    id: str
+    message_id: str
+    person_id: str
+    target: Target
+    parts: tuple[Part, ...]
+    state: DeliveryState
+    at: float
+    purpose: Purpose = "tool"
+    mirrors: tuple[str, ...] = ()
+
+
+class SendStore(Protocol):
+    """Deliveries that are no replies, and the chats that they can go to."""
+
+    def sessions(
+        self, platform: str, chat_id: str, *, thread_id: str | None, agents: Sequence[str]
+    ) -> tuple[KnownSession, ...]:
+        """Return the sessions of a chat, the most recently used first; those of nobody are left out."""
+        ...
+
+    def direct_chats(self, person_id: str, *, limit: int) -> tuple[KnownSession, ...]:
+        """Return the direct chats that a person wrote in of late, the newest first."""
+        ...
+
+    async def put(self, send: NewSend, *, kept: Callable[[tuple[str, ...]], None]) -> bool:
+        """Keep a delivery and its mirrors in one unit; false if one of this id is there already.
+
+        `kept` is called with the lanes that got a mirror, whether or not the caller still waits.
+        """
+        ...

@@ -1,0 +1,59 @@
+"""What was said in a session before: exchanges and kept states to go back to, and pages to show."""
+
+from typing import Protocol
+
+import msgspec
+
+from hermes.message.chat import ChatMessage
+from hermes.ports.records import MessageRecord, TurnResult
+
+
+class PastExchange(msgspec.Struct, frozen=True, kw_only=True):
+    """A person's message and everything up to the next one, `length` messages from `start` on.
+
+    `said` is the message that it begins with; None if it does not open any more. `person_id` is
+    whose turn it was.
+    """
+
+    start: int
+    length: int
+    said: ChatMessage | None
+    person_id: str
+
+
+class ConversationMessage(msgspec.Struct, frozen=True):
+    """A message, its result once it has ended, and the epoch of its session that it belongs to."""
+
+    record: MessageRecord
+    result: TurnResult | None
+    epoch: int
+
+
+class ConversationPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Some messages of a session over all its epochs, oldest first.
+
+    A model sees only what belongs to `epoch`, which the session is in. `earlier` names the page
+    before this one; None if this is the first.
+    """
+
+    messages: tuple[ConversationMessage, ...] = ()
+    epoch: int = 0
+    earlier: str | None = None
+
+
+class PastStore(Protocol):
+    """The past of conversations; it is changed by commits alone."""
+
+    def exchanges(
+        self, lane: str, *, epoch: int, since: int = 0, limit: int
+    ) -> tuple[PastExchange, ...]:
+        """Return the newest exchanges of a conversation that begin at `since` or later, newest first."""
+        ...
+
+    def states(self, lane: str, *, epoch: int) -> dict[str, int]:
+        """Return the states that were kept of a conversation, by name, with their lengths."""
+        ...
+
+    def is_kept(self, lane: str, *, epoch: int) -> bool:
+        """Tell whether the present state is kept under a name already, or there is none to keep."""
+        ...

@@ -1,0 +1,1 @@
+"""What the model wires share: the streamed call, its parsers, and what a failure means."""

@@ -1,0 +1,109 @@
+"""How many connections may be open at once, in all and from one address.
+
+Used by the edge of the HTTP server when a connection comes and when it goes. It knows addresses
+and counts, nothing of HTTP.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from ipaddress import IPv6Address, ip_address
+from typing import Protocol
+
+import structlog
+
+_log = structlog.get_logger("hermes.server")
+
+# Above the limit for all: programs on this machine, so that `hermes status` still gets an answer.
+_LOCAL_PLACES = 64
+_LOG_EVERY_S = 60.0
+_LOCAL = "local"
+
+
+class OpenConnection(Protocol):
+    """An open connection, as the limits see it."""
+
+    def drop(self) -> None:
+        """Close the connection."""
+        ...
+
+
+class ConnectionLimits:
+    """Admits connections up to a limit in all and one per address.
+
+    At the limit for all, a connection that nobody waits on is closed to make room: of those that
+    have not sent a whole head yet and those whose answer is complete, the one that has been so
+    for longest. Connections that are merely open cannot keep everybody else out.
+    """
+
+    def __init__(self, most: int, *, per_address: int, monotonic: Callable[[], float]) -> None:
+        self._most = most
+        self._per_address = per_address
+        self._monotonic = monotonic
+        self._open: Counter[str] = Counter()
+        self._count = 0
+        self._waiting: dict[OpenConnection, None] = {}
+        self._log_again_at = 0.0
+
+    def admit(self, connection: OpenConnection, address: str) -> bool:
+        """Count a new connection that has sent nothing yet; return False if it must be closed."""
+        if address != _LOCAL and self._per_address <= self._open[address]:
+            self._note_full("server.max_connections_per_address", address)
+            return False
+        if self._count >= self._most:
+            self._note_full("server.max_connections", address)
+            if not self._make_room() and not self._has_local_place(address):
+                return False
+        self._count += 1
+        self._open[address] += 1
+        self._waiting[connection] = None
+        return True
+
+    def heard(self, connection: OpenConnection) -> None:
+        """Note that a connection has sent a whole head: it makes room for nobody."""
+        self._waiting.pop(connection, None)
+
+    def idle(self, connection: OpenConnection) -> None:
+        """Note that the answer is complete and the connection waits for its next request."""
+        self._waiting[connection] = None
+
+    def leave(self, connection: OpenConnection, address: str) -> None:
+        """Free the place of an admitted connection."""
+        self._waiting.pop(connection, None)
+        self._count -= 1
+        self._open[address] -= 1
+        if not self._open[address]:
+            del self._open[address]
+
+    def _make_room(self) -> bool:
+        oldest = next(iter(self._waiting), None)
+        if oldest is None:
+            return False
+        del self._waiting[oldest]
+        oldest.drop()
+        return True
+
+    def _has_local_place(self, address: str) -> bool:
+        return address == _LOCAL and self._count < self._most + _LOCAL_PLACES
+
+    def _note_full(self, setting: str, address: str) -> None:
+        now = self._monotonic()
+        if now >= self._log_again_at:
+            self._log_again_at = now + _LOG_EVERY_S
+            _log.warning("connections_full", limit=setting, open=self._count, address=address)
+
+
+def address_key(host: str | None) -> str:
+    """Return what the connections of one peer share: "local", an IPv4 address or an IPv6 /64."""
+    if host is None:
+        return _LOCAL
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return host
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    if address.is_loopback:
+        return _LOCAL
+    if isinstance(address, IPv6Address):
+        return f"{IPv6Address(int(address) >> 64 << 64)}/64"
+    return str(address)

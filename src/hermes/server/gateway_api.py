@@ -1,0 +1,138 @@
+"""The gateway's door: what channels that serve HTTP themselves may ask, over the core's parts."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from hermes.agents.roster import Roster
+from hermes.errors import HermesError
+from hermes.inbox.accept import Inbox
+from hermes.message.event import MessageEvent
+from hermes.message.outcome import MessageState
+from hermes.message.session_key import SessionKey
+from hermes.message.source import Source
+from hermes.outbox.traffic import Traffic
+from hermes.pipeline.watch import WatchHub
+from hermes.ports.channel import Accepted
+from hermes.ports.gateway_api import Caller, MessageStatus
+from hermes.ports.records import TurnResult
+from hermes.ports.session_history import ConversationPage
+from hermes.ports.store import Store
+from hermes.ports.upward import Progress
+from hermes.server.auth import Access, speaking
+
+_GOES_ON = frozenset({MessageState.NEW, MessageState.RUNNING})
+
+
+class GatewayApiServer:
+    """Fits `ports.door.Door`."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        inbox: Inbox,
+        watch: WatchHub,
+        access: Access,
+        roster: Roster,
+        traffic: Traffic,
+    ) -> None:
+        self._store = store
+        self._inbox = inbox
+        self._watch = watch
+        self._access = access
+        self._roster = roster
+        self._traffic = traffic
+
+    async def accept(self, event: MessageEvent) -> Accepted:
+        """Keep a message; raises `Refused` or `TryLater`, and then nothing was kept."""
+        accepted = await self._inbox.accept(event)
+        self._traffic.asked(event.source.platform, accepted.message_id)
+        return accepted
+
+    async def refuse(
+        self, platform: str, error: HermesError, *, external_id: str | None = None
+    ) -> str:
+        """Note an authenticated refusal best-effort; returns the id that `hermes why` explains."""
+        return await self._inbox.refuse(platform, error, external_id=external_id)
+
+    async def authenticate(self, headers: Mapping[str, str]) -> Caller:
+        """Return who may speak with the agents; raises `Unauthenticated`, `Forbidden` for viewers."""
+        return speaking(await self._access.authenticate(headers))
+
+    async def recognise(self, headers: Mapping[str, str]) -> Caller:
+        """Return who shows a bearer token or a session cookie; raises `Unauthenticated`."""
+        return await self._access.authenticate(headers)
+
+    def message(self, message_id: str) -> MessageStatus | None:
+        """Return one message and its result."""
+        record = self._store.inbox.get(message_id)
+        if record is None:
+            return None
+        ended = record.state is MessageState.DONE
+        if ended:
+            self._traffic.taken(record.id)
+        result_of = record.merged_into or record.id
+        return MessageStatus(record, self._store.inbox.result(result_of) if ended else None)
+
+    async def watch(self, message_id: str) -> AsyncIterator[Progress]:
+        """Yield a snapshot of a message, then everything until it is done or parked."""
+        async with aclosing(self._watch.subscribe(message_id)) as updates:
+            async for progress in updates:
+                if progress.kind == "snapshot":
+                    end = self._ended(message_id)
+                    yield end or progress
+                    if end is not None:
+                        return
+                    continue
+                if progress.kind == "done":
+                    self._traffic.taken(message_id)
+                yield progress
+
+    async def end(self, message_id: str, *, is_new: bool = False) -> Progress:
+        """Wait for the end of a message or a question of its turn; `stopping` is neither."""
+        end = None if is_new else self._ended(message_id)
+        if end is None:
+            end = await self._watch.end(message_id)
+        if end.kind == "done":
+            self._traffic.taken(message_id)
+        return end
+
+    def _ended(self, message_id: str) -> Progress | None:
+        """Return the end of a message that nobody will tell about any more."""
+        if self._store.inbox.state(message_id) in _GOES_ON:
+            return None
+        status = self.message(message_id)
+        if status is None:
+            return None
+        if status.record.state is MessageState.PARKED:
+            waiting = self._store.approvals.waiting(status.record.lane)
+            if waiting is None:
+                return None
+            return Progress(kind="parked", result=TurnResult(text="", approval=waiting.id))
+        if status.record.state is not MessageState.DONE:
+            return None
+        return Progress(kind="done", outcome=status.record.outcome, result=status.result)
+
+    def conversation(
+        self,
+        platform: str,
+        chat_id: str,
+        *,
+        limit: int,
+        user_id: str = "",
+        before: str | None = None,
+    ) -> ConversationPage:
+        """Return the newest messages of a conversation over all its epochs, oldest first."""
+        source = Source(platform=platform, chat_id=chat_id, user_id=user_id)
+        person_id = self._store.users.standing(platform, user_id).person_id
+        agent = self._roster.for_source(source, person_id=person_id).key
+        lane = SessionKey(agent=agent, platform=platform, chat_type="dm", chat_id=chat_id)
+        # Nobody's words are shown where nobody has written yet, or who wrote was erased.
+        return self._store.transcripts.conversation(
+            str(lane), limit=limit, person_id=person_id or "", before=before
+        )
+
+    def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
+        """Return the platform's conversations, the most recently used first."""
+        return self._store.transcripts.sessions(platform=platform, limit=limit)

@@ -1,0 +1,194 @@
+"""What the message graphs hold, for the index: where branches stand, and what their edits added.
+
+Reads the database over a connection of its own, in the index's thread. Indexed is what people and
+models said to each other: no system prompts, no notes, no thoughts, nothing of tools.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from hermes.errors import StoreError
+from hermes.graph.reader import ObjectReader
+from hermes.graph.records import Move
+from hermes.graph.sequence import Sequence as Messages
+from hermes.message.chat import ChatMessage
+from hermes.message.parts import AudioPart, FilePart, ImagePart, TextPart
+from hermes.store.sqlite.connection import open_reader
+from hermes.store.sqlite.graph_storage import SqliteGraphStorage
+from hermes.store.sqlite.queries import load
+from hermes.store.sqlite.seal import Sealer
+
+_SQL = load("following", package="hermes.store.search")
+_GRAPH = load("graph")
+# Edits that bring messages back, or stand for them, add nothing that was said.
+_SAID = frozenset({"start", "append", "insert", "set", "replace", "answer", "retry"})
+_KEY = b"hermes.search.key."
+_decode = msgspec.json.Decoder(ChatMessage).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class BranchState(NamedTuple):
+    """Where a branch of a graph stands."""
+
+    graph: int
+    name: str
+    branch: str
+    version: int
+    root: bytes
+
+
+class Addition(NamedTuple):
+    """A version that added messages `start` to `start + added` of the context `root`."""
+
+    at: float
+    graph: int
+    branch: str
+    number: int
+    root: bytes
+    start: int
+    added: int
+    person: str
+    turn: str
+
+
+class IndexMessage(NamedTuple):
+    """One message that is to be found; whose it is, and who wrote it."""
+
+    person: str
+    role: Literal["user", "assistant"]
+    text: str
+
+
+class Graphs:
+    """The message graphs of a database, as the index follows them."""
+
+    def __init__(self, path: Path, key_file: bytes) -> None:
+        self._db = open_reader(path, vfs=None)
+        self._sealer = Sealer(key_file)
+        self._sealer.read_digest_key(self._db)
+
+    def index_key(self) -> bytes:
+        """Return the key of the index: another one for every database."""
+        made = b"".join(self._sealer.digest(_KEY + part) for part in (b"1", b"2"))
+        return made[:32]
+
+    def use_keys(self, key_file: bytes) -> None:
+        """Go on with the key file of a rotation."""
+        self._sealer.use_keys(key_file)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def page(self, after: int, limit: int) -> tuple[int | None, list[BranchState]]:
+        """Return the branches of the next graphs, and the last of these; None after the end."""
+        last = self._db.one(_SQL["last_graph"], (after, limit))
+        return last, [_branch(row) for row in self._db.rows(_SQL["refs"], (after, limit))]
+
+    def branches(self, graph: int) -> list[BranchState]:
+        """Return the branches of one graph."""
+        return [_branch(row) for row in self._db.rows(_SQL["refs_of"], (graph,))]
+
+    def moves(self, branch: BranchState, after: int) -> list[Move]:
+        """Return the versions of a branch up to where it stands, beginning with `after`."""
+        storage = SqliteGraphStorage(
+            self._db, branch.name, sealer=self._sealer, number=branch.graph
+        )
+        # The branch may have gone on meanwhile.
+        with self._db:
+            ref = storage.ref(branch.branch)
+            newest = branch.version if ref is None else ref.version
+            found = storage.last_moves(branch.branch, newest - after + 1)
+        return [move for move in reversed(found) if move.number <= branch.version]
+
+    def spoken(self, addition: Addition, *, name: str) -> Iterator[IndexMessage]:
+        """Return what a version added and somebody can still read."""
+        storage = SqliteGraphStorage(self._db, name, sealer=self._sealer, number=addition.graph)
+        sequence = Messages.read(addition.root, ObjectReader(storage, self._sealer.hasher()))
+        names = [one.id for one in sequence.names(addition.start, addition.start + addition.added)]
+        opened = self._open(addition, names)
+        for one in names:
+            if one in opened:
+                person, message = opened[one]
+                said = spoken_of(person, message)
+                if said is not None:
+                    yield said
+
+    def _open(
+        self, addition: Addition, names: Sequence[bytes]
+    ) -> dict[bytes, tuple[str, ChatMessage]]:
+        """Return messages with their owners; nothing of those who were erased."""
+        listed = _encode([name.hex() for name in names]).decode()
+        opened: dict[bytes, tuple[str, ChatMessage]] = {}
+        for name, person, sealed in self._db.rows(_GRAPH["blobs"], (addition.graph, listed)):
+            # The same words of several people are theirs whose turn it was.
+            if name in opened and person != addition.person:
+                continue
+            content = self._sealer.open(self._db, person, sealed)
+            if content is not None:
+                opened[name] = (person, _decode(content))
+        return opened
+
+    def erased(self) -> frozenset[str]:
+        """Return everybody who was erased, and open nothing of theirs any more."""
+        found = frozenset(str(row[0]) for row in self._db.rows(_SQL["erased"]))
+        for person in found:
+            self._sealer.forget(person)
+        return found
+
+    def forget(self, person: str) -> None:
+        """Open nothing of somebody's with a key that was read before."""
+        self._sealer.forget(person)
+
+
+def additions(moves: Sequence[Move], *, graph: int) -> Iterator[Addition]:
+    """Return those versions that added something which was said."""
+    for move in moves:
+        edit = move.edit
+        if edit.kind in _SAID and edit.added and move.origin is None:
+            yield Addition(
+                at=move.at or 0.0,
+                graph=graph,
+                branch=move.branch,
+                number=move.number,
+                root=move.after,
+                start=edit.start,
+                added=edit.added,
+                person=edit.actor,
+                turn=edit.reason,
+            )
+
+
+def spoken_of(person: str, message: ChatMessage) -> IndexMessage | None:
+    """Return a message as it is searched; None for one in which nothing was said."""
+    role = message.role
+    if role not in ("user", "assistant"):
+        return None
+    parts = message.parts
+    if len(parts) == 1 and isinstance(parts[0], TextPart):
+        text = parts[0].text
+    else:
+        text = " ".join(filter(None, map(_text_of_part, parts)))
+    return IndexMessage(person, role, text) if text and not text.isspace() else None
+
+
+def _text_of_part(part: object) -> str | None:
+    if isinstance(part, TextPart):
+        return part.text
+    if isinstance(part, AudioPart):
+        return part.transcript
+    if isinstance(part, FilePart | ImagePart):
+        return part.media.name
+    return None
+
+
+def _branch(row: tuple[object, ...]) -> BranchState:
+    graph, name, branch, version, root = row
+    if not (isinstance(graph, int) and isinstance(name, bytes) and isinstance(branch, str)):
+        raise StoreError("a branch in the database was changed on disk; `hermes graph verify`")
+    if not (isinstance(version, int) and isinstance(root, bytes)):
+        raise StoreError("a branch in the database was changed on disk; `hermes graph verify`")
+    return BranchState(graph, name.decode(errors="replace"), branch, version, root)

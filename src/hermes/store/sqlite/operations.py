@@ -1,0 +1,134 @@
+"""What operators see and change outside of turns: sessions, resting platforms, dead letters."""
+
+from typing import Any
+
+from hermes.ports.operations import LastTraffic, OpenSession, PausedPlatform
+from hermes.ports.records import DeliveryNote, DeliveryRecord
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.engine import Engine
+from hermes.store.sqlite.outbox import SqliteOutbox
+from hermes.store.sqlite.queries import load
+
+_SQL = load("operating")
+
+
+class SqlitePaused:
+    """Fits `ports.operating.PausedStore`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def all(self) -> tuple[PausedPlatform, ...]:
+        """Return the platforms that rest."""
+        rows = self._engine.reader.rows(_SQL["paused"])
+        return tuple(PausedPlatform(platform=row[0], at=row[1]) for row in rows)
+
+    async def pause(self, platform: str, *, at: float) -> bool:
+        """Let a platform rest; false if it does already."""
+
+        def unit(db: Database) -> bool:
+            db.execute(_SQL["pause"], (platform, at))
+            return db.changes() == 1
+
+        return await self._engine.writer.run("pause_channel", unit)
+
+    async def resume(self, platform: str, *, at: float) -> bool:
+        """End the rest; its replies are no older than when it began."""
+
+        def unit(db: Database) -> bool:
+            row = db.row(_SQL["resume"], (platform,))
+            if row is None:
+                return False
+            db.execute(_SQL["spare"], (platform, row[0], at))
+            return True
+
+        return await self._engine.writer.run("resume_channel", unit)
+
+    def last_traffic(self, platform: str) -> LastTraffic:
+        """Return when a platform last brought and took something, as far as it is kept."""
+        read = self._engine.reader.one
+        return LastTraffic(
+            came=read(_SQL["last_in"], (platform,)), went=read(_SQL["last_out"], (platform,))
+        )
+
+
+class SqliteDeadLetters:
+    """Fits `ports.operating.DeadLetterStore`."""
+
+    def __init__(self, engine: Engine, *, outbox: SqliteOutbox) -> None:
+        self._engine = engine
+        self._outbox = outbox
+
+    def page(self, *, platform: str, limit: int) -> tuple[DeliveryRecord, ...]:
+        """Return them, the newest first."""
+        rows = self._engine.reader.rows(_SQL["dead_letters"], (platform, limit))
+        return tuple(self._outbox.record(row) for row in rows)
+
+    def get(self, delivery_id: str) -> DeliveryRecord | None:
+        """Return one of them."""
+        row = self._engine.reader.row(_SQL["dead_letter"], (delivery_id,))
+        return None if row is None else self._outbox.record(row)
+
+    async def replay(self, delivery_id: str, *, at: float) -> bool:
+        """Let one be sent again, as if it were new; false if it cannot be."""
+        return await self._change("replay", delivery_id, at)
+
+    async def drop(self, delivery_id: str, *, at: float) -> bool:
+        """Forget about one; false if there is none."""
+        return await self._change("drop", delivery_id, at)
+
+    async def lapse(self, before: float, *, at: float, limit: int) -> int:
+        """Drop those that became so before then, at most `limit`; how many."""
+        if self._engine.reader.row(_SQL["old_letters"], (before, 1)) is None:
+            return 0
+
+        def unit(db: Database) -> int:
+            rows = db.rows(_SQL["old_letters"], (before, limit))
+            for (delivery_id,) in rows:
+                db.execute(_SQL["drop"], (delivery_id, at))
+                note = DeliveryNote(at=at, then="lapsed", tried=False)
+                self._outbox.stories.tell(db, delivery_id, note)
+            return len(rows)
+
+        return await self._engine.writer.run("letters_lapse", unit)
+
+    async def _change(self, name: str, delivery_id: str, at: float) -> bool:
+        def unit(db: Database) -> bool:
+            db.execute(_SQL[name], (delivery_id, at))
+            if db.changes() != 1:
+                return False
+            note = DeliveryNote(at=at, then=name, tried=False)
+            self._outbox.stories.tell(db, delivery_id, note)
+            return True
+
+        return await self._engine.writer.run(f"delivery_{name}", unit)
+
+
+class SqliteOpenSessions:
+    """Fits `ports.operating.OpenSessionStore`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def page(self, *, platform: str, limit: int) -> tuple[OpenSession, ...]:
+        """Return them, the most recently used first."""
+        rows = self._engine.reader.rows(_SQL["sessions"], (platform, limit))
+        return tuple(map(_session, rows))
+
+    def get(self, key: str) -> OpenSession | None:
+        """Return the one of a key."""
+        row = self._engine.reader.row(_SQL["session"], (key,))
+        return None if row is None else _session(row)
+
+
+# Any: SQLite's values, in the order of the columns that the queries name.
+def _session(row: tuple[Any, ...]) -> OpenSession:
+    return OpenSession(
+        key=row[0],
+        epoch=row[1],
+        platform=row[2],
+        person_id=row[3],
+        messages=row[4],
+        used_at=row[5],
+        is_busy=bool(row[6]),
+    )

@@ -1,0 +1,87 @@
+"""One connection to one MCP server, as the rest of the client sees it: the edge to the SDK.
+
+`sdk_link` is the real one; tests bring a twin.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+import msgspec
+
+from hermes.config import McpServerSettings
+from hermes.tools.mcp.calls import RunningCall
+from hermes.tools.mcp.catalogue import ListedTool
+from hermes.tools.mcp.traffic_limit import TrafficLimit
+
+# Any: the JSON arguments of a call.
+Arguments = dict[str, Any]
+
+
+class LinkLost(Exception):
+    """The connection is gone or cannot be made; the text says why, for operators."""
+
+
+class NotTaken(LinkLost):
+    """The connection is gone, and the call certainly did not reach the server."""
+
+
+class CallRefused(Exception):
+    """The server answered a call with an error; the text is for the model.
+
+    `doubtful` when the error may as well mean that the connection is gone.
+    """
+
+    def __init__(self, text: str, *, doubtful: bool = False) -> None:
+        super().__init__(text)
+        self.doubtful = doubtful
+
+
+class McpResult(msgspec.Struct, frozen=True):
+    """What a tool answered; `failed` when the tool itself says so."""
+
+    text: str
+    failed: bool = False
+
+
+class LinkPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What is needed to connect; `probes` asks for the stateless era first."""
+
+    name: str
+    settings: McpServerSettings
+    pace: TrafficLimit
+    proxy: str | None = None
+    ipv4_only: bool = False
+    probes: bool = True
+
+
+class LinkEvents(msgspec.Struct, frozen=True, kw_only=True):
+    """What a link tells: its tools changed, or it ended and why."""
+
+    changed: Callable[[], None]
+    ended: Callable[[str], None]
+
+
+class McpConnection(Protocol):
+    """A connection on which both sides have agreed how to speak."""
+
+    @property
+    def protocol(self) -> str:
+        """The revision of MCP that is spoken."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """The server's own name and version, cleaned."""
+        ...
+
+    async def list_tools(self) -> tuple[ListedTool, ...]:
+        """Return everything the server lists, bounded; raises `LinkLost` or `CallRefused`."""
+        ...
+
+    async def call(self, tool: str, arguments: Arguments, *, call: RunningCall) -> McpResult:
+        """Run a tool; raises `LinkLost`, `NotTaken` or `CallRefused`; cancelling tells the server."""
+        ...
+
+
+Connect = Callable[[LinkPlan, LinkEvents], AbstractAsyncContextManager[McpConnection]]

@@ -1,0 +1,158 @@
+"""The real link: the official SDK over pipes or HTTP, in either era of MCP.
+
+Loaded by name when the first server is started, because the SDK takes a second to import.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+
+import anyio
+import mcp_types as types
+from mcp.client.session import ClientSession
+from mcp.client.subscriptions import SubscriptionLost, listen
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from hermes.tools.mcp.catalogue import secrets_of
+from hermes.tools.mcp.clean_text import Scrubber
+from hermes.tools.mcp.connection import LinkEvents, LinkLost, LinkPlan, McpConnection
+from hermes.tools.mcp.http_wire import HttpServerAddress, HttpWire
+from hermes.tools.mcp.sdk_faults import explain
+from hermes.tools.mcp.sdk_session import SdkLink
+from hermes.tools.mcp.stdio_wire import Program, StdioWire
+from hermes.tools.mcp.streams import PacedStream
+
+_LISTEN_AGAIN_S = 30.0
+# The SDK logs whole messages, the words of strangers among them; what matters is told here.
+for _name in ("mcp", "client", "httpx2", "httpcore2"):
+    logging.getLogger(_name).setLevel(logging.CRITICAL)
+
+
+@asynccontextmanager
+async def open_link(plan: LinkPlan, events: LinkEvents) -> AsyncIterator[McpConnection]:
+    """Connect to a server and agree how to speak; every failure is a `LinkLost`."""
+    scrubber = secrets_of(plan.settings)
+    ending = _Ending(events.ended, scrubber)
+    wire = _wire(plan, lost=ending.tell)
+    try:
+        async with AsyncExitStack() as stack:
+            async with asyncio.timeout(plan.settings.connect_timeout_s):
+                link = await _linked(stack, plan, wire=wire, ending=ending, events=events)
+            yield link
+    # Boundary to the SDK: whatever it raises becomes our own.
+    except Exception as error:
+        raise LinkLost(scrubber.scrub(explain(error, wire.epitaph()))) from error
+
+
+class _Ending:
+    """Tells once that a link is over, and why."""
+
+    def __init__(self, ended: Callable[[str], None], scrubber: Scrubber) -> None:
+        self._ended = ended
+        self.scrubber = scrubber
+        self.link: SdkLink | None = None
+
+    def tell(self, reason: str) -> None:
+        """Say that the server ended the link."""
+        self._ended(self.mark(reason))
+
+    def mark(self, reason: str) -> str:
+        """Mark the link as over, whoever ended it: what is called on it fails as lost."""
+        told = self.scrubber.scrub(reason)
+        if self.link is not None and self.link.over is None:
+            self.link.over = told
+        return told
+
+
+async def _linked(
+    stack: AsyncExitStack,
+    plan: LinkPlan,
+    *,
+    wire: StdioWire | HttpWire,
+    ending: _Ending,
+    events: LinkEvents,
+) -> SdkLink:
+    incoming, outgoing = await stack.enter_async_context(wire.open())
+    paced = PacedStream(
+        incoming,
+        plan.pace,
+        ended=lambda: ending.tell(wire.epitaph()),
+        closed=lambda: ending.mark(wire.epitaph()),
+    )
+    link = ending.link = SdkLink(
+        plan.name, paced, outgoing, scrubber=ending.scrubber, changed=events.changed
+    )
+    await stack.enter_async_context(link.session)
+    await _agree(link.session, plan)
+    if link.follows_by_asking:
+        tasks = await stack.enter_async_context(anyio.create_task_group())
+        stack.callback(tasks.cancel_scope.cancel)
+        tasks.start_soon(_follow, link.session, events.changed)
+    return link
+
+
+async def _agree(session: ClientSession, plan: LinkPlan) -> None:
+    """Find the era that both speak; in doubt the newest is asked for first."""
+    protocol = plan.settings.protocol
+    if protocol == "stateless":
+        await session.discover()
+    elif protocol == "handshake" or not plan.probes or plan.settings.transport == "sse":
+        await session.initialize()
+    else:
+        await _probe(session)
+
+
+async def _probe(session: ClientSession) -> None:
+    """Ask for the new era; whatever else is answered than that, shake hands.
+
+    A connection that ended over the question fails here, too; the next one does not ask.
+    """
+    with suppress(MCPError, RuntimeError, ValidationError):
+        await session.discover()
+        return
+    try:
+        await session.initialize()
+    except MCPError as error:
+        # Its answer to the first question came late: it is of the new era after all.
+        if error.code != types.UNSUPPORTED_PROTOCOL_VERSION:
+            raise
+        await session.discover()
+
+
+async def _follow(session: ClientSession, changed: Callable[[], None]) -> None:
+    """Listen for changes of the list, again and again; what was missed meanwhile is looked up."""
+    while True:
+        try:
+            async with listen(session, tools_list_changed=True) as changes:
+                changed()
+                async for _ in changes:
+                    changed()
+        except (MCPError, SubscriptionLost) as error:
+            if isinstance(error, MCPError) and error.code == types.METHOD_NOT_FOUND:
+                return
+        await asyncio.sleep(_LISTEN_AGAIN_S)
+
+
+def _wire(plan: LinkPlan, *, lost: Callable[[str], None]) -> StdioWire | HttpWire:
+    settings = plan.settings
+    if settings.url is None:
+        program = Program(
+            command=settings.command or "",
+            args=settings.args,
+            env={name: value.get_secret_value() for name, value in settings.env.items()},
+            cwd=settings.cwd,
+            max_message_bytes=settings.max_message_bytes,
+        )
+        return StdioWire(program, plan.pace)
+    place = HttpServerAddress(
+        url=settings.url,
+        transport=settings.transport,
+        headers={name: value.get_secret_value() for name, value in settings.headers.items()},
+        connect_timeout_s=settings.connect_timeout_s,
+        max_message_bytes=settings.max_message_bytes,
+        proxy=plan.proxy,
+        ipv4_only=plan.ipv4_only,
+    )
+    return HttpWire(place, plan.pace, lost=lost)
