@@ -32,7 +32,7 @@ Send = Callable[[int], Outcome]
 # Innermost frame first; the first pattern that matches names the part.
 _PARTS = (
     ("waiting", r"Condition\.wait|_worker \(concurrent|Event\.wait"),
-    ("log line", r"structlog/|hermes/ops/log|hermes/ops/masking"),
+    ("log line", r"structlog/|hermes/ops/log|hermes/ops/masker"),
     ("seal and open bodies", r"hermes/store/sqlite/seal\.py"),
     ("store: COMMIT in its thread", r"_WorkItem\.run"),
     ("store: reads beside the writer", r"Database\.(?:row|rows|one)|_read_view"),
@@ -40,14 +40,14 @@ _PARTS = (
     ("HTTP client (aiohttp)", r"aiohttp/|yarl/|multidict/"),
     (
         "model call: our side",
-        r"hermes/providers|hermes/net/(?:client|sse_parser|model_stream|http_turn)",
+        r"hermes/providers|hermes/provider_kit|hermes/net/client|hermes/http/turn",
     ),
     ("HTTP server (uvicorn)", r"uvicorn/|starlette/"),
     ("v1: read, write, record", r"hermes/server/v1"),
-    ("v1: events to the caller", r"hermes/net/sse\.py"),
-    ("REST channel and door", r"hermes/server|hermes/channels|hermes/net/"),
+    ("v1: events to the caller", r"hermes/http/sse\.py"),
+    ("REST channel and gateway API", r"hermes/server|hermes/channels|hermes/http/|hermes/net/"),
     ("accept", r"hermes/inbox"),
-    ("call: plan, walk, budgets", r"hermes/calls|hermes/routing"),
+    ("call: plan, failover, budgets", r"hermes/calls|hermes/routing"),
     ("turn: lanes, stages, journal", r"hermes/pipeline|hermes/people"),
 )
 _LOOP = "event loop and the rest"

@@ -49,9 +49,11 @@ LOADER_CALLS = frozenset({"__import__", "eval", "exec", "exec_module"})
 # Each path is below src/hermes; one that ends in / stands for the folder.
 MAY_CONNECT: Mapping[str, str] = {
     "net/client.py": "the one client: what is not from the configuration passes the guard",
-    "net/guard.py": "the guard: makes the sockets of untrusted calls, after the last check",
+    "net/guard.py": (
+        "the guard: makes the sockets of untrusted calls, after the last check; and asks the routing"
+        " table with a socket that sends nothing"
+    ),
     "net/name_lookup.py": "looks names up for the guard, and connects to nothing",
-    "net/own_address.py": "asks the routing table with a socket that sends nothing",
     "net/wire_failure.py": "reads the client's errors",
     "server/listen.py": "binds the listening socket of server.host and server.port",
     "server/edge.py": "serves what is accepted, and connects to nothing",
@@ -83,7 +85,7 @@ MAY_LOAD_CODE: Mapping[str, str] = {
     "cli/lazy.py": "loads our own commands when they are used",
     "app/platforms.py": "loads our own channels when their platform is switched on",
     "app/channel_test.py": "loads what a channel finds out for its set-up, when `channels add` asks",
-    "app/dialects.py": "loads our own dialects when a provider speaks them",
+    "app/adapters.py": "loads our own dialects when a provider speaks them",
     "server/v1/channel.py": "loads our own wires with their first call",
     "testing/": "stand-ins for tests and plugin authors",
 }

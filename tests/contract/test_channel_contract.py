@@ -18,7 +18,7 @@ from hermes.message.event import MessageEvent
 from hermes.message.parts import TextPart
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.ports.channel import Accepted, Capabilities, Delivery, PushChannel, Target
-from hermes.ports.clock import ManualClock
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.push.channel import PigeonChannel
 from hermes.testing.push.faults import Fault

@@ -13,20 +13,13 @@ from hermes.message.outcome import DeliveryState, Outcome
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
 from hermes.ports.channel import Target
-from hermes.ports.clock import ManualClock
-from hermes.ports.records import (
-    Begin,
-    Commit,
-    DeliveryNote,
-    DeliveryRecord,
-    Lease,
-    NewDelivery,
-    NewMessage,
-    TurnResult,
-)
-from hermes.ports.store import OutboxStore
+from hermes.ports.inbox import NewMessage
+from hermes.ports.outbox import DeliveryNote, DeliveryRecord, NewDelivery, OutboxStore
+from hermes.ports.steps import Lease
+from hermes.ports.turns import Begin, Commit, TurnResult
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.outbox_store import MemoryOutboxStore
 from tests.contract.store.blank import blank
 

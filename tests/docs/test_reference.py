@@ -24,8 +24,7 @@ from hermes.http.same_origin import Origins
 from hermes.message.ids import make_id
 from hermes.plugins.manifest import load_capabilities
 from hermes.ports.clock import SystemClock
-from hermes.testing.gateway_api import MemoryGatewayApi
-from hermes.testing.gateway_script import Script
+from hermes.testing.gateway_api import MemoryGatewayApi, Script
 from tests.docs.markdown import ROOT, headings_of, sections_of
 from tests.system.twin_gateway import Gateway, Options, running_gateway
 
@@ -208,7 +207,7 @@ def _statuses_of(call: ast.Call) -> set[int]:
 def test_every_status_code_of_the_api_is_in_its_table() -> None:
     page = (DOCS / "rest-api.md").read_text(encoding="utf-8")
     own = statuses_in(SOURCE / "server") | statuses_in(SOURCE / "channels" / "rest")
-    own |= statuses_in(SOURCE / "net")
+    own |= statuses_in(SOURCE / "http")
     of_errors = {status_of(kind.__new__(kind)) for kind in error_classes().values()} - {None}
 
     shown = {int(number) for number in re.findall(r"^\| (\d{3}) \|", page, re.MULTILINE)}

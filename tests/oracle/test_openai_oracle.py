@@ -28,7 +28,7 @@ from hermes.providers.openai.assembly import OpenAIAssembly as ChatAssembly
 from hermes.providers.openai.presets import presets
 from hermes.providers.openai.provider import OpenAIProvider
 from hermes.providers.openai.settings import OpenAISettings
-from hermes.providers.openai_responses.assembly import ResponsesAssembly as ResponsesAssembly
+from hermes.providers.openai_responses.assembly import ResponsesAssembly
 from hermes.providers.openai_responses.provider import ResponsesProvider
 from hermes.providers.openai_responses.settings import ResponsesSettings
 from hermes.testing import openai_shape, responses_shape

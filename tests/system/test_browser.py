@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Browser, Page, Route, ViewportSize, expect
 
 from hermes.errors import ProviderTimeout
-from hermes.testing.gateway_script import Ask, Hold, Note
+from hermes.testing.gateway_api import Ask, Hold, Note
 from tests.system.chromium import CHROMIUM
 from tests.system.twin_gateway import Gateway, Options
 

@@ -3,7 +3,7 @@
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from hermes.testing.gateway_script import Hold
+from hermes.testing.gateway_api import Hold
 from tests.system.chromium import CHROMIUM
 from tests.system.test_browser import PHONE, open_page, send
 from tests.system.twin_gateway import Gateway

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from hermes.channels.rest.channel import RestSettings
 from hermes.errors import ProviderTimeout
-from hermes.testing.gateway_script import Ask, Hold, Note
+from hermes.testing.gateway_api import Ask, Hold, Note
 from tests.system.twin_gateway import Gateway, Options
 
 Http = aiohttp.ClientSession

@@ -17,7 +17,7 @@ import pytest
 from hermes.control.status import Runtime
 from hermes.ops.forensics import Shutdown
 from hermes.ops.process import own_identity
-from hermes.pipeline.stop_notices import TOLD
+from hermes.pipeline.resume import TOLD
 from hermes.testing.push.platform import Pigeon
 from hermes.testing.push.state import PigeonSettings
 from hermes.testing.push.webhooks import InboundMessage, event_body, sign

@@ -16,7 +16,9 @@ from hermes.outbox.intervals import OutboxTiming
 from hermes.outbox.sender import OutboxSender
 from hermes.ports.channel import Accepted, Target
 from hermes.ports.clock import SystemClock
-from hermes.ports.records import Begin, Commit, NewDelivery, NewMessage, TurnResult
+from hermes.ports.inbox import NewMessage
+from hermes.ports.outbox import NewDelivery
+from hermes.ports.turns import Begin, Commit, TurnResult
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.push.channel import PigeonChannel

@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 
 from hermes.channels.web.channel import WebSettings
-from hermes.testing.gateway_script import Hold
+from hermes.testing.gateway_api import Hold
 from tests.system.test_http import events_of
 from tests.system.twin_gateway import Gateway, Options, running_gateway
 

@@ -43,8 +43,7 @@ from hermes.server.listen import HttpServer, ServeSettings, address_of, bind
 from hermes.server.webhooks import WebhookLimits
 from hermes.testing.access import MemoryAccessStore
 from hermes.testing.audit import MemoryAudit
-from hermes.testing.gateway_api import MemoryGatewayApi
-from hermes.testing.gateway_script import Script
+from hermes.testing.gateway_api import MemoryGatewayApi, Script
 from hermes.tools.mcp.servers import McpServers
 
 LOCAL_TOKEN = "local-secret"

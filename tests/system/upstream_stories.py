@@ -11,16 +11,16 @@ import msgspec
 
 from hermes.ports.provider import CallEnd, ReasoningDelta, TextDelta, ToolCallDelta
 from hermes.provider_kit.stream import Assembling
-from hermes.providers.anthropic.assembly import AnthropicAssembly as AnthropicAssembly
+from hermes.providers.anthropic.assembly import AnthropicAssembly
 from hermes.providers.anthropic.settings import AnthropicSettings
-from hermes.providers.gemini.assembly import GeminiAssembly as GeminiAssembly
+from hermes.providers.gemini.assembly import GeminiAssembly
 from hermes.providers.gemini.settings import GeminiSettings
-from hermes.providers.ollama.assembly import OllamaAssembly as OllamaAssembly
+from hermes.providers.ollama.assembly import OllamaAssembly
 from hermes.providers.ollama.settings import OllamaSettings
-from hermes.providers.openai.assembly import OpenAIAssembly as OpenAIAssembly
+from hermes.providers.openai.assembly import OpenAIAssembly
 from hermes.providers.openai.presets import Quirks
 from hermes.providers.openai.settings import OpenAISettings
-from hermes.providers.openai_responses.assembly import ResponsesAssembly as ResponsesAssembly
+from hermes.providers.openai_responses.assembly import ResponsesAssembly
 from hermes.providers.openai_responses.settings import ResponsesSettings
 
 # Any: JSON of every shape.

@@ -3,10 +3,10 @@
 from collections.abc import Awaitable, Callable
 
 from hermes.message.source import Source
-from hermes.ports.clock import ManualClock
 from hermes.ports.cron import CronJob, CronOrigin, CronTask, NewCronJob, Rule
 from hermes.schedule.cron_run import due_run
 from hermes.store.sqlite.store import SqliteStore
+from hermes.testing.manual_time import ManualClock
 from tests.torture.people_units import person_of
 
 Act = Callable[[SqliteStore, ManualClock], Awaitable[object]]

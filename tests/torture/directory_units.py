@@ -2,9 +2,9 @@
 
 from collections.abc import Awaitable, Callable
 
-from hermes.ports.clock import ManualClock
 from hermes.ports.directory import ChatEntry
 from hermes.store.sqlite.store import SqliteStore
+from hermes.testing.manual_time import ManualClock
 
 TABLES = {"directory": "platform, chat_id, owner, is_listed, seen_at"}
 

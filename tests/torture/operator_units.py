@@ -6,9 +6,9 @@ from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
 from hermes.ports.audit import AuditLimits, AuditRow
 from hermes.ports.channel import Target
-from hermes.ports.clock import ManualClock
 from hermes.ports.sends import NewSend
 from hermes.store.sqlite.store import SqliteStore
+from hermes.testing.manual_time import ManualClock
 from tests.torture.people_units import person_of
 
 Act = Callable[[SqliteStore, ManualClock], Awaitable[object]]

@@ -2,11 +2,11 @@
 
 from collections.abc import Awaitable, Callable
 
-from hermes.people.link_codes import LINKING
 from hermes.people.pairing import PAIRING
-from hermes.ports.clock import ManualClock
+from hermes.people.reception import LINKING
 from hermes.ports.people import PairingAsk
 from hermes.store.sqlite.store import SqliteStore
+from hermes.testing.manual_time import ManualClock
 
 Act = Callable[[SqliteStore, ManualClock], Awaitable[object]]
 CODE = "ABCDEFGH"

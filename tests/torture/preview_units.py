@@ -4,9 +4,10 @@ from collections.abc import Awaitable, Callable
 
 from hermes.message.outcome import DeliveryState
 from hermes.ports.channel import Target
-from hermes.ports.clock import ManualClock
-from hermes.ports.records import Lease, NewDelivery
+from hermes.ports.outbox import NewDelivery
+from hermes.ports.steps import Lease
 from hermes.store.sqlite.store import SqliteStore
+from hermes.testing.manual_time import ManualClock
 from tests.torture.store_rig import accept, answer, begin
 
 Act = Callable[[SqliteStore, ManualClock], Awaitable[object]]

@@ -2,8 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 
-from hermes.ports.clock import ManualClock
 from hermes.store.sqlite.store import SqliteStore
+from hermes.testing.manual_time import ManualClock
 from tests.torture.store_rig import answer
 
 _DAY_S = 86_400.0

@@ -4,10 +4,12 @@ from collections.abc import Awaitable, Callable
 
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
+from hermes.ports.approvals import NewApproval
 from hermes.ports.channel import Target
-from hermes.ports.clock import ManualClock
-from hermes.ports.records import Event, Lease, NewApproval, NewDelivery, StepWrite
+from hermes.ports.outbox import NewDelivery
+from hermes.ports.steps import Lease, StepWrite, TimelineEvent
 from hermes.store.sqlite.store import SqliteStore
+from hermes.testing.manual_time import ManualClock
 from tests.torture.store_rig import accept, begin
 
 Act = Callable[[SqliteStore, ManualClock], Awaitable[object]]
@@ -47,7 +49,7 @@ async def _ask(store: SqliteStore, clock: ManualClock) -> None:
     write = StepWrite(
         message_id=view.message.id,
         person_id=view.message.person_id,
-        events=(Event("question", clock.now(), {}),),
+        events=(TimelineEvent("question", clock.now(), {}),),
     )
     lease = Lease(LANE, "w", view.fence)
     await store.approvals.ask(lease, approval, question=question, write=write)

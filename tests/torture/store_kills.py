@@ -23,7 +23,6 @@ from hermes.message.outcome import DeliveryState, Outcome
 from hermes.message.parts import TextPart
 from hermes.message.reply import Usage
 from hermes.ports.channel import Target
-from hermes.ports.clock import ManualClock
 from hermes.ports.dreams import DREAM, Dream
 from hermes.ports.keys import CallerKey, KeptAnswer
 from hermes.ports.memory import Fact, FactChange, NewJob
@@ -33,6 +32,7 @@ from hermes.ports.vectors import Page, VectorEntry
 from hermes.ports.wallet import NewGrant, NewReferral, NewRefund
 from hermes.store.sqlite.seal import add_store_key
 from hermes.store.sqlite.store import SqliteStore
+from hermes.testing.manual_time import ManualClock
 from tests.torture import (
     cron_units,
     directory_units,

@@ -10,22 +10,14 @@ from hermes.message.outcome import DeliveryState, Outcome
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
 from hermes.ports.channel import Target
-from hermes.ports.clock import ManualClock
+from hermes.ports.inbox import NewMessage
 from hermes.ports.memory import NewJob
-from hermes.ports.records import (
-    Begin,
-    Charge,
-    Commit,
-    CreditHold,
-    Lease,
-    MessageRecord,
-    NewDelivery,
-    NewMessage,
-    Step,
-    TranscriptEntry,
-    TurnResult,
-)
+from hermes.ports.outbox import NewDelivery
+from hermes.ports.steps import Lease, Step
+from hermes.ports.transcripts import TranscriptEntry
+from hermes.ports.turns import Begin, Charge, Commit, CreditHold, MessageRecord, TurnResult
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
+from hermes.testing.manual_time import ManualClock
 
 LEASE_S = 30.0
 

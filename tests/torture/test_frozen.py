@@ -10,9 +10,10 @@ from hermes.errors import LeaseLost
 from hermes.message.outcome import DeliveryState
 from hermes.message.reply import Usage
 from hermes.ports.channel import Target
-from hermes.ports.clock import ManualClock
-from hermes.ports.records import NewDelivery, Step, StepWrite
+from hermes.ports.outbox import NewDelivery
+from hermes.ports.steps import Step, StepWrite
 from hermes.store.sqlite.seal import make_store_keys
+from hermes.testing.manual_time import ManualClock
 from tests.torture.books import Books
 from tests.torture.checks import check_books
 from tests.torture.driver import Driver

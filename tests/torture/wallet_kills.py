@@ -16,8 +16,8 @@ from pathlib import Path
 import structlog
 
 from hermes import failpoints
-from hermes.ports.clock import ManualClock
 from hermes.ports.wallet import NewGrant, NewReferral, NewRefund, Wallet
+from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 from tests.torture.store_kills import in_fork
 

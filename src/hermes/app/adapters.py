@@ -1,17 +1,12 @@
 """The built-in adapters, registered by the same registry as third-party ones."""
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import structlog
 
-from hermes.app.dialects import (
-    make_anthropic,
-    make_gemini,
-    make_ollama,
-    make_openai,
-    make_responses,
-)
 from hermes.config import ProviderSettings, Settings
 from hermes.config.entries import EMBEDDER
 from hermes.net.client import HttpClient, HttpSettings
@@ -123,3 +118,53 @@ def _minilm(name: str, table: ProviderSettings, _client: HttpClient) -> Provider
         MiniLmSettings(name=name, idle_unload_s=table.idle_unload_s),
         on_status=lambda text: _log.info("embedder_status", status=text),
     )
+
+
+_PROVIDERS = "hermes.providers"
+
+
+def make_openai(name: str, table: ProviderSettings, client: HttpClient) -> Provider:
+    """Return a provider that speaks chat completions."""
+    return _make("openai", _shared(name, table), client)
+
+
+def make_responses(name: str, table: ProviderSettings, client: HttpClient) -> Provider:
+    """Return a provider that speaks OpenAI's Responses."""
+    return _make("openai_responses", _shared(name, table), client)
+
+
+def make_anthropic(name: str, table: ProviderSettings, client: HttpClient) -> Provider:
+    """Return a provider that speaks Anthropic's Messages, with a key or an OAuth token."""
+    token = None if table.oauth_token is None else table.oauth_token.get_secret_value()
+    return _make("anthropic", {**_shared(name, table), "oauth_token": token}, client)
+
+
+def make_gemini(name: str, table: ProviderSettings, client: HttpClient) -> Provider:
+    """Return a provider that speaks Gemini's generateContent."""
+    return _make("gemini", _shared(name, table), client)
+
+
+def make_ollama(name: str, table: ProviderSettings, client: HttpClient) -> Provider:
+    """Return a provider that speaks Ollama's own API."""
+    return _make("ollama", _shared(name, table), client)
+
+
+# Any: keyword arguments of the dialect's own settings.
+def _make(dialect: str, settings: dict[str, Any], client: HttpClient) -> Provider:
+    provider: Provider = import_module(f"{_PROVIDERS}.{dialect}.provider").make(settings, client)
+    return provider
+
+
+# Any: keyword arguments of settings that all dialects have in common.
+def _shared(name: str, table: ProviderSettings) -> dict[str, Any]:
+    shared: dict[str, Any] = {
+        "name": name,
+        "model": table.model or "",
+        "api_key": None if table.api_key is None else table.api_key.get_secret_value(),
+        "headers": {key: value.get_secret_value() for key, value in table.headers.items()},
+        "context_tokens": table.context_tokens,
+        "max_output_tokens": table.max_output_tokens,
+    }
+    if table.base_url is not None:
+        shared["base_url"] = str(table.base_url)
+    return shared

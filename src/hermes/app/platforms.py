@@ -26,7 +26,7 @@ from hermes.plugins.registry import Platform, Registry
 from hermes.ports.channel import Capabilities, Channel, TellReturned
 from hermes.ports.channel_setup import ChannelSetup, MediaFiles
 from hermes.ports.clock import Clock
-from hermes.ports.store import OutboxStore
+from hermes.ports.outbox import OutboxStore
 
 _CHANNELS: Final = "hermes.channels"
 # Plugins that come along and are listed in `plugins` like any other.

@@ -20,7 +20,7 @@ from hermes.plugins.registry import Registry
 from hermes.ports.channel import Channel, WebhookChannel
 from hermes.ports.channel_setup import MediaFiles
 from hermes.ports.clock import Clock
-from hermes.ports.store import OutboxStore
+from hermes.ports.outbox import OutboxStore
 
 
 class Renewal(msgspec.Struct, frozen=True, kw_only=True):

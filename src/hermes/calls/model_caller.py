@@ -22,7 +22,6 @@ from hermes.calls.request_fit import fit, read
 from hermes.calls.shares import ShareHolder
 from hermes.calls.shown_pieces import ShownPieces
 from hermes.calls.stream_timeout import StreamTimeout
-from hermes.calls.verbatim import is_kept_whole, is_shown_whole
 from hermes.errors import (
     ProviderError,
     ProviderRejected,
@@ -32,6 +31,7 @@ from hermes.errors import (
     StoreError,
     StreamTruncated,
 )
+from hermes.message.parts import AudioPart, FilePart, ImagePart, ReasoningPart, TextPart
 from hermes.message.reply import Usage
 from hermes.ports.clock import Clock, SystemClock
 from hermes.ports.observer import CallMeter, NoMeter
@@ -40,6 +40,7 @@ from hermes.ports.provider import (
     ModelEvent,
     ModelRequest,
     Provider,
+    ProviderInfo,
     ReasoningDelta,
 )
 from hermes.ports.spend import Spent
@@ -289,3 +290,29 @@ def _as_sample(end: CallEnd, *, is_whole: bool, has_thought: bool) -> CallEnd:
     """Return the end, verbatim only if the model saw the whole request and all it wrote is kept."""
     is_sample = is_whole and is_kept_whole(end, has_thought=has_thought)
     return msgspec.structs.replace(end, is_verbatim=end.is_verbatim and is_sample)
+
+
+# A file may be gone or of a kind the model cannot take; then a sentence stands for it.
+_TOLD_OF = (ImagePart, AudioPart, FilePart)
+
+
+def is_shown_whole(request: ModelRequest, info: ProviderInfo) -> bool:
+    """Tell whether a provider shows its model every part of a request as it stands there."""
+    if request.plain_chars is not None:
+        return True
+    for message in request.messages:
+        for part in message.parts:
+            if isinstance(part, TextPart):
+                # Nearly all of a long history.
+                continue
+            if isinstance(part, ReasoningPart):
+                if part.dialect != info.dialect:
+                    return False
+            elif isinstance(part, _TOLD_OF):
+                return False
+    return True
+
+
+def is_kept_whole(end: CallEnd, *, has_thought: bool) -> bool:
+    """Tell whether the answer holds the thoughts that were heard while it was written."""
+    return not has_thought or any(isinstance(part, ReasoningPart) for part in end.parts)

@@ -3,17 +3,18 @@
 It goes through the running gateway, or starts one in this process when none runs.
 """
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from types import ModuleType
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from hermes.cli.chat_memory import ChatMemory
-from hermes.cli.chat_prompt import LineHistory, read_message, read_piped_line
 from hermes.cli.chat_screen import LiveScreen, PlainScreen, show_answer
 from hermes.cli.conversation import Conversation, GatewayTransport, HttpTransport, MessageResult
 from hermes.cli.environment import settings_for
@@ -23,7 +24,7 @@ from hermes.cli.lazy import load_named
 from hermes.cli.terminal import Home, clean, console, error_console, examples, print_json
 from hermes.config import Loaded, ensure_home
 from hermes.errors import BadRequest, HermesError
-from hermes.message.ids import make_id
+from hermes.message.ids import MakeId, make_id
 from hermes.ops.instance import find_running
 
 EPILOG = examples(
@@ -40,6 +41,39 @@ HELP = """\
 /help            this text and what the gateway knows; every other /command goes there
 \\ at the end     continue on the next line;  \"\"\" on a line of its own opens and ends a block
 Ctrl-D           leave (Ctrl-C twice does the same)"""
+
+
+_LONGEST_ID = 200
+
+
+class ChatMemory:
+    """The chat's own small folder: the conversation's id and the typed lines."""
+
+    def __init__(self, home: Path) -> None:
+        self._folder = home / "chat"
+        self._conversation = self._folder / "conversation"
+
+    @property
+    def history(self) -> Path:
+        """The file of typed lines."""
+        return self._folder / "history"
+
+    def conversation(self, make_id: MakeId, *, fresh: bool) -> str:
+        """Return the id of the conversation to go on with, or a new one."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not fresh and self._conversation.exists():
+            known = self._conversation.read_text(encoding="utf-8", errors="replace").strip()
+            if 0 < len(known) <= _LONGEST_ID:
+                return known
+        return self.keep(make_id("c"))
+
+    def keep(self, conversation_id: str) -> str:
+        """Go on with this conversation next time; returns its id."""
+        draft = self._conversation.with_name(f".conversation.{os.getpid()}")
+        draft.write_text(conversation_id + "\n", encoding="utf-8")
+        draft.chmod(0o600)
+        draft.replace(self._conversation)
+        return conversation_id
 
 
 def command(
@@ -196,3 +230,66 @@ class _Chat:
             self._out.print(Text("Left it; the gateway goes on with it.", style="yellow"))
         else:
             show_answer(self._out, answer)
+
+
+try:
+    import readline
+except ImportError:  # some builds of Python come without it
+    readline = None  # type: ignore[assignment]
+
+PROMPT = "› "
+CONTINUED = "… "
+BLOCK = '"""'
+_KEPT_LINES = 2000
+
+ReadLine = Callable[[str], str]
+
+
+def read_message(read_line: ReadLine) -> str:
+    """Return one message: a line, lines joined by a last backslash, or a block between quotes.
+
+    Raises EOFError at the end of the input, as `read_line` does.
+    """
+    line = read_line(PROMPT)
+    if line.strip() == BLOCK:
+        return _read_block(read_line)
+    lines = [line]
+    while lines[-1].endswith("\\"):
+        lines[-1] = lines[-1][:-1]
+        lines.append(read_line(CONTINUED))
+    return "\n".join(lines)
+
+
+def _read_block(read_line: ReadLine) -> str:
+    lines: list[str] = []
+    while (line := read_line(CONTINUED)).strip() != BLOCK:
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def read_piped_line(_prompt: str) -> str:
+    """Return the next line of a pipe, without a prompt."""
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line.rstrip("\r\n")
+
+
+class LineHistory:
+    """The lines of earlier chats, in a file that only their owner can read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._editor: ModuleType | None = readline
+
+    def __enter__(self) -> "LineHistory":
+        if self._editor is not None and self._path.exists():
+            self._editor.read_history_file(self._path)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self._editor is None:
+            return
+        self._editor.set_history_length(_KEPT_LINES)
+        os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o600))
+        self._editor.write_history_file(self._path)

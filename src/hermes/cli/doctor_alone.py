@@ -6,16 +6,18 @@ Loaded by name only when it is used: it brings the whole composition root with i
 import asyncio
 from pathlib import Path
 
+from rich.console import Console
+from rich.text import Text
+
 from hermes.app.doctor import DoctorContext, examine
 from hermes.app.key_test import KeyTest, try_configured
-from hermes.cli.doctor_text import show_report
 from hermes.cli.environment import home_for, settings_for
 from hermes.cli.mcp_alone import look
 from hermes.cli.model_offers import ask_here, gateway_of
 from hermes.cli.progress import Show, progress_bar
-from hermes.cli.terminal import console, print_json
+from hermes.cli.terminal import clean, console, print_json
 from hermes.config import Loaded
-from hermes.control.doctor import DoctorReport
+from hermes.control.doctor import Check, DoctorReport, Status
 from hermes.control.models import ModelLine, ModelsReport, models_report
 from hermes.control.status import ChannelStatus, StatusReport, StoreStatus
 from hermes.ops.instance import find_running
@@ -74,3 +76,40 @@ def _calls(loaded: Loaded) -> tuple[KeyTest, ...]:
 
 async def _try(loaded: Loaded) -> tuple[KeyTest, ...]:
     return await try_configured(loaded, SystemClock())
+
+
+_MARKS: dict[Status, tuple[str, str]] = {
+    "ok": ("ok  ", "green"),
+    "warn": ("warn", "yellow"),
+    "fail": ("FAIL", "bold red"),
+}
+
+
+def show_report(report: DoctorReport, out: Console) -> None:
+    """Print every check, and how many need something."""
+    width = max(len(check.name) for check in report.checks)
+    for check in report.checks:
+        mark, style = _MARKS[check.status]
+        line = Text.assemble((mark, style), f"  {check.name:<{width}}  {clean(check.what)}")
+        out.print(line)
+        for note in _notes(check):
+            out.print(Text(" " * (width + 8) + clean(note), style="dim"))
+    out.print(_summary(report))
+
+
+def _notes(check: Check) -> list[str]:
+    notes = list(check.details)
+    if check.why:
+        notes.append(f"why: {check.why}")
+    if check.fix:
+        notes.append(f"fix: {check.fix}")
+    return notes
+
+
+def _summary(report: DoctorReport) -> str:
+    failed = sum(check.status == "fail" for check in report.checks)
+    warned = sum(check.status == "warn" for check in report.checks)
+    fixed = sum(check.fixed for check in report.checks)
+    counts = [f"{failed} failed", f"{warned} to look at", f"{len(report.checks)} checks"]
+    counts += [f"{fixed} set right"] if fixed else []
+    return ", ".join(counts) + "."

@@ -330,3 +330,47 @@ class DebugSettings(Section):
         description="Places where the process kills itself, for crash tests; "
         "can be set by environment variable only.",
     )
+
+
+class AuditSettings(Section):
+    """Which orders of operators stay on record."""
+
+    retention_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
+        default=365, description="How long an order is kept."
+    )
+    max_rows: Annotated[int, Field(ge=100, le=100_000_000)] = Field(
+        default=100_000, description="At most this many orders are kept, the newest."
+    )
+
+
+class HookSettings(Section):
+    """Code of the operator's own that hears of what happens."""
+
+    enabled: bool = Field(
+        default=True, description="Whether hooks run: those of the folder hooks/ and of plugins."
+    )
+    entry_points: bool = Field(
+        default=False,
+        description="Whether hooks of installed packages run, too (entry points hermes.hooks).",
+    )
+    timeout_s: Seconds = Field(
+        default=5, description="How long one call may take where the hook itself says nothing."
+    )
+    queue: Count = Field(
+        default=1000,
+        description="With how many calls waiting for one hook further ones are dropped.",
+    )
+    failures: Count = Field(
+        default=5,
+        description="After this many failures in a row a hook is switched off until the next start.",
+    )
+
+
+class SearchSettings(Section):
+    """Full-text search over what was said."""
+
+    enabled: bool = Field(
+        default=True,
+        description="Whether what people and agents say can be searched; the index is an encrypted "
+        "file beside the database, made anew when it is missing.",
+    )

@@ -10,7 +10,6 @@ from types import MappingProxyType
 from pydantic import BaseModel, Field
 
 from hermes.config.access import AccessSettings, AgentRuleSettings
-from hermes.config.audit import AuditSettings
 from hermes.config.credits import CreditSettings
 from hermes.config.cron import CronSettings
 from hermes.config.entries import (
@@ -20,7 +19,6 @@ from hermes.config.entries import (
     agent_tables,
     provider_tables,
 )
-from hermes.config.hooks import HookSettings
 from hermes.config.mcp import McpSettings
 from hermes.config.media import MediaSettings
 from hermes.config.memory import MemorySettings
@@ -28,17 +26,19 @@ from hermes.config.net import NetSettings
 from hermes.config.observability import AlertSettings, MetricsSettings, OtelSettings
 from hermes.config.process import ProcessSettings
 from hermes.config.routing import RoutingSettings
-from hermes.config.search import SearchSettings
 from hermes.config.section import Name, Named, ProxyUrl, Section, Word
 from hermes.config.sections import (
     ApprovalSettings,
+    AuditSettings,
     BusySettings,
     DebugSettings,
+    HookSettings,
     InboxSettings,
     LaneSettings,
     LogSettings,
     ModelSettings,
     OutboxSettings,
+    SearchSettings,
     ServerSettings,
     StoreSettings,
     StreamingSettings,

@@ -8,8 +8,7 @@ import msgspec
 import structlog
 
 from hermes.errors import BadRequest, NotFound
-from hermes.ports.records import Person
-from hermes.ports.store import PeopleStore
+from hermes.ports.people import PeopleStore, Person
 
 _log = structlog.get_logger(__name__)
 

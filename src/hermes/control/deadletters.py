@@ -9,7 +9,7 @@ from hermes.control.why_delivery import DeliveryTry, attempts_of, last_reason, t
 from hermes.errors import BadRequest, Conflict, NotFound
 from hermes.message.parts import text_of
 from hermes.ports.clock import Clock
-from hermes.ports.records import DeliveryRecord
+from hermes.ports.outbox import DeliveryRecord
 from hermes.ports.store import Store
 
 _log = structlog.get_logger(__name__)

@@ -28,10 +28,10 @@ from hermes.control.why_call import (
 )
 from hermes.control.why_delivery import DeliveryTry, attempts_of, send_lines, tries_of
 from hermes.control.why_pictures import WhyPictures, pictures_of
-from hermes.control.why_recall import recalled_lines
 from hermes.control.why_tools import (
     WhyResult,
     WhyTools,
+    recalled_lines,
     step_data,
     tools_given,
     whole_results,
@@ -39,15 +39,12 @@ from hermes.control.why_tools import (
 from hermes.errors import NotFound
 from hermes.message.outcome import DeliveryState, MessageState, Outcome
 from hermes.message.reply import Usage
-from hermes.ports.records import (
-    DeliveryRecord,
-    Event,
-    MessageRecord,
-    RefusedMessage,
-    Step,
-    Timeline,
-)
+from hermes.ports.inbox import RefusedMessage
+from hermes.ports.outbox import DeliveryRecord
+from hermes.ports.steps import Step, TimelineEvent
 from hermes.ports.store import Store
+from hermes.ports.timeline import Timeline
+from hermes.ports.turns import MessageRecord
 
 _ROUTED = "routed"
 
@@ -265,7 +262,7 @@ def _of_refusal(refusal: RefusedMessage, *, asked: str, include_text: bool) -> W
     )
 
 
-def _of_call(store: Store, call: Event, *, asked: str) -> WhyReport:
+def _of_call(store: Store, call: TimelineEvent, *, asked: str) -> WhyReport:
     story = story_of(call)
     key = whose_key(story, store.keys.list()) if story else None
     took = story.ms / 1000 if story else 0.0
@@ -324,7 +321,7 @@ def _text(store: Store, timeline: Timeline) -> WhyText:
     )
 
 
-def _route(events: tuple[Event, ...], used: str | None) -> WhyRoute | None:
+def _route(events: tuple[TimelineEvent, ...], used: str | None) -> WhyRoute | None:
     """The last decision counts: a resumed turn may have decided again."""
     decided = next((event for event in reversed(events) if event.kind == _ROUTED), None)
     if decided is None:

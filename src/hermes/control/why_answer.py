@@ -9,14 +9,11 @@ from datetime import UTC, datetime
 
 from hermes.control.why_delivery import attempts_of, is_held, is_repeat, last_reason
 from hermes.message.outcome import DeliveryState, MessageState, Outcome
-from hermes.ports.records import (
-    WAITS_FOR_PLACE,
-    DeliveryRecord,
-    MessageRecord,
-    RefusedMessage,
-    Timeline,
-)
+from hermes.ports.inbox import RefusedMessage
+from hermes.ports.outbox import DeliveryRecord
 from hermes.ports.store import Store
+from hermes.ports.timeline import Timeline
+from hermes.ports.turns import WAITS_FOR_PLACE, MessageRecord
 
 # Says what keeps a platform's replies from being sent, if anything does.
 Hold = Callable[[str], str | None]

@@ -16,7 +16,7 @@ from hermes.errors import (
 )
 from hermes.message.reply import Usage
 from hermes.ports.keys import CallerKey
-from hermes.ports.records import Event
+from hermes.ports.steps import TimelineEvent
 
 CALL = "call"
 _ANSWERED = "answered"
@@ -87,7 +87,7 @@ class WhyKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     hint: str = ""
 
 
-def story_of(event: Event) -> CallStory | None:
+def story_of(event: TimelineEvent) -> CallStory | None:
     """Return the story in a line of the journal; None when another version wrote it."""
     try:
         return msgspec.convert(event.data, CallStory)

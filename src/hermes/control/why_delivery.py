@@ -12,7 +12,7 @@ import msgspec
 
 from hermes.control.status import ChannelStatus
 from hermes.message.outcome import DeliveryState
-from hermes.ports.records import DeliveryNote, DeliveryRecord
+from hermes.ports.outbox import DeliveryNote, DeliveryRecord
 
 _THEN = {
     "again": "tried again at {time}",

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.ports.records import Event
+from hermes.ports.steps import TimelineEvent
 
 
 class WhyPictures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -27,7 +27,7 @@ class WhyPictures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     described_by: str | None = None
 
 
-def pictures_of(events: tuple[Event, ...]) -> WhyPictures | None:
+def pictures_of(events: tuple[TimelineEvent, ...]) -> WhyPictures | None:
     """Return what became of a message's pictures, and of earlier ones that it made somebody see."""
     told: dict[str, Any] = {}
     for event in events:

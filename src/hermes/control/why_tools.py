@@ -7,8 +7,11 @@ from typing import Any
 
 import msgspec
 
+from hermes.memory.soul import fact_line
 from hermes.message.reply import Usage
-from hermes.ports.records import Event, Step
+from hermes.ports.steps import Step, TimelineEvent
+from hermes.ports.store import Store
+from hermes.ports.timeline import Timeline
 
 GATED = "gated"
 _decode_text = msgspec.json.Decoder(str).decode
@@ -31,7 +34,7 @@ class WhyResult(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-def tools_given(events: tuple[Event, ...]) -> WhyTools | None:
+def tools_given(events: tuple[TimelineEvent, ...]) -> WhyTools | None:
     """Return what the gate decided, if there were tools at all."""
     decided = next((event for event in reversed(events) if event.kind == GATED), None)
     if decided is None:
@@ -72,3 +75,17 @@ def step_data(step: Step, message_id: str) -> dict[str, Any]:
     if step.facts is not None and step.facts.kept_in is not None:
         data |= {"chars": step.facts.chars, "whole": f"hermes why {message_id} --text"}
     return data
+
+
+_RECALL = "recall"
+
+
+def recalled_lines(store: Store, timeline: Timeline) -> tuple[str, ...]:
+    """Return the facts that a message was answered with, as far as they are still known."""
+    event = next((one for one in reversed(timeline.events) if one.kind == _RECALL), None)
+    if event is None or timeline.message is None:
+        return ()
+    ids = event.data.get("facts")
+    names = [one for one in ids if isinstance(one, str)] if isinstance(ids, list | tuple) else []
+    facts = store.facts.some(timeline.message.person_id, names)
+    return tuple(fact_line(fact.key, fact.value) for fact in facts)

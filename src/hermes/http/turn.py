@@ -14,7 +14,7 @@ from hermes.errors import HermesError, Refused
 from hermes.http.sse import frame
 from hermes.message.outcome import MessageState, Outcome
 from hermes.ports.gateway_api import GatewayApi, MessageStatus
-from hermes.ports.records import ToolUse, TurnResult
+from hermes.ports.turns import ToolUse, TurnResult
 from hermes.ports.upward import Progress
 
 _EMPTY = TurnResult(text="")

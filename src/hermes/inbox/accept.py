@@ -30,7 +30,8 @@ from hermes.people.access import Admission
 from hermes.people.groups import Groups, GroupVerdict
 from hermes.ports.channel import Accepted
 from hermes.ports.clock import Clock
-from hermes.ports.records import AcceptResult, Event, InGroup, NewMessage, RefusedMessage
+from hermes.ports.inbox import AcceptResult, InGroup, NewMessage, RefusedMessage
+from hermes.ports.steps import TimelineEvent
 from hermes.ports.store import Store
 from hermes.ports.upward import Wake
 from hermes.sessions.commands import CommandBook, TypedCommand
@@ -374,7 +375,7 @@ class Inbox:
             return
         self._notes += 1
         try:
-            await self._store.inbox.note(message_id, Event("duplicate", self._clock.now()))
+            await self._store.inbox.note(message_id, TimelineEvent("duplicate", self._clock.now()))
         except (StoreError, StorageFull) as problem:
             _log.warning("duplicate_not_noted", message_id=message_id, problem=str(problem))
         finally:

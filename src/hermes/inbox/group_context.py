@@ -14,7 +14,7 @@ from hermes.message.parts import TextPart
 from hermes.message.session_key import escape
 from hermes.message.source import Source
 from hermes.people.groups import GroupRules
-from hermes.ports.records import InGroup
+from hermes.ports.inbox import InGroup
 
 _LONGEST_LINE = 500
 _LONGEST_NAME = 50

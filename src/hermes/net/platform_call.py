@@ -20,7 +20,7 @@ from hermes.errors import (
     NotDelivered,
 )
 from hermes.net.client import HttpClient
-from hermes.provider_kit.service_failure import retry_after
+from hermes.net.retry_after import retry_after
 
 MAX_ANSWER_BYTES: Final = 4 << 20
 _NO_HEADERS: Final[Mapping[str, str]] = {}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from hermes.message.reply import Usage
 from hermes.ops.metrics import Counter, Histogram, Labels, Metric, expose
-from hermes.ports.records import ToolUse
+from hermes.ports.turns import ToolUse
 
 _CALL_S = (0.1, 0.25, 0.5, 1, 2, 3, 5, 8, 13, 20, 30, 45, 60, 120, 300, 600)
 _TURN_S = (0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 8, 13, 20, 30, 60, 120, 300, 900, 3600)

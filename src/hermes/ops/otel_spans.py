@@ -14,7 +14,8 @@ from hermes.message.outcome import Outcome
 from hermes.message.reply import Reply
 from hermes.pipeline.observer import Trace
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import Step, TurnResult
+from hermes.ports.steps import Step
+from hermes.ports.turns import TurnResult
 
 # Any: JSON, as OTLP has it.
 Span = dict[str, Any]

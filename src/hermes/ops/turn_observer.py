@@ -12,7 +12,7 @@ from hermes.ops.otel_spans import EndedTurn
 from hermes.pipeline.observer import Trace
 from hermes.pipeline.turn import Turn
 from hermes.ports.clock import Clock
-from hermes.ports.records import TurnResult
+from hermes.ports.turns import TurnResult
 
 _log = structlog.get_logger(__name__)
 

@@ -29,8 +29,7 @@ from hermes.outbox.posted_messages import is_edit, is_in_doubt, leftovers, stand
 from hermes.outbox.rates import RateGate
 from hermes.ports.channel import Delivery
 from hermes.ports.clock import Clock
-from hermes.ports.records import DeliveryNote, DeliveryRecord
-from hermes.ports.store import OutboxStore
+from hermes.ports.outbox import DeliveryNote, DeliveryRecord, OutboxStore
 
 log = structlog.get_logger(__name__)
 

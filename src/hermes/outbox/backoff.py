@@ -5,7 +5,7 @@ import msgspec
 from hermes.errors import DeliveryError, DeliveryRejected, DeliveryUnknown, FailureClass
 from hermes.outbox.intervals import OutboxTiming
 from hermes.outbox.marks import EDIT_REJECTED, NOT_THERE, POSSIBLE_REPEAT
-from hermes.ports.records import DeliveryRecord
+from hermes.ports.outbox import DeliveryRecord
 
 
 class Again(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ from hermes.message.parts import (
 from hermes.outbox.chunks import Measure, split
 from hermes.outbox.marks import CUT_OFF, EDIT_REJECTED, POSSIBLE_REPEAT, REPEAT_PREFIX
 from hermes.ports.channel import Delivery
-from hermes.ports.records import DeliveryRecord
+from hermes.ports.outbox import DeliveryRecord
 
 Chunk = tuple[Part, ...]
 

@@ -6,7 +6,7 @@ from typing import Final
 from hermes.errors import DeliveryError, DeliveryRejected
 from hermes.outbox.backoff import Action, Again, Dead
 from hermes.outbox.marks import EDIT_REJECTED, POSSIBLE_REPEAT
-from hermes.ports.records import DeliveryNote, DeliveryRecord
+from hermes.ports.outbox import DeliveryNote, DeliveryRecord
 
 Mask = Callable[[str], str]
 _MOST_WORDS: Final = 240

@@ -7,11 +7,11 @@ here fails a turn: what cannot be shown is given up.
 import asyncio
 from typing import Protocol
 
+import msgspec
 import structlog
 
 from hermes.errors import DeliveryError, DeliveryRejected, StoreError, TryLater
 from hermes.outbox.alarm import Alarm, Sleep
-from hermes.outbox.edit_rate import EditRate, after_show, after_strike, wait_for
 from hermes.outbox.intervals import PreviewTiming
 from hermes.outbox.rates import RateGate
 from hermes.ports.channel import Target
@@ -133,3 +133,41 @@ class EditLoop:
     def _give_up(self, reason: str) -> None:
         self._done = True
         log.info("preview.given_up", reason=str(reason), delivery=self._name)
+
+
+class EditRate(msgspec.Struct, frozen=True, kw_only=True):
+    """The current rhythm: the interval, how often it was too fast, and when it last showed."""
+
+    interval_s: float
+    strikes: int = 0
+    struck: bool = False
+    shown_at: float | None = None
+    not_before: float = 0.0
+
+
+def wait_for(pace: EditRate, now: float, *, new_chars: int, timing: PreviewTiming) -> float:
+    """Return how long to wait before showing `new_chars` more; 0 when it may be shown now."""
+    held = max(0.0, pace.not_before - now)
+    if pace.shown_at is None:
+        return held
+    # After a complaint only time counts: much text must not bring the next one about.
+    if new_chars >= timing.min_chars and not pace.struck:
+        return held
+    return max(held, pace.shown_at + pace.interval_s - now)
+
+
+def after_show(pace: EditRate, now: float) -> EditRate:
+    """Return the pace after an edit went through; a slower interval stays."""
+    return msgspec.structs.replace(pace, shown_at=now, strikes=0)
+
+
+def after_strike(pace: EditRate, now: float, *, retry_after: float | None) -> EditRate:
+    """Return the pace after the platform refused an edit for now: twice as slow."""
+    interval_s = pace.interval_s * 2
+    return EditRate(
+        interval_s=interval_s,
+        strikes=pace.strikes + 1,
+        struck=True,
+        shown_at=pace.shown_at,
+        not_before=now + max(interval_s, retry_after or 0.0),
+    )

@@ -8,7 +8,7 @@ from hermes.message.parts import text_of
 from hermes.outbox.chunk_sends import Chunk
 from hermes.outbox.marks import EDIT_REJECTED, NOT_THERE, POSSIBLE_REPEAT
 from hermes.ports.channel import Capabilities
-from hermes.ports.records import DeliveryRecord
+from hermes.ports.outbox import DeliveryRecord
 
 _SENT_ANEW = frozenset({EDIT_REJECTED, POSSIBLE_REPEAT})
 

@@ -5,6 +5,8 @@ id before the first edit; edits are not journaled. A text that outgrows a messag
 next one, chunk by chunk as the reply itself will be cut. Nothing here fails a turn.
 """
 
+from typing import Final
+
 import structlog
 
 from hermes.errors import (
@@ -21,15 +23,14 @@ from hermes.message.parts import TextPart
 from hermes.outbox.alarm import Sleep
 from hermes.outbox.channel_calls import ChannelCalls
 from hermes.outbox.chunk_sends import preview_key
-from hermes.outbox.cursor import open_fence, with_cursor
 from hermes.outbox.edit_loop import EditLoop
 from hermes.outbox.intervals import PreviewTiming
 from hermes.outbox.live_previews import PreviewMessages
 from hermes.outbox.rates import RateGate
 from hermes.ports.channel import Delivery, Receipt
 from hermes.ports.clock import Clock
-from hermes.ports.records import DeliveryRecord, Lease
-from hermes.ports.store import OutboxStore
+from hermes.ports.outbox import DeliveryRecord, OutboxStore
+from hermes.ports.steps import Lease
 
 log = structlog.get_logger(__name__)
 
@@ -183,3 +184,44 @@ def can_continue(record: DeliveryRecord, wire: ChannelCalls) -> bool:
     if record.state is DeliveryState.UNKNOWN and has_no_id:
         return can_find_again(wire)
     return record.state in {DeliveryState.PREVIEW, DeliveryState.UNKNOWN}
+
+
+_MARKS: Final = ("```", "~~~")
+
+
+def with_cursor(text: str, cursor: str, *, is_open: bool = False) -> str:
+    """Return `text` with the cursor at its end, inside a code block that is open there.
+
+    `is_open` says that the block goes on: what closes it at the end of a message is put there because
+    the next one opens it again.
+    """
+    head, _, last = text.rpartition("\n")
+    fence = open_fence(text)
+    if fence:
+        return f"{text}{_gap(text, fence)}{cursor}\n{fence}"
+    closed = open_fence(head)
+    if not closed:
+        return text + cursor
+    # Behind the marks, on their line, the cursor would make them part of the code.
+    if is_open:
+        return f"{head}{_gap(head, closed)}{cursor}\n{last}"
+    return f"{text}\n{cursor.lstrip()}"
+
+
+def _gap(text: str, fence: str) -> str:
+    """Return what keeps the cursor off the line that opens a block, where the language is named."""
+    return "\n" if text.rpartition("\n")[2].strip().startswith(fence) else ""
+
+
+def open_fence(text: str) -> str:
+    """Return the marks that close the code block which is open at the end of `text`, if one is."""
+    fence = ""
+    for line in text.split("\n"):
+        bare = line.strip()
+        if not fence and bare.startswith(_MARKS):
+            marks = bare[: len(bare) - len(bare.lstrip(bare[0]))]
+            # Backticks behind them: code within a line, which opens no block.
+            fence = "" if "`" in bare[len(marks) :] and marks[0] == "`" else marks
+        elif fence and bare.startswith(fence) and not bare.strip(fence[0]):
+            fence = ""
+    return fence

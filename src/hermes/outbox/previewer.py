@@ -4,25 +4,28 @@ Fits `ports.upward.Previewer`. It also shows that a turn is being worked on.
 """
 
 import asyncio
+import zlib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Literal
+from types import TracebackType
+from typing import Literal, Self
 
+import structlog
+
+from hermes.errors import DeliveryError, DeliveryRejected
 from hermes.message.outcome import DeliveryState
 from hermes.outbox.alarm import Sleep
 from hermes.outbox.channel_calls import ChannelCalls
-from hermes.outbox.draft import DraftDisplay, DraftPreview, draft_id
 from hermes.outbox.edit_loop import EditLoop
 from hermes.outbox.intervals import PreviewTiming
 from hermes.outbox.live_previews import LivePreviews
 from hermes.outbox.preview import EditPreview, can_continue
-from hermes.outbox.rates import Rates
+from hermes.outbox.rates import RateGate, Rates
 from hermes.outbox.traffic import Traffic
-from hermes.outbox.typing import NOT_TYPING, Typing
 from hermes.ports.channel import DraftChannel, PushChannel, Target, TypingChannel
 from hermes.ports.clock import Clock
-from hermes.ports.records import Lease, NewDelivery
-from hermes.ports.store import OutboxStore
+from hermes.ports.outbox import NewDelivery, OutboxStore
+from hermes.ports.steps import Lease
 from hermes.ports.upward import Preview
 
 Wanted = Literal["auto", "edit", "draft", "off"]
@@ -138,3 +141,115 @@ class OutboxPreviewer:
 
     def _wire(self, channel: PushChannel) -> ChannelCalls:
         return ChannelCalls(channel, timeout_s=self._timing.send_timeout_s, traffic=self._traffic)
+
+
+# Platforms take ids of 32 bits with a sign, and 0 for none.
+_IDS = 0x7FFFFFFF
+
+
+class DraftDisplay:
+    """Fits `paced.Display`."""
+
+    def __init__(self, wire: ChannelCalls, target: Target, *, draft_id: int) -> None:
+        self._wire = wire
+        self._target = target
+        self._draft_id = draft_id
+
+    def wanted(self, text: str) -> str:
+        """Return the text as it is; nothing where a blank draft would be shown."""
+        return text if text.strip() else ""
+
+    async def show(self, text: str) -> bool:
+        """Replace the draft, which is only ever one message: the last of the reply so far."""
+        last = self._wire.texts(text)[-1]
+        await self._wire.draft(self._target, self._draft_id, text=last)
+        return True
+
+    def can_try_again(self, error: DeliveryError) -> bool:
+        """Whatever failed, the next draft replaces it."""
+        return True
+
+
+class DraftPreview:
+    """One reply being shown; fits `ports.upward.Preview`."""
+
+    def __init__(self, show: EditLoop) -> None:
+        self._show = show
+
+    async def update(self, text: str) -> None:
+        """Show the text so far, as soon as the pace allows; returns at once."""
+        self._show.update(text)
+
+    async def close(self) -> None:
+        """Show no more."""
+        await self._show.close()
+
+
+def draft_id(delivery_id: str) -> int:
+    """Return the number of a delivery's draft, the same after a restart."""
+    return zlib.crc32(delivery_id.encode()) & _IDS or 1
+
+
+log = structlog.get_logger(__name__)
+
+# Platforms show it for five seconds or more; an answer that comes at once needs none.
+EVERY_S = 4.5
+FIRST_S = 0.7
+
+
+class Typing:
+    """An indicator that is repeated until the end of its block; fits `ports.upward.Working`."""
+
+    def __init__(
+        self, wire: ChannelCalls, target: Target, *, rates: RateGate, sleep: Sleep
+    ) -> None:
+        self._wire = wire
+        self._target = target
+        self._rates = rates
+        self._sleep = sleep
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._repeat(), name="typing")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _repeat(self) -> None:
+        await self._sleep(FIRST_S)
+        while True:
+            if not self._rates.is_held(self._target):
+                try:
+                    await self._wire.typing(self._target)
+                except DeliveryRejected as error:
+                    log.info("typing.given_up", failure=error.failure)
+                    return
+                except DeliveryError as error:
+                    self._rates.failed(self._target, error)
+            await self._sleep(EVERY_S)
+
+
+class NotTyping:
+    """What shows nothing."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        pass
+
+
+NOT_TYPING = NotTyping()

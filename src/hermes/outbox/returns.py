@@ -9,7 +9,7 @@ import structlog
 from hermes.outbox.chunk_sends import sent_under
 from hermes.ports.channel import Returned, TellReturned
 from hermes.ports.clock import Clock
-from hermes.ports.store import OutboxStore
+from hermes.ports.outbox import OutboxStore
 
 log = structlog.get_logger(__name__)
 

@@ -25,8 +25,7 @@ from hermes.outbox.traffic import Traffic
 from hermes.outbox.unknown_worker import UnknownWorker
 from hermes.ports.channel import PushChannel
 from hermes.ports.clock import Clock
-from hermes.ports.records import DeliveryRecord
-from hermes.ports.store import OutboxStore
+from hermes.ports.outbox import DeliveryRecord, OutboxStore
 
 log = structlog.get_logger(__name__)
 

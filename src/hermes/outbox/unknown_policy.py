@@ -12,7 +12,7 @@ from hermes.outbox.intervals import OutboxTiming
 from hermes.outbox.marks import EDIT_REJECTED, POSSIBLE_REPEAT
 from hermes.outbox.posted_messages import is_in_doubt, standing_of
 from hermes.ports.channel import Capabilities
-from hermes.ports.records import DeliveryRecord
+from hermes.ports.outbox import DeliveryRecord
 
 
 class Settlement(Enum):

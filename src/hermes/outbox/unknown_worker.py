@@ -17,7 +17,7 @@ from hermes.outbox.marks import EDIT_REJECTED, NOT_THERE, POSSIBLE_REPEAT
 from hermes.outbox.posted_messages import is_in_doubt, standing_of
 from hermes.outbox.unknown_policy import Settlement, resend_delay, settle
 from hermes.ports.channel import Receipt
-from hermes.ports.records import DeliveryNote, DeliveryRecord
+from hermes.ports.outbox import DeliveryNote, DeliveryRecord
 
 log = structlog.get_logger(__name__)
 

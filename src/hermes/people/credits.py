@@ -4,7 +4,8 @@ import msgspec
 
 from hermes.config import CreditSettings
 from hermes.message.event import MessageEvent
-from hermes.ports.records import Charge, CreditHold, Person
+from hermes.ports.people import Person
+from hermes.ports.turns import Charge, CreditHold
 from hermes.ports.wallet import Wallet
 
 

@@ -18,18 +18,10 @@ from hermes.people.access import (
     is_vouched_for,
     platform_rules,
 )
-from hermes.people.link_codes import (
-    LINKING,
-    code_text,
-    link_text,
-    malformed,
-    minutes,
-    only_directly,
-)
-from hermes.people.pairing import PAIRING, make_code, read_code, spoken
+from hermes.people.pairing import PAIRING, CodeLimits, make_code, read_code, spoken
 from hermes.people.slash_access import is_named_admin, may_use, where_of
 from hermes.ports.clock import Clock
-from hermes.ports.people import PairingAsk, PairingStore, Standing, Unknown, UserStore
+from hermes.ports.people import PairingAsk, PairingStore, Settled, Standing, Unknown, UserStore
 
 _INTERNAL = Admission("in", "internal events pass")
 _OPEN = Admission("in", "the platform is open")
@@ -216,3 +208,50 @@ def _signup_text(source: Source) -> str:
 
 def _name(source: Source) -> str:
     return f"{source.platform}:{source.user_id}"
+
+
+LINKING = CodeLimits(valid_s=900.0)
+
+
+def code_text(code: str) -> str:
+    """Return what a person is told who wants to link another channel."""
+    return (
+        f"Your code is {spoken(code)}. Send `/link {spoken(code)}` to me from your other account "
+        "within 15 minutes, and I know that it is yours. It works once. Give it to nobody: whoever "
+        "sends it is taken for you."
+    )
+
+
+def only_directly() -> str:
+    """Return what somebody is told who wants to link in a group."""
+    return "Codes are not for a group to see. Write `/link` to me in a direct chat."
+
+
+def malformed(text: str) -> str:
+    """Return what somebody is told whose words are no code."""
+    return (
+        f"{text[:40]!r} is no code: one has 8 letters and digits, such as K7QM-4XWP. Send `/link` "
+        "alone on a channel where I know you to get one."
+    )
+
+
+def link_text(settled: Settled, *, now: float) -> str:
+    """Return what somebody is told who sent a code."""
+    if settled.verdict == "right":
+        return (
+            "This account is linked: I know you as the same person on both now. What you wrote "
+            "here before stays as it was, and this is a new conversation."
+        )
+    if settled.verdict == "own":
+        return "You are on an account that is linked already. Send the code from the other one."
+    if settled.verdict == "locked" or settled.until > now:
+        return f"There were too many wrong codes. Try again in {minutes(settled.until - now)}."
+    return (
+        "That code is not good: it may be wrong, used or too old. Send `/link` there for a new one."
+    )
+
+
+def minutes(seconds: float) -> str:
+    """Return a time to wait, in whole minutes."""
+    count = max(1, -int(-seconds // 60))
+    return "1 minute" if count == 1 else f"{count} minutes"

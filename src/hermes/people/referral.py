@@ -9,8 +9,7 @@ import msgspec
 from hermes.config import CreditSettings
 from hermes.errors import Conflict, Forbidden, NotFound
 from hermes.message.referral_code import read_code, spoken
-from hermes.ports.records import Person
-from hermes.ports.store import PeopleStore
+from hermes.ports.people import PeopleStore, Person
 from hermes.ports.wallet import NewReferral, WalletStore
 
 _DAY_S = 86_400.0

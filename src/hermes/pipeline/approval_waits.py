@@ -5,7 +5,10 @@ from hermes.message.parts import TextPart, ToolCallPart
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.targets import target_of
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import Approval, NewApproval, NewDelivery, Step, TurnResult
+from hermes.ports.approvals import Approval, NewApproval
+from hermes.ports.outbox import NewDelivery
+from hermes.ports.steps import Step
+from hermes.ports.turns import TurnResult
 from hermes.ports.upward import Progress
 from hermes.tools.approvers import ELSEWHERE
 

@@ -13,7 +13,7 @@ from hermes.message.session_key import background_lane, base_lane, is_background
 from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.ports.channel import Accepted
-from hermes.ports.records import LaneView, MessageRecord
+from hermes.ports.turns import LaneView, MessageRecord
 
 _ROUTE = "background"
 _SHOWN_CHARS = 60

@@ -13,7 +13,7 @@ from hermes.message.outcome import MessageState
 from hermes.message.reply import Reply
 from hermes.message.session_key import base_lane, depth_of
 from hermes.pipeline import replies
-from hermes.ports.records import LaneView, MessageRecord
+from hermes.ports.turns import LaneView, MessageRecord
 
 LeftAlone = Literal["nothing", "running", "waiting"]
 

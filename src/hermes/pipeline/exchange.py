@@ -7,7 +7,8 @@ import msgspec
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import ToolCallPart, ToolResultPart, tool_calls_of
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import ToolUse, TranscriptEntry
+from hermes.ports.transcripts import TranscriptEntry
+from hermes.ports.turns import ToolUse
 
 T = TypeVar("T")
 

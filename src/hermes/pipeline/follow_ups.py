@@ -14,7 +14,8 @@ from hermes.message.parts import ImagePart, Part, TextPart
 from hermes.message.reply import Reply
 from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import MessageRecord, Step
+from hermes.ports.steps import Step
+from hermes.ports.turns import MessageRecord
 
 
 def takes_more(message: MessageRecord, services: Services) -> bool:

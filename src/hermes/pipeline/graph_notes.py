@@ -11,7 +11,8 @@ from hermes.message.chat import ChatMessage
 from hermes.message.parts import TextPart
 from hermes.message.session_key import graph_name
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import NewCall, Step, StepFacts
+from hermes.ports.steps import Step, StepFacts
+from hermes.ports.transcripts import NewCall
 
 # A step of an older Hermes: nobody knows any more how its answer came about.
 _UNKNOWN = StepFacts(is_verbatim=False)

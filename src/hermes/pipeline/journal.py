@@ -12,22 +12,13 @@ import structlog
 from hermes.errors import GuardFailed, LeaseLost, StorageFull, StoreError, StoreRejected
 from hermes.message.parts import ToolCallPart
 from hermes.pipeline.turn import Prepared, Turn
+from hermes.ports.approvals import NewApproval
 from hermes.ports.clock import Clock
-from hermes.ports.records import (
-    Begin,
-    Event,
-    LaneView,
-    Lease,
-    NewApproval,
-    NewDelivery,
-    Payer,
-    Step,
-    StepFacts,
-    StepKind,
-    StepWrite,
-)
+from hermes.ports.outbox import NewDelivery
 from hermes.ports.spend import Spent
+from hermes.ports.steps import Lease, PaidBy, Step, StepFacts, StepKind, StepWrite, TimelineEvent
 from hermes.ports.store import Store
+from hermes.ports.turns import Begin, LaneView
 
 _encode = msgspec.json.Encoder().encode
 _log = structlog.get_logger(__name__)
@@ -49,7 +40,7 @@ class Journal:
             step.ordinal: step for step in view.steps if step.state == "started"
         }
         self._ended: list[Step] = []
-        self._events: list[Event] = []
+        self._events: list[TimelineEvent] = []
         self._spent: list[Spent] = []
         self._joining: tuple[Step, ...] = ()
         self.lease: Lease | None = None
@@ -90,7 +81,7 @@ class Journal:
 
     def note(self, kind: str, **data: object) -> None:
         """Add a line to the timeline, written with the next step or the commit."""
-        self._events.append(Event(kind, self._clock.now(), data))
+        self._events.append(TimelineEvent(kind, self._clock.now(), data))
 
     @property
     def noted(self) -> int:
@@ -189,7 +180,12 @@ class Journal:
         )
 
     def end(
-        self, ordinal: int, body: bytes | None, *, step: Step | None = None, payer: Payer = "person"
+        self,
+        ordinal: int,
+        body: bytes | None,
+        *,
+        step: Step | None = None,
+        payer: PaidBy = "person",
     ) -> Step:
         """Keep the result of an effect for the next write; `step` carries usage, state and facts."""
         known = self._open.pop(ordinal)
@@ -260,7 +256,7 @@ class Journal:
         spent, self._spent = tuple(self._spent), []
         return spent
 
-    def take_events(self) -> tuple[Event, ...]:
+    def take_events(self) -> tuple[TimelineEvent, ...]:
         """Hand over the lines that the commit has to write."""
         events, self._events = tuple(self._events), []
         return events

@@ -28,13 +28,14 @@ from hermes.message.session_key import (
 )
 from hermes.pipeline.approval_waits import Parked
 from hermes.pipeline.commands.control_commands import ControlPlane
+from hermes.pipeline.interrupts import Mark, StuckTurns, longest_step_s
+from hermes.pipeline.resume import tell_of_stop
 from hermes.pipeline.runner import TurnRunner
 from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.session_ends import end_if_over
-from hermes.pipeline.stop_notices import tell_of_stop
-from hermes.pipeline.stuck import Mark, StuckTurns, longest_step_s
 from hermes.ports.observer import current_turn
-from hermes.ports.records import LaneView, Lease
+from hermes.ports.steps import Lease
+from hermes.ports.turns import LaneView
 
 _RETRY_S = 1.0
 # With more messages than this being accepted at once, a turn starts up to 1.5 s later.

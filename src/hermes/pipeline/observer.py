@@ -5,7 +5,8 @@ from typing import Protocol
 
 from hermes.message.reply import Reply
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import Step, TurnResult
+from hermes.ports.steps import Step
+from hermes.ports.turns import TurnResult
 
 # A step as it began, and as it ended.
 Trace = Sequence[tuple[Step, Step]]

@@ -5,7 +5,8 @@ import structlog
 from hermes.errors import StorageFull, StoreError
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import WAITS_FOR_PLACE, Event
+from hermes.ports.steps import TimelineEvent
+from hermes.ports.turns import WAITS_FOR_PLACE
 
 _log = structlog.get_logger(__name__)
 
@@ -18,7 +19,7 @@ async def note_wait(turn: Turn, ctx: TurnContext) -> None:
     ctx.journal.waits_for_place = True
     if ctx.journal.begun:
         await ctx.journal.write_results(turn)
-    event = Event(WAITS_FOR_PLACE, ctx.services.clock.now())
+    event = TimelineEvent(WAITS_FOR_PLACE, ctx.services.clock.now())
     try:
         await ctx.services.store.inbox.note(turn.id, event)
     except (StoreError, StorageFull) as error:

@@ -1,22 +1,33 @@
-"""Going on after a crash: the turn as its steps tell it, without recomputing what came before."""
+"""Going on after a restart: what people are told before it, and the turn as its steps tell it after it."""
 
 import msgspec
 
 from hermes.message.chat import ChatMessage
-from hermes.message.parts import NotePart, ToolCallPart, ToolResultPart
+from hermes.message.outcome import DeliveryState
+from hermes.message.parts import NotePart, TextPart, ToolCallPart, ToolResultPart
 from hermes.pipeline.accounts import account_of
 from hermes.pipeline.children import children_of
 from hermes.pipeline.exchange import call_number, pending_calls, with_result
 from hermes.pipeline.follow_ups import rejoined
 from hermes.pipeline.graph_notes import note_call, note_tool
 from hermes.pipeline.pending_images import sighted
-from hermes.pipeline.services import TurnContext
+from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.stages.load_history import use_session
+from hermes.pipeline.targets import reply_id, target_of
 from hermes.pipeline.turn import Prepared, Turn, estimate
-from hermes.ports.records import Step, StepFacts, ToolUse, TranscriptEntry
+from hermes.ports.sends import NewSend
 from hermes.ports.spend import Spent
+from hermes.ports.steps import Step, StepFacts
+from hermes.ports.transcripts import TranscriptEntry
+from hermes.ports.turns import LaneView, ToolUse
+from hermes.ports.upward import Progress
 from hermes.tools.executor import outcome_unknown
 from hermes.tools.gate import allowed_tools
+
+TOLD = (
+    "I am being restarted. I finish this first if I can; otherwise I go on with it as soon as I "
+    "am back."
+)
 
 _decode_prepared = msgspec.json.Decoder(Prepared).decode
 _decode_chat = msgspec.json.Decoder(ChatMessage).decode
@@ -223,3 +234,27 @@ def _lost_tool(turn: Turn, step: Step, *, call: ToolCallPart, ctx: TurnContext) 
     unknown = msgspec.structs.replace(step, state="unknown", body=body, facts=facts)
     ctx.journal.lose(step.ordinal, unknown)
     return _with_step(turn, unknown, call=call, body=body)
+
+
+async def tell_of_stop(view: LaneView, services: Services) -> None:
+    """Tell the person of a running turn that the gateway stops."""
+    message = view.message
+    event = None if message is None else message.event
+    if message is None or event is None or event.internal or event.scheduled is not None:
+        return
+    services.watch.publish(message.id, Progress(kind="status", text=TOLD))
+    platform = event.source.platform
+    if message.control or services.first_state(platform) is not DeliveryState.PENDING:
+        return
+    send = NewSend(
+        id=f"{reply_id(message.id)}_{services.owner}",
+        message_id=message.id,
+        person_id=message.person_id,
+        target=target_of(event),
+        parts=(TextPart(TOLD),),
+        state=DeliveryState.PENDING,
+        at=services.clock.now(),
+        purpose="notice",
+    )
+    if await services.store.sends.put(send, kept=lambda _: None):
+        services.wake_outbox(platform)

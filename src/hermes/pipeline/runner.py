@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 import msgspec
 import structlog
 
+from hermes.message.event import MessageEvent
 from hermes.message.outcome import MessageState, Outcome
 from hermes.message.reply import Reply
 from hermes.pipeline import replies
@@ -17,18 +18,21 @@ from hermes.pipeline.commands.reload import with_note
 from hermes.pipeline.follow_ups import takes_more
 from hermes.pipeline.interrupts import Arrivals, Interrupt
 from hermes.pipeline.journal import Journal
-from hermes.pipeline.mirror import is_mirror, write_mirror
 from hermes.pipeline.plan import PREPARE, next_stage
 from hermes.pipeline.resume import restore, tell_of_cut
 from hermes.pipeline.scheduled_replies import end_scheduled
 from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.session_ends import notices_of, tell_notices
 from hermes.pipeline.stages.join_follow_ups import has_company
-from hermes.pipeline.stages.save import save
+from hermes.pipeline.stages.load_history import load_history
+from hermes.pipeline.stages.load_soul import load_soul
+from hermes.pipeline.stages.save import build_commit, commit_patiently, save
 from hermes.pipeline.streamed_text import is_awaited
 from hermes.pipeline.targets import reply_id, target_of
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import LaneView, MessageRecord, TurnResult
+from hermes.ports.sends import MIRROR
+from hermes.ports.transcripts import TranscriptEntry
+from hermes.ports.turns import LaneView, MessageRecord, TurnResult
 from hermes.ports.upward import Progress
 
 _log = structlog.get_logger(__name__)
@@ -248,3 +252,40 @@ def _once_told(reply: Reply, *, tell_expired: bool) -> Reply:
     if reply.outcome is not Outcome.EXPIRED or tell_expired:
         return reply
     return msgspec.structs.replace(reply, silent=True)
+
+
+def is_mirror(event: MessageEvent) -> bool:
+    """Tell whether an event is no message, but word of what was delivered into its chat."""
+    return event.internal and event.route == MIRROR
+
+
+async def write_mirror(turn: Turn, ctx: TurnContext) -> Reply:
+    """Add what was delivered to the session, and return what that was."""
+    (said,) = turn.event.history
+    reply = Reply(parts=said.parts, silent=True)
+    turn = await _with_soul(turn, ctx)
+    ctx.journal.note("mirrored", delivery=turn.event.external_id.rpartition(".")[0])
+    await ctx.journal.begin(turn)
+    commit = msgspec.structs.replace(
+        build_commit(turn, reply, ctx),
+        entries=(TranscriptEntry(said),),
+        reply=said,
+        reply_entry=0,
+        interaction=None,
+    )
+    assert ctx.journal.lease is not None
+    await commit_patiently(ctx, ctx.journal.lease, commit)
+    done = Progress(kind="done", outcome=reply.outcome, result=commit.result)
+    ctx.services.watch.publish(turn.id, done)
+    return reply
+
+
+async def _with_soul(turn: Turn, ctx: TurnContext) -> Turn:
+    """Let a session that begins with this be told of its person as any other is."""
+    # As if the person had written: a soul is kept for them, and no words of theirs.
+    heard = msgspec.structs.replace(turn.event, internal=False, history=())
+    begun = await load_history(msgspec.structs.replace(turn, event=heard), ctx)
+    if isinstance(begun, Reply) or begun.history:
+        return turn
+    told = await load_soul(begun, ctx)
+    return turn if isinstance(told, Reply) else msgspec.structs.replace(turn, soul=told.soul)

@@ -16,7 +16,7 @@ from hermes.message.thoughts import without_thoughts
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.targets import reply_id
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import NewDelivery
+from hermes.ports.outbox import NewDelivery
 from hermes.ports.sends import FoundTarget, Parcel
 
 MOST_CHARS: Final = 4_000

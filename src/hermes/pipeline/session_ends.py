@@ -9,8 +9,8 @@ from hermes.message.session_key import base_lane, depth_of
 from hermes.pipeline.services import Services
 from hermes.pipeline.targets import notice_id, target_of
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import LaneView
 from hermes.ports.sends import NewSend
+from hermes.ports.turns import LaneView
 from hermes.ports.upward import Progress
 from hermes.sessions.resets import told
 

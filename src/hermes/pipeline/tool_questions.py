@@ -17,8 +17,10 @@ from hermes.pipeline.questions import Answer, OpenQuestion, asker_of
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.targets import target_of
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import ApprovalState, NewApproval, NewDelivery, TurnResult
+from hermes.ports.approvals import ApprovalState, NewApproval
+from hermes.ports.outbox import NewDelivery
 from hermes.ports.tool import Question
+from hermes.ports.turns import TurnResult
 from hermes.ports.upward import Progress
 from hermes.tools.mcp.interview import Interview, InterviewStep, secret_in
 

@@ -8,7 +8,8 @@ from hermes.pipeline.exchange import with_result
 from hermes.pipeline.graph_notes import note_tool
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import Step, StepFacts, ToolUse
+from hermes.ports.steps import Step, StepFacts
+from hermes.ports.turns import ToolUse
 from hermes.tools.result_limit import shortened
 
 _encode = msgspec.json.Encoder().encode

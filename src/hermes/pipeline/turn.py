@@ -9,15 +9,10 @@ from hermes.message.choices import NO_CHOICES, SessionChoices
 from hermes.message.event import MessageEvent
 from hermes.message.reply import Usage
 from hermes.ports.memory import Soul
+from hermes.ports.people import Person
 from hermes.ports.provider import ToolSpec
-from hermes.ports.records import (
-    CreditHold,
-    NewCall,
-    Person,
-    ToolUse,
-    TranscriptEntry,
-    VisibleHistory,
-)
+from hermes.ports.transcripts import NewCall, TranscriptEntry, VisibleHistory
+from hermes.ports.turns import CreditHold, ToolUse
 from hermes.routing.plan import Plan
 
 

@@ -22,8 +22,9 @@ from hermes.ports.hooks import (
     SESSION_START,
     Context,
 )
-from hermes.ports.records import LaneView, Step
 from hermes.ports.sessions import SessionStore
+from hermes.ports.steps import Step
+from hermes.ports.turns import LaneView
 from hermes.sessions.commands import TypedCommand
 
 _CODE = "forbidden"

@@ -21,7 +21,7 @@ from hermes.pipeline.place_waits import note_wait
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.ports.provider import ModelRequest
-from hermes.ports.records import Step, StepFacts
+from hermes.ports.steps import Step, StepFacts
 from hermes.routing.plan import CallNeeds, Plan
 
 _SYSTEM = (

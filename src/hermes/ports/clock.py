@@ -26,24 +26,3 @@ class SystemClock:
     def monotonic(self) -> float:
         """Return seconds that never jump."""
         return time.monotonic()
-
-
-class ManualClock:
-    """A clock that moves only when told to; the twin for tests."""
-
-    def __init__(self, start: float = 1_700_000_000.0) -> None:
-        self._now = start
-        self._monotonic = 1_000.0
-
-    def now(self) -> float:
-        """Return the wall time in seconds since the epoch."""
-        return self._now
-
-    def monotonic(self) -> float:
-        """Return seconds that never jump."""
-        return self._monotonic
-
-    def advance(self, seconds: float) -> None:
-        """Move both clocks forward."""
-        self._now += seconds
-        self._monotonic += seconds

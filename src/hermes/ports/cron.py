@@ -9,7 +9,7 @@ from typing import Final, Protocol
 import msgspec
 
 from hermes.message.source import Source
-from hermes.ports.records import AcceptResult, NewMessage
+from hermes.ports.inbox import AcceptResult, NewMessage
 
 LAST_DAY: Final = 32
 CRON_ROUTE: Final = "cron"

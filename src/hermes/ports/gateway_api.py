@@ -9,8 +9,8 @@ from hermes.errors import Forbidden, HermesError
 from hermes.message.event import MessageEvent
 from hermes.ports.access import Role
 from hermes.ports.channel import Accepted, Channel
-from hermes.ports.records import MessageRecord, TurnResult
 from hermes.ports.session_history import ConversationPage
+from hermes.ports.turns import MessageRecord, TurnResult
 from hermes.ports.upward import Progress
 
 

@@ -73,3 +73,19 @@ class KeyStore(Protocol):
     async def revoke(self, key_id: str, *, at: float) -> bool:
         """End a key; false when there is none of this id that is not revoked already."""
         ...
+
+
+class AnswerStore(Protocol):
+    """Remembered answers, sealed with the key of the person they were given to."""
+
+    async def put(self, answer: KeptAnswer, *, keep: int) -> None:
+        """Remember an answer, forgetting the oldest beyond `keep`."""
+        ...
+
+    def get(self, digest: bytes, *, person_id: str, now: float) -> KeptAnswer | None:
+        """Return a remembered answer of this person that has not expired."""
+        ...
+
+    async def forget(self, *, before: float) -> int:
+        """Drop answers that expired before then; returns how many."""
+        ...

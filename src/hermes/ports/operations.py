@@ -5,7 +5,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from hermes.ports.records import DeliveryRecord
+from hermes.ports.outbox import DeliveryRecord
 
 _Result = TypeVar("_Result")
 

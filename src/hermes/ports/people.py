@@ -277,3 +277,37 @@ class PairingStore(Protocol):
         The same message again gets the same answer.
         """
         ...
+
+
+class Person(msgspec.Struct, frozen=True, kw_only=True):
+    """Who wrote: one person over all their channels."""
+
+    id: str
+    created_at: float
+    tier: str = "free"
+    may_train: bool = False
+    is_erased: bool = False
+
+
+class PeopleStore(Protocol):
+    """Who is who, and what they may spend."""
+
+    def find(self, platform: str, user_id: str) -> Person | None:
+        """Return the person behind a channel id."""
+        ...
+
+    def get(self, person_id: str) -> Person | None:
+        """Return one person."""
+        ...
+
+    def balance(self, person_id: str) -> int:
+        """Return the ledger's sum minus open holds."""
+        ...
+
+    async def set_consent(self, person_id: str, *, may_train: bool, at: float) -> bool:
+        """Say whether a person's conversations may be trained on; false if nobody has this id."""
+        ...
+
+    async def erase(self, person_id: str, *, at: float) -> None:
+        """Destroy the person's data key: every body of theirs is unreadable from then on."""
+        ...

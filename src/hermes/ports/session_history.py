@@ -1,11 +1,12 @@
 """What was said in a session before: exchanges and kept states to go back to, and pages to show."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
 from hermes.message.chat import ChatMessage
-from hermes.ports.records import MessageRecord, TurnResult
+from hermes.ports.transcripts import VisibleHistory
+from hermes.ports.turns import MessageRecord, TurnResult
 
 
 class PastExchange(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,4 +57,38 @@ class PastStore(Protocol):
 
     def is_kept(self, lane: str, *, epoch: int) -> bool:
         """Tell whether the present state is kept under a name already, or there is none to keep."""
+        ...
+
+
+class TranscriptStore(PastStore, Protocol):
+    """What was said in a session: the message graph, as a turn needs it."""
+
+    def history(
+        self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0
+    ) -> VisibleHistory:
+        """Return what a turn sees of an epoch: at most `limit` of its newest messages.
+
+        `head` is where the lane stands; the last `cut` messages are left out. A long conversation is cut in steps, so that what is sent
+        begins alike for many turns.
+        """
+        ...
+
+    def sessions(self, *, platform: str | None, limit: int) -> tuple[dict[str, Any], ...]:
+        """Return sessions, the most recently used first."""
+        ...
+
+    def conversation(
+        self,
+        lane: str,
+        *,
+        limit: int,
+        person_id: str | None = None,
+        before: str | None = None,
+    ) -> ConversationPage:
+        """Return the newest messages of a session over all its epochs, oldest first.
+
+        What was said stays, also when the rows of its messages have been forgotten. Of epochs that
+        have ended only what `person_id` said is there: a session can be handed to another person.
+        `before` is the `earlier` of another page; raises `BadRequest` if it is none.
+        """
         ...

@@ -8,7 +8,8 @@ import msgspec
 
 from hermes.message.outcome import BusyPolicy, Outcome
 from hermes.ports.channel import Target
-from hermes.ports.records import Lease, TurnResult
+from hermes.ports.steps import Lease
+from hermes.ports.turns import TurnResult
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

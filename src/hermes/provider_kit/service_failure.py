@@ -1,17 +1,16 @@
 """What a model service's answer other than a proper 200 means: its own words, without secrets.
 
 It sits under every provider that speaks HTTP and knows no dialect: it reads the shapes in which
-services wrap a message, and the headers by which they ask for patience.
+services wrap a message.
 """
 
-import math
 import re
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 
 import msgspec
 
 from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable
+from hermes.net.retry_after import finite_number, retry_after
 
 MAX_ERROR_BYTES = 65_536
 _MAX_TEXT = 500
@@ -133,18 +132,6 @@ def mask(text: str, *, secret: str | None) -> str:
     return _SPACE.sub(" ", _KEY_LOOK.sub("****", text)).strip()[:_MAX_TEXT]
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that the service asks to wait, if it says so; milliseconds come first."""
-    millis = _number(headers.get("Retry-After-Ms"))
-    if millis is not None:
-        return max(0.0, millis / 1000)
-    text = headers.get("Retry-After")
-    if text is None:
-        return None
-    seconds = _number(text)
-    return max(0.0, seconds) if seconds is not None else _until(text, since=headers.get("Date"))
-
-
 def words_of(body: bytes) -> str:
     """Return the message inside an error body; of what is no JSON, the body without its tags."""
     found = _read(body)
@@ -165,23 +152,6 @@ def _code_of(found: _Body | None) -> int | None:
     """Return the HTTP status that an error object names, if it does."""
     if found is None or not isinstance(found.error, _Detail):
         return None
-    code = _number(bytes(found.error.code).decode(errors="replace"))
+    code = finite_number(bytes(found.error.code).decode(errors="replace"))
     is_status = code is not None and _LOWEST_FAILURE <= code <= _HIGHEST_FAILURE
     return int(code) if is_status and code is not None else None
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        found = float(text) if text is not None else math.nan
-    except ValueError:
-        return None
-    return found if math.isfinite(found) else None
-
-
-def _until(text: str, *, since: str | None) -> float | None:
-    """Return the seconds from the answer's own date, so that no clock of ours has to be right."""
-    try:
-        wait = parsedate_to_datetime(text) - parsedate_to_datetime(since or "")
-    except (TypeError, ValueError):
-        return None
-    return max(0.0, wait.total_seconds())

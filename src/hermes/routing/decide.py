@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from hermes.config.routing import ComplexitySettings
 from hermes.errors import ProviderUnavailable
-from hermes.routing.complexity import complexity_of
 from hermes.routing.draft import Found, PlanDraft
 from hermes.routing.fitness import AT_HOME, LACKS, ONLY_EMBEDS, has_ability, needs_of
 from hermes.routing.plan import CallNeeds, Candidate, Dropped, Plan, ProviderOffer
@@ -216,3 +216,26 @@ def _nobody(ask: CallNeeds, plan: Plan) -> str:
         fix = f"add a provider that has {' and '.join(needs_of(ask))}, such as by OPENAI_API_KEY"
     verb = "answer" if ask.capability == "chat" else f"do {ask.capability}"
     return f"no model can {verb} ({reasons or 'none is configured'}); {fix}"
+
+
+_TICK = "`"
+_FENCE = "```"
+_CHARS_PER_TOKEN = 4
+
+
+def complexity_of(prompt: str, words: frozenset[str], *, settings: ComplexitySettings) -> float:
+    """Return the complexity of a prompt in which `words` were found."""
+    length = len(prompt)
+    tokens = min(1.0, length / _CHARS_PER_TOKEN / settings.tokens_full)
+    # Most prompts have not even one tick, which is found out faster.
+    code = settings.code_weight if _TICK in prompt and _FENCE in prompt else 0.0
+    asked = len(words.intersection(settings.step_words)) if words else 0
+    steps = min(1.0, asked / settings.steps_full)
+    within = (length - settings.short_chars) / (settings.long_chars - settings.short_chars)
+    rest = (
+        (1 - settings.tokens_weight * tokens)
+        * (1 - code)
+        * (1 - settings.steps_weight * steps)
+        * (1 - settings.length_weight * min(1.0, max(0.0, within)))
+    )
+    return 1 - rest

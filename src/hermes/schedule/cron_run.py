@@ -7,7 +7,7 @@ from hermes.message.ids import MakeId
 from hermes.message.outcome import BusyPolicy
 from hermes.message.parts import TextPart
 from hermes.ports.cron import CRON_ROUTE, CronJob, CronRun, CronTask
-from hermes.ports.records import NewMessage
+from hermes.ports.inbox import NewMessage
 from hermes.schedule.cron_rule import MOST_COUNTED, due_between, next_after
 from hermes.schedule.cron_text import spoken_time
 

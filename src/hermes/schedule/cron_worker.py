@@ -13,7 +13,7 @@ from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.ports.clock import Clock
 from hermes.ports.cron import CronJob, CronTask
-from hermes.ports.records import AcceptResult
+from hermes.ports.inbox import AcceptResult
 from hermes.ports.store import Store
 from hermes.ports.upward import Wake
 from hermes.schedule.cron_rule import next_after

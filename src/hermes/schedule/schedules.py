@@ -3,6 +3,7 @@
 Fits `ports.cron.Scheduler`; chat commands, the tool and the operator's desk all come here.
 """
 
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -14,14 +15,15 @@ from hermes.message.ids import MakeId
 from hermes.message.session_key import base_lane
 from hermes.ports.clock import Clock
 from hermes.ports.cron import CronJob, CronOrigin, CronTask, NewCronJob, Rule
-from hermes.ports.records import AcceptResult
+from hermes.ports.inbox import AcceptResult
 from hermes.ports.store import Store
 from hermes.ports.upward import Wake
-from hermes.schedule.cron_read import read_rule
+from hermes.schedule.cron_fields import is_cron, read_cron
 from hermes.schedule.cron_rule import least_gap, next_after
 from hermes.schedule.cron_run import run_by_hand
 from hermes.schedule.cron_text import spoken_rule, spoken_time
-from hermes.schedule.cron_zone import find_zone
+from hermes.schedule.cron_words import EXAMPLES, read_words
+from hermes.schedule.cron_zone import find_zone, zone_of
 
 _FINISHED_KEPT_S: Final = 8 * 86_400.0
 _SHOWN_TEXT: Final = 60
@@ -250,3 +252,30 @@ class Schedules:
     def _moved(self, is_set: bool) -> None:
         if not is_set:
             raise Conflict("The job ran or changed just now: look again.")
+
+
+_LONGEST: Final = 300
+_SET_ZONE: Final = re.compile(r"(?:cron_)?tz=(\S+)\s+(.*)", re.IGNORECASE)
+_CRON_ZONE: Final = re.compile(r"((?:\S+\s+){4}\S+|@\w+)\s+(?:in\s+)?\(?([A-Za-z][\w /+-]*)\)?")
+
+
+def read_rule(text: str, *, zone: str, now: float) -> Rule:
+    """Return the rule that a schedule means; `zone` holds where it names none.
+
+    Raises `BadRequest`, which says what was not understood and shows how it can be written.
+    """
+    text = " ".join(text.split())
+    if not text:
+        shown = ", ".join(f"'{example}'" for example in EXAMPLES)
+        raise BadRequest(f"The schedule is empty. Write it like {shown}.")
+    if len(text) > _LONGEST:
+        raise BadRequest(f"The schedule has {len(text)} characters; {_LONGEST} are enough for any.")
+    named = _SET_ZONE.fullmatch(text)
+    if named is not None:
+        zone, text = zone_of(named[1]), named[2]
+    if not is_cron(text):
+        return read_words(text, zone=zone, now=now)
+    placed = _CRON_ZONE.fullmatch(text)
+    if placed is not None:
+        return read_cron(placed[1], zone=zone_of(placed[2]))
+    return read_cron(text, zone=zone)

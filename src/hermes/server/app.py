@@ -4,7 +4,7 @@ Channels bring their own routes or webhooks, operators' functions are handed in;
 names no concrete channel and no store.
 """
 
-from collections.abc import Awaitable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -13,17 +13,39 @@ from starlette.routing import BaseRoute, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hermes.http.errors import plain_error
-from hermes.http.route import send_response
+from hermes.http.json_body import json_response
+from hermes.http.route import Answer, Endpoint, HttpExchange, send_response
 from hermes.http.same_origin import Origins
 from hermes.message.ids import MakeId
 from hermes.ports.channel import HttpResponse, WebhookChannel
 from hermes.ports.gateway_api import GatewayApi, RouteChannel
 from hermes.server.control_routes import Control, control_routes
-from hermes.server.health import Ready, health_routes
 from hermes.server.metrics_route import RequestMeter, RouteMeter
 from hermes.server.webhooks import WebhookLimits, webhook_routes
 
 _log = structlog.get_logger("hermes.server")
+
+
+Ready = Callable[[], Sequence[str]]
+
+
+def health_routes(ready: Ready) -> tuple[Route, ...]:
+    """Return the health routes; `ready` returns the reasons against taking messages."""
+
+    async def is_alive(_exchange: HttpExchange) -> Answer:
+        return json_response({"status": "alive"})
+
+    async def is_ready(_exchange: HttpExchange) -> Answer:
+        reasons = list(ready())
+        if reasons:
+            answer = {"ready": False, "reasons": reasons}
+            return json_response(answer, 503, headers={"retry-after": "5"})
+        return json_response({"ready": True, "reasons": []})
+
+    return (
+        Route("/healthz", Endpoint({"GET": is_alive}, head=True)),
+        Route("/readyz", Endpoint({"GET": is_ready}, head=True)),
+    )
 
 
 def build_app(

@@ -143,11 +143,9 @@ class Control(msgspec.Struct, frozen=True, kw_only=True):
     operating: OperationRoutes | None = None
 
 
-def control_routes(
-    gateway_api: GatewayApi, control: Control, *, origins: Origins
-) -> tuple[Route, ...]:
+def control_routes(api: GatewayApi, control: Control, *, origins: Origins) -> tuple[Route, ...]:
     """Return the operator's routes."""
-    local = ControlGate(gateway_api, control.audited, origins=origins)
+    local = ControlGate(api, control.audited, origins=origins)
     told, ordered = local.told, local.ordered
     keys = {
         "GET": told("keys.list", control.keys),
@@ -167,10 +165,7 @@ def control_routes(
             "/control/why/{id:path}",
             Endpoint({"GET": local.named("messages.why", "messages.read", control.why)}),
         ),
-        Route("/control/models", Endpoint({"GET": told("models.list", control.models)})),
-        Route(
-            "/control/route", Endpoint({"POST": ordered("models.route", CallNeeds, control.route)})
-        ),
+        *_model_routes(local, control),
         *_access_routes(local, control),
         Route("/control/keys", Endpoint(keys)),
         Route(
@@ -313,6 +308,14 @@ def _user_routes(local: ControlGate, desk: UserOrders) -> tuple[Route, ...]:
             "/control/users/erase",
             Endpoint({"POST": ordered("users.erase", UserOrder, desk.erase)}),
         ),
+    )
+
+
+def _model_routes(local: ControlGate, control: Control) -> tuple[Route, ...]:
+    route = local.ordered("models.route", CallNeeds, control.route)
+    return (
+        Route("/control/models", Endpoint({"GET": local.told("models.list", control.models)})),
+        Route("/control/route", Endpoint({"POST": route})),
     )
 
 

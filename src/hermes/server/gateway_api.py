@@ -15,9 +15,9 @@ from hermes.outbox.traffic import Traffic
 from hermes.pipeline.watch import WatchHub
 from hermes.ports.channel import Accepted
 from hermes.ports.gateway_api import Caller, MessageStatus
-from hermes.ports.records import TurnResult
 from hermes.ports.session_history import ConversationPage
 from hermes.ports.store import Store
+from hermes.ports.turns import TurnResult
 from hermes.ports.upward import Progress
 from hermes.server.auth import Access, speaking
 

@@ -12,7 +12,8 @@ from hermes.errors import GuardFailed, LeaseLost
 from hermes.message.outcome import DeliveryState as State
 from hermes.message.parts import Part
 from hermes.ports.clock import Clock
-from hermes.ports.records import DeliveryNote, DeliveryRecord, Lease, NewDelivery
+from hermes.ports.outbox import DeliveryNote, DeliveryRecord, NewDelivery
+from hermes.ports.steps import Lease
 
 _MOST_NOTES = 32
 _ENDED = frozenset({State.SENT, State.DEAD})

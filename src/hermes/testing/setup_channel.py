@@ -9,7 +9,8 @@ from hermes.message.ids import make_id
 from hermes.message.parts import Media
 from hermes.plugins.manifest import load_manifest, read_settings
 from hermes.ports.channel_setup import ChannelSetup
-from hermes.ports.clock import Clock, ManualClock
+from hermes.ports.clock import Clock
+from hermes.testing.manual_time import ManualClock
 
 
 class MemoryFiles:

@@ -2,7 +2,7 @@
 
 from hermes.config import ApprovalSettings
 from hermes.errors import Forbidden
-from hermes.ports.records import Approval
+from hermes.ports.approvals import Approval
 
 # In the place of a chat's type: what is asked for happens in a chat of others.
 ELSEWHERE = "elsewhere"

@@ -4,10 +4,14 @@ Fits `ports.tool.Tool`, and can still be called as the function that it was. Who
 runs and what becomes of its result is decided elsewhere.
 """
 
+import asyncio
 import inspect
 import re
+import threading
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, overload
+from contextlib import suppress
+from contextvars import copy_context
+from typing import Any, TypeVar, overload
 
 import msgspec
 
@@ -16,7 +20,6 @@ from hermes.ports.provider import ToolSpec
 from hermes.ports.tool import ToolContext, ToolTraits
 from hermes.tools.hint_schema import as_json
 from hermes.tools.signature import Function, place_of, read_signature
-from hermes.tools.threads import in_thread
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _DONE = "done"
@@ -163,3 +166,43 @@ def _text(name: str, value: object) -> str:
         raise ToolError(
             f"the tool {name} returned a {type(value).__name__}, which is neither text nor JSON"
         ) from error
+
+
+T = TypeVar("T")
+
+
+async def in_thread(function: Callable[[], T], *, name: str) -> T:
+    """Run `function` in a thread and return what it returns; cancelling leaves it to itself."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+    context = copy_context()
+
+    def settle(act: Callable[[], None]) -> None:
+        if not done.done():
+            act()
+
+    def run() -> None:
+        try:
+            value = context.run(function)
+        # Thread boundary: what the function raises is raised where it is awaited.
+        except BaseException as error:  # noqa: BLE001
+            problem = error
+            _tell(loop, lambda: settle(lambda: done.set_exception(_raisable(problem))))
+        else:
+            _tell(loop, lambda: settle(lambda: done.set_result(value)))
+
+    threading.Thread(target=run, name=f"tool {name}", daemon=True).start()
+    return await done
+
+
+def _tell(loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> None:
+    # A loop that was closed meanwhile has nobody left who waits.
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(act)
+
+
+def _raisable(error: BaseException) -> BaseException:
+    """A future cannot hold a `StopIteration`, and a thread must not end the process."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration):
+        return error
+    return RuntimeError(f"the function ended with {type(error).__name__}")

@@ -14,11 +14,11 @@ from hermes.calls.events import CallEvent, FullAnswer
 from hermes.calls.model_caller import CallSpec
 from hermes.message.chat import user_text
 from hermes.message.ids import make_id
-from hermes.ports.clock import ManualClock
 from hermes.ports.provider import ModelRequest, ProviderInfo
 from hermes.ports.spend import Account, SpendCounters, Spent
 from hermes.routing.plan import Candidate, Plan
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import Script, ScriptedTurn, answer_by_text
 from hermes.testing.scripted_model import SCRIPTED_INFO, ScriptedProvider
 from tests.contract.journal.rig import KEYS, settings_of

@@ -14,10 +14,10 @@ from hermes.errors import (
     Overloaded,
     ProviderUnavailable,
 )
-from hermes.ports.clock import ManualClock
 from hermes.ports.keys import CallerKey
 from hermes.ports.provider import ModelRequest
 from hermes.ports.spend import KillSwitch, Meter, MeterClaim
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn
 from tests.contract.calls.rig import ask, model, open_calls, payer_for, until_called
 

@@ -21,18 +21,18 @@ from hermes.pipeline.services import ReloadMcp
 from hermes.pipeline.watch import WatchHub
 from hermes.plugins.hook_book import HookBook
 from hermes.ports.channel import Capabilities
-from hermes.ports.clock import ManualClock
 from hermes.ports.command import ChatCommand
 from hermes.ports.media import Attachments
 from hermes.ports.observer import CallMeter
 from hermes.ports.provider import Provider, ToolSpec
-from hermes.ports.records import Timeline
+from hermes.ports.timeline import Timeline
 from hermes.ports.tool import Tool, ToolContext, ToolTraits
 from hermes.ports.vision import VisionPipeline
 from hermes.server.auth import StoredAccess
 from hermes.store.search.search import SqliteSearch
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions, free_bytes
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.model_script import Script, answer_by_text
 from hermes.testing.scripted_model import SCRIPTED_INFO, ScriptedProvider

@@ -6,8 +6,8 @@ import pytest
 
 from hermes.errors import Conflict, Overloaded, StorageFull
 from hermes.message.ids import make_id
-from hermes.ports.clock import ManualClock
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
+from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import KEYS, open_rig
 
 

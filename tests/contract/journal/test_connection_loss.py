@@ -9,7 +9,7 @@ from hermes.control.channels import ChannelOperations
 from hermes.control.runtime import RuntimeHandles
 from hermes.message.outcome import DeliveryState
 from hermes.ports.channel import Capabilities
-from hermes.ports.clock import ManualClock
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from tests.contract.journal.rig import open_rig
 

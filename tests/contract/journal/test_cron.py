@@ -16,11 +16,11 @@ from hermes.message.event import Scheduled
 from hermes.message.ids import make_id
 from hermes.message.source import Source
 from hermes.ports.channel import Capabilities
-from hermes.ports.clock import ManualClock
 from hermes.ports.cron import CronJob, CronOrigin, Scheduler
-from hermes.ports.records import MessageRecord
+from hermes.ports.turns import MessageRecord
 from hermes.schedule.cron_run import due_run
 from hermes.schedule.cron_worker import CronWorker
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.model_script import Script, ScriptedTurn, ToolUse
 from hermes.tools.builtin.schedule import Schedule

@@ -9,8 +9,8 @@ import pytest
 from hermes.graph.exports.message_reader import read_message
 from hermes.message.parts import ToolResultPart
 from hermes.message.session_key import graph_name
-from hermes.ports.clock import ManualClock
 from hermes.ports.tool import ToolTraits
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 

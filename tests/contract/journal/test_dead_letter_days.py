@@ -8,8 +8,8 @@ from hermes.control.deadletters import DeadLetterOperations, LettersAsk
 from hermes.control.why_delivery import tries_of
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import text_of
-from hermes.ports.clock import ManualClock
 from hermes.schedule.pruning import Pruning
+from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, open_rig
 
 DAY = 86_400.0

@@ -12,8 +12,8 @@ import pytest
 
 from hermes.message.parts import ToolResultPart
 from hermes.message.session_key import graph_name
-from hermes.ports.clock import ManualClock
 from hermes.ports.tool import ToolContext, ToolTraits
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import Script, ScriptedTurn, Seen, ToolUse
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 

@@ -9,8 +9,8 @@ from hermes.message.ids import make_id
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
 from hermes.ports.channel import Capabilities, Target
-from hermes.ports.clock import ManualClock
-from hermes.ports.records import NewDelivery
+from hermes.ports.outbox import NewDelivery
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from tests.contract.journal.rig import PUSH, Rig, open_rig
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.pipeline.stop_notices import TOLD
+from hermes.pipeline.resume import TOLD
 from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from hermes.errors import AnswerInvalid, Conflict
-from hermes.ports.clock import ManualClock
 from hermes.ports.dreams import Dream
 from hermes.ports.provider import ModelRequest
 from hermes.ports.spend import KillSwitch
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import Script, ScriptedTurn, Seen, answer_by_text
 from tests.contract.journal.rig import Rig, open_rig
 

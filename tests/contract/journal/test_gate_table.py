@@ -13,8 +13,8 @@ import pytest
 from hermes.calls.token_estimate import input_tokens
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import ToolCallPart
-from hermes.ports.clock import ManualClock
 from hermes.ports.provider import ModelRequest
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
 from tests.contract.journal.rig import Rig, open_rig
 from tests.unit.tools.concierge import TOOLS

@@ -11,8 +11,8 @@ from hermes.message.event import ReplyContext
 from hermes.message.missed_messages import MISSED
 from hermes.message.parts import ImagePart, Media
 from hermes.pipeline.message_notes import QUOTED
-from hermes.ports.clock import ManualClock
 from hermes.ports.tool import ToolTraits
+from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 
 DAY_S = 24 * 3600.0

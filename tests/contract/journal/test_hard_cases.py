@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from hermes.message.parts import ToolResultPart, tool_calls_of
-from hermes.ports.clock import ManualClock
 from hermes.ports.tool import ToolContext, ToolTraits
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
 from tests.contract.journal.rig import RunTool, open_rig
 

@@ -6,8 +6,9 @@ import pytest
 
 from hermes.errors import LeaseLost
 from hermes.message.outcome import Outcome
-from hermes.ports.clock import ManualClock
-from hermes.ports.records import Begin, Commit, Lease, StepWrite, TurnResult
+from hermes.ports.steps import Lease, StepWrite
+from hermes.ports.turns import Begin, Commit, TurnResult
+from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, open_rig
 
 

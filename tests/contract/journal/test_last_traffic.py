@@ -7,8 +7,8 @@ import pytest
 
 from hermes.control.channels import ChannelOperations
 from hermes.control.runtime import RuntimeHandles
-from hermes.ports.clock import ManualClock
 from hermes.store.sqlite.queries import load
+from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, open_rig
 
 HOUR_S = 3_600.0

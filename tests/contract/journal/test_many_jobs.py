@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.ports.clock import ManualClock
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, Seen, answer_by_text
 from tests.contract.journal.rig import Rig, open_rig
 

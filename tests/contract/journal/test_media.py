@@ -24,8 +24,8 @@ from hermes.message.ids import make_id
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, TextPart, text_of
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.ports.channel import Capabilities, Channel, Delivery, Receipt
-from hermes.ports.clock import ManualClock
 from hermes.store.sqlite.store import SqliteStore
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.model_script import ScriptedTurn, Seen
 from tests.contract.journal.rig import Rig, RunTool, open_rig

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from hermes.message.parts import TextPart
-from hermes.ports.clock import ManualClock
 from hermes.ports.provider import ModelRequest
 from hermes.ports.spend import KillSwitch
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import Script, ScriptedTurn, Seen, answer_by_text
 from tests.contract.journal.rig import Rig, open_rig
 

@@ -21,8 +21,8 @@ from hermes.ops.logs import Fields, LogPlan, set_up
 from hermes.ops.otel_export import OtelExport, TraceExportPlan
 from hermes.ops.otel_spans import EndedTurn, SpanMaker
 from hermes.ops.turn_observer import TurnObserver
-from hermes.ports.clock import ManualClock
 from hermes.store.sqlite.store import SqliteStore
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.model_script import ScriptedTurn, ToolUse
 from hermes.testing.otlp_collector import OtlpCollector, otlp_collector

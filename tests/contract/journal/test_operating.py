@@ -10,7 +10,7 @@ from hermes.control.runtime import RuntimeHandles
 from hermes.control.sessions import SessionOperations, SessionOrder, SessionsAsk
 from hermes.errors import Conflict, NotFound, Overloaded
 from hermes.message.outcome import DeliveryState
-from hermes.ports.clock import ManualClock
+from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, open_rig
 
 HOUR_S = 3_600.0

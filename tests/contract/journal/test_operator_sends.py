@@ -9,8 +9,8 @@ from hermes.app.make_courier import make_send_desk
 from hermes.control.sends import SendOperations, SendOrder
 from hermes.errors import BadRequest, NotFound
 from hermes.message.ids import make_id
-from hermes.ports.clock import ManualClock
 from hermes.store.sqlite.store import SqliteStore
+from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, open_rig, settings_of
 
 PLATFORM = {"PLATFORMS__PUSH__ENABLED": "true", "PLATFORMS__PUSH__HOME_CHANNEL": "lobby:7"}

@@ -11,7 +11,7 @@ import pytest
 
 from hermes.control.why import explain
 from hermes.message.parts import ImagePart, Media, TextPart
-from hermes.ports.clock import ManualClock
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, Seen
 from tests.contract.journal.rig import Rig, open_rig
 

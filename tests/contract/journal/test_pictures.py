@@ -12,10 +12,10 @@ from hermes.control.why import explain
 from hermes.control.why_pictures import pictures_text
 from hermes.errors import ProviderError
 from hermes.message.parts import ImagePart, Media, NotePart, Part, TextPart
-from hermes.ports.clock import ManualClock
 from hermes.ports.provider import ModelRequest, ProviderInfo
 from hermes.ports.spend import KillSwitch
 from hermes.ports.vision import VisionAsked
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import Script, ScriptedTurn, Seen
 from hermes.testing.scripted_model import ScriptedProvider
 from tests.contract.journal.rig import Rig, open_rig

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from hermes.ports.clock import ManualClock
 from hermes.ports.provider import ModelRequest
 from hermes.providers.anthropic import wire as anthropic
 from hermes.providers.anthropic.settings import AnthropicSettings
 from hermes.providers.openai import wire as openai
 from hermes.providers.openai.settings import OpenAISettings
+from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, open_rig
 from tests.unit.tools.concierge import TOOLS
 

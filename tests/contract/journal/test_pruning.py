@@ -9,11 +9,11 @@ import pytest
 from hermes.control.graph_check import check_graphs
 from hermes.errors import NotFound, StoreError
 from hermes.message.session_key import graph_name
-from hermes.ports.clock import ManualClock
 from hermes.ports.search import SearchAsk
 from hermes.ports.sessions import OldConversation
 from hermes.schedule.pruning import Pruning
 from hermes.store.sqlite.pruning import SqlitePruning
+from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, open_rig
 
 DAY = 86_400.0

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from hermes.message.parts import ToolResultPart
-from hermes.ports.clock import ManualClock
 from hermes.ports.tool import Question, ToolContext, ToolTraits
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, Seen
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 

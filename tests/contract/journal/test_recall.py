@@ -14,10 +14,10 @@ import pytest
 from hermes.control.why import explain
 from hermes.memory.recall import RECALLED
 from hermes.message.parts import TextPart
-from hermes.ports.clock import ManualClock
 from hermes.ports.vectors import Page
 from hermes.providers.minilm.provider import MiniLmEmbedder
 from hermes.providers.minilm.settings import MiniLmSettings
+from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, open_rig
 
 DAY_S = 86_400.0

@@ -10,7 +10,7 @@ import pytest
 
 from hermes import failpoints
 from hermes.message.outcome import BusyPolicy
-from hermes.ports.clock import ManualClock
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, Seen
 from tests.contract.journal.rig import Rig, open_rig
 from tests.contract.journal.test_photo_bursts import ledger, photo

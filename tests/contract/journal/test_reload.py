@@ -7,7 +7,7 @@ import pytest
 from hermes.control.actions import BY_CHAT
 from hermes.errors import BadRequest
 from hermes.message.parts import ReasoningPart, TextPart, ToolResultPart
-from hermes.ports.clock import ManualClock
+from hermes.testing.manual_time import ManualClock
 from hermes.tools.mcp.report import Diff
 from tests.contract.journal.rig import Rig, open_rig
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hermes.pipeline.comebacks import Comeback
-from hermes.ports.clock import ManualClock
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, Seen
 from tests.contract.journal.rig import Rig, open_rig
 

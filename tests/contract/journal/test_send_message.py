@@ -7,7 +7,7 @@ import pytest
 
 from hermes.control.why import explain
 from hermes.message.parts import TextPart
-from hermes.ports.records import DeliveryRecord
+from hermes.ports.outbox import DeliveryRecord
 from tests.contract.journal.rig import Rig, open_rig
 
 ADMINS = {"APPROVALS__ADMINS": '["rest:root"]'}

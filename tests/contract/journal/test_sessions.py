@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from hermes.ports.channel import Capabilities
-from hermes.ports.clock import ManualClock
 from hermes.ports.tool import ToolTraits
 from hermes.schedule.session_watch import SessionWatch
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.model_script import ScriptedTurn, Seen
 from tests.contract.journal.rig import Rig, RunTool, open_rig

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from hermes.errors import GuardFailed
-from hermes.ports.clock import ManualClock
-from hermes.ports.records import Begin
 from hermes.ports.tool import ToolTraits
+from hermes.ports.turns import Begin
+from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 from tests.contract.journal.test_photo_bursts import ledger
 

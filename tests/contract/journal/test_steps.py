@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hermes.ports.clock import ManualClock
 from hermes.ports.tool import ToolTraits
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, Seen
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 

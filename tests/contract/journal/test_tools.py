@@ -13,9 +13,9 @@ import pytest
 from hermes import failpoints
 from hermes.control.why import explain
 from hermes.message.parts import ToolResultPart
-from hermes.ports.clock import ManualClock
-from hermes.ports.records import Step
+from hermes.ports.steps import Step
 from hermes.ports.tool import ToolContext, ToolTraits
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
 from hermes.tools import tool
 from tests.contract.journal.rig import Rig, RunTool, open_rig

@@ -10,8 +10,7 @@ from hermes.errors import FailureClass, NotDelivered
 from hermes.outbox.intervals import OutboxTiming
 from hermes.outbox.sender import OutboxSender
 from hermes.ports.channel import Capabilities, Delivery, Receipt
-from hermes.ports.clock import ManualClock
-from hermes.testing.manual_time import ManualTime
+from hermes.testing.manual_time import ManualClock, ManualTime
 from hermes.testing.memory_channel import MemoryChannel
 from tests.contract.journal.rig import Rig, open_rig
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hermes.control.why import explain
-from hermes.ports.clock import ManualClock
 from hermes.ports.wallet import NewGrant, Wallet
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 

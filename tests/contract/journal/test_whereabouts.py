@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from hermes.message.source import ChatType
-from hermes.ports.clock import ManualClock
 from hermes.ports.provider import ModelRequest
+from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, open_rig
 
 HOME = {"PLATFORMS__PUSH__ENABLED": "true", "PLATFORMS__PUSH__HOME_CHANNEL": "lobby"}

@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from hermes.message.ids import make_id
-from hermes.ports.clock import ManualClock
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
+from hermes.testing.manual_time import ManualClock
 from tests.contract.store.blank import blank
 
 KEYS = make_store_keys()

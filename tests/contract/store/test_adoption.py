@@ -10,10 +10,10 @@ from hermes.errors import StoreError
 from hermes.message.chat import ChatMessage, user_text
 from hermes.message.ids import make_id
 from hermes.message.parts import TextPart
-from hermes.ports.clock import ManualClock
 from hermes.store.sqlite.connection import Database, open_database
 from hermes.store.sqlite.seal import Sealer, make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
+from hermes.testing.manual_time import ManualClock
 from tests.contract.store.opening import KEYS
 
 MIGRATIONS = resources.files("hermes.store.sqlite.migrations")

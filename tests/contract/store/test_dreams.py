@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from hermes.ports.clock import ManualClock
 from hermes.ports.dreams import Dream
 from hermes.ports.memory import EXTRACT, Fact, FactChange, NewJob
 from hermes.store.sqlite.store import SqliteStore
+from hermes.testing.manual_time import ManualClock
 from tests.contract.store.opening import opened
 from tests.contract.store.people import person
 from tests.torture.store_rig import accept, answer

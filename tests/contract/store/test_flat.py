@@ -14,11 +14,13 @@ from hermes.message.ids import make_id
 from hermes.message.outcome import Outcome
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
-from hermes.ports.clock import ManualClock
-from hermes.ports.records import Begin, Commit, Lease, NewMessage, TurnResult
+from hermes.ports.inbox import NewMessage
+from hermes.ports.steps import Lease
+from hermes.ports.turns import Begin, Commit, TurnResult
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
+from hermes.testing.manual_time import ManualClock
 
 PACKAGE = resources.files("hermes.store.sqlite")
 TOPICS = (

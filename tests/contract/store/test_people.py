@@ -16,11 +16,11 @@ from hermes.errors import Conflict, NotFound
 from hermes.message.event import MessageEvent
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
-from hermes.people.link_codes import LINKING
 from hermes.people.pairing import LENGTH, LETTERS, PAIRING
+from hermes.people.reception import LINKING
+from hermes.ports.inbox import NewMessage
 from hermes.ports.keys import CallerKey
 from hermes.ports.people import Asked, PairingAsk, Standing
-from hermes.ports.records import NewMessage
 from hermes.ports.wallet import NewGrant
 from hermes.store.sqlite.store import SqliteStore
 from tests.contract.store.opening import opened

@@ -6,9 +6,9 @@ import pytest
 
 from hermes.errors import StoreError
 from hermes.message.ids import make_id
-from hermes.ports.clock import ManualClock
 from hermes.store.sqlite.seal import add_store_key, make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
+from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import KEYS, open_rig
 
 SECRET = "the word is xylophone"

@@ -10,7 +10,7 @@ from hermes.message.parts import TextPart
 from hermes.message.session_key import SessionKey
 from hermes.message.source import ChatType, Source
 from hermes.ports.channel import Target
-from hermes.ports.records import NewMessage
+from hermes.ports.inbox import NewMessage
 from hermes.ports.sends import MIRROR, NewSend
 from hermes.store.sqlite.store import SqliteStore
 from tests.contract.store.opening import opened

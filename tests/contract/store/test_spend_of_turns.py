@@ -7,10 +7,11 @@ import pytest
 
 from hermes.errors import LeaseLost
 from hermes.message.reply import Usage
-from hermes.ports.clock import ManualClock
-from hermes.ports.records import Event, Interaction, Lease, MessageRecord, Step, StepWrite
 from hermes.ports.spend import Account, CallLine, Meter, Spent
+from hermes.ports.steps import Lease, Step, StepWrite, TimelineEvent
+from hermes.ports.turns import Interaction, MessageRecord
 from hermes.store.sqlite.store import SqliteStore
+from hermes.testing.manual_time import ManualClock
 from tests.contract.store.opening import opened
 from tests.torture.store_rig import accept, begin, ending
 
@@ -127,14 +128,14 @@ async def test_a_call_has_a_timeline_of_its_own(store: SqliteStore) -> None:
 
     assert story is not None
     assert (story.message, story.refusal, story.steps) == (None, None, ())
-    assert story.events == (Event("call", 6.0, {"model": "one", "ms": 3}),)
+    assert story.events == (TimelineEvent("call", 6.0, {"model": "one", "ms": 3}),)
     assert store.timeline("c_3") is None
 
 
 @pytest.mark.req("J21")
 async def test_calls_are_forgotten_after_their_time_a_few_at_a_time(store: SqliteStore) -> None:
     lease, message = await begun(store)
-    noted = Event("noted", 1.0, {})
+    noted = TimelineEvent("noted", 1.0, {})
     await store.turns.step(
         lease, StepWrite(message_id=message.id, person_id=message.person_id, events=(noted,))
     )

@@ -9,13 +9,14 @@ import pytest
 
 from hermes.errors import Conflict, NoCredits, NotFound
 from hermes.message.outcome import Outcome
-from hermes.ports.clock import ManualClock
-from hermes.ports.records import Begin, CreditHold, Interaction, Lease, MessageRecord
+from hermes.ports.steps import Lease
+from hermes.ports.turns import Begin, CreditHold, Interaction, MessageRecord
 from hermes.ports.wallet import LedgerLine, NewGrant, NewReferral, NewRefund, Wallet
 from hermes.store.sqlite.connection import Database, migrate, open_database
 from hermes.store.sqlite.seal import Sealer, make_store_keys
 from hermes.store.sqlite.store import SqliteStore
 from hermes.store.sqlite.wallet import add_codes, move_credits
+from hermes.testing.manual_time import ManualClock
 from tests.contract.store.opening import opened
 from tests.torture.store_rig import accept, answer, ending, new_message
 

@@ -20,8 +20,7 @@ from hermes.plugins.manifest import Auth, Manifest, Quality
 from hermes.plugins.registry import Platform, Registry
 from hermes.ports.channel import Accepted, Capabilities, Channel, PushChannel, WebhookChannel
 from hermes.ports.channel_setup import ChannelSetup
-from hermes.ports.clock import ManualClock
-from hermes.testing.manual_time import ManualTime, settle
+from hermes.testing.manual_time import ManualClock, ManualTime, settle
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.outbox_store import MemoryOutboxStore
 from hermes.testing.setup_channel import MemoryFiles

@@ -38,13 +38,14 @@ TARGET = Target(
 AWKWARD = st.text(st.one_of(st.characters(), st.sampled_from("\r\n\t\0 <>:;@=?_.\u202e\u200d👩é")))
 
 
+PARENT = ParentMail(subject="A question", references=("root@x.test", "m1@x.test"))
+
+
 def written(
     text: str = "Hello **you**",
     *,
     target: Target = TARGET,
-    answered: ParentMail = ParentMail(
-        subject="A question", references=("root@x.test", "m1@x.test")
-    ),  # noqa: B008
+    answered: ParentMail = PARENT,
     name: str = "Hermes",
     uploads: tuple[MailFile, ...] = (),
 ) -> bytes:

@@ -34,9 +34,9 @@ from hermes.ports.channel import (
     PushChannel,
     Target,
 )
-from hermes.ports.clock import ManualClock
 from hermes.testing.irc.server import ALL_CAPS, IrcStandIn
 from hermes.testing.irc.state import Person
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.stand_in import Fault, Said
 from tests.unit.channels.irc_rig import irc_rig, until
 

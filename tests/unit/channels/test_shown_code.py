@@ -10,7 +10,7 @@ from hermes.channels.slack import format as slack
 from hermes.channels.telegram import format as telegram
 from hermes.message.markup.parse import parse
 from hermes.message.markup.split import split
-from hermes.outbox.cursor import open_fence, with_cursor
+from hermes.outbox.preview import open_fence, with_cursor
 from hermes.plugins.manifest import load_capabilities
 
 CURSOR = " ▉"

@@ -13,11 +13,13 @@ from slack_sdk.signature import SignatureVerifier
 from hermes.channels.slack.inbound import (
     SlackIdentity,
     interaction_event,
+    mentioned,
     message_event,
     people_of,
+    plain,
     read_form,
+    without_mention,
 )
-from hermes.channels.slack.mrkdwn import mentioned, plain, without_mention
 from hermes.channels.slack.signature import SignatureCheck, sign
 from hermes.channels.slack.wire import (
     Frame,

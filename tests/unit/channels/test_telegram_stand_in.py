@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from hermes.ports.clock import ManualClock
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.stand_in import File, Said
 from hermes.testing.telegram.html_text import parse_html
 from hermes.testing.telegram.refusal import ApiError

@@ -10,8 +10,8 @@ from hermes.channels.web.outbound import conversation_json, conversations_json
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, MessageState, Outcome
 from hermes.message.reply import Usage
-from hermes.ports.records import MessageRecord, TurnResult
 from hermes.ports.session_history import ConversationMessage, ConversationPage
+from hermes.ports.turns import MessageRecord, TurnResult
 
 
 def shown(event: MessageEvent | None, result: TurnResult | None) -> ConversationMessage:

@@ -47,8 +47,7 @@ from hermes.server.listen import HttpServer, ServeSettings, address_of, bind
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.access import MemoryAccessStore
-from hermes.testing.gateway_api import MemoryGatewayApi
-from hermes.testing.gateway_script import Hold, Note, Script
+from hermes.testing.gateway_api import Hold, MemoryGatewayApi, Note, Script
 from hermes.tools.mcp.servers import McpServers
 
 TOKEN = "local-token-of-the-stand-in-gateway"

@@ -3,7 +3,7 @@ import io
 import msgspec
 import pytest
 
-from hermes.cli.banner import banner, show_banner
+from hermes.cli.up import banner, show_banner
 from hermes.ops.welcome import Welcome
 
 WELCOME = Welcome(

@@ -1,7 +1,6 @@
 import pytest
 
-from hermes.cli.chat_memory import ChatMemory
-from hermes.cli.chat_prompt import read_message
+from hermes.cli.chat import ChatMemory, read_message
 
 
 def typed(*lines: str):

@@ -9,8 +9,8 @@ import pytest
 from hermes.control.audited import Actor, AuditedActions, local_actor
 from hermes.errors import Forbidden, NotFound, StorageFull, StoreError
 from hermes.ports.audit import AuditLimits, AuditRow
-from hermes.ports.clock import ManualClock
 from hermes.testing.audit import MemoryAudit
+from hermes.testing.manual_time import ManualClock
 
 OWNER = local_actor("olga")
 VIEWER = Actor("token", "t_1", "viewer")

@@ -12,8 +12,8 @@ from hermes.control.keys import NewKey
 from hermes.control.operations import Operations
 from hermes.errors import BadRequest, NotFound
 from hermes.message.ids import make_id
-from hermes.ports.clock import ManualClock
 from hermes.store.sqlite.store import SqliteStore
+from hermes.testing.manual_time import ManualClock
 from tests.contract.store.opening import opened
 
 NOW = 1_700_000_000.0

@@ -19,10 +19,10 @@ from hermes.control.credits import (
 )
 from hermes.errors import BadRequest, Conflict, Forbidden, NotFound
 from hermes.message.ids import make_id
-from hermes.ports.clock import ManualClock
-from hermes.ports.records import StepWrite
+from hermes.ports.steps import StepWrite
 from hermes.ports.wallet import LedgerLine
 from hermes.store.sqlite.store import SqliteStore
+from hermes.testing.manual_time import ManualClock
 from tests.contract.store.opening import opened
 from tests.torture.store_rig import accept, answer, begin, ending
 

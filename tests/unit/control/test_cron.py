@@ -10,8 +10,8 @@ from hermes.config import Settings
 from hermes.control.cron import CronOperations, JobAsk, JobOrder, JobsAsk, NewJobOrder
 from hermes.errors import BadRequest, HermesError, NotFound
 from hermes.message.ids import make_id
-from hermes.ports.clock import ManualClock
 from hermes.store.sqlite.store import SqliteStore
+from hermes.testing.manual_time import ManualClock
 from tests.contract.store.opening import opened
 
 pytestmark = pytest.mark.req("W29")

@@ -14,9 +14,9 @@ from hermes.control.keys import KeyEnd, NewKey, key_digest
 from hermes.control.operations import Operations
 from hermes.errors import BadRequest, NotFound
 from hermes.message.reply import Usage
-from hermes.ports.clock import ManualClock
 from hermes.ports.spend import Account, Spent
 from hermes.store.sqlite.store import SqliteStore
+from hermes.testing.manual_time import ManualClock
 from tests.contract.store.opening import opened
 
 NOW = 1_700_000_000.0

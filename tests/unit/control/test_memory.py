@@ -16,12 +16,12 @@ from hermes.control.operations import Operations
 from hermes.control.person_export import export_lines
 from hermes.errors import BadRequest, Conflict, NotFound
 from hermes.message.ids import make_id
-from hermes.people.link_codes import LINKING
 from hermes.people.pairing import PAIRING
-from hermes.ports.clock import ManualClock
+from hermes.people.reception import LINKING
 from hermes.ports.dreams import Dream
 from hermes.ports.people import PairingAsk
 from hermes.store.sqlite.store import SqliteStore
+from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import open_rig
 from tests.contract.store.opening import opened
 from tests.contract.store.people import person

@@ -13,9 +13,9 @@ from hermes.control.spending import CostAsk, SwitchOrder, SwitchReport, costs, d
 from hermes.errors import BadRequest
 from hermes.message.ids import make_id
 from hermes.message.reply import Usage
-from hermes.ports.clock import ManualClock
 from hermes.ports.spend import Account, CostRow, Spent
 from hermes.store.sqlite.store import SqliteStore
+from hermes.testing.manual_time import ManualClock
 from tests.contract.store.opening import opened
 
 # 2023-11-14 22:13:20 UTC, which is the 15th in Tokyo.

@@ -16,9 +16,9 @@ from hermes.control.users import LinkOrder, TierOrder, UserAsk, UserOrder, Users
 from hermes.errors import BadRequest, Conflict, NotFound, RateLimited
 from hermes.message.ids import make_id
 from hermes.people.pairing import PAIRING
-from hermes.ports.clock import ManualClock
 from hermes.ports.people import PairingAsk, Standing
 from hermes.store.sqlite.store import SqliteStore
+from hermes.testing.manual_time import ManualClock
 from tests.contract.store.opening import opened
 
 NOW = 1_700_000_000.0

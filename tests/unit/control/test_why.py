@@ -11,19 +11,14 @@ from hermes.message.outcome import BusyPolicy, DeliveryState, MessageState, Outc
 from hermes.message.parts import TextPart
 from hermes.message.reply import Usage
 from hermes.message.source import Source
+from hermes.ports.approvals import Approval
 from hermes.ports.channel import Target
-from hermes.ports.records import (
-    Approval,
-    DeliveryRecord,
-    Event,
-    LaneView,
-    MessageRecord,
-    RefusedMessage,
-    Step,
-    Timeline,
-    TurnResult,
-)
+from hermes.ports.inbox import RefusedMessage
+from hermes.ports.outbox import DeliveryRecord
+from hermes.ports.steps import Step, TimelineEvent
 from hermes.ports.store import Store
+from hermes.ports.timeline import Timeline
+from hermes.ports.turns import LaneView, MessageRecord, TurnResult
 
 T = 1_700_000_000.0
 LANE = "agent:main:rest:dm:c1"
@@ -76,7 +71,7 @@ def a_delivery(**changes: Any) -> DeliveryRecord:
     return msgspec.structs.replace(record, **changes)
 
 
-ROUTED = Event(
+ROUTED = TimelineEvent(
     "routed",
     T + 0.01,
     {
@@ -92,7 +87,7 @@ ANSWERED = Timeline(
     message=a_message(),
     result=TurnResult(text="42", usage=Usage(12, 3, cost_usd=0.001), model="local:smollm2"),
     steps=(MODEL_STEP,),
-    events=(ROUTED, Event("ended", T + 1.2, {"outcome": "answered"})),
+    events=(ROUTED, TimelineEvent("ended", T + 1.2, {"outcome": "answered"})),
     deliveries=(a_delivery(),),
     ledger=({"kind": "capture", "amount": -1, "at": T + 1.2},),
     interaction=None,
@@ -177,7 +172,7 @@ def test_after_a_failover_the_rule_is_that_of_the_model_that_answered():
         {"model": "openai:gpt", "rule": "wanted"},
         {"model": "local:smollm2", "rule": "the last resort"},
     ]
-    events = (Event("routed", T, {"candidates": both}),)
+    events = (TimelineEvent("routed", T, {"candidates": both}),)
 
     route = told(msgspec.structs.replace(ANSWERED, events=events)).route
 
@@ -254,7 +249,7 @@ def test_every_outcome_has_its_sentence(message, result, answer):
 
 @pytest.mark.req("J1")
 def test_a_message_that_arrived_again_says_so():
-    events = (ROUTED, Event("duplicate", T + 2), Event("duplicate", T + 3))
+    events = (ROUTED, TimelineEvent("duplicate", T + 2), TimelineEvent("duplicate", T + 3))
 
     report = told(msgspec.structs.replace(ANSWERED, events=events))
 

@@ -10,8 +10,9 @@ from hermes.control.why_call import CallTry, WhyKey
 from hermes.errors import NotFound
 from hermes.message.reply import Usage
 from hermes.ports.keys import CallerKey
-from hermes.ports.records import Event, Timeline
+from hermes.ports.steps import TimelineEvent
 from hermes.ports.store import Store
+from hermes.ports.timeline import Timeline
 
 T = 1_700_000_000.0
 KEY = CallerKey(
@@ -42,7 +43,7 @@ class _Keys:
 class TellingStore:
     """The part of the store that `why` reads of a call, holding its one line."""
 
-    def __init__(self, event: Event) -> None:
+    def __init__(self, event: TimelineEvent) -> None:
         self._event = event
         self.keys = _Keys()
 
@@ -59,7 +60,7 @@ class TellingStore:
 
 
 def told(kind: str = "call", **changes: Any) -> WhyReport:
-    event = Event(kind, T, DATA | changes)
+    event = TimelineEvent(kind, T, DATA | changes)
     return explain(cast("Store", TellingStore(event)), "v_1", now=T + 5, include_text=True)
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from hermes.errors import StoreError
 from hermes.memory.soul_cache import TTL_S, MemorySouls, SoulCache
-from hermes.ports.clock import ManualClock
 from hermes.ports.memory import Decide, Fact, FactChange
+from hermes.testing.manual_time import ManualClock
 
 
 class Facts:

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from hermes.errors import AddressRefused
-from hermes.net.guard import Guard
-from hermes.net.own_address import is_own
+from hermes.net.guard import Guard, is_own
 from hermes.net.refused_networks import REFUSED
 from hermes.net.untrusted_url import read_host, read_url
 from tests.unit.net.hostile_addresses import (

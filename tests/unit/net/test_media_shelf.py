@@ -17,8 +17,8 @@ from hermes.media.turn_media import TurnMedia
 from hermes.message.parts import Media
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.ports.channel import Capabilities
-from hermes.ports.clock import ManualClock
 from hermes.ports.media import MediaOwner
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 
 ANN = MediaOwner("p_ann", "m_1")

@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable
-from hermes.provider_kit.service_failure import failure, reported, retry_after, unusable
+from hermes.net.retry_after import retry_after
+from hermes.provider_kit.service_failure import failure, reported, unusable
 
 
 def said(message: str, **fields: object) -> bytes:

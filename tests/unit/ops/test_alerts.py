@@ -15,8 +15,7 @@ from hermes.ops.alert_rules import AlertCase, kinds, told_by
 from hermes.ops.alert_sinks import webhook
 from hermes.ops.alert_windows import Alert, Windows
 from hermes.ops.alerts import Alerts
-from hermes.ports.clock import ManualClock
-from hermes.testing.manual_time import ManualTime, settle
+from hermes.testing.manual_time import ManualClock, ManualTime, settle
 from tests.unit.ops.webhook_stand_in import webhooks
 
 BREAKER = AlertCase(kind="breaker_open", severity="warning", text="telegram", about="telegram")

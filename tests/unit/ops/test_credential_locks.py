@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from hermes.errors import ConfigurationError
 from hermes.ops.credential_locks import CredentialLock, default_folder
-from hermes.ports.clock import ManualClock
+from hermes.testing.manual_time import ManualClock
 
 TOKEN = "123:a-very-secret-token"
 CHILD = """

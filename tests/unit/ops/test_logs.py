@@ -12,7 +12,8 @@ import structlog
 from hermes.config import load
 from hermes.ops.log_stream import LogStream, RotatingFile
 from hermes.ops.logs import Fields, LogPlan, plan_of, secrets_in, set_up
-from hermes.ports.clock import ManualClock, SystemClock
+from hermes.ports.clock import SystemClock
+from hermes.testing.manual_time import ManualClock
 
 
 class Out(io.BytesIO):

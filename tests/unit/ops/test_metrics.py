@@ -6,7 +6,7 @@ from hermes.errors import StoreError
 from hermes.message.reply import Usage
 from hermes.ops.gateway_metrics import GatewayMetrics
 from hermes.ops.metrics import OTHER, Counter, Histogram, MetricReader, expose
-from hermes.ports.records import ToolUse
+from hermes.ports.turns import ToolUse
 from tests.unit.ops.prometheus_text import Malformed, parse
 
 USAGE = Usage(100, 20, cost_usd=0.25)

@@ -7,7 +7,7 @@ import sys
 import msgspec
 import pytest
 
-from hermes.app.process_signals import ProcessSignals
+from hermes.app.run import ProcessSignals
 from hermes.config.process import Supervisor, supervisor_of
 from hermes.ops.instance import PlannedStop, acquire, find_running
 from hermes.ops.takeover import take_over

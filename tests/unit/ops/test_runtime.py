@@ -10,7 +10,7 @@ from hermes.config.process import ProcessSettings
 from hermes.control.status import ChannelStatus, Runtime, offline_status
 from hermes.ops.forensics import Shutdown, TurnAtEnd
 from hermes.ops.runtime import RuntimeFiles, Starts, read_runtime
-from hermes.ports.clock import ManualClock
+from hermes.testing.manual_time import ManualClock
 
 NERVOUS = ProcessSettings(crash_starts=2, crash_window_s=600)
 UP = ChannelStatus(name="pigeon", state="connected")

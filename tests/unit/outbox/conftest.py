@@ -11,7 +11,7 @@ from hermes.outbox.live_previews import LivePreviews
 from hermes.outbox.rates import Rates
 from hermes.outbox.sender import OutboxSender
 from hermes.ports.channel import Capabilities, Target
-from hermes.ports.records import DeliveryRecord, NewDelivery
+from hermes.ports.outbox import DeliveryRecord, NewDelivery
 from hermes.testing.manual_time import ManualTime, settle
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.outbox_store import MemoryOutboxStore

@@ -3,7 +3,7 @@
 import pytest
 
 from hermes.errors import BadRequest
-from hermes.outbox.chat_names import find_chat
+from hermes.outbox.courier import find_chat
 from hermes.ports.directory import ChatEntry
 
 

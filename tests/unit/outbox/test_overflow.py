@@ -7,11 +7,11 @@ import pytest
 from hermes.errors import DeliveryUnknown, FailureClass, NotDelivered
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import ImagePart, Media, Part, TextPart
-from hermes.outbox.cursor import open_fence
 from hermes.outbox.intervals import PreviewTiming
+from hermes.outbox.preview import open_fence
 from hermes.outbox.previewer import OutboxPreviewer
 from hermes.ports.channel import Target
-from hermes.ports.records import NewDelivery
+from hermes.ports.outbox import NewDelivery
 from hermes.ports.upward import Preview
 from hermes.testing.manual_time import settle
 

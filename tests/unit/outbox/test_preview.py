@@ -11,7 +11,7 @@ from hermes.message.parts import TextPart
 from hermes.outbox.intervals import PreviewTiming
 from hermes.outbox.previewer import OutboxPreviewer
 from hermes.ports.channel import Target
-from hermes.ports.records import NewDelivery
+from hermes.ports.outbox import NewDelivery
 from hermes.ports.upward import Preview
 from hermes.testing.manual_time import settle
 

@@ -7,12 +7,11 @@ import pytest
 from hermes.errors import DeliveryRejected, FailureClass, NotDelivered
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
-from hermes.outbox.cursor import with_cursor
-from hermes.outbox.draft import draft_id
 from hermes.outbox.intervals import PreviewTiming
-from hermes.outbox.previewer import OutboxPreviewer
+from hermes.outbox.preview import with_cursor
+from hermes.outbox.previewer import OutboxPreviewer, draft_id
 from hermes.ports.channel import Target
-from hermes.ports.records import NewDelivery
+from hermes.ports.outbox import NewDelivery
 from hermes.testing.manual_time import settle
 
 DM = Target(platform="memory", account="a", chat_id="c1")

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from hermes.errors import FailureClass, NotDelivered
 from hermes.outbox.rates import Limits, RateGate, Spacing, after_slot, limits_of
 from hermes.ports.channel import Capabilities, Target
-from hermes.ports.clock import ManualClock
-from hermes.ports.records import DeliveryRecord
-from hermes.testing.manual_time import settle
+from hermes.ports.outbox import DeliveryRecord
+from hermes.testing.manual_time import ManualClock, settle
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.outbox_store import MemoryOutboxStore
 

@@ -9,8 +9,8 @@ from hermes.message.parts import TextPart
 from hermes.outbox.chunk_sends import sent_under
 from hermes.outbox.returns import take_returns
 from hermes.ports.channel import Returned, Target
-from hermes.ports.clock import ManualClock
-from hermes.ports.records import NewDelivery
+from hermes.ports.outbox import NewDelivery
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.outbox_store import MemoryOutboxStore
 
 

@@ -6,7 +6,7 @@ from hermes.control.why_delivery import attempts_of, then_text
 from hermes.errors import DeliveryError, DeliveryRejected, FailureClass, NotDelivered
 from hermes.outbox.backoff import Again, Dead
 from hermes.outbox.delivery_notes import failed_note
-from hermes.ports.records import DeliveryRecord
+from hermes.ports.outbox import DeliveryRecord
 from hermes.testing.manual_time import settle
 
 DOWN = NotDelivered(

@@ -68,7 +68,7 @@ SMALLER: Final = {
     # Its only caller refuses a longer schedule.
     "schedule/cron_words.py": 300,
     # It looks at the first 1,024 bytes of a page.
-    "tools/builtin/charset.py _DECLARED": 1024,
+    "tools/builtin/web_fetch.py _DECLARED": 1024,
     # Longer addresses are not looked at.
     "server/v1/image_address.py _ENDING": MAX_URL_CHARS,
     # The digits of a price.
@@ -89,7 +89,7 @@ BUILT: Final[dict[str, dict[str, object]]] = {
     "channels/matrix/inbound.py re.compile(f'(?<!\\\\w){re.escape(name)}(?!\\\\w)', re.IGNORECASE)": {
         "name": "hermes"
     },
-    "channels/slack/mrkdwn.py found": {"user_id": "U123"},
+    "channels/slack/inbound.py found": {"user_id": "U123"},
     "contrib/irc/inbound.py start": {"names": "hermes|bot", "edge": r"A-Za-z0-9\[\]\\`_^{|}\-"},
     "contrib/irc/inbound.py inner": {"names": "hermes|bot", "edge": r"A-Za-z0-9\[\]\\`_^{|}\-"},
     "routing/keywords.py re.compile(b' ' + tree)": {"tree": b"(?:co(?:de|py it)|fix)"},

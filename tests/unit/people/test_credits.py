@@ -16,7 +16,8 @@ from hermes.people.wallet import (
     upgrade_text,
     wallet_text,
 )
-from hermes.ports.records import Charge, CreditHold, Person
+from hermes.ports.people import Person
+from hermes.ports.turns import Charge, CreditHold
 from hermes.ports.wallet import Wallet
 
 ANN = Person(id="p_1", created_at=1.0, tier="free")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.people.link_codes import LINKING, link_text, minutes
 from hermes.people.pairing import LETTERS, PAIRING, make_code, read_code, spoken
+from hermes.people.reception import LINKING, link_text, minutes
 from hermes.ports.people import Asked, Doorstep, Settled, WrongCodes
 
 NOW = 1_700_000_000.0

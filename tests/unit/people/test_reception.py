@@ -7,8 +7,8 @@ from hermes.message.event import MessageEvent
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
 from hermes.people.reception import Reception
-from hermes.ports.clock import ManualClock
 from hermes.store.sqlite.store import SqliteStore
+from hermes.testing.manual_time import ManualClock
 from tests.contract.store.conftest import store
 
 __all__ = ["store"]

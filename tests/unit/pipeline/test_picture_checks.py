@@ -7,7 +7,7 @@ import pytest
 
 from hermes.message.parts import ImagePart, Media
 from hermes.message.picture_kind import picture_kind
-from hermes.pipeline.picture_checks import GONE, NO_PICTURE, TOO_LARGE, problems_of
+from hermes.pipeline.image_descriptions import GONE, NO_PICTURE, TOO_LARGE, problems_of
 
 HEADS = {
     "image/png": b"\x89PNG\r\n\x1a\n",

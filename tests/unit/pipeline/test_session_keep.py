@@ -4,7 +4,7 @@ import pytest
 
 from hermes.config import SessionCacheSettings
 from hermes.pipeline.session_keep import SessionKeep
-from hermes.ports.clock import ManualClock
+from hermes.testing.manual_time import ManualClock
 
 
 class Kept:

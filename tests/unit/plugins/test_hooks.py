@@ -11,8 +11,8 @@ import pytest
 from hermes.errors import ConfigurationError
 from hermes.plugins.hook_book import HookBook
 from hermes.plugins.hook_worker import HookLimits, HookWorker
-from hermes.ports.clock import ManualClock
 from hermes.ports.hooks import Context, Handle, Hook
+from hermes.testing.manual_time import ManualClock
 
 LIMITS = HookLimits(timeout_s=20, queue=10, failures=3)
 # Long past every test: only a limit ends it.

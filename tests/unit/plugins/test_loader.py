@@ -12,7 +12,7 @@ from hermes.errors import ConfigurationError
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.plugins.loader import installed_plugins, load_plugin
 from hermes.plugins.registry import Registry
-from hermes.ports.clock import ManualClock
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.setup_channel import MemoryFiles, channel_setup
 
 GOOD = """

@@ -17,9 +17,8 @@ from hermes.message.parts import (
     ToolResultPart,
 )
 from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSpec
-from hermes.providers.gemini.schema import fitted
 from hermes.providers.gemini.settings import GeminiSettings, check
-from hermes.providers.gemini.wire import FOREIGN_SIGNATURE, build_body
+from hermes.providers.gemini.wire import FOREIGN_SIGNATURE, build_body, fitted
 
 NEW, OLD = "gemini-3-pro-preview", "gemini-2.5-flash"
 SETTINGS = GeminiSettings(name="gemini", model=OLD)

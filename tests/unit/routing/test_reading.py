@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.config.routing import ComplexitySettings, TaskKeywordSettings
-from hermes.routing.complexity import complexity_of
+from hermes.routing.decide import complexity_of
 from hermes.routing.keywords import WordFinder
 from hermes.routing.tasks import keywords_of, task_of
 

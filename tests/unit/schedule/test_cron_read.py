@@ -3,10 +3,10 @@
 import pytest
 
 from hermes.errors import BadRequest
-from hermes.schedule.cron_read import read_rule
 from hermes.schedule.cron_rule import next_after
 from hermes.schedule.cron_text import spoken_rule, spoken_time
 from hermes.schedule.cron_zone import find_zone
+from hermes.schedule.schedules import read_rule
 
 pytestmark = pytest.mark.req("W29")
 # Sunday 2026-11-15 22:00 UTC.

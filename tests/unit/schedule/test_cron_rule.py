@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.ports.cron import LAST_DAY, Rule
-from hermes.schedule.cron_read import read_rule
 from hermes.schedule.cron_rule import MOST_COUNTED, due_between, least_gap, next_after
+from hermes.schedule.schedules import read_rule
 
 pytestmark = pytest.mark.req("W29")
 ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe")

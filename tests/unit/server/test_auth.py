@@ -5,10 +5,10 @@ import pytest
 from hermes.control.tokens import token_digest
 from hermes.errors import Forbidden, Unauthenticated
 from hermes.ports.access import Role
-from hermes.ports.clock import ManualClock
 from hermes.ports.gateway_api import Caller
 from hermes.server.auth import AccessTimes, StoredAccess, session_in, speaking
 from hermes.testing.access import MemoryAccessStore
+from hermes.testing.manual_time import ManualClock
 
 
 class CountingBytes:

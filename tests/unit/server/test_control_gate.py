@@ -11,13 +11,12 @@ from hermes.errors import BadRequest, Forbidden
 from hermes.http.route import HttpExchange
 from hermes.http.same_origin import Origins
 from hermes.ports.channel import HttpResponse
-from hermes.ports.clock import ManualClock
 from hermes.server.auth import StoredAccess
 from hermes.server.control_gate import ControlGate
 from hermes.testing.access import MemoryAccessStore
 from hermes.testing.audit import MemoryAudit
-from hermes.testing.gateway_api import MemoryGatewayApi
-from hermes.testing.gateway_script import Script
+from hermes.testing.gateway_api import MemoryGatewayApi, Script
+from hermes.testing.manual_time import ManualClock
 
 
 class Order(msgspec.Struct, frozen=True):

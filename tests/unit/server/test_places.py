@@ -3,8 +3,8 @@
 import pytest
 from structlog.testing import capture_logs
 
-from hermes.ports.clock import ManualClock
 from hermes.server.connection_limits import ConnectionLimits, address_key
+from hermes.testing.manual_time import ManualClock
 
 ADDRESS = "192.0.2.7"
 

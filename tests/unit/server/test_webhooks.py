@@ -12,8 +12,8 @@ from hermes.channels.slack.channel import make as make_slack
 from hermes.channels.telegram.channel import make as make_telegram
 from hermes.channels.webhook.channel import make as make_webhook
 from hermes.ports.channel import Capabilities, HttpRequest, HttpResponse, WebhookChannel
-from hermes.ports.clock import ManualClock
 from hermes.server.webhooks import WebhookLimits, webhook_routes
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.setup_channel import channel_setup
 

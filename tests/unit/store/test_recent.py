@@ -9,7 +9,7 @@ from hermes.graph.reader import ObjectReader
 from hermes.graph.sequence import Sequence
 from hermes.message.chat import ChatMessage, user_text
 from hermes.message.parts import ToolResultPart
-from hermes.ports.records import VisibleHistory
+from hermes.ports.transcripts import VisibleHistory
 from hermes.store.sqlite.recent_sessions import RecentSession, RecentTranscripts, window_start
 
 LANE = "agent:main:rest:dm:ann"

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from hermes.ports.clock import ManualClock
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.push.platform import Pigeon
 from hermes.testing.push.state import PigeonSettings
 from hermes.testing.push.tally import read_tally

@@ -13,7 +13,7 @@ from hermes.net.client import HttpClient, HttpSettings
 from hermes.plugins.registry import Registry
 from hermes.ports.channel import Accepted, HttpRequest
 from hermes.ports.channel_setup import ChannelSetup
-from hermes.ports.clock import ManualClock
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.push.channel import PigeonChannel
 from hermes.testing.push.platform import Pigeon
 from hermes.testing.push.plugin import register

@@ -11,7 +11,6 @@ import msgspec
 from starlette.routing import Route
 
 from hermes.channels.rest.inbound import RestMessage, read_message, to_event
-from hermes.channels.rest.outbound import accepted_response, turn_response
 from hermes.errors import BadRequest, HermesError, NotFound, Refused, TryLater
 from hermes.http.body import JSON, media_type
 from hermes.http.errors import error_response, plain_error
@@ -21,6 +20,7 @@ from hermes.http.same_origin import Origins
 from hermes.http.sse import EventStream, wants_events
 from hermes.http.turn import (
     Ticket,
+    TurnView,
     ended_view,
     is_still_known,
     last_progress,
@@ -29,7 +29,7 @@ from hermes.http.turn import (
 )
 from hermes.message.ids import MakeId
 from hermes.message.outcome import MessageState
-from hermes.ports.channel import Accept, Capabilities
+from hermes.ports.channel import Accept, Capabilities, HttpResponse
 from hermes.ports.clock import Clock
 from hermes.ports.gateway_api import GatewayApi
 
@@ -180,3 +180,17 @@ def _wants_to_wait(exchange: HttpExchange) -> bool:
     if wait not in {"true", "false"}:
         raise BadRequest(f"The query 'wait' is {wait[:80]!r}: use wait=true or wait=false.")
     return wait == "true"
+
+
+def accepted_response(ticket: Ticket, *, state: MessageState = MessageState.NEW) -> HttpResponse:
+    """Return the answer for a message that is kept and not waited for."""
+    return json_response(
+        {"id": ticket.id, "state": state, "duplicate": ticket.duplicate},
+        202,
+        headers={"location": f"/api/messages/{ticket.id}"},
+    )
+
+
+def turn_response(view: TurnView) -> HttpResponse:
+    """Return the answer for a turn that was waited for."""
+    return json_response(view, 200 if view.state is MessageState.DONE else 202)

@@ -6,7 +6,7 @@ from hermes.pipeline.commands.effect import Effect, refused
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.tool_questions import Taken, settle_question
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import Approval, ApprovalState
+from hermes.ports.approvals import Approval, ApprovalState
 from hermes.tools.approvers import check_approver
 
 

@@ -19,7 +19,7 @@ from hermes.pipeline.services import TurnContext
 from hermes.pipeline.stages.save import build_commit, commit_patiently
 from hermes.pipeline.tool_questions import take_answer, was_asked
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import Commit
+from hermes.ports.turns import Commit
 from hermes.sessions.commands import TypedCommand
 
 # A stranger's message stands beside the lane; this one was let in while it waited there.

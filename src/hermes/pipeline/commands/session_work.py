@@ -9,7 +9,7 @@ from hermes.pipeline.commands.effect import Effect
 from hermes.pipeline.follow_ups import is_gathering
 from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import LaneView, MessageRecord
+from hermes.ports.turns import LaneView, MessageRecord
 
 _MOST_SHOWN = 10
 _SHOWN_CHARS = 80

@@ -34,7 +34,7 @@ from hermes.pipeline.streamed_text import StreamedText
 from hermes.pipeline.turn import Turn
 from hermes.pipeline.upgrade import upgrade
 from hermes.ports.provider import ModelRequest, TextDelta
-from hermes.ports.records import Step, StepFacts
+from hermes.ports.steps import Step, StepFacts
 from hermes.routing.plan import Candidate
 
 _log = structlog.get_logger(__name__)

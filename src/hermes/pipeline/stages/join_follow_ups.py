@@ -21,7 +21,7 @@ from hermes.pipeline.follow_ups import (
 from hermes.pipeline.interrupts import Arrivals
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import MessageRecord
+from hermes.ports.turns import MessageRecord
 
 
 async def join_follow_ups(turn: Turn, ctx: TurnContext) -> Turn | Reply:

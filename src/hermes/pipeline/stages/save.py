@@ -22,16 +22,10 @@ from hermes.pipeline.scheduled_replies import for_schedule
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.targets import reply_id, target_of
 from hermes.pipeline.turn import Turn
-from hermes.ports.records import (
-    Commit,
-    Interaction,
-    Lease,
-    NewDelivery,
-    Step,
-    StepFacts,
-    TranscriptEntry,
-    TurnResult,
-)
+from hermes.ports.outbox import NewDelivery
+from hermes.ports.steps import Lease, Step, StepFacts
+from hermes.ports.transcripts import TranscriptEntry
+from hermes.ports.turns import Commit, Interaction, TurnResult
 from hermes.ports.upward import Progress
 from hermes.tools.executor import denied
 

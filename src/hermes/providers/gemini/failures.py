@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from hermes.errors import ProviderError, ProviderUnavailable
+from hermes.net.retry_after import retry_after
 from hermes.provider_kit import service_failure
 
 # 402: this account is out of money; 408, 409, 425, 429, 499: not now. Another candidate may do.
@@ -77,11 +78,11 @@ def _status_of(body: bytes) -> _Status:
 
 def _retry_after(headers: Mapping[str, str], told: _Status) -> float | None:
     """Return the seconds that the service asks to wait: in the header, or in its `RetryInfo`."""
-    wait = service_failure.retry_after(headers)
+    wait = retry_after(headers)
     if wait is not None:
         return wait
     for info in told.details or ():
         if info.retry_delay is not None:
             # A protobuf duration: seconds with an `s` behind them.
-            return service_failure.retry_after({"Retry-After": info.retry_delay.removesuffix("s")})
+            return retry_after({"Retry-After": info.retry_delay.removesuffix("s")})
     return None

@@ -4,13 +4,13 @@ Deltas leave as they come; what is kept is taken from the finished items, and th
 after the service called the response completed or incomplete.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
 from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable, StreamTruncated
 from hermes.message.ids import MakeId
-from hermes.message.parts import Part, ToolCallPart, tool_calls_of
+from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart, tool_calls_of
 from hermes.message.reply import Usage
 from hermes.ports.pricing import counted, estimated
 from hermes.ports.provider import (
@@ -30,8 +30,8 @@ from hermes.providers.openai_responses.events import (
     WireResponse,
     decode_event,
 )
-from hermes.providers.openai_responses.items import parts_of, refuses, said_in, thoughts_of
 from hermes.providers.openai_responses.settings import ResponsesSettings
+from hermes.providers.openai_responses.wire import DIALECT
 
 _DONE = b"[DONE]"
 _SUMMARY_BREAK = "\n\n"
@@ -262,3 +262,53 @@ class ResponsesAssembly:
     def _broken(self, what: str) -> ProviderError:
         text = f"{self._settings.name}: the service {what}; the answer is not whole"
         return StreamTruncated(text) if self.started else ProviderUnavailable(text)
+
+
+def parts_of(items: list[Item], *, cut: bool, make_id: MakeId) -> tuple[Part, ...]:
+    """Return the items as parts; of a response that was `cut`, only tool calls that are whole."""
+    return tuple(part for item in items for part in _parts(item, cut=cut, make_id=make_id))
+
+
+def said_in(item: Item) -> str:
+    """Return the text of a message, or its refusal."""
+    return "".join(piece.text or piece.refusal or "" for piece in item.content or ())
+
+
+def refuses(items: list[Item]) -> bool:
+    """Tell whether the model refused to answer."""
+    return any(piece.refusal for item in items for piece in item.content or ())
+
+
+def _parts(item: Item, *, cut: bool, make_id: MakeId) -> Iterator[Part]:
+    if item.type == "message":
+        if text := said_in(item):
+            yield TextPart(text)
+    elif item.type == "function_call":
+        arguments = item.arguments or "{}"
+        if not cut or _is_json(arguments):
+            yield ToolCallPart(
+                item.call_id or item.id or make_id("call"), item.name or "", arguments
+            )
+    elif item.type == "reasoning":
+        yield from thoughts_of(item)
+
+
+def thoughts_of(item: Item) -> Iterator[ReasoningPart]:
+    """Yield one part for each piece of the summary; the first one holds what is sealed.
+
+    Reasoning that is not sealed yields nothing: the service would not take it back.
+    """
+    if not item.encrypted_content:
+        return
+    first, *others = [piece.text or "" for piece in item.summary or ()] or [""]
+    yield ReasoningPart(first, DIALECT, sealed=item.encrypted_content, id=item.id)
+    for text in others:
+        yield ReasoningPart(text, DIALECT, id=item.id)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return False
+    return True

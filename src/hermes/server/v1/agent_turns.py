@@ -27,7 +27,7 @@ from hermes.message.source import Source
 from hermes.ports.clock import Clock
 from hermes.ports.gateway_api import GatewayApi
 from hermes.ports.provider import CallEnd, ModelRequest, TextDelta
-from hermes.ports.records import TurnResult
+from hermes.ports.turns import TurnResult
 from hermes.ports.upward import Progress
 from hermes.routing.plan import Candidate
 from hermes.server.v1.callers import ApiCaller

@@ -6,7 +6,7 @@ Only a shortcut. Whatever is not noted, or noted too late, is found in the graph
 from typing import NamedTuple
 
 from hermes.graph.records import Move
-from hermes.ports.records import Commit
+from hermes.ports.turns import Commit
 from hermes.store.search.graph_reader import Addition, IndexMessage, additions, spoken_of
 from hermes.store.search.text_folds import MOST_BYTES
 from hermes.store.sqlite.transcripts import GraphWrite

@@ -15,8 +15,8 @@ import structlog
 
 from hermes.errors import BadRequest, StoreError, StoreRejected
 from hermes.ports.clock import Clock
-from hermes.ports.records import Commit
 from hermes.ports.search import MOST_RESULTS, IndexState, SearchAsk, SearchResult
+from hermes.ports.turns import Commit
 from hermes.store.search.file import (
     SQL,
     Unusable,

@@ -2,14 +2,9 @@
 
 from hermes.errors import GuardFailed, LeaseLost, NotFound
 from hermes.message.chat import ChatMessage
-from hermes.ports.records import (
-    Approval,
-    ApprovalState,
-    Lease,
-    NewApproval,
-    NewDelivery,
-    StepWrite,
-)
+from hermes.ports.approvals import Approval, ApprovalState, NewApproval
+from hermes.ports.outbox import NewDelivery
+from hermes.ports.steps import Lease, StepWrite
 from hermes.store.sqlite.commit import NOTHING_USED, write_delivery
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, encode

@@ -4,7 +4,10 @@ import msgspec
 
 from hermes.errors import GuardFailed, LeaseLost
 from hermes.message.chat import ChatMessage
-from hermes.ports.records import Commit, Interaction, Lease, NewDelivery, TranscriptEntry
+from hermes.ports.outbox import NewDelivery
+from hermes.ports.steps import Lease
+from hermes.ports.transcripts import TranscriptEntry
+from hermes.ports.turns import Commit, Interaction
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, encode
 from hermes.store.sqlite.jobs import put_job

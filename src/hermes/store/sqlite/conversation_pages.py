@@ -19,8 +19,8 @@ from hermes.message.outcome import BusyPolicy, MessageState, Outcome
 from hermes.message.parts import NotePart
 from hermes.message.reply import Usage
 from hermes.message.source import Source
-from hermes.ports.records import MessageRecord, TurnResult
 from hermes.ports.session_history import ConversationMessage, ConversationPage
+from hermes.ports.turns import MessageRecord, TurnResult
 from hermes.store.sqlite.engine import Engine
 from hermes.store.sqlite.graph_storage import SqliteGraphStorage
 from hermes.store.sqlite.inbox import read_result

@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.errors import Conflict, GuardFailed, NotFound
 from hermes.ports.cron import CronJob, CronRun, CronTask, NewCronJob
-from hermes.ports.records import AcceptResult
+from hermes.ports.inbox import AcceptResult
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, encode
 from hermes.store.sqlite.inbox import SqliteInbox, WrittenMessage

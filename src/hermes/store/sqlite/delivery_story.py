@@ -7,7 +7,7 @@ import msgspec
 import structlog
 
 from hermes.errors import PersonErased, StoreError
-from hermes.ports.records import DeliveryNote
+from hermes.ports.outbox import DeliveryNote
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, encode
 from hermes.store.sqlite.queries import load

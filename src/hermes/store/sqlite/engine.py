@@ -10,10 +10,11 @@ from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, MessageState, Outcome
 from hermes.message.session_key import depth_of
 from hermes.ports.clock import Clock
-from hermes.ports.records import Event, Lease, MessageRecord, Person
+from hermes.ports.people import Person
 from hermes.ports.shares import Share, ShareCounts
+from hermes.ports.steps import Lease, TimelineEvent
+from hermes.ports.turns import LaneView, MessageRecord
 from hermes.store.sqlite.connection import Database
-from hermes.store.sqlite.fresh import FreshViews
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.seal import Sealer
 from hermes.store.sqlite.writer import Writer
@@ -83,7 +84,7 @@ class Engine:
             if not depth_of(lane):
                 self.shares.add(message_id, Share(way, person_id), lane=lane)
 
-    def add_events(self, db: Database, message_id: str, events: tuple[Event, ...]) -> None:
+    def add_events(self, db: Database, message_id: str, events: tuple[TimelineEvent, ...]) -> None:
         """Write lines of a message's timeline."""
         for event in events:
             db.execute(
@@ -123,3 +124,26 @@ class Engine:
 def read_choices(kept: str | None) -> SessionChoices:
     """Return what the people of a session chose for it."""
     return NO_CHOICES if kept is None else _decode_choices(kept)
+
+
+class FreshViews:
+    """The lanes that the last transaction gave their only open message, or their end."""
+
+    def __init__(self) -> None:
+        self._views: dict[str, LaneView] = {}
+        self._commits = -1
+
+    def put(self, view: LaneView, *, commits: int) -> None:
+        """Keep a view; `commits` counts the transactions that have ended so far."""
+        if commits != self._commits:
+            self._views.clear()
+            self._commits = commits
+        self._views[view.lane] = view
+
+    def take(self, lane: str, *, commits: int) -> LaneView | None:
+        """Return the lane's view once, if it still holds."""
+        return self._views.pop(lane, None) if commits == self._commits else None
+
+    def clear(self) -> None:
+        """Forget all: something else than a turn has changed a lane or a person."""
+        self._views.clear()

@@ -11,7 +11,8 @@ from hermes.graph.hasher import Hasher
 from hermes.message.chat import ChatMessage
 from hermes.message.reply import Usage
 from hermes.ports.provider import ToolSpec
-from hermes.ports.records import Commit, NewCall
+from hermes.ports.transcripts import NewCall
+from hermes.ports.turns import Commit
 
 _encode = msgspec.json.Encoder().encode
 _TOOLSETS_KEPT = 64

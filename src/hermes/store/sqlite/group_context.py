@@ -8,7 +8,7 @@ from typing import Final
 
 from hermes.errors import Skipped
 from hermes.message.event import MessageEvent
-from hermes.ports.records import InGroup
+from hermes.ports.inbox import InGroup
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import decode_event
 from hermes.store.sqlite.queries import load

@@ -12,18 +12,11 @@ from hermes.message.ids import MakeId
 from hermes.message.missed_messages import missed_note
 from hermes.message.outcome import MessageState
 from hermes.message.thoughts import without_thoughts
-from hermes.ports.records import (
-    AcceptResult,
-    Event,
-    InGroup,
-    LaneView,
-    MessageRecord,
-    NewMessage,
-    RefusedMessage,
-    TurnResult,
-)
+from hermes.ports.inbox import AcceptResult, InGroup, NewMessage, RefusedMessage
 from hermes.ports.sessions import EndReason
 from hermes.ports.shares import Share, ShareCounts, way_of
+from hermes.ports.steps import TimelineEvent
+from hermes.ports.turns import LaneView, MessageRecord, TurnResult
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, decode_event, encode, read_choices
 from hermes.store.sqlite.group_context import count_bots, keep_overheard, take_missed
@@ -210,7 +203,7 @@ class SqliteInbox:
 
         await self._engine.writer.run("refuse", unit)
 
-    async def note(self, message_id: str, event: Event) -> None:
+    async def note(self, message_id: str, event: TimelineEvent) -> None:
         """Add a line to a message's timeline; only the first of a kind are kept."""
         known = (message_id, event.kind)
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from hermes.ports.operations import LastTraffic, OpenSession, PausedPlatform
-from hermes.ports.records import DeliveryNote, DeliveryRecord
+from hermes.ports.outbox import DeliveryNote, DeliveryRecord
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine
 from hermes.store.sqlite.outbox import SqliteOutbox

@@ -10,7 +10,8 @@ from hermes.errors import GuardFailed, LeaseLost, StoreError
 from hermes.message.chat import ChatMessage
 from hermes.message.outcome import DeliveryState
 from hermes.ports.channel import Target
-from hermes.ports.records import DeliveryNote, DeliveryRecord, Event, Lease, NewDelivery
+from hermes.ports.outbox import DeliveryNote, DeliveryRecord, NewDelivery
+from hermes.ports.steps import Lease, TimelineEvent
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.delivery_story import DeliveryStories
 from hermes.store.sqlite.engine import Engine, encode
@@ -159,7 +160,7 @@ class SqliteOutbox:
             if row is None:
                 return None
             told = {"delivery": delivery_id, "failure": failure, "status": status}
-            self._engine.add_events(db, row[0], (Event("returned", at, told),))
+            self._engine.add_events(db, row[0], (TimelineEvent("returned", at, told),))
             why = f"it came back: {status}" if status else "it came back"
             note = DeliveryNote(at=at, failure=failure, why=why, then="dead")
             self.stories.tell(db, delivery_id, note)

@@ -13,6 +13,7 @@ from hermes.message.chat import ChatMessage
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
 from hermes.ports.channel import Target
+from hermes.ports.outbox import NewDelivery
 from hermes.ports.people import (
     Asked,
     CodeRules,
@@ -23,7 +24,6 @@ from hermes.ports.people import (
     Settled,
     WrongCodes,
 )
-from hermes.ports.records import NewDelivery
 from hermes.store.sqlite.commit import write_delivery
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, encode

@@ -4,7 +4,7 @@ from typing import Any
 
 from hermes.errors import Unauthenticated
 from hermes.ports.access import Credential, Role, credential_id
-from hermes.ports.records import Person
+from hermes.ports.people import Person
 from hermes.store.sqlite.answers import drop_answers
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.cron import forget_cron

@@ -9,7 +9,7 @@ import msgspec
 
 from hermes.graph.growth import Tip
 from hermes.message.chat import ChatMessage
-from hermes.ports.records import VisibleHistory
+from hermes.ports.transcripts import VisibleHistory
 
 _MAX_WEIGHT = 4 * 1024 * 1024
 # What a message and a session take in memory beside their text.

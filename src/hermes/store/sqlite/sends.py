@@ -7,7 +7,7 @@ from hermes.message.chat import ChatMessage
 from hermes.message.ids import MakeId
 from hermes.message.session_key import SessionKey, depth_of, is_direct
 from hermes.ports.channel import Target
-from hermes.ports.records import NewDelivery
+from hermes.ports.outbox import NewDelivery
 from hermes.ports.sends import KnownSession, NewSend
 from hermes.store.sqlite.commit import write_delivery
 from hermes.store.sqlite.connection import Database

@@ -13,8 +13,8 @@ from hermes.graph.rewind import Who, go_to, keep_state, marks_from, replace_end,
 from hermes.graph.sequence import Sequence
 from hermes.graph.storage import Batch
 from hermes.message.chat import ChatMessage
-from hermes.ports.records import Commit
 from hermes.ports.session_history import PastExchange
+from hermes.ports.turns import Commit
 from hermes.store.sqlite.graph_storage import SqliteGraphStorage
 
 MAIN = "main"

@@ -8,7 +8,7 @@ from collections import OrderedDict
 import msgspec
 
 from hermes.ports.memory import SaidBefore, Soul
-from hermes.ports.records import Commit
+from hermes.ports.turns import Commit
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, decode_event, encode
 from hermes.store.sqlite.queries import load

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from hermes.ports.records import Event
 from hermes.ports.spend import (
     CallLine,
     CostBy,
@@ -18,6 +17,7 @@ from hermes.ports.spend import (
     Spent,
     Whose,
 )
+from hermes.ports.steps import TimelineEvent
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, encode
 from hermes.store.sqlite.queries import load
@@ -76,7 +76,7 @@ class SqliteSpend:
         def unit(db: Database) -> None:
             add_spent(db, spent)
             for line in lines:
-                self._engine.add_events(db, line.id, (Event("call", line.at, line.data),))
+                self._engine.add_events(db, line.id, (TimelineEvent("call", line.at, line.data),))
 
         await self._engine.writer.run("add_spend", unit)
 

@@ -1,7 +1,7 @@
 """Writing steps: before an effect and after it, always inside a unit that holds the lease."""
 
 from hermes.errors import GuardFailed
-from hermes.ports.records import Step
+from hermes.ports.steps import Step
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, encode
 from hermes.store.sqlite.queries import load

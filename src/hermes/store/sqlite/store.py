@@ -13,7 +13,10 @@ from hermes import failpoints
 from hermes.errors import StorageFull, StoreError
 from hermes.message.ids import MakeId
 from hermes.ports.clock import Clock
-from hermes.ports.records import Event, MessageRecord, RefusedMessage, Timeline
+from hermes.ports.inbox import RefusedMessage
+from hermes.ports.steps import TimelineEvent
+from hermes.ports.timeline import Timeline
+from hermes.ports.turns import MessageRecord
 from hermes.store.sqlite.adoption import steps_beside
 from hermes.store.sqlite.answers import SqliteAnswers
 from hermes.store.sqlite.approvals import SqliteApprovals
@@ -288,9 +291,9 @@ class SqliteStore:
             message_id=row[6],
         )
 
-    def _events(self, message_id: str) -> tuple[Event, ...]:
+    def _events(self, message_id: str) -> tuple[TimelineEvent, ...]:
         rows = self._engine.reader.rows(_INBOX["events"], (message_id,))
-        return tuple(Event(row[0], row[1], msgspec.json.decode(row[2])) for row in rows)
+        return tuple(TimelineEvent(row[0], row[1], msgspec.json.decode(row[2])) for row in rows)
 
     def _ledger(self, message_id: str) -> tuple[dict[str, Any], ...]:
         rows = self._engine.reader.rows(_SQL["ledger"], (message_id,))

@@ -18,8 +18,9 @@ from hermes.graph.reader import ObjectReader
 from hermes.message.chat import ChatMessage
 from hermes.message.event import MessageEvent
 from hermes.message.session_key import graph_name
-from hermes.ports.records import Commit, VisibleHistory
 from hermes.ports.session_history import ConversationPage, PastExchange
+from hermes.ports.transcripts import VisibleHistory
+from hermes.ports.turns import Commit
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.conversation_pages import ConversationPages, Readers, read_place
 from hermes.store.sqlite.engine import Engine

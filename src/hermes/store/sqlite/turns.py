@@ -9,16 +9,8 @@ from hermes.message.chat import ChatMessage
 from hermes.message.ids import MakeId
 from hermes.message.outcome import Outcome
 from hermes.message.reply import Usage
-from hermes.ports.records import (
-    Begin,
-    Commit,
-    LaneView,
-    Lease,
-    MessageRecord,
-    Step,
-    StepFacts,
-    StepWrite,
-)
+from hermes.ports.steps import Lease, Step, StepFacts, StepWrite
+from hermes.ports.turns import Begin, Commit, LaneView, MessageRecord
 from hermes.store.sqlite.commit import CommitUnit
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, read_choices

@@ -11,7 +11,7 @@ import msgspec
 
 from hermes.errors import Conflict, GuardFailed, NoCredits, NotFound, PersonErased
 from hermes.message.referral_code import code_from
-from hermes.ports.records import Charge, CreditHold
+from hermes.ports.turns import Charge, CreditHold
 from hermes.ports.wallet import (
     Audit,
     Booked,

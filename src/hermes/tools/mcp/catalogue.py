@@ -4,8 +4,11 @@ Pure, and without the SDK: a listed tool comes as plain values. A tool that cann
 left out, and a note says so.
 """
 
+import re
+from collections import Counter
 from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -15,7 +18,6 @@ from hermes.ports.provider import ToolSpec
 from hermes.ports.tool import ToolTraits
 from hermes.schema.checker import UnusableSchema, checker_of
 from hermes.tools.mcp.clean_text import Scrubber, cleaned, one_line
-from hermes.tools.mcp.tool_names import tool_names
 
 _NAME_CHARS = 256
 _DESCRIPTION_CHARS = 4_000
@@ -199,3 +201,42 @@ def _few(notes: list[str]) -> list[str]:
     if len(notes) <= _MAX_NOTES:
         return notes
     return [*notes[:_MAX_NOTES], f"and {len(notes) - _MAX_NOTES} more"]
+
+
+MAX_NAME = 64
+_UNFIT = re.compile(r"[^A-Za-z0-9_-]")
+_DIGEST_CHARS = 8
+
+
+def tool_names(server: str, tools: Iterable[str], *, servers: Collection[str]) -> dict[str, str]:
+    """Return the name of each tool of a server; `servers` are all that are configured.
+
+    Of several that would get the same name, the one that needed no change keeps it.
+    """
+    plain = {tool: _plain(server, tool) for tool in tools}
+    shared = Counter(plain.values())
+    return {
+        tool: name
+        if _is_clear(server, tool, name=name, shared=shared[name] > 1, servers=servers)
+        else _with_digest(server, tool)
+        for tool, name in plain.items()
+    }
+
+
+def _plain(server: str, tool: str) -> str:
+    return f"mcp_{server}_{_UNFIT.sub('_', tool)}"
+
+
+def _is_clear(server: str, tool: str, *, name: str, shared: bool, servers: Collection[str]) -> bool:
+    """Tell whether the plain name can mean this tool only."""
+    if len(name) > MAX_NAME or (shared and _UNFIT.search(tool)):
+        return False
+    # The tool `b_c` of `a` must not pass for the tool `c` of `a_b`.
+    return not any(
+        name.startswith(f"mcp_{other}_") for other in servers if len(other) > len(server)
+    )
+
+
+def _with_digest(server: str, tool: str) -> str:
+    digest = sha256(f"{server}\0{tool}".encode(errors="surrogatepass")).hexdigest()[:_DIGEST_CHARS]
+    return f"{_plain(server, tool)[: MAX_NAME - _DIGEST_CHARS - 1]}_{digest}"

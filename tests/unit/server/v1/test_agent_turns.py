@@ -19,15 +19,15 @@ from hermes.message.event import MessageEvent
 from hermes.message.outcome import Outcome
 from hermes.message.parts import text_of
 from hermes.ports.channel import Accepted
-from hermes.ports.clock import ManualClock
 from hermes.ports.gateway_api import GatewayApi
 from hermes.ports.keys import CallerKey
 from hermes.ports.provider import ModelRequest, TextDelta
-from hermes.ports.records import TurnResult
+from hermes.ports.turns import TurnResult
 from hermes.ports.upward import Progress
 from hermes.server.v1.agent_turns import AgentTurns, ignored_by_agents
 from hermes.server.v1.callers import ApiCaller
 from hermes.server.v1.dialect import WireCall
+from hermes.testing.manual_time import ManualClock
 
 KEY = CallerKey(id="k_1", label="", user="ann", person_id="p", hint="", created_at=0.0)
 

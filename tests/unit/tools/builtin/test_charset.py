@@ -4,7 +4,7 @@ import codecs
 
 import pytest
 
-from hermes.tools.builtin.charset import decode_text
+from hermes.tools.builtin.web_fetch import decode_text
 
 
 @pytest.mark.parametrize(

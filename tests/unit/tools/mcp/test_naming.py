@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from hermes.tools.mcp.tool_names import tool_names
+from hermes.tools.mcp.catalogue import tool_names
 
 FIT = re.compile(r"[A-Za-z0-9_-]{1,64}")
 

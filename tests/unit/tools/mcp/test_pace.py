@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes.ports.clock import ManualClock
+from hermes.testing.manual_time import ManualClock
 from hermes.tools.mcp.traffic_limit import BURST, PER_SECOND, PIECE_BYTES, TrafficLimit
 
 

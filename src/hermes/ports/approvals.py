@@ -1,0 +1,104 @@
+"""Approvals over the store port: turns that wait for a person, and the decision."""
+
+from typing import Literal, Protocol
+
+import msgspec
+
+from hermes.ports.outbox import NewDelivery
+from hermes.ports.steps import Lease, StepWrite
+
+ApprovalState = Literal["waiting", "approved", "denied", "expired"]
+
+
+class NewApproval(msgspec.Struct, frozen=True, kw_only=True):
+    """A question to a person before a tool may run, bound to the tool and its raw arguments."""
+
+    id: str
+    message_id: str
+    ordinal: int
+    tool: str
+    arguments_hash: bytes
+    requester: str
+    chat_type: str
+    asked_at: float
+    expires_at: float
+
+
+class Approval(msgspec.Struct, frozen=True, kw_only=True):
+    """An approval and how it stands."""
+
+    id: str
+    message_id: str
+    lane: str
+    ordinal: int
+    tool: str
+    arguments_hash: bytes
+    requester: str
+    chat_type: str
+    expires_at: float
+    state: ApprovalState
+    decided_by: str | None = None
+
+
+class ApprovalStore(Protocol):
+    """Turns that wait for a person."""
+
+    async def park(
+        self,
+        lease: Lease,
+        approval: NewApproval,
+        *,
+        question: NewDelivery | None,
+        write: StepWrite,
+    ) -> None:
+        """Write the question, release the lease and leave the hold standing."""
+        ...
+
+    async def ask(
+        self,
+        lease: Lease,
+        approval: NewApproval,
+        *,
+        question: NewDelivery | None,
+        write: StepWrite,
+    ) -> None:
+        """Write the question of a tool that waits for its answer while it runs; the turn goes on."""
+        ...
+
+    async def settle(self, approval_id: str, state: ApprovalState, *, by: str, at: float) -> bool:
+        """Settle a question as `decide` does, and tell whether it still waited."""
+        ...
+
+    def was_asked(self, who: str) -> bool:
+        """Tell whether somebody was ever asked something by a running tool."""
+        ...
+
+    def is_standing(self, what: str, who: str) -> bool:
+        """Tell whether somebody has said "always" to something."""
+        ...
+
+    async def stand(self, what: str, who: str, *, is_standing: bool) -> None:
+        """Keep somebody's "always", or forget it."""
+        ...
+
+    async def decide(
+        self, approval_id: str, state: ApprovalState, *, by: str, at: float
+    ) -> Approval:
+        """Settle a waiting approval; raises `GuardFailed` when it is no longer waiting."""
+        ...
+
+    def get(self, approval_id: str) -> Approval | None:
+        """Return one approval."""
+        ...
+
+    def waiting(self, lane: str) -> Approval | None:
+        """Return the approval that a lane waits on."""
+        ...
+
+    def waiting_around(self, lane: str) -> tuple[Approval, ...]:
+        """Return what waits on a lane or below it, in background tasks and subagents."""
+        ...
+
+    def overdue(self, now: float) -> tuple[str, ...]:
+        """Return waiting approvals whose time is up."""
+        ...

@@ -1,0 +1,236 @@
+"""Turns over the store port: lanes, the view of a message, and the commit that ends its turn."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from hermes.graph.records import Link
+from hermes.message.chat import ChatMessage
+from hermes.message.choices import NO_CHOICES, SessionChoices
+from hermes.message.event import MessageEvent
+from hermes.message.outcome import BusyPolicy, MessageState, Outcome
+from hermes.message.reply import Usage
+from hermes.message.rewind import Rewind
+from hermes.ports.memory import NewJob, Soul
+from hermes.ports.outbox import NewDelivery
+from hermes.ports.sessions import EndReason
+from hermes.ports.spend import Spent
+from hermes.ports.steps import Lease, Step, StepWrite, TimelineEvent
+from hermes.ports.transcripts import NewCall, TranscriptEntry
+
+# The event in the timeline of a message whose model call waits for a free place.
+WAITS_FOR_PLACE = "waits_for_place"
+
+
+class CreditHold(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Credits set aside for one message until its commit.
+
+    A `limited` one needs a balance that covers it, otherwise the turn does not begin (`NoCredits`);
+    the first such hold of a person gives them their `start_grant`.
+    """
+
+    person_id: str
+    amount: int
+    limited: bool = False
+    start_grant: int = 0
+
+
+class MessageRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the inbox, decrypted; `event` is None once the person was erased."""
+
+    id: str
+    seq: int
+    lane: str
+    person_id: str
+    event: MessageEvent | None
+    state: MessageState
+    busy: BusyPolicy
+    control: bool
+    received_at: float
+    attempts: int
+    external_id: str
+    platform: str
+    outcome: Outcome | None = None
+    done_at: float | None = None
+    merged_into: str | None = None
+    interrupted_by: str | None = None
+
+
+class LaneView(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker sees before it takes a lane: the next message and where it had got to.
+
+    `end_reason` says why the session ended before this message, if it did not end by `/new`. `restarts`
+    is how often the session of a message that had begun was cut off by the end of a process. The
+    message `is_followed` if others wait behind it.
+    """
+
+    lane: str
+    fence: int
+    epoch: int
+    head: int
+    message: MessageRecord | None
+    steps: tuple[Step, ...] = ()
+    waiting_on: str | None = None
+    interrupted_by: str | None = None
+    used_at: float = 0.0
+    end_reason: EndReason | None = None
+    restarts: int = 0
+    choices: SessionChoices = NO_CHOICES
+    is_followed: bool = False
+
+
+class Begin(msgspec.Struct, frozen=True, kw_only=True):
+    """Take the lane if nothing has changed since `fence` was read, and write the first steps.
+
+    `claims` are waiting messages that are part of the turn from its first moment.
+    """
+
+    lane: str
+    owner: str
+    fence: int
+    expires: float
+    message_id: str
+    person_id: str
+    at: float
+    steps: tuple[Step, ...] = ()
+    claims: tuple[str, ...] = ()
+    hold: CreditHold | None = None
+    events: tuple[TimelineEvent, ...] = ()
+
+
+class ToolUse(msgspec.Struct, frozen=True):
+    """A tool that a turn ran."""
+
+    name: str
+    arguments: str
+    failed: bool = False
+
+
+class TurnResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the caller of a message gets: the reply and what it took.
+
+    `notices` are what Hermes itself has to say beside it, such as why a conversation began afresh.
+    """
+
+    text: str
+    usage: Usage = Usage()
+    tool_calls: tuple[ToolUse, ...] = ()
+    model: str | None = None
+    reason: str | None = None
+    approval: str | None = None
+    code: str | None = None
+    question: str | None = None
+    notices: tuple[str, ...] = ()
+
+
+class Charge(msgspec.Struct, frozen=True, kw_only=True):
+    """How the hold ends: captured (`amount` > 0 stays charged) or released."""
+
+    person_id: str
+    amount: int
+    captured: bool
+
+
+class Interaction(msgspec.Struct, frozen=True, kw_only=True):
+    """The provenance row of a turn."""
+
+    agent: str
+    platform: str
+    llm_backend: str | None = None
+    llm_cache_hit: bool = False
+    soul_load_ms: float = 0.0
+    semantic_recall_used: bool = False
+    tools: tuple[str, ...] = ()
+    tool_exec_ms: float = 0.0
+    usage: Usage = Usage()
+    platform_usage: Usage = Usage()
+
+
+class Commit(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of a turn, whole: either all of this becomes true, or none of it.
+
+    `reply` is what the person gets; `reply_entry` is its index in `entries` when it is one of
+    them. `calls` and `links` are what the graph keeps of the turn beside its entries. `soul` are
+    the system blocks of a session that begins, `job` the work that the turn leaves behind. `merged` are the steered-in messages that the turn used; others that it had
+    claimed become new again. `reset_lane` starts a fresh epoch on that lane (`/new`), and its next
+    message is told the `end_reason`, if there is one. `choices` are what the session's people chose
+    for it from now on; `interrupts` names a running message that has to end (`/stop`), and with
+    `stops_below` everything below that lane has to. `rewind` changes what was said before, ahead
+    of `entries`; `mirrors` are lanes that are told of the reply.
+    """
+
+    message_id: str
+    person_id: str
+    outcome: Outcome
+    result: TurnResult
+    at: float
+    epoch: int
+    ended: tuple[Step, ...] = ()
+    entries: tuple[TranscriptEntry, ...] = ()
+    calls: tuple[NewCall, ...] = ()
+    links: tuple[Link, ...] = ()
+    reply: ChatMessage | None = None
+    reply_entry: int | None = None
+    charge: Charge | None = None
+    deliveries: tuple[NewDelivery, ...] = ()
+    interaction: Interaction | None = None
+    spent: tuple[Spent, ...] = ()
+    merged: tuple[str, ...] = ()
+    reset_lane: str | None = None
+    end_reason: EndReason | None = None
+    choices: SessionChoices | None = None
+    interrupts: str | None = None
+    stops_below: str | None = None
+    rewind: Rewind | None = None
+    mirrors: tuple[str, ...] = ()
+    events: tuple[TimelineEvent, ...] = ()
+    soul: Soul | None = None
+    job: NewJob | None = None
+
+
+class TurnStore(Protocol):
+    """Lanes, leases, steps and the commit."""
+
+    def lanes_with_work(self) -> tuple[str, ...]:
+        """Return every lane that has an unfinished message, oldest first."""
+        ...
+
+    def view(self, lane: str) -> LaneView:
+        """Return the next message of a lane, and its steps if it had begun."""
+        ...
+
+    async def begin(self, begin: Begin) -> Lease:
+        """Lease the lane and start the message's turn; raises `LeaseLost` if the lane moved.
+
+        With a limited hold that the balance does not cover it raises `NoCredits`.
+        """
+        ...
+
+    async def renew(self, leases: Sequence[Lease], *, expires: float) -> tuple[Lease, ...]:
+        """Extend leases that have not expired; returns those that were lost."""
+        ...
+
+    async def step(self, lease: Lease, write: StepWrite) -> None:
+        """Record steps of the turn."""
+        ...
+
+    async def commit(self, lease: Lease, commit: Commit) -> None:
+        """End the turn and release the lane."""
+        ...
+
+    async def abandon(self, message_id: str, outcome: Outcome) -> None:
+        """End a message that cannot be committed like any other, without words or charge."""
+        ...
+
+    def waiting(self, lane: str) -> tuple[MessageRecord, ...]:
+        """Return messages that wait on a lane for their turn, the oldest first."""
+        ...
+
+    def below(self, lane: str) -> tuple[MessageRecord, ...]:
+        """Return what has not ended on lanes below one, the oldest first."""
+        ...
+
+    def steering(self, lane: str, person_id: str) -> tuple[MessageRecord, ...]:
+        """Return waiting messages of the person that want to join their running turn on the lane."""
+        ...
