@@ -48,12 +48,14 @@ async def test_a_power_cut_loses_nothing_that_was_acknowledged(bench: Bench) -> 
 
 @pytest.mark.req("J1", "J19")
 async def test_without_full_syncs_the_same_cuts_lose_acknowledged_messages(bench: Bench) -> None:
-    jobs = cut_jobs(3, synchronous="NORMAL", torn=False)
-
-    results = await bench.run_all(jobs, at_once=3)
-
-    # A cut while the database is being made loses no promise: not every story has to find one. A loss
+    # A cut while the database is being made loses no promise: not every story has to find a loss. It
     # is found in the books, or by whoever uses the id of a message that was forgotten once more.
-    problems = [result.problem for result in results]
     found = ("was accepted", "was taken by another text, yet")
+    problems: list[str] = []
+    jobs = cut_jobs(12, synchronous="NORMAL", torn=False)
+    while jobs and not any(loss in problem for loss in found for problem in problems):
+        results = await bench.run_all(jobs[:3], at_once=3)
+        problems += [result.problem for result in results]
+        del jobs[:3]
+
     assert any(loss in problem for loss in found for problem in problems), problems
