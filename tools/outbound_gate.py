@@ -15,8 +15,17 @@ from pathlib import Path
 # Libraries that open no connection, whatever they are given.
 HARMLESS = frozenset(
     {
-        *("apsw", "cryptography", "hermes", "httptools", "markdown_it", "msgspec"),
-        *("numpy", "pydantic", "rich", "starlette", "structlog", "threadpoolctl", "typer"),
+        *("apsw", "cryptography", "hermes", "httptools", "idna", "markdown_it"),
+        *(
+            "msgspec",
+            "numpy",
+            "pydantic",
+            "rich",
+            "starlette",
+            "structlog",
+            "threadpoolctl",
+            "typer",
+        ),
         *("uvloop", "yaml", "yarl"),
     }
 )

@@ -10,7 +10,7 @@ from typing import Final, Self
 from hermes.channels.email.settings import Server
 from hermes.errors import AnswerLost, AnswerTooLarge, ConfigurationError, ConnectFailed, TlsFailed
 
-_MAX_LINE: Final = 1 << 20
+MAX_LINE: Final = 1 << 20
 _CHUNK: Final = 1 << 16
 
 
@@ -37,7 +37,7 @@ class MailConnection:
         try:
             async with asyncio.timeout(timeout_s):
                 reader, writer = await asyncio.open_connection(
-                    server.host, server.port, ssl=context, limit=_MAX_LINE
+                    server.host, server.port, ssl=context, limit=MAX_LINE
                 )
         except ssl.SSLError as error:
             raise _no_tls(server, error) from None
