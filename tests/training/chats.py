@@ -3,7 +3,7 @@
 from typing import Any
 
 from hermes.graph import MessageGraph
-from hermes.graph.exports import ExportCounts, FormatName, Row, export_rows
+from hermes.graph.exports import FormatName, Report, Row, export_rows
 from hermes.graph.exports.tokenizer_file import TemplateTokenizer
 from tests.unit.graph.said import assistant, system, tool_result, user
 
@@ -51,7 +51,7 @@ def rows_of(
             format_name,
             may_train=lambda _: True,
             salt=b"a salt of 16 bytes or more",
-            report=ExportCounts(),
+            report=Report(),
             tokenizer=TemplateTokenizer(tokenizer, tokenizer.chat_template)
             if takes_tokens
             else None,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hermes.graph.exports import ExportCounts, FormatName, export_rows, verify_row
+from hermes.graph.exports import FormatName, Report, export_rows, verify_row
 from hermes.graph.exports.tokenizer_file import load_tokenizer
 from tests.training.chat_tokenizer import read_tokenizer, weights
 from tests.training.chats import ARGUMENTS, colours, rows_of
@@ -126,7 +126,7 @@ def test_tokens_and_labels_are_taken_as_they_are(
 
 @pytest.mark.req("G6")
 def test_a_tokenizer_from_the_weights_of_a_model_makes_token_rows() -> None:
-    tokenizer, report = load_tokenizer(weights()), ExportCounts()
+    tokenizer, report = load_tokenizer(weights()), Report()
 
     (row, *_) = export_rows(
         [colours()],

@@ -16,10 +16,10 @@ from hermes.control.graphs import branches_of
 from hermes.errors import BadRequest, HermesError
 from hermes.graph import MessageGraph
 from hermes.graph.exports import (
-    ExportCounts,
     FormatName,
+    Refusal,
+    Report,
     Row,
-    SkippedCall,
     Tokenizer,
     export_rows,
     write_jsonl,
@@ -53,7 +53,7 @@ class ExportReport(msgspec.Struct, frozen=True, kw_only=True):
     rows: int
     trained: int
     refused: dict[str, int]
-    refusals: tuple[SkippedCall, ...]
+    refusals: tuple[Refusal, ...]
     unopened: tuple[Unopened, ...]
 
 
@@ -76,7 +76,7 @@ def export_graphs(
     shelf: GraphReader, entries: Sequence[GraphEntry], *, plan: GraphExportPlan, progress: Progress
 ) -> ExportReport:
     """Write the rows of graphs into a file, and account for every call that gave none."""
-    report, unopened = ExportCounts(), list[Unopened]()
+    report, unopened = Report(), list[Unopened]()
     agreed = {entry.name for entry in entries if entry.may_train}
 
     def graphs() -> Iterator[MessageGraph]:

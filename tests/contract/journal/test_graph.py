@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hermes.graph import MessageGraph
-from hermes.graph.exports import ExportCounts, Row, export_rows, verify_row
+from hermes.graph.exports import Report, Row, export_rows, verify_row
 from hermes.message.chat import ChatMessage
 from hermes.message.session_key import graph_name
 from hermes.ports.provider import ModelRequest
@@ -226,7 +226,7 @@ async def test_training_data_of_real_turns_is_certified(tmp_path: Path) -> None:
         (entry,) = rig.store.graphs.graphs()
         assert entry.may_train
         assert not await rig.store.people.set_consent("p_nobody", may_train=True, at=1.0)
-        report = ExportCounts()
+        report = Report()
         rows: list[Row] = list(
             export_rows(
                 [graph_of(rig)],

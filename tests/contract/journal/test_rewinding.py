@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hermes.graph import MessageGraph
-from hermes.graph.exports import ExportCounts, export_rows, verify_row
+from hermes.graph.exports import Report, export_rows, verify_row
 from hermes.graph.sketch import draw
 from hermes.graph.text_drawing import rows
 from hermes.message.session_key import graph_name
@@ -180,7 +180,7 @@ def pairs(rig: Rig) -> list[dict]:
         "trl-preference",
         may_train=lambda _: True,
         salt=os.urandom(16),
-        report=ExportCounts(),
+        report=Report(),
     )
     return list(rows)
 

@@ -9,7 +9,7 @@ from hermes.control.exported_file import RowTrouble, check_file, read_jsonl, rea
 from hermes.errors import BadRequest, NotFound
 from hermes.graph.exports import export_rows, write_jsonl
 from hermes.graph.exports.parquet import read_parquet, write_parquet
-from hermes.graph.exports.report import ExportCounts
+from hermes.graph.exports.report import Report
 from tests.unit.control.memory_shelf import a_shelf
 
 
@@ -17,9 +17,7 @@ def rows() -> list[dict]:
     shelf = a_shelf()
     graphs = [shelf.open(entry.name) for entry in shelf.graphs()]
     return list(
-        export_rows(
-            graphs, "openai", may_train=lambda _: True, salt=shelf.salt(), report=ExportCounts()
-        )
+        export_rows(graphs, "openai", may_train=lambda _: True, salt=shelf.salt(), report=Report())
     )
 
 

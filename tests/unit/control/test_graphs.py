@@ -14,7 +14,7 @@ from hermes.control.graph_export import GraphExportPlan, WriteRows, export_graph
 from hermes.control.graphs import branches_of, current, find_all, find_graphs, list_graphs
 from hermes.errors import BadRequest, NotFound, PersonErased, StoreError
 from hermes.graph import MemoryStorage, MessageGraph, Problem
-from hermes.graph.exports import SkippedCall, verify_row
+from hermes.graph.exports import Refusal, verify_row
 from hermes.graph.exports.parquet import read_parquet, write_parquet
 from hermes.ports.graph_reader import GraphReader
 from tests.unit.control.memory_shelf import MemoryShelf, a_shelf
@@ -274,9 +274,7 @@ def test_an_export_writes_one_whole_file_of_those_who_agreed(tmp_path):
         (folder / "openai.jsonl").stat().st_size,
     )
     assert (report.without_consent, report.refused) == (1, {"no_consent": 1})
-    assert report.refusals == (
-        SkippedCall("no_consent", "m_4.1", "This graph may not be trained on."),
-    )
+    assert report.refusals == (Refusal("no_consent", "m_4.1", "This graph may not be trained on."),)
     assert "2+2" not in (folder / "openai.jsonl").read_text()
     assert ANN not in (folder / "openai.jsonl").read_text()
     assert steps == [(0, 3, 0), (1, 3, 0), (2, 3, 0), (3, 3, 3)]

@@ -9,7 +9,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 ONE_WAY = "Imports go one way"
-EDGES_ASIDE = "Channels, providers, store and what they share import nothing from inbox down to plugins"
+EDGES_ASIDE = (
+    "Channels, providers, store and what they share import nothing from inbox down to plugins"
+)
 NOT_CONCRETE = "Server, ops and control never import a concrete channel, provider or store"
 NO_CHANNEL = "No channel imports a channel"
 NO_PROVIDER = "No provider imports a provider"

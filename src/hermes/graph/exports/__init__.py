@@ -7,7 +7,7 @@ person and no trainer.
 from hermes.graph.exports.check import verify_row
 from hermes.graph.exports.jsonl import write_jsonl
 from hermes.graph.exports.parquet import read_parquet, write_parquet
-from hermes.graph.exports.report import ExportCounts, Reason, SkippedCall
+from hermes.graph.exports.report import Reason, Refusal, Report
 from hermes.graph.exports.rows import export_rows, hashed_name
 from hermes.graph.exports.shapes import FormatName
 from hermes.graph.exports.sheet import Row
@@ -15,11 +15,11 @@ from hermes.graph.exports.tokens import IGNORED, Tokenizer
 
 __all__ = [
     "IGNORED",
-    "ExportCounts",
     "FormatName",
     "Reason",
+    "Refusal",
+    "Report",
     "Row",
-    "SkippedCall",
     "Tokenizer",
     "export_rows",
     "hashed_name",

@@ -12,7 +12,7 @@ import msgspec
 
 from hermes.errors import HermesError, NotFound, PersonErased
 from hermes.graph.blob import Blob, Message, canonical, canonical_value
-from hermes.graph.exports.report import ExportCounts, Reason, UnfitRow
+from hermes.graph.exports.report import Reason, Report, UnfitRow
 from hermes.graph.message_graph import MessageGraph
 from hermes.graph.records import Call
 from hermes.graph.roots import context_root, message_id
@@ -49,7 +49,7 @@ def pair_of(call: Call) -> Pair:
     return call.context, call.response
 
 
-def keep_calls(branches: Sequence[MessageGraph], report: ExportCounts) -> list[Call]:
+def keep_calls(branches: Sequence[MessageGraph], report: Report) -> list[Call]:
     """Return the calls that a model answered; the others are refused."""
     found = []
     for call in calls_of(branches):

@@ -12,7 +12,7 @@ import msgspec
 from hermes.errors import HermesError
 from hermes.graph.blob import Blob
 from hermes.graph.exports.kept_calls import Opened, check, keep_calls, open_call, unreadable
-from hermes.graph.exports.report import ExportCounts, UnfitRow
+from hermes.graph.exports.report import Report, UnfitRow
 from hermes.graph.exports.sequences import Write
 from hermes.graph.exports.sheet import Row, TrainingSheet
 from hermes.graph.message_graph import MessageGraph
@@ -26,7 +26,7 @@ _NO_CHOICE = frozenset({"delete", "switch"})
 
 
 def pair_rows(
-    branches: Sequence[MessageGraph], blank: TrainingSheet, *, write: Write, report: ExportCounts
+    branches: Sequence[MessageGraph], blank: TrainingSheet, *, write: Write, report: Report
 ) -> Iterator[Row]:
     """Iterate over the pairs of one graph, each once."""
     kept, told = _Calls(branches, keep_calls(branches, report)), set()

@@ -32,7 +32,7 @@ class UnfitRow(Exception):
         self.reason: Reason = reason
 
 
-class SkippedCall(msgspec.Struct, frozen=True):
+class Refusal(msgspec.Struct, frozen=True):
     """Why one call, or one edit of its answer, gave no row."""
 
     reason: Reason
@@ -40,7 +40,7 @@ class SkippedCall(msgspec.Struct, frozen=True):
     text: str
 
 
-class ExportCounts(msgspec.Struct):
+class Report(msgspec.Struct):
     """The counts of an export, filled while its rows are taken."""
 
     graphs: int = 0
@@ -48,7 +48,7 @@ class ExportCounts(msgspec.Struct):
     with_rows: int = 0
     rows: int = 0
     trained: int = 0
-    refusals: list[SkippedCall] = msgspec.field(default_factory=list)
+    refusals: list[Refusal] = msgspec.field(default_factory=list)
 
     @property
     def refused(self) -> dict[Reason, int]:
@@ -57,4 +57,4 @@ class ExportCounts(msgspec.Struct):
 
     def refuse(self, call: str, problem: UnfitRow) -> None:
         """Count what gave no row."""
-        self.refusals.append(SkippedCall(problem.reason, call, str(problem)))
+        self.refusals.append(Refusal(problem.reason, call, str(problem)))

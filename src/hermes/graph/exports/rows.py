@@ -15,7 +15,7 @@ from hermes.errors import BadRequest
 from hermes.graph.exports.certificate import certified
 from hermes.graph.exports.kept_calls import calls_of
 from hermes.graph.exports.pairs import pair_rows
-from hermes.graph.exports.report import ExportCounts, UnfitRow
+from hermes.graph.exports.report import Report, UnfitRow
 from hermes.graph.exports.sequences import sequence_rows
 from hermes.graph.exports.shapes import FormatName, shape_of
 from hermes.graph.exports.sheet import Row, TrainingSheet
@@ -32,7 +32,7 @@ def export_rows(
     *,
     may_train: Callable[[str], bool],
     salt: bytes,
-    report: ExportCounts,
+    report: Report,
     tokenizer: Tokenizer | None = None,
     template: str | None = None,
 ) -> Iterator[Row]:
@@ -73,7 +73,7 @@ def _rows(
     make: Callable[[list[MessageGraph], TrainingSheet], Iterator[Row]],
     may_train: Callable[[str], bool],
     salt: bytes,
-    report: ExportCounts,
+    report: Report,
 ) -> Iterator[Row]:
     told: set[str] = set()
     for name, together in groupby(graphs, key=lambda graph: graph.name):

@@ -21,7 +21,7 @@ from hermes.graph.exports.kept_calls import (
     pair_of,
     unreadable,
 )
-from hermes.graph.exports.report import ExportCounts, UnfitRow
+from hermes.graph.exports.report import Report, UnfitRow
 from hermes.graph.exports.sheet import Row, TrainingSheet
 from hermes.graph.message_graph import MessageGraph
 from hermes.graph.records import Call
@@ -35,7 +35,7 @@ def sequence_rows(
     *,
     merge: bool,
     write: Write,
-    report: ExportCounts,
+    report: Report,
 ) -> Iterator[Row]:
     """Iterate over the rows of one graph; calls of another model or other tools never share one."""
     groups: dict[Any, list[Call]] = {}
@@ -56,7 +56,7 @@ def _group_rows(
     blank: TrainingSheet,
     merge: bool,
     write: Write,
-    report: ExportCounts,
+    report: Report,
 ) -> Iterator[Row]:
     covered: set[Pair] = set()
     waiting = _Waiting(group if merge else ())

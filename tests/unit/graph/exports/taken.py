@@ -6,7 +6,7 @@ from typing import Any
 
 from hermes.errors import PersonErased
 from hermes.graph import MemoryStorage, MessageGraph
-from hermes.graph.exports import ExportCounts, FormatName, Row, Tokenizer, export_rows
+from hermes.graph.exports import FormatName, Report, Row, Tokenizer, export_rows
 
 SALT = b"a salt of 16 bytes or more"
 ALL_BUT_TOKENS: tuple[FormatName, ...] = (
@@ -86,8 +86,8 @@ def take(
     *,
     tokenizer: Tokenizer | None = None,
     template: str | None = None,
-) -> tuple[list[Row], ExportCounts]:
-    report = ExportCounts()
+) -> tuple[list[Row], Report]:
+    report = Report()
     given = [graphs] if isinstance(graphs, MessageGraph) else graphs
     rows = export_rows(
         given, format_name, may_train=lambda _: True, salt=SALT, report=report,

@@ -3,7 +3,7 @@
 import pytest
 
 from hermes.graph import MemoryStorage, MessageGraph, canonical, keyed_hasher
-from hermes.graph.exports import SkippedCall
+from hermes.graph.exports import Refusal
 from tests.unit.graph.exports.taken import Holed, Spoiled, take, weights
 from tests.unit.graph.said import assistant, pictured, system, tool_call, tool_result, user
 
@@ -126,7 +126,7 @@ def test_a_tool_call_without_a_result_is_refused_in_the_middle_and_fine_at_the_e
 
     assert [line["role"] for line in row["messages"]] == ["user", "assistant"]
     text = "Message 3 answers while the tool call 'c1' before it has no result."
-    assert report.refusals == [SkippedCall("open_tool_call", late.id, text)]
+    assert report.refusals == [Refusal("open_tool_call", late.id, text)]
 
 
 @pytest.mark.req("G6")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hermes.errors import BadRequest
 from hermes.graph import MemoryStorage, MessageGraph, context_root, message_id
-from hermes.graph.exports import ExportCounts, export_rows, hashed_name, verify_row
+from hermes.graph.exports import Report, export_rows, hashed_name, verify_row
 from tests.unit.graph.exports.taken import SALT, take, weights
 from tests.unit.graph.said import assistant, system, user
 
@@ -175,7 +175,7 @@ def test_without_consent_nothing_is_exported_and_consent_is_asked_by_name() -> N
     ann, bob = MessageGraph(name="ann"), MessageGraph(name="bob")
     answer(ann, "hi", "hello ann")
     answer(bob, "hi", "hello bob")
-    report = ExportCounts()
+    report = Report()
 
     rows = list(
         export_rows([ann, bob], "openai", may_train={"bob"}.__contains__, salt=SALT, report=report)
@@ -207,7 +207,7 @@ def test_bad_settings_are_said_at_once() -> None:
     with pytest.raises(BadRequest, match="needs a tokenizer"):
         take([], "tokens")
     with pytest.raises(BadRequest, match="at least 16 bytes, this one has 5"):
-        export_rows([], "openai", may_train=lambda _: True, salt=b"short", report=ExportCounts())
+        export_rows([], "openai", may_train=lambda _: True, salt=b"short", report=Report())
 
 
 @pytest.mark.req("G6")
