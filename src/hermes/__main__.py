@@ -3,10 +3,20 @@
 import gc
 import sys
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from hermes.cli.environment import environment
 from hermes.cli.failure import run_guarded
-from hermes.cli.lazy import load_named
+from hermes.lazy import lazy
+
+if TYPE_CHECKING:
+    from hermes.cli.commands import run as run_typer
+    from hermes.cli.up import main as start_gateway
+    from hermes.ops.structlog_alone import import_structlog
+else:
+    import_structlog = lazy("hermes.ops.structlog_alone:import_structlog")
+    run_typer = lazy("hermes.cli.commands:run")
+    start_gateway = lazy("hermes.cli.up:main")
 
 _HELP = frozenset({"--help", "-h"})
 # What a turn makes is freed by reference counts; looking for cycles at Python's default of 700
@@ -26,10 +36,8 @@ def main() -> int:
 def _command(arguments: Sequence[str]) -> Callable[[Sequence[str]], int]:
     if arguments[:1] == ["up"] and not _HELP & set(arguments):
         gc.set_threshold(_COLLECT_AFTER)
-        load_named("hermes.ops.structlog_alone:import_structlog")()
-        command: Callable[[Sequence[str]], int] = load_named("hermes.cli.up:main")
-        return command
-    run_typer: Callable[[Sequence[str]], int] = load_named("hermes.cli.commands:run")
+        import_structlog()
+        return start_gateway
     return lambda _rest: run_typer(arguments)
 
 

@@ -5,8 +5,14 @@ first reply that needs it. Pure.
 """
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
+
+from hermes.lazy import lazy
+
+if TYPE_CHECKING:
+    from hermes.message.markup.split import split as split_markdown
+else:
+    split_markdown = lazy("hermes.message.markup.split:split")
 
 Measure = Callable[[str], int]
 Unit = Literal["chars", "utf16", "bytes"]
@@ -34,6 +40,4 @@ def split(text: str, *, limit: int, measure: Measure = len) -> tuple[str, ...]:
     """Return a text as messages of at most `limit` units; nothing for a blank text."""
     if not text.strip():
         return ()
-    markup = import_module("hermes.message.markup.split")
-    pieces: tuple[str, ...] = markup.split(text, limit=limit, measure=measure)
-    return pieces
+    return split_markdown(text, limit=limit, measure=measure)

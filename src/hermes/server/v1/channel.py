@@ -3,14 +3,14 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
 from hermes.control.models import models_report
 from hermes.errors import HermesError
 from hermes.http.route import Answer, Endpoint, HttpExchange, refuse_url_credentials
+from hermes.lazy import lazy
 from hermes.ports.channel import Accept, Capabilities, HttpResponse
 from hermes.ports.gateway_api import GatewayApi
 from hermes.routing.plan import CallNeeds
@@ -22,20 +22,19 @@ from hermes.server.v1.openai_errors import openai_refusal
 from hermes.server.v1.record import Record
 from hermes.server.v1.serve import AUTO, V1Parts, allowed_plan, handler_of, new_record, stopping
 
+if TYPE_CHECKING:
+    from hermes.server.v1.chat import ChatDialect
+    from hermes.server.v1.messages import MessagesDialect
+    from hermes.server.v1.responses import ResponsesDialect
+else:
+    # Each is imported by the first call that speaks its wire.
+    ChatDialect = lazy("hermes.server.v1.chat:ChatDialect")
+    MessagesDialect = lazy("hermes.server.v1.messages:MessagesDialect")
+    ResponsesDialect = lazy("hermes.server.v1.responses:ResponsesDialect")
+
 _BODY_S = 60.0
 
 MakeParts = Callable[[GatewayApi], V1Parts]
-
-
-# Any: a dialect, of the class that its module gives it.
-def _dialect(module: str, kind: str) -> Callable[[], Any]:
-    """Return what makes a wire's dialect, once; it is imported by the first call that speaks it."""
-
-    @cache
-    def made() -> Any:
-        return getattr(import_module(f"hermes.server.v1.{module}"), kind)()
-
-    return made
 
 
 class V1Channel:
@@ -56,16 +55,16 @@ class V1Channel:
     def routes(self, gateway_api: GatewayApi) -> Sequence[Route]:
         """Return the routes to mount."""
         parts = self._make_parts(gateway_api)
-        messages = _dialect("messages", "MessagesDialect")
+        messages = cache(MessagesDialect)
         other = _Other(parts, messages)
         return (
             Route(
                 "/v1/chat/completions",
-                Endpoint({"POST": handler_of(_dialect("chat", "ChatDialect"), parts)}),
+                Endpoint({"POST": handler_of(cache(ChatDialect), parts)}),
             ),
             Route(
                 "/v1/responses",
-                Endpoint({"POST": handler_of(_dialect("responses", "ResponsesDialect"), parts)}),
+                Endpoint({"POST": handler_of(cache(ResponsesDialect), parts)}),
             ),
             Route("/v1/messages", Endpoint({"POST": handler_of(messages, parts)})),
             Route("/v1/messages/count_tokens", Endpoint({"POST": other.count})),
@@ -78,8 +77,7 @@ class V1Channel:
 class _Other:
     """The endpoints that are no conversation."""
 
-    # Any: the dialect of Anthropic's wire, which can count.
-    def __init__(self, parts: V1Parts, messages: Callable[[], Any]) -> None:
+    def __init__(self, parts: V1Parts, messages: Callable[[], "MessagesDialect"]) -> None:
         self._parts = parts
         self._messages = messages
 
