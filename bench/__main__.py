@@ -12,10 +12,10 @@ from pathlib import Path
 
 import bench.groups
 import bench.peers
-from bench.calm import fixed_piece_ms
+from bench.fixed_piece import FIXED_PIECE_VERSION, fixed_piece_ms
 from bench.process import load_average
 from bench.registry import Group, Target, choose
-from bench.report import Progress, machine_lines, result_rows, table, write
+from bench.report import OUT, Progress, machine_lines, result_rows, table, write
 
 _NUMBERS = frozenset({1, 2})
 _PIECES = 9
@@ -35,18 +35,19 @@ def main() -> int:
     except LookupError as problem:
         print(f"bench: {problem}", file=sys.stderr)
         return 2
-    numbers = {
+    numbers: dict[str, float] = {
         "load_average_before": load_average(),
+        "fixed_piece_version": FIXED_PIECE_VERSION,
         "fixed_piece_ms_before": fixed_piece_ms(_PIECES),
     }
     is_whole = True
     for group in groups:
-        is_whole &= _run(group, numbers)
+        is_whole &= _run(group, numbers, small=options.small)
     numbers["load_average_after"] = load_average()
     numbers["fixed_piece_ms_after"] = fixed_piece_ms(_PIECES)
     targets = {name: target for group in groups for name, target in group.targets.items()}
     _print(groups, numbers, targets=targets)
-    path = write(numbers, folder=Path.cwd(), keep=options.peers)
+    path = write(numbers, options.out, keep=options.peers)
     print(f"\nwritten to {path}")
     missed = [
         name
@@ -58,11 +59,12 @@ def main() -> int:
     return 1 if not is_whole or (missed and options.check) else 0
 
 
-def _run(group: Group, numbers: dict[str, float]) -> bool:
+def _run(group: Group, numbers: dict[str, float], *, small: bool) -> bool:
     """Add the numbers of a group; returns whether it ran to its end."""
     progress = Progress()
+    run = group.run_small if small and group.run_small is not None else group.run
     try:
-        for measured in group.run(lambda text: progress(f"{group.name}: {text}")):
+        for measured in run(lambda text: progress(f"{group.name}: {text}")):
             numbers |= measured
     except (RuntimeError, OSError, subprocess.SubprocessError) as problem:
         progress.done()
@@ -96,6 +98,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", action="append", default=[], help="a group; may be repeated")
     parser.add_argument("--peers", action="store_true", help="the peers, not the groups")
     parser.add_argument("--check", action="store_true", help="fail when a target is missed")
+    parser.add_argument(
+        "--small", action="store_true", help="shorter, CPU figures only, where a group can"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=OUT, metavar="FILE", help="where to write the numbers"
+    )
     return parser.parse_args()
 
 

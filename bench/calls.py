@@ -12,6 +12,7 @@ import msgspec
 from bench.answers import ANSWERS, MODEL
 from bench.call_plan import CallPlan
 from bench.caller import Caller, check_counted, make_caller
+from bench.calm import Rounds, ratio_number
 from bench.gateway import Model, Running, gateway
 from bench.load import Outcome, run
 
@@ -69,9 +70,10 @@ def send(server: Server, kind: Kind, *, level: int, count: int) -> Outcome:
     return run(plan)
 
 
-def median_cpu_ms(outcomes: list[Outcome]) -> float:
-    """Return the middle of the CPU times of a call."""
-    return statistics.median(one.cpu_ms_each for one in outcomes)
+def call_numbers(figure: str, rounds: Rounds[Outcome]) -> dict[str, float]:
+    """Return the middle of the CPU times of a call, and the same in fixed pieces."""
+    cpu = rounds.read(lambda one: one.cpu_ms_each)
+    return {figure: statistics.median(cpu.all), **ratio_number(figure, cpu)}
 
 
 class Counted:

@@ -2,9 +2,11 @@
 
 import statistics
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from time import perf_counter_ns
+from time import process_time_ns
 
+from bench.calm import Rounds, cpu_numbers
 from bench.registry import Say, Settings
 from hermes.config import load
 from hermes.ports.provider import ProviderInfo
@@ -13,7 +15,7 @@ from hermes.routing.plan import CallNeeds, ProviderOffer
 from hermes.routing.policy import Policy, policy_of
 
 _PROMPT_BYTES = 2048
-_ROUNDS, _DECISIONS = 200, 50
+_ROUNDS, _TIMES, _DECISIONS = 10, 20, 50
 _KEYS = ("HERMES", "OPENROUTER", "ANTHROPIC", "GEMINI", "OPENAI")
 _CHOSEN = {
     "HERMES_ROUTING__LOCAL_THRESHOLD": "0.7",
@@ -31,7 +33,7 @@ _PROSE = (
 
 def measure_decisions(say: Say) -> Iterator[dict[str, float]]:
     """Time the decision about two prompts."""
-    say(f"{_ROUNDS} rounds of {_DECISIONS} decisions each")
+    say(f"{_ROUNDS} rounds of {_TIMES} times {_DECISIONS} decisions each")
     asks = {
         # Most prompts hold none of the words that routing looks for.
         "route_us": _ask(""),
@@ -42,7 +44,11 @@ def measure_decisions(say: Say) -> Iterator[dict[str, float]]:
     decided = decide(asks["route_us_by_task"], _offers(), policy=policy)
     if decided.task != "deep_reasoning":
         raise RuntimeError(f"the prompt was taken for {decided.task}, expected deep_reasoning")
-    yield {name: _median_us(ask, policy) for name, ask in asks.items()}
+    for name, ask in asks.items():
+        rounds: Rounds[float] = Rounds()
+        for _ in range(_ROUNDS):
+            rounds.run(partial(_median_us, ask, policy))
+        yield cpu_numbers(name, rounds)
 
 
 def _ask(beginning: str) -> CallNeeds:
@@ -52,13 +58,13 @@ def _ask(beginning: str) -> CallNeeds:
 
 def _median_us(ask: CallNeeds, policy: Policy) -> float:
     offers = _offers()
-    rounds = []
-    for _ in range(_ROUNDS):
-        began = perf_counter_ns()
+    times = []
+    for _ in range(_TIMES):
+        began = process_time_ns()
         for _ in range(_DECISIONS):
             make_plan(ask, offers, policy=policy)
-        rounds.append((perf_counter_ns() - began) / _DECISIONS / 1000)
-    return statistics.median(rounds)
+        times.append((process_time_ns() - began) / _DECISIONS / 1000)
+    return statistics.median(times)
 
 
 def _policy() -> Policy:

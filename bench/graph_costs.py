@@ -1,9 +1,7 @@
-"""What single operations on a message graph cost, in CPU of this process: the median of the
-calm among some rounds, the first of which is thrown away. The garbage collector runs as it does in
-any program.
+"""What single operations on a message graph cost, in CPU of this process: some rounds, before which
+one is thrown away. The garbage collector runs as it does in any program.
 """
 
-import statistics
 from collections.abc import Callable
 from functools import partial
 from random import Random
@@ -11,8 +9,9 @@ from time import process_time
 
 import msgspec
 
-from bench.calm import Rounds, fixed_piece_ms
+from bench.calm import Rounds, cpu_numbers
 from bench.conversations import MODEL, TEXT_LENGTH, messages, open_grown, question, text
+from bench.fixed_piece import fixed_piece_ms
 from bench.naive_list import CopyingList
 from hermes.graph import Batch, GraphStorage, MemoryStorage, Message, MessageGraph
 
@@ -48,18 +47,18 @@ def batch_size(batch: Batch) -> int:
     return kept + sum(len(msgspec.msgpack.encode(row)) for row in rows)
 
 
-def median_of_rounds(
+def timed_rounds(
     one_round: Callable[[int], float],
     rounds: int = ROUNDS,
     *,
     piece: Callable[[], float] = fixed_piece_ms,
-) -> float:
-    """Return the median of what the calm rounds return, after one more to warm up."""
+) -> Rounds[float]:
+    """Return what the rounds return, after one more to warm up."""
     one_round(0)
     timed: Rounds[float] = Rounds(piece)
     for number in range(1, rounds + 1):
         timed.run(partial(one_round, number))
-    return statistics.median(timed.calm)
+    return timed
 
 
 def expect(what: str, found: int, expected: int) -> None:
@@ -68,7 +67,7 @@ def expect(what: str, found: int, expected: int) -> None:
         raise RuntimeError(f"{what}: expected {expected}, found {found}; the numbers mean nothing")
 
 
-def append_us(graph: MessageGraph) -> float:
+def append_us(graph: MessageGraph) -> Rounds[float]:
     """Time `graph.append(message)`; the messages are taken away again after each round."""
     size = len(graph)
 
@@ -82,10 +81,10 @@ def append_us(graph: MessageGraph) -> float:
         del graph[size:]
         return _us_each(used)
 
-    return median_of_rounds(one_round)
+    return timed_rounds(one_round)
 
 
-def root_us(graph: MessageGraph) -> float:
+def root_us(graph: MessageGraph) -> Rounds[float]:
     """Time `graph.context().root` after an append, which is not timed."""
     size = len(graph)
 
@@ -101,10 +100,10 @@ def root_us(graph: MessageGraph) -> float:
         del graph[size:]
         return _us_each(used)
 
-    return median_of_rounds(one_round)
+    return timed_rounds(one_round)
 
 
-def edit_us(graph: MessageGraph) -> float:
+def edit_us(graph: MessageGraph) -> Rounds[float]:
     """Time `graph[index]["content"] = text` all over a conversation that calls have seen."""
     random, edges = Random(_SEED), len(graph.edges())
 
@@ -116,9 +115,9 @@ def edit_us(graph: MessageGraph) -> float:
             graph[index]["content"] = content
         return _us_each(process_time() - began)
 
-    median = median_of_rounds(one_round)
+    timed = timed_rounds(one_round)
     expect("parallel edges", len(graph.edges()) - edges, (ROUNDS + 1) * OPERATIONS)
-    return median
+    return timed
 
 
 def bytes_per_version(graph: MessageGraph, storage: CountingStorage) -> float:
@@ -132,7 +131,7 @@ def bytes_per_version(graph: MessageGraph, storage: CountingStorage) -> float:
     return (storage.written - before) / (graph.version - versions)
 
 
-def load_ms(storage: GraphStorage, size: int) -> float:
+def load_ms(storage: GraphStorage, size: int) -> Rounds[float]:
     """Time opening a saved graph and reading all of its messages."""
 
     def one_round(_: int) -> float:
@@ -144,10 +143,10 @@ def load_ms(storage: GraphStorage, size: int) -> float:
         expect("characters of the last one", len(found[-1]["content"]), TEXT_LENGTH)
         return used * 1e3
 
-    return median_of_rounds(one_round, LOADS)
+    return timed_rounds(one_round, LOADS)
 
 
-def first_edit_ms(storage: GraphStorage) -> float:
+def first_edit_ms(storage: GraphStorage) -> Rounds[float]:
     """Time the first edit after opening a graph, which looks up what earlier calls saw."""
 
     def one_round(number: int) -> float:
@@ -156,7 +155,7 @@ def first_edit_ms(storage: GraphStorage) -> float:
         graph[0]["content"] = text(f"first {number}")
         return (process_time() - began) * 1e3
 
-    return median_of_rounds(one_round, LOADS)
+    return timed_rounds(one_round, LOADS)
 
 
 def naive_costs(label: str, size: int) -> dict[str, float]:
@@ -177,8 +176,8 @@ def naive_costs(label: str, size: int) -> dict[str, float]:
         return (process_time() - began) * 1e6
 
     return {
-        f"naive_append_us_{label}": median_of_rounds(append, rounds),
-        f"naive_edit_us_{label}": median_of_rounds(edit, rounds),
+        **cpu_numbers(f"naive_append_us_{label}", timed_rounds(append, rounds)),
+        **cpu_numbers(f"naive_edit_us_{label}", timed_rounds(edit, rounds)),
         f"naive_bytes_per_version_{label}": _encoded_size(naive.versions[-1]),
     }
 

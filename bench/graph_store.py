@@ -11,8 +11,9 @@ from time import process_time
 
 import msgspec
 
+from bench.calm import Rounds
 from bench.conversations import MODEL, NAME, SAMPLING, USAGE, answer, grown, open_grown, question
-from bench.graph_costs import expect, median_of_rounds
+from bench.graph_costs import expect, timed_rounds
 from hermes.graph import MessageGraph
 from hermes.graph.storage import Batch
 from hermes.store.sqlite.connection import Database, Synchronous, open_database
@@ -65,22 +66,22 @@ def grown_in(opened: Opened, size: int) -> MessageGraph:
     return graph
 
 
-def call_record_us(opened: Opened, graph: MessageGraph) -> float:
+def call_record_us(opened: Opened, graph: MessageGraph) -> Rounds[float]:
     """Time `record_call()` and `save()`, call after call, with their share of the commit."""
-    return _median_us(opened, graph, lambda number: _record_call(graph, f"call {number}"))
+    return _timed_us(opened, graph, lambda number: _record_call(graph, f"call {number}"))
 
 
-def turn_record_us(opened: Opened, graph: MessageGraph) -> float:
+def turn_record_us(opened: Opened, graph: MessageGraph) -> Rounds[float]:
     """Time the same with a question before each call that is saved together with it."""
 
     def record_turn(number: int) -> None:
         graph.append(question(f"question {number}"))
         _record_call(graph, f"turn {number}")
 
-    return _median_us(opened, graph, record_turn)
+    return _timed_us(opened, graph, record_turn)
 
 
-def _median_us(opened: Opened, graph: MessageGraph, record: Callable[[int], None]) -> float:
+def _timed_us(opened: Opened, graph: MessageGraph, record: Callable[[int], None]) -> Rounds[float]:
     before, calls = len(graph.calls()), SAVES * TRANSACTIONS
 
     def one_round(number: int) -> float:
@@ -92,10 +93,10 @@ def _median_us(opened: Opened, graph: MessageGraph, record: Callable[[int], None
             opened.db.execute("COMMIT")
         return (process_time() - began) * 1e6 / calls
 
-    median = median_of_rounds(one_round, RECORD_ROUNDS)
+    timed = timed_rounds(one_round, RECORD_ROUNDS)
     expected = before + (RECORD_ROUNDS + 1) * calls
     expect("calls in the file", len(open_grown(opened.storage).calls()), expected)
-    return median
+    return timed
 
 
 def _record_call(graph: MessageGraph, name: str) -> None:

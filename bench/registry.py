@@ -39,7 +39,10 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     """One group: what it measures, with which settings, and what it must reach.
 
     `settings` are told in the report beside the shipped defaults; `run` tells its steps to the
-    callable that it is given and yields flat numbers as it gets them.
+    callable that it is given and yields flat numbers as it gets them. `run_small` does the same with
+    less of everything that has a CPU figure, and nothing else. `library_figures` are the beginnings of
+    the CPU figures that are measured in the process of the bench; the others are those of a gateway,
+    which the group has if `has_gateway_cpu`.
     """
 
     name: str
@@ -47,6 +50,9 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     targets: Mapping[str, Target]
     settings: Callable[[], Settings]
     run: Callable[[Say], Iterator[dict[str, float]]]
+    run_small: Callable[[Say], Iterator[dict[str, float]]] | None = None
+    library_figures: tuple[str, ...] = ()
+    has_gateway_cpu: bool = True
 
 
 def find_groups(folder: ModuleType = bench.groups) -> dict[str, Group]:

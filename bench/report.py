@@ -20,6 +20,9 @@ def machine_lines(numbers: Mapping[str, float], *, cores: int) -> list[str]:
     return [
         f"machine    {cores} cores, {platform.machine()}, Python {platform.python_version()}",
         f"load       {before:.1f} before, {after:.1f} after, by the last minute{note}",
+        f"piece      {numbers['fixed_piece_ms_before']:.2f} ms before, "
+        f"{numbers['fixed_piece_ms_after']:.2f} ms after, the fixed piece of Python, "
+        f"version {numbers['fixed_piece_version']:g}",
     ]
 
 
@@ -51,20 +54,26 @@ def result_rows(
 
 def format_number(value: float) -> str:
     """Return a number with as many digits as it is worth."""
+    if 0 < abs(value) < 0.1:
+        return f"{value:.3g}"
     if abs(value) >= 100:
         return f"{value:.0f}"
     return f"{value:.2f}" if abs(value) >= 10 else f"{value:.3f}"
 
 
-def write(numbers: Mapping[str, float], *, folder: Path, keep: bool = False) -> Path:
+def write(numbers: Mapping[str, float], path: Path, *, keep: bool = False) -> Path:
     """Write the numbers as one flat object, with `keep` into the one that is there."""
-    path = folder / OUT
     path.parent.mkdir(parents=True, exist_ok=True)
     if keep and path.exists():
         numbers = {**msgspec.json.decode(path.read_bytes(), type=dict[str, float]), **numbers}
-    rounded = {name: round(value, 4) for name, value in numbers.items()}
+    rounded = {name: _rounded(value) for name, value in numbers.items()}
     path.write_bytes(msgspec.json.format(msgspec.json.encode(rounded), indent=2) + b"\n")
     return path
+
+
+def _rounded(value: float) -> float:
+    """Return four digits behind the point, or the first four of a small number."""
+    return round(value, 4) if abs(value) >= 1 else float(f"{value:.4g}")
 
 
 class Progress:

@@ -8,12 +8,14 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from time import monotonic, sleep
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
+from bench.calm import Rounds, cpu_numbers
 from bench.gateway import Running, echo_server, gateway
 from bench.process import cpu_s
 from bench.registry import Group, Say, Settings, Target
@@ -33,6 +35,17 @@ _CHOSEN = {
     "HERMES_PLATFORMS__TELEGRAM__EXTRA__MODE": "webhook",
     "HERMES_SERVER__PUBLIC_URL": "https://hermes.example",
 }
+
+
+class _Done(msgspec.Struct, frozen=True, kw_only=True):
+    """All posts and their replies; `count` are the messages that were accepted."""
+
+    load: Load
+    found: dict[int, list[int]]
+    count: int
+    posted_s: float
+    wall_s: float
+    cpu_ms: float
 
 
 class _Telegram:
@@ -99,14 +112,9 @@ def measure(say: Say) -> Iterator[dict[str, float]]:
 def _measure_load(
     telegram: _Telegram, running: Running, *, chats: Mapping[int, list[int]], say: Say
 ) -> dict[str, float]:
-    say(f"{POSTS} webhooks")
-    cpu, started = cpu_s(running.pid), monotonic()
-    load = asyncio.run(post_all(Door(running.port, telegram.settings["webhook_secret"]), chats))
-    posted = monotonic() - started
-    say("waiting for the replies")
-    found = _wait_for_replies(telegram, load)
-    count = sum(len(one.order) for one in load.chats.values())
-    took = sorted(load.took_s)
+    rounds: Rounds[_Done] = Rounds()
+    done = rounds.run(partial(_post_and_wait, telegram, running, chats=chats, say=say))
+    load, found, took = done.load, done.found, sorted(done.load.took_s)
     return {
         "webhook_10k_lost": _lost(load, found),
         "webhook_10k_doubled": _doubled(found),
@@ -114,10 +122,31 @@ def _measure_load(
         "webhook_10k_accept_p50_ms": statistics.median(took) * 1000,
         "webhook_10k_accept_p99_ms": took[int(len(took) * 0.99)] * 1000,
         "webhook_10k_told_to_come_again": load.refused,
-        "webhook_10k_accepts_per_s": POSTS / posted,
-        "webhook_10k_replies_per_s": count / (monotonic() - started),
-        "webhook_10k_cpu_ms_per_reply": (cpu_s(running.pid) - cpu) * 1000 / count,
+        "webhook_10k_accepts_per_s": POSTS / done.posted_s,
+        "webhook_10k_replies_per_s": done.count / done.wall_s,
+        **cpu_numbers(
+            "webhook_10k_cpu_ms_per_reply", rounds.read(lambda one: one.cpu_ms / one.count)
+        ),
     }
+
+
+def _post_and_wait(
+    telegram: _Telegram, running: Running, *, chats: Mapping[int, list[int]], say: Say
+) -> _Done:
+    say(f"{POSTS} webhooks")
+    cpu, started = cpu_s(running.pid), monotonic()
+    load = asyncio.run(post_all(Door(running.port, telegram.settings["webhook_secret"]), chats))
+    posted = monotonic() - started
+    say("waiting for the replies")
+    found = _wait_for_replies(telegram, load)
+    return _Done(
+        load=load,
+        found=found,
+        count=sum(len(one.order) for one in load.chats.values()),
+        posted_s=posted,
+        wall_s=monotonic() - started,
+        cpu_ms=(cpu_s(running.pid) - cpu) * 1000,
+    )
 
 
 def _wait_for_replies(telegram: _Telegram, load: Load) -> dict[int, list[int]]:

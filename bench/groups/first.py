@@ -4,11 +4,13 @@ import http.client
 import re
 import statistics
 from collections.abc import Iterator
+from functools import partial
 from importlib import resources
 from time import monotonic
 
 import msgspec
 
+from bench.calm import Rounds, ratio_number
 from bench.gateway import Running, gateway
 from bench.process import load_average, tree_cpu_s
 from bench.registry import Group, Say, Settings, Target
@@ -87,15 +89,15 @@ def questions() -> tuple[str, ...]:
 def measure(say: Say) -> Iterator[dict[str, float]]:
     """Run the whole group."""
     with gateway(None) as running:
-        asked = []
+        asked: Rounds[Asked] = Rounds()
         for number, text in enumerate(questions(), 1):
             say(f"question {number}, load {load_average():.1f}: {text}")
-            asked.append(_ask(running, text, conversation=f"c{number}"))
-        later = []
+            asked.run(partial(_ask, running, text, conversation=f"c{number}"))
+        later: Rounds[Asked] = Rounds()
         for number, text in enumerate(_GOES_ON, 1):
             say(f"turn {number} of a conversation, load {load_average():.1f}: {text}")
-            later.append(_ask(running, text, conversation="goes-on"))
-    yield {**_numbers(asked), **_later_numbers(later)}
+            later.run(partial(_ask, running, text, conversation="goes-on"))
+    yield {**_numbers(asked.all), **_later_numbers(later.all), **_ratios(asked, later)}
 
 
 def _numbers(asked: list[Asked]) -> dict[str, float]:
@@ -126,6 +128,19 @@ def _later_numbers(later: list[Asked]) -> dict[str, float]:
         "later_reply_demo_most_tokens_in": max(one.tokens_in for one in later),
         "later_reply_demo_most_tokens_out": max(one.tokens_out for one in later),
     }
+
+
+def _ratios(asked: Rounds[Asked], later: Rounds[Asked]) -> dict[str, float]:
+    """Return the most that a question took in fixed pieces, for each CPU figure."""
+    read = {
+        "first_word_demo_most_cpu_s": asked.read(lambda one: one.first_word_cpu_s),
+        "first_reply_demo_most_cpu_s": asked.read(lambda one: one.cpu_s),
+        "later_reply_demo_most_cpu_s": later.read(lambda one: one.cpu_s),
+    }
+    ratios: dict[str, float] = {}
+    for figure, rounds in read.items():
+        ratios |= ratio_number(figure, rounds, pick=max)
+    return ratios
 
 
 def _ask(running: Running, text: str, *, conversation: str) -> Asked:

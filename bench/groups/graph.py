@@ -2,9 +2,11 @@
 100,000 messages, beside a list that copies itself; all of it in this process.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+from bench.calm import cpu_numbers
 from bench.conversations import SAMPLING, SIZES, TEXT_LENGTH, USAGE, grown
+from bench.fixed_piece import ratio_name
 from bench.graph_costs import (
     LOADS,
     OPERATIONS,
@@ -37,20 +39,36 @@ def measure(say: Say) -> Iterator[dict[str, float]]:
     return measure_sizes(SIZES, say)
 
 
+def measure_small(say: Say) -> Iterator[dict[str, float]]:
+    """Measure all but the largest conversation."""
+    return measure_sizes(dict(list(SIZES.items())[:-1]), say)
+
+
 def measure_sizes(sizes: Mapping[str, int], say: Say) -> Iterator[dict[str, float]]:
     """Measure conversations of these sizes; only the last is loaded."""
     last = list(sizes)[-1]
     for label, size in sizes.items():
         yield _measure_graph(label, size, say=say, with_load=label == last)
-    dearest = 0.0
+    stored: dict[str, float] = {}
     for label, size in sizes.items():
         numbers = _measure_store(label, size, say=say, with_load=label == last)
-        dearest = max(dearest, numbers[f"call_record_us_{label}"])
+        stored |= numbers
         yield numbers
-    yield {"call_record_us": dearest}
+    yield _dearest("call_record_us", stored, labels=sizes)
     for label, size in sizes.items():
         say(f"the same changes to a list that copies itself, {size} messages")
         yield naive_costs(label, size)
+
+
+def _dearest(
+    figure: str, numbers: Mapping[str, float], *, labels: Iterable[str]
+) -> dict[str, float]:
+    """Return the largest of a figure of all sizes, and of its ratio."""
+    names = [f"{figure}_{label}" for label in labels]
+    return {
+        figure: max(numbers[name] for name in names),
+        ratio_name(figure): max(numbers[ratio_name(name)] for name in names),
+    }
 
 
 def _measure_graph(label: str, size: int, *, say: Say, with_load: bool) -> dict[str, float]:
@@ -60,10 +78,10 @@ def _measure_graph(label: str, size: int, *, say: Say, with_load: bool) -> dict[
     loaded = _measure_load(label, size, storage=storage, say=say) if with_load else {}
     say(f"changes among {size} messages")
     return {
-        f"graph_append_us_{label}": append_us(graph),
-        f"graph_edit_us_{label}": edit_us(graph),
+        **cpu_numbers(f"graph_append_us_{label}", append_us(graph)),
+        **cpu_numbers(f"graph_edit_us_{label}", edit_us(graph)),
         f"graph_bytes_per_version_{label}": bytes_per_version(graph, storage),
-        f"context_root_us_{label}": root_us(graph),
+        **cpu_numbers(f"context_root_us_{label}", root_us(graph)),
         **loaded,
     }
 
@@ -71,8 +89,8 @@ def _measure_graph(label: str, size: int, *, say: Say, with_load: bool) -> dict[
 def _measure_load(label: str, size: int, *, storage: GraphStorage, say: Say) -> dict[str, float]:
     say(f"loading {size} messages")
     return {
-        f"load_{label}_ms": load_ms(storage, size),
-        f"first_edit_{label}_ms": first_edit_ms(storage),
+        **cpu_numbers(f"load_{label}_ms", load_ms(storage, size)),
+        **cpu_numbers(f"first_edit_{label}_ms", first_edit_ms(storage)),
     }
 
 
@@ -83,10 +101,10 @@ def _measure_store(label: str, size: int, *, say: Say, with_load: bool) -> dict[
         numbers: dict[str, float] = {}
         if with_load:
             say(f"loading {size} messages from the database")
-            numbers[f"load_{label}_sqlite_ms"] = load_ms(opened.storage, size)
+            numbers |= cpu_numbers(f"load_{label}_sqlite_ms", load_ms(opened.storage, size))
         say(f"recording calls after {size} messages")
-        numbers[f"call_record_us_{label}"] = call_record_us(opened, graph)
-        numbers[f"turn_record_us_{label}"] = turn_record_us(opened, graph)
+        numbers |= cpu_numbers(f"call_record_us_{label}", call_record_us(opened, graph))
+        numbers |= cpu_numbers(f"turn_record_us_{label}", turn_record_us(opened, graph))
     return numbers
 
 
@@ -131,4 +149,7 @@ GROUP = Group(
     },
     settings=effective_settings,
     run=measure,
+    run_small=measure_small,
+    library_figures=("",),
+    has_gateway_cpu=False,
 )

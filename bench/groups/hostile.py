@@ -108,4 +108,5 @@ GROUP = Group(
     targets={f"hostile_{what}_health_p99_ms": Target(at_most=250) for what in ROUNDS},
     settings=effective_settings,
     run=measure,
+    has_gateway_cpu=False,
 )

@@ -36,4 +36,6 @@ GROUP = Group(
     },
     settings=effective_settings,
     run=measure,
+    library_figures=("search_",),
+    has_gateway_cpu=False,
 )

@@ -4,13 +4,13 @@ and standing still cost; a scripted model with zero delay, the shipped defaults 
 
 import statistics
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from time import sleep
 
-from bench.calm import Rounds
+from bench.calm import Rounds, cpu_numbers, ratio_number
 from bench.gateway import Model, Running, environment, gateway, model_server
 from bench.known_people import tell_facts, wait_idle
 from bench.load import Outcome, run
@@ -25,6 +25,7 @@ _ROUNDS = 5
 _TURNS = {1: 300, 10: 1_000, 50: 2_500}
 # A long round goes on in parts, between which the machine's speed is looked at.
 _PARTS = {1: 1, 10: 1, 50: 5}
+_SMALL_STARTS, _SMALL_TURNS = 3, {1: 150, 10: 400, 50: 1_500}
 _CONVERSATION_TURNS = 10
 _WARM_UP = 500
 _GROWTH_WARM_UP, _GROWTH_TURNS = 2_000, 10_000
@@ -49,13 +50,20 @@ _SHOWN = (
 def measure(say: Say) -> Iterator[dict[str, float]]:
     """Run the whole group."""
     with model_server() as model:
-        yield _measure_starts(model, say)
-        yield _measure_levels(model, say)
+        yield _measure_starts(model, _STARTS, say=say)
+        yield _measure_levels(model, _TURNS, say=say)
         yield _measure_growth(model, say)
         yield _measure_sessions(model, say)
         yield _measure_recall(model, say)
     with model_server(delay_ms=_BURST_DELAY_MS) as slow_model:
         yield _measure_burst(slow_model, say)
+
+
+def measure_small(say: Say) -> Iterator[dict[str, float]]:
+    """Run fewer starts and turns, and what has no CPU figure not at all."""
+    with model_server() as model:
+        yield _measure_starts(model, _SMALL_STARTS, say=say)
+        yield _measure_levels(model, _SMALL_TURNS, say=say)
 
 
 def _send(running: Running, name: str, *, workers: int, turns: int, conversation: int) -> Outcome:
@@ -71,31 +79,36 @@ def _send(running: Running, name: str, *, workers: int, turns: int, conversation
     return run(plan)
 
 
-def _measure_starts(model: Model, say: Say) -> dict[str, float]:
+def _measure_starts(model: Model, starts: int, *, say: Say) -> dict[str, float]:
     """Start on fresh homes; the first start only compiles, as installing a package does."""
-    cpu, wall, idle = [], [], []
-    for number in range(_STARTS + 1):
-        say(f"cold start {number} of {_STARTS}" if number else "compiling")
-        with gateway(model) as running:
-            if number:
-                cpu.append(running.start_cpu_s)
-                wall.append(running.start_wall_s)
-                sleep(_IDLE_S)
-                idle.append(rss_mb(running.pid))
+    say("compiling")
+    with gateway(model):
+        pass
+    rounds: Rounds[Running] = Rounds()
+    idle = []
+    for number in range(1, starts + 1):
+        say(f"cold start {number} of {starts}")
+        rounds.pause()
+        with ExitStack() as stack:
+            running = rounds.run(partial(stack.enter_context, gateway(model)))
+            sleep(_IDLE_S)
+            idle.append(rss_mb(running.pid))
+    cpu = rounds.read(lambda one: one.start_cpu_s)
     return {
-        "cold_start_cpu_s": statistics.median(cpu),
-        "cold_start_wall_s": statistics.median(wall),
+        "cold_start_cpu_s": statistics.median(cpu.all),
+        **ratio_number("cold_start_cpu_s", cpu),
+        "cold_start_wall_s": statistics.median(one.start_wall_s for one in rounds.all),
         "idle_rss_mb": statistics.median(idle),
     }
 
 
-def _measure_levels(model: Model, say: Say) -> dict[str, float]:
+def _measure_levels(model: Model, counts: Mapping[int, int], *, say: Say) -> dict[str, float]:
     """Rates and CPU at 1, 10 and 50 at a time: the median of the calm among some rounds."""
     numbers: dict[str, float] = {}
     with gateway(model) as running:
         say("warming up")
         _send(running, "warm", workers=50, turns=_WARM_UP, conversation=_CONVERSATION_TURNS)
-        for level, turns in _TURNS.items():
+        for level, turns in counts.items():
             rounds: Rounds[Outcome] = Rounds()
             for number in range(1, _ROUNDS + 1):
                 say(f"{turns} turns, {level} at a time, round {number} of {_ROUNDS}")
@@ -114,19 +127,26 @@ def _level_numbers(level: int, rounds: Rounds[Outcome]) -> dict[str, float]:
     median, outcomes = statistics.median, rounds.calm
     return {
         f"turns_per_s_{level}": median(one.per_s for one in outcomes),
-        f"cpu_ms_per_turn_{level}": median(one.cpu_ms_each for one in outcomes),
+        **cpu_numbers(f"cpu_ms_per_turn_{level}", rounds.read(_cpu_ms)),
         f"p50_ms_{level}": median(one.p50_ms for one in outcomes),
         f"p99_ms_{level}": median(one.p99_ms for one in outcomes),
         f"calm_share_{level}": rounds.calm_share,
+        f"steady_share_{level}": rounds.steady_share,
     }
+
+
+def _cpu_ms(outcome: Outcome) -> float:
+    return outcome.cpu_ms_each
 
 
 def _measure_long(running: Running) -> dict[str, float]:
     """What a turn costs in conversations that fill the history which a model is sent."""
     workers = 10
     _send(running, "long", workers=workers, turns=workers * _LONG_TURNS, conversation=0)
-    outcome = _send(running, "long", workers=workers, turns=1_000, conversation=0)
-    return {"cpu_ms_per_turn_10_long": outcome.cpu_ms_each}
+    send = partial(_send, running, "long", workers=workers, conversation=0)
+    rounds: Rounds[Outcome] = Rounds()
+    rounds.run(partial(send, turns=1_000))
+    return cpu_numbers("cpu_ms_per_turn_10_long", rounds.read(_cpu_ms))
 
 
 def _measure_growth(model: Model, say: Say) -> dict[str, float]:
@@ -180,9 +200,11 @@ def _measure_recall(model: Model, say: Say) -> dict[str, float]:
         _send(running, "known", workers=workers, turns=2 * workers, conversation=0)
         wait_idle(running.pid)
         say(f"{_RECALL_TURNS} turns with recall")
-        outcome = _send(running, "known", workers=workers, turns=_RECALL_TURNS, conversation=0)
+        rounds: Rounds[Outcome] = Rounds()
+        send = partial(_send, running, "known", workers=workers, conversation=0)
+        outcome = rounds.run(partial(send, turns=_RECALL_TURNS))
     return {
-        "cpu_ms_per_turn_recall": outcome.cpu_ms_each,
+        **cpu_numbers("cpu_ms_per_turn_recall", rounds.read(_cpu_ms)),
         "p50_ms_recall": outcome.p50_ms,
         "rss_with_recall_mb": outcome.rss_after_mb,
     }
@@ -232,4 +254,5 @@ GROUP = Group(
     },
     settings=effective_settings,
     run=measure,
+    run_small=measure_small,
 )

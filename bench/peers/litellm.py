@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -25,11 +26,13 @@ from bench.calls import (
     Counted,
     Kind,
     Server,
+    call_numbers,
     counted_gateway,
-    median_cpu_ms,
     send,
 )
+from bench.calm import Rounds
 from bench.gateway import Model, free_port, upstream, wait_ready
+from bench.load import Outcome
 from bench.registry import Group, Say, Settings, Target
 
 _REQUIREMENTS = Path(__file__).with_name("litellm.in")
@@ -67,22 +70,25 @@ def measure(say: Say) -> Iterator[dict[str, float]]:
 def _measure_level(
     counted: Counted, peer: Server, *, kind: Kind, level: int, say: Say
 ) -> dict[str, float]:
-    ours, theirs = [], []
+    ours: Rounds[Outcome] = Rounds()
+    theirs: Rounds[Outcome] = Rounds()
     for number in range(1, ROUNDS + 1):
         say(f"{kind.name}s, {level} at a time, round {number} of {ROUNDS}")
-        ours.append(counted.send(kind, level=level, count=kind.counts[level]))
-        theirs.append(send(peer, kind, level=level, count=_fewer(kind, level)))
-    return level_numbers(kind, level, own=median_cpu_ms(ours), other=median_cpu_ms(theirs))
+        ours.pause()
+        ours.run(partial(counted.send, kind, level=level, count=kind.counts[level]))
+        theirs.pause()
+        theirs.run(partial(send, peer, kind, level=level, count=_fewer(kind, level)))
+    return level_numbers(kind, level, own=ours, other=theirs)
 
 
-def level_numbers(kind: Kind, level: int, *, own: float, other: float) -> dict[str, float]:
+def level_numbers(
+    kind: Kind, level: int, *, own: Rounds[Outcome], other: Rounds[Outcome]
+) -> dict[str, float]:
     """Return both costs and how often ours goes into theirs; 16 at a time is what has a target."""
     ratio = _RATIOS[kind.name] if level == 16 else f"{_RATIOS[kind.name]}_{level}"
-    return {
-        f"v1_cpu_ms_per_{kind.name}_{level}": own,
-        f"litellm_cpu_ms_per_{kind.name}_{level}": other,
-        ratio: other / own,
-    }
+    our_name, their_name = (f"{who}_cpu_ms_per_{kind.name}_{level}" for who in ("v1", "litellm"))
+    costs = call_numbers(our_name, own) | call_numbers(their_name, other)
+    return {**costs, ratio: costs[their_name] / costs[our_name]}
 
 
 def _fewer(kind: Kind, level: int) -> int:

@@ -10,6 +10,7 @@ import pytest
 from bench.answers import ANSWERS
 from bench.call_plan import CallPlan
 from bench.calls import REQUEST, STREAM
+from bench.calm import Rounds
 from bench.groups.models import GROUP
 from bench.load import Outcome, carry_out
 from bench.peers.litellm import GROUP as PEER
@@ -138,12 +139,35 @@ def test_a_whole_answer_must_have_the_text_and_an_end() -> None:
 
 
 def test_the_ratio_at_sixteen_is_the_one_with_a_target() -> None:
-    assert level_numbers(REQUEST, 16, own=0.5, other=12.0) == {
+    own, other = rounds_of(0.5), rounds_of(12.0)
+
+    assert level_numbers(REQUEST, 16, own=own, other=other) == {
         "v1_cpu_ms_per_request_16": 0.5,
+        "v1_cpu_per_request_16_in_fixed_pieces": 0.05,
         "litellm_cpu_ms_per_request_16": 12.0,
+        "litellm_cpu_per_request_16_in_fixed_pieces": 1.2,
         "v1_cpu_ratio_litellm": 24.0,
     }
-    assert level_numbers(STREAM, 64, own=2.0, other=60.0)["v1_stream_cpu_ratio_litellm_64"] == 30.0
+    assert level_numbers(STREAM, 64, own=own, other=other)["v1_stream_cpu_ratio_litellm_64"] == 24.0
+
+
+def rounds_of(cpu_ms: float) -> Rounds[Outcome]:
+    """Return one round of 1,000 calls on a machine that needs 10 ms for the fixed piece."""
+    rounds: Rounds[Outcome] = Rounds(lambda: 10.0)
+    rounds.run(
+        lambda: Outcome(
+            count=1000,
+            errors=0,
+            wall_s=1,
+            cpu_s=cpu_ms,
+            load_cpu_s=0,
+            rss_before_mb=1,
+            rss_after_mb=1,
+            p50_ms=1,
+            p99_ms=1,
+        )
+    )
+    return rounds
 
 
 def test_the_targets_are_those_that_were_promised() -> None:

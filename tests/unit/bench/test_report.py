@@ -12,7 +12,7 @@ import bench.peers
 from bench.load import carry_out
 from bench.process import cpu_s, rss_mb, tree_cpu_s
 from bench.registry import Target, choose, find_groups
-from bench.report import result_rows, table, write
+from bench.report import OUT, result_rows, table, write
 from bench.turn_plan import TurnPlan
 
 
@@ -49,28 +49,29 @@ def test_a_target_bounds_from_above_or_from_below(
 def test_bad_numbers_are_printed_too() -> None:
     targets = {"cost": Target(at_most=1.5, peer="peer: 157"), "rate": Target(at_least=500)}
 
-    rows = result_rows({"cost": 2.0, "rate": 612.4, "extra": 0.5}, targets)
+    rows = result_rows({"cost": 2.0, "rate": 612.4, "extra": 0.5, "small": 0.00123}, targets)
 
     assert rows == [
         ("number", "value", "target", "", "peer"),
         ("cost", "2.000", "<= 1.5", "OVER", "peer: 157"),
         ("rate", "612", ">= 500", "ok", ""),
         ("extra", "0.500", "", "", ""),
+        ("small", "0.00123", "", "", ""),
     ]
     assert table([("a", "1"), ("bbb", "22")], right=frozenset({1})) == "a     1\nbbb  22"
 
 
 def test_the_file_is_one_flat_object_of_numbers(tmp_path: Path) -> None:
-    path = write({"cost": 1.23456, "rate": 500}, folder=tmp_path)
+    path = write({"cost": 1.23456, "rate": 500, "ratio": 0.000123456}, tmp_path / OUT)
 
     assert path == tmp_path / "bench" / "out" / "latest.json"
-    assert json.loads(path.read_text()) == {"cost": 1.2346, "rate": 500}
+    assert json.loads(path.read_text()) == {"cost": 1.2346, "rate": 500, "ratio": 0.0001235}
 
 
 def test_the_numbers_of_peers_are_added_to_those_that_are_there(tmp_path: Path) -> None:
-    write({"cost": 1, "rate": 500}, folder=tmp_path)
+    write({"cost": 1, "rate": 500}, tmp_path / OUT)
 
-    path = write({"ratio": 20, "rate": 600}, folder=tmp_path, keep=True)
+    path = write({"ratio": 20, "rate": 600}, tmp_path / OUT, keep=True)
 
     assert json.loads(path.read_text()) == {"cost": 1, "rate": 600, "ratio": 20}
 
