@@ -20,7 +20,8 @@ COMPILE := $(BIN)/uv pip compile --quiet --no-config --universal --python-versio
 	--generate-hashes --no-header --no-annotate --upgrade
 
 .PHONY: help setup setup-dev run test test-training fuzz check check-lint check-format check-types \
-	check-imports check-sizes check-outbound check-quality format torture bench bench-peers coverage-map lock clean
+	check-imports check-sizes check-outbound check-quality format torture bench bench-pairs bench-peers \
+	coverage-map lock clean
 
 help: ## print the targets
 	@printf 'Hermes: make TARGET\n\n'
@@ -90,6 +91,11 @@ torture: setup-dev ## kill -9 at every failpoint (SEEDS, KILLS, CUTS scale it; R
 
 bench: setup-dev ## measure Hermes beside its targets (ONLY=group runs one group)
 	@$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY)) $(ARGS)
+
+bench-pairs: PAIRS ?= 10
+bench-pairs: setup-dev ## compare with BASE=commit by alternating runs (ONLY=group, PAIRS=n)
+	@$(if $(BASE),,$(error name the commit to compare with: make bench-pairs BASE=commit))
+	@$(BIN)/python -m bench.compare --base "$(BASE)" $(if $(ONLY),--only $(ONLY)) --pairs $(PAIRS) $(ARGS)
 
 bench-peers: setup-dev ## measure Hermes beside LiteLLM (installs it under build/, about 750 MB)
 	@$(BIN)/python -m bench --peers $(ARGS)

@@ -1,12 +1,11 @@
 """A caller of a gateway's `/v1`: a key with a budget, and what the gateway counted for it."""
 
 import subprocess
-import sys
 from time import monotonic, sleep
 
 import msgspec
 
-from bench.gateway import Model, Running, environment
+from bench.gateway import Model, Running, environment, hermes_command
 
 _COMMAND_S = 60.0
 _LEDGER_S = 10.0
@@ -63,7 +62,7 @@ def check_counted(running: Running, model: Model, *, caller: Caller, tokens: int
 
 def _hermes(running: Running, model: Model, *arguments: str) -> bytes:
     ended = subprocess.run(
-        [sys.executable, "-m", "hermes", "keys", *arguments],
+        hermes_command("keys", *arguments),
         env=environment(model, running.home),
         capture_output=True,
         timeout=_COMMAND_S,

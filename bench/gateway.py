@@ -19,6 +19,8 @@ from bench.process import cpu_s
 _START_S = 60.0
 _STOP_S = 60.0
 _POLL_S = 0.002
+# Where the gateways come from if not from this tree: what `bench.compare` sets.
+OTHER_PYTHON, OTHER_SRC = "HERMES_BENCH_PYTHON", "HERMES_BENCH_SRC"
 _TOKEN = re.compile(r"hermes_[A-Za-z0-9_-]{20,}")
 
 
@@ -78,10 +80,17 @@ def environment(model: Model | None, home: Path, **more: str) -> dict[str, str]:
     """Return the environment of a gateway: the shipped defaults, a home and one model or none."""
     names = ("PATH", "LANG", "TMPDIR", "PYTHONPATH")
     kept = {name: os.environ[name] for name in names if name in os.environ}
+    if OTHER_SRC in os.environ:
+        kept["PYTHONPATH"] = os.environ[OTHER_SRC]
     own = {"HERMES_HOME": str(home)}
     if model is not None:
         own |= {"OPENAI_BASE_URL": model.base_url, "OPENAI_API_KEY": "sk-bench-0000000000000000"}
     return {**kept, **own, **more}
+
+
+def hermes_command(*arguments: str, launcher: str = "hermes") -> list[str]:
+    """Return the command line of a `hermes` command; `launcher` is the module to run."""
+    return [os.environ.get(OTHER_PYTHON, sys.executable), "-m", launcher, *arguments]
 
 
 @contextmanager
@@ -103,7 +112,7 @@ def _run(
     model: Model | None, home: Path, *, settings: Mapping[str, str], launcher: str
 ) -> Iterator[Running]:
     port = free_port()
-    command = [sys.executable, "-m", launcher, "up", "--port", str(port)]
+    command = hermes_command("up", "--port", str(port), launcher=launcher)
     with (home / "out.txt").open("wb") as out, (home / "log.txt").open("wb") as log:
         started = monotonic()
         process = subprocess.Popen(

@@ -7,7 +7,6 @@ import http.client
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +15,16 @@ from time import monotonic, sleep
 
 import msgspec
 
-from bench.gateway import Model, environment, free_port, gateway, model_server, token_of, wait_ready
+from bench.gateway import (
+    Model,
+    environment,
+    free_port,
+    gateway,
+    hermes_command,
+    model_server,
+    token_of,
+    wait_ready,
+)
 from bench.registry import Say
 
 TURNS = 20
@@ -127,7 +135,7 @@ def _started(model: Model, home: Path) -> Iterator[tuple["subprocess.Popen[bytes
     port, log = free_port(), home / "log.txt"
     with (home / "out.txt").open("ab") as out, log.open("ab") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "hermes", "up", "--port", str(port)],
+            hermes_command("up", "--port", str(port)),
             stdout=out,
             stderr=errors,
             env=environment(model, home),
