@@ -8,7 +8,7 @@ from tests.docs.lesson import check_output, lesson
 from tests.docs.markdown import PAGES, ROOT, blocks_of, name_of
 
 RUN = ("console", "python")
-SHOWN = ("sh", "text", "yaml", "toml", "")
+SHOWN = ("sh", "text", "yaml", "toml", "mermaid", "")
 TAUGHT = [page for page in PAGES if any(block.language in RUN for block in blocks_of(page))]
 
 
