@@ -1,1 +1,1 @@
-"""Agents: who answers, with which words, tools and model."""
+"""Agents: who answers, with which prompt, tools and model."""

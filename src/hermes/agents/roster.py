@@ -15,7 +15,7 @@ _Fits = Callable[[str, Source, str | None], bool]
 
 
 class AgentRule(msgspec.Struct, frozen=True, kw_only=True):
-    """One rule: its name, its agent, and what it asks of a message."""
+    """One rule: its name, its agent, and its conditions on a message."""
 
     name: str
     agent: str
@@ -23,12 +23,12 @@ class AgentRule(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def names_a_person(self) -> bool:
-        """Whether one has to know the person to tell if it fits."""
+        """Whether the rule depends on the person."""
         return any(field == "person" and _is_person_id(value) for field, value in self.asks)
 
 
 def rules_of(settings: Mapping[str, AgentRuleSettings]) -> tuple[AgentRule, ...]:
-    """Return the configured rules, the closest first."""
+    """Return the configured rules, the most specific first."""
     rules = [
         AgentRule(name=name, agent=rule.agent or "", asks=conditions(rule))
         for name, rule in settings.items()
@@ -39,7 +39,7 @@ def rules_of(settings: Mapping[str, AgentRuleSettings]) -> tuple[AgentRule, ...]
 def choose(
     rules: Iterable[AgentRule], source: Source, *, person_id: str | None
 ) -> AgentRule | None:
-    """Return the first rule that fits a message."""
+    """Return the first rule that matches a message."""
     for rule in rules:
         if all(_FITS[field](value, source, person_id) for field, value in rule.asks):
             return rule
@@ -100,22 +100,22 @@ class Roster:
 
     @property
     def default(self) -> Agent:
-        """The agent that answers where no rule names another."""
+        """The agent that answers if no rule names another."""
         return self.get(self._default)
 
     def for_event(self, event: MessageEvent, *, person_id: str | None = None) -> Agent:
-        """Return the agent that the event names, else that of the closest rule, else the default."""
+        """Return the agent named by the event, else by the best rule, else the default."""
         if event.agent:
             return self.get(event.agent)
         return self.for_source(event.source, person_id=person_id)
 
     def for_source(self, source: Source, *, person_id: str | None = None) -> Agent:
-        """Return the agent of the closest rule, else the default one."""
+        """Return the agent of the most specific rule, else the default one."""
         rule = self.rule_for(source, person_id=person_id)
         return self.get(self._default if rule is None else rule.agent)
 
     def rule_for(self, source: Source, *, person_id: str | None = None) -> AgentRule | None:
-        """Return the closest rule that fits, if there is one."""
+        """Return the most specific rule that matches, or None."""
         return choose(self._rules, source, person_id=person_id) if self._rules else None
 
     def find(self, key: str) -> Agent | None:

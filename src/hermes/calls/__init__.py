@@ -1,1 +1,1 @@
-"""One model call, from the wish to the priced answer: plan, limits, budgets, schema, cache."""
+"""One model call, from the request to the priced answer: plan, limits, budgets, schema, cache."""

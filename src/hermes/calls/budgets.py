@@ -1,7 +1,7 @@
-"""Spending limits: room is set aside before a call and settled to what it really took.
+"""Spending limits: an amount is held before a call and settled to what the call really cost.
 
-The platform's own cap fails open when the counters are down, everybody else's fails closed, and
-the kill switch never fails open. A call counts on the day of its hold.
+If the counters are down, the platform's own cap fails open and all others fail closed; the kill
+switch never fails open. A call counts on the day of its hold.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ _COUNTERS_S = 5.0
 
 
 class Payer(msgspec.Struct, frozen=True, kw_only=True):
-    """Who pays for a call, and the limits that come with them."""
+    """Who pays for a call, with their limits."""
 
     account: Account
     tier: str | None = None
@@ -33,7 +33,7 @@ class Payer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def asker(self) -> ShareHolder:
-        """Who asks, where a call says nothing else: the key, or the person, on their channel."""
+        """Who asks, if the call names nobody: the key, or the person on their channel."""
         account = self.account
         if account.key:
             return ShareHolder(way_of_key(account.key), account.key)
@@ -41,14 +41,14 @@ class Payer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BudgetHold(msgspec.Struct, frozen=True, kw_only=True):
-    """Room that was set aside for one call."""
+    """The amount held for one call."""
 
     day: str
     claims: tuple[MeterClaim, ...] = ()
 
 
 class Budgets:
-    """Holds, settles and releases."""
+    """Holds, settles and releases amounts."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Budgets:
         self._clock = clock
 
     async def hold(self, payer: Payer, ahead: Cost) -> BudgetHold:
-        """Set room aside; raises `OverBudget` or `ModelsStopped`, and then nothing is held."""
+        """Hold an amount; raises `OverBudget` or `ModelsStopped`, and then nothing is held."""
         self.check_switch()
         at = self._clock.now()
         day = self._calendar.day(at)
@@ -87,19 +87,19 @@ class Budgets:
         return BudgetHold(day=day, claims=claims)
 
     def day(self, at: float | None = None) -> str:
-        """Return the day of an instant, or today, as the ledger names it."""
+        """Return the day of an instant, or today, in the ledger's format."""
         return self._calendar.day(self._clock.now() if at is None else at)
 
     async def settle(self, hold: BudgetHold, cost: Cost) -> None:
-        """Replace what was set aside by what the call took."""
+        """Replace the held amount by what the call cost."""
         await self._correct(hold, tokens=cost.tokens, usd=cost.counted_usd)
 
     async def release(self, hold: BudgetHold) -> None:
-        """Give everything back: the call took nothing."""
+        """Release the whole amount: the call cost nothing."""
         await self._correct(hold, tokens=0, usd=0.0)
 
     def check_switch(self) -> None:
-        """Raise `ModelsStopped` while the kill switch is on, or nobody can tell."""
+        """Raise `ModelsStopped` if the kill switch is on or cannot be read."""
         try:
             switch = self._switch()
         except StoreError as error:
@@ -188,7 +188,7 @@ def _claims_of_key(key: CallerKey, ahead: Cost, *, day: str) -> list[MeterClaim]
 def _without_counters(
     claims: tuple[MeterClaim, ...], error: CounterDown, *, day: str
 ) -> BudgetHold:
-    """Only the platform's own cap lets a call through that nobody can count now."""
+    """Without counters, let a call through only if just the platform's cap limits it."""
     closed = next((claim for claim in claims if claim.meter.whose != "platform"), None)
     if closed is not None:
         raise Overloaded(

@@ -1,4 +1,4 @@
-"""The money side of one try: held before it, settled by what it took, however it ends."""
+"""The cost of one try: held before it, settled by what it used, however it ends."""
 
 from types import TracebackType
 
@@ -17,23 +17,23 @@ from hermes.routing.plan import Candidate
 
 
 class SpendLog:
-    """What a call took so far, for the ledger: one line for each try that reached a model."""
+    """What a call has used so far, for the ledger: one line for each try that reached a model."""
 
     def __init__(self) -> None:
         self._spent: list[Spent] = []
 
     def add(self, spent: Spent) -> None:
-        """Note one try."""
+        """Record one try."""
         self._spent.append(spent)
 
     def take(self) -> tuple[Spent, ...]:
-        """Hand over what was noted since the last time."""
+        """Return and forget what was recorded since the last call."""
         spent, self._spent = tuple(self._spent), []
         return spent
 
 
 class Pricing:
-    """Where bills are paid: budgets, prices."""
+    """Budgets and prices, used by every charge."""
 
     def __init__(self, budgets: Budgets, costs: Costs) -> None:
         self.budgets = budgets
@@ -41,7 +41,7 @@ class Pricing:
 
 
 class CallCharge:
-    """`async with` holds room for a try and settles it; `OverBudget` is raised before anything."""
+    """`async with` holds an amount for a try and settles it; raises `OverBudget` first."""
 
     def __init__(
         self,
@@ -83,9 +83,10 @@ class CallCharge:
             await self._settle(cost)
 
     def _cost_without_end(self, error: BaseException | None) -> Cost | None:
-        """Return what a try took that has no end, or None if the service took nothing for it.
+        """Return the cost of a try without an end, or None if the service charged nothing.
 
-        A caller who leaves a silent model pays what was held: nobody learns what the model did.
+        A caller who leaves while the model is silent pays the held amount, because what the model
+        did is unknown.
         """
         if not self._is_sent or is_unsent(error):
             return None
@@ -100,15 +101,15 @@ class CallCharge:
         return self._pricing.costs.of(self._info, self._candidate.model, usage)
 
     def send(self) -> None:
-        """Note that the request goes to the service now: from here on it may cost something."""
+        """Record that the request is sent now: from here on it may cost something."""
         self._is_sent = True
 
     def hear(self, piece: Piece) -> None:
-        """Count output of which nobody may ever say what it was."""
+        """Count output for which the service may never report the usage."""
         self._heard += len(piece.arguments if isinstance(piece, ToolCallDelta) else piece.text)
 
     async def pay(self, end: CallEnd) -> CallEnd:
-        """Settle to the usage that the service told; returns the end with its cost."""
+        """Settle to the usage that the service reported; return the end with its cost."""
         cost = self._pricing.costs.of(
             self._info, self._candidate.model, end.usage, said_model=end.model
         )

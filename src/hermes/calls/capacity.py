@@ -1,4 +1,4 @@
-"""How many model calls run at a time, who gets the next place, and how long one waits for it."""
+"""How many model calls run at a time, who gets the next slot, and how long a call waits for one."""
 
 import asyncio
 
@@ -9,9 +9,9 @@ _THIRD = 3
 
 
 class CallLimit:
-    """At most `places` calls at a time, dealt in turn; one asker has at most `each` of them.
+    """At most `places` calls at a time, given out in turn; one asker has at most `each` of them.
 
-    Without `each` it is a third. A call waits `wait_s` for a place unless it says how long.
+    Without `each` it is a third. A call waits `wait_s` for a slot unless it says how long.
     """
 
     def __init__(self, places: int, *, wait_s: float, each: int | None = None) -> None:
@@ -21,15 +21,15 @@ class CallLimit:
         self._shares: Shares[asyncio.Future[None]] = Shares(places, each=self._each)
 
     def place(self, asker: ShareHolder, *, wait_s: float | None = None) -> "CallPlace":
-        """Return a place for `async with`; who gets none in time is refused with `NoPlace`."""
+        """Return a slot for `async with`; raises `NoPlace` if none is free in time."""
         return CallPlace(self, asker, wait_s=self._wait_s if wait_s is None else wait_s)
 
     def is_free_for(self, asker: ShareHolder) -> bool:
-        """Return True if the asker would get a place at once."""
+        """Return True if the asker would get a slot at once."""
         return self._shares.can_take(asker)
 
     async def take(self, asker: ShareHolder, *, wait_s: float) -> None:
-        """Wait for a place; raises `NoPlace` when none comes free in time."""
+        """Wait for a slot; raises `NoPlace` if none is free in time."""
         if self._shares.can_take(asker):
             self._shares.take(asker)
             return
@@ -47,14 +47,14 @@ class CallLimit:
                 self._give_up(asker, place)
 
     def _give_up(self, asker: ShareHolder, place: asyncio.Future[None]) -> None:
-        """Leave the line; a place that was dealt just now goes on to the next."""
+        """Leave the queue; a slot that was just assigned goes to the next."""
         if place.done() and not place.cancelled():
             self.release(asker)
         else:
             self._shares.leave(asker, place)
 
     def release(self, asker: ShareHolder) -> None:
-        """Give a place back; it goes to whose turn it is."""
+        """Release a slot; the next in turn gets it."""
         self._shares.release(asker)
         while (dealt := self._shares.deal()) is not None:
             asker, place = dealt
@@ -73,7 +73,7 @@ class CallLimit:
 
 
 class CallPlace:
-    """`async with` waits for a place and gives it back."""
+    """`async with` waits for a slot and releases it."""
 
     __slots__ = ("_asker", "_limit", "_wait_s")
 

@@ -1,9 +1,9 @@
-"""How the next candidate continues an answer of which a part was shown: pure.
+"""How the next candidate continues an answer that was partly shown. Pure.
 
-A candidate that takes a prefill continues the shown text itself. Every other one is asked to repeat
-it; what it repeats word for word is skipped. Text that does neither is never put behind the shown
-part: it could say the same things twice. What a prefilled candidate writes first is therefore held
-back until it is clear that the answer does not begin again in it.
+A candidate that supports prefill continues the shown text directly. Every other candidate is asked
+to repeat it, and what it repeats word for word is skipped. Text that does neither is never appended
+to the shown part: it could say the same things twice. So the first text of a prefilled candidate is
+held back until it is clear that the answer does not start over.
 """
 
 import re
@@ -45,16 +45,16 @@ _LINE_OR_COLON = re.compile(r"[\n:]")
 
 
 def takes_prefill(info: ProviderInfo, model: str, *, shown: str) -> bool:
-    """Tell whether a model continues `shown` if that is its last message.
+    """Return whether a model continues `shown` if that is the last message.
 
-    A few words are rather repeated: nobody could tell whether they begin again or come by chance.
+    A few words are not prefilled but repeated: it would be unclear whether the answer starts over.
     """
     can_tell = _opening(shown) is not None
     return can_tell and any(fnmatchcase(model, pattern) for pattern in info.prefill_models)
 
 
 def continuing(request: ModelRequest, shown: str, *, prefill: bool) -> ModelRequest:
-    """Return the request that asks for the rest of an answer of which `shown` is the beginning."""
+    """Return the request for the rest of an answer that begins with `shown`."""
     if not shown.strip():
         return request
     messages = request.messages
@@ -75,10 +75,10 @@ def continuing(request: ModelRequest, shown: str, *, prefill: bool) -> ModelRequ
 
 
 class Continuation:
-    """Tells the new text of a candidate from its repeat of `shown`; holds back until it is clear.
+    """Separates a candidate's new text from its repeat of `shown`; holds text until it is clear.
 
-    With `prefill`, text that is no repeat continues the shown one unless the answer begins again in
-    it. Everything else raises `StreamTruncated`.
+    With `prefill`, text that is not a repeat continues the shown text unless the answer starts
+    over. Everything else raises `StreamTruncated`.
     """
 
     def __init__(self, shown: str, *, prefill: bool, name: str) -> None:
@@ -96,11 +96,11 @@ class Continuation:
 
     @property
     def is_holding(self) -> bool:
-        """Whether text came of which it is not clear yet if it is new."""
+        """Whether text is held back because it may not be new."""
         return self._skipped is None and self._held_chars > 0
 
     def pieces(self, piece: Piece) -> Iterator[Piece]:
-        """Yield what may be shown once `piece` has come."""
+        """Yield what may be shown after `piece` has arrived."""
         if self._skipped is not None:
             yield piece
         elif isinstance(piece, TextDelta):
@@ -113,7 +113,7 @@ class Continuation:
             self._thoughts.append(piece)
 
     def close(self, end: CallEnd) -> Iterator[Piece]:
-        """Yield what was held back and is new after all: no more text comes."""
+        """Yield the held text that turned out to be new: no more text comes."""
         if self._skipped is None:
             yield from self._released(self._end(is_cut=_is_cut(end)))
 
@@ -125,7 +125,7 @@ class Continuation:
             yield TextDelta(text)
 
     def joined(self, end: CallEnd) -> CallEnd:
-        """Return the whole answer: the text that was shown before, and what is new in `end`."""
+        """Return the whole answer: the text shown before, and what is new in `end`."""
         if self._skipped is None:
             # None of it was shown in pieces.
             self._feed(text_of(end.parts))
@@ -153,7 +153,7 @@ class Continuation:
         return msgspec.structs.replace(end, parts=(TextPart(said), *parts), is_verbatim=False)
 
     def _feed(self, text: str) -> str:
-        """Take more text while it is not clear what it is; return what of it is new."""
+        """Take more text while it is unclear what it is; return the new part of it."""
         self._held.append(text)
         self._held_chars += len(text)
         if self._may_repeat:
@@ -169,14 +169,14 @@ class Continuation:
         return self._other(is_cut=False)
 
     def _end(self, *, is_cut: bool) -> str:
-        """Return what is new in the text that was held back, now that all of it is there."""
+        """Return what is new in the held text, now that it is complete."""
         if self._may_repeat and self._match.is_whole:
             self._skipped = self._held_chars
             return ""
         return self._other(is_cut=is_cut)
 
     def _other(self, *, is_cut: bool) -> str:
-        """Return the text that is no repeat; raise if it cannot be the continuation either."""
+        """Return text that is not a repeat; raise if it cannot be the continuation either."""
         held = "".join(self._held)
         if not self._may_differ or _begins_again(self._shown, held, is_cut=is_cut):
             raise StreamTruncated(
@@ -196,12 +196,12 @@ def _is_cut(end: CallEnd) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Return the words of a text, without case, marks and white space."""
+    """Return the words of a text, without case, punctuation and whitespace."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
 def _opening(shown: str) -> str | None:
-    """Return the first words of a text, or None if there are too few to be known again by them."""
+    """Return the first words of a text, or None if there are too few to recognise it."""
     words = _plain(shown[:_WINDOW_CHARS]).split()
     opening = " ".join(words[:_OPENING_WORDS])[:_OPENING_CHARS]
     is_enough = len(words) >= _OPENING_WORDS or len(opening) == _OPENING_CHARS
@@ -215,9 +215,9 @@ def _rows(shown: str) -> Iterator[str]:
 
 
 def _begins_again(shown: str, said: str, *, is_cut: bool) -> bool:
-    """Tell whether the answer begins again near the beginning of `said`, however it is written.
+    """Return whether the answer starts over near the beginning of `said`.
 
-    One that `is_cut` may end inside the opening: then its last line is looked at.
+    With `is_cut`, the text may end inside the opening: then its last line is checked.
     """
     opening = _opening(shown)
     if opening is None:
@@ -230,7 +230,7 @@ def _begins_again(shown: str, said: str, *, is_cut: bool) -> bool:
 
 
 class _Match:
-    """How far a text repeats `wanted` word for word; any white space is as good as another."""
+    """How far a text repeats `wanted` word for word; all whitespace is equal."""
 
     def __init__(self, wanted: str) -> None:
         self._wanted = wanted
@@ -243,7 +243,7 @@ class _Match:
         return not self._wanted[self._at :].strip()
 
     def take(self, text: str) -> int | None:
-        """Return how many characters of `text` belong to the repeat; None for another text."""
+        """Return how many characters of `text` belong to the repeat; None if it differs."""
         if text and self._wanted.startswith(text, self._at) and not text[-1].isspace():
             self._at += len(text)
             self._is_between = False
@@ -259,7 +259,7 @@ class _Match:
         return len(text)
 
     def _take_space(self) -> bool:
-        """Take white space; what follows other white space belongs to it."""
+        """Take whitespace, and whitespace that follows it."""
         if self._is_between:
             return True
         self._is_between = self._skip_space()

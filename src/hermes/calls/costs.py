@@ -1,6 +1,6 @@
-"""What a call costs: by the price of its model, or by an assumption where nobody knows it.
+"""What a call costs: by the price of its model, or by an assumption if the price is unknown.
 
-An unknown price is never free: the cost stays unknown, and budgets count the assumption.
+An unknown price never counts as free: the cost stays unknown, and budgets count the assumption.
 """
 
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ class Costs:
     def of(
         self, info: ProviderInfo, model: str, usage: Usage, *, said_model: str | None = None
     ) -> Cost:
-        """Return what a usage costs; `said_model` is the one that the service says it was."""
+        """Return what a usage costs; `said_model` is the model that the service named."""
         table = self._tables.get(info.name)
         price = price_of(info, model, table)
         if price is None and said_model:
@@ -54,7 +54,7 @@ class Costs:
         return Cost(priced, self._assumed(priced) if priced.unpriced else 0.0)
 
     def ahead(self, info: ProviderInfo, request: ModelRequest) -> Cost:
-        """Return the most that a call is expected to cost, before it is made."""
+        """Return the expected maximum cost of a call, before it is made."""
         limit = request.max_output_tokens
         written = self._settings.expected_output_tokens if limit is None else limit
         usage = Usage(input_tokens(request), min(written, _MOST_OUTPUT))

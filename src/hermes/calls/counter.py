@@ -1,6 +1,7 @@
-"""Counters in this process, read off the ledger when they are first asked for.
+"""Spend counters of this process, read from the ledger when they are first used.
 
-The twin of counters that a fleet shares; losing them never resets a limit.
+The in-process implementation of counters that a fleet would share; losing them never resets a
+limit.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,14 +13,14 @@ _MOST_METERS = 100_000
 
 
 class LedgerCounter:
-    """Fits `ports.spend.Counter`; `total` is the ledger's word on a meter."""
+    """Implements `ports.spend.SpendCounters`; `total` reads a meter from the ledger."""
 
     def __init__(self, total: Callable[[Meter], float]) -> None:
         self._total = total
         self._stands: dict[Meter, float] = {}
 
     async def take(self, claims: Sequence[MeterClaim]) -> MeterClaim | None:
-        """Add every amount, or none of them: then returns the claim that has no room."""
+        """Add all amounts or none; if one does not fit, return its claim."""
         if len(self._stands) >= _MOST_METERS:
             self._forget_what_is_over()
         for claim in claims:
@@ -30,13 +31,13 @@ class LedgerCounter:
         return None
 
     async def add(self, changes: Mapping[Meter, float]) -> None:
-        """Correct meters by what a call really took; one that is not counted stays so."""
+        """Correct meters by what a call really used; meters not counted here stay so."""
         for meter, change in changes.items():
             if meter in self._stands:
                 self._stands[meter] += change
 
     async def read(self, meters: Sequence[Meter]) -> tuple[float, ...]:
-        """Return where meters stand."""
+        """Return the values of meters."""
         return tuple(self._read(meter) for meter in meters)
 
     def _read(self, meter: Meter) -> float:
@@ -49,7 +50,7 @@ class LedgerCounter:
         return stands
 
     def _forget_what_is_over(self) -> None:
-        """Drop the meters of earlier months; what counts for ever or now stays."""
+        """Drop the meters of earlier months; permanent and current ones stay."""
         month = max((meter.period[:7] for meter in self._stands), default="")
         for old in [one for one in self._stands if one.period and one.period[:7] < month]:
             del self._stands[old]

@@ -1,11 +1,11 @@
-"""Days and months of the gateway's time zone, as budgets and the ledger name them."""
+"""Days and months of the gateway's time zone, in the format of budgets and the ledger."""
 
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 
 class Calendar:
-    """Names days and months; without a zone, in the machine's own."""
+    """Names days and months; without a zone, in the machine's time zone."""
 
     def __init__(self, time_zone: str | None) -> None:
         self._zone = None if time_zone is None else ZoneInfo(time_zone)

@@ -1,4 +1,4 @@
-"""Vectors for texts: like a model call, with a plan, a place and a bill, but nothing to stream."""
+"""Vectors for texts: like a model call, with a plan, a slot and a charge, but without a stream."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -47,7 +47,7 @@ class Embeddings:
         receipt: SpendLog,
         tell: Callable[[CallEvent], None],
     ) -> Embedding:
-        """Return the vectors, telling every try; raises the last error when nobody can."""
+        """Return the vectors, reporting every try; raises the last error if all fail."""
         problem: ProviderError = ProviderRejected("no candidate makes embeddings")
         for candidate in plan.candidates:
             try:

@@ -1,7 +1,7 @@
-"""What a model call tells while it runs; the pipeline and `/v1` both listen.
+"""The events of a running model call; the pipeline and `/v1` both consume them.
 
-A call may first be `Waiting` for a place. It begins with `Trying`, then pieces of the answer, then
-exactly one `FullAnswer`. Between two candidates comes `Failed`; a call without an answer ends by
+A call may first be `Waiting` for a slot. It begins with `Trying`, then pieces of the answer, then
+exactly one `FullAnswer`. `Failed` comes between two candidates; a call without an answer ends by
 raising the last error.
 """
 
@@ -15,26 +15,26 @@ Piece = TextDelta | ReasoningDelta | ToolCallDelta
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """All places for model calls are taken, or all that the asker may have: the call waits."""
+    """The call waits: all slots are taken, or all that this asker may have."""
 
 
 class Trying(msgspec.Struct, frozen=True):
-    """A candidate is about to be called; nothing is on the wire yet."""
+    """A candidate is about to be called; nothing is sent yet."""
 
     candidate: Candidate
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """A candidate failed, and another one takes its place."""
+    """A candidate failed, and the next one is tried."""
 
     candidate: Candidate
     error: ProviderError
 
 
 class FullAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole answer: its parts, why it stopped, and its usage with what it cost.
+    """The whole answer: its parts, why it stopped, and its usage with the cost.
 
-    `cached_from` is the id of the call that the answer is remembered from, `max_output_tokens` the
+    `cached_from` is the id of the call that the cached answer came from, `max_output_tokens` the
     limit that the model was really given, `dropped_calls` how many tool calls were left out because
     the caller takes one at a time.
     """

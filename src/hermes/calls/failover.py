@@ -1,7 +1,8 @@
-"""Where a call stands in its plan, and what comes after a failure.
+"""The position of a call in its plan, and what follows a failure.
 
-Before the first piece was shown any failure moves on to the next candidate, except one that every
-candidate would have. After it the failure is final, unless the next candidate may continue.
+Before the first piece is shown, any failure moves on to the next candidate, unless every candidate
+would fail the same way. After it the failure is final, unless the next candidate can continue the
+answer.
 """
 
 import msgspec
@@ -25,7 +26,7 @@ _MAY_MEAN_PREFILL = frozenset({400, 422})
 
 
 class Failover:
-    """One call on its way through the plan."""
+    """One call's progress through its plan."""
 
     def __init__(
         self, plan: Plan, request: ModelRequest, *, patience_s: float, continues: bool
@@ -49,7 +50,7 @@ class Failover:
 
     @property
     def is_last(self) -> bool:
-        """Whether nobody else can be tried."""
+        """Whether there is no other candidate."""
         return self._place + 1 >= len(self._plan.candidates)
 
     @property
@@ -58,7 +59,7 @@ class Failover:
         return "".join(self._text)
 
     def request(self, info: ProviderInfo) -> ModelRequest:
-        """Return the request for the candidate: as wanted, repaired, or continuing an answer."""
+        """Return the request for the candidate: original, repaired, or continuing an answer."""
         base = self._repair or self._wanted
         if self._text:
             self._is_prefilled = self._prefills(info)
@@ -66,7 +67,7 @@ class Failover:
         return msgspec.structs.replace(base, model=self.candidate.model)
 
     def passing(self, info: ProviderInfo) -> ShownPieces:
-        """Return what decides which pieces of the candidate's answer pass on."""
+        """Return the filter that decides which pieces of the candidate's answer are shown."""
         continuation = None
         if self._text:
             continuation = Continuation(self.text, prefill=self._prefills(info), name=info.name)
@@ -88,11 +89,11 @@ class Failover:
         return wait <= self._patience_s and self._tries < _MOST_TRIES
 
     def _can_go_on(self) -> bool:
-        """Tell whether the answer can be continued: half of a tool call or JSON answer cannot."""
+        """Return whether the answer can be continued; a partial tool call or JSON cannot."""
         return self._continues and not self._has_shown_other and self._wanted.schema is None
 
     def after(self, error: ProviderError) -> float:
-        """Move on after a failure; returns how long to wait first, or raises the failure."""
+        """Move on after a failure; return how long to wait first, or raise the failure."""
         has_shown = bool(self._text) or self._has_shown_other
         if has_shown and not self._can_go_on():
             raise error

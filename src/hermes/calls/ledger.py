@@ -1,7 +1,7 @@
-"""What calls that are no turns took, on its way to the ledger: written together, a moment later.
+"""Writes the usage of calls outside turns to the ledger, in batches a moment later.
 
-A turn's calls are written by its own steps and commit; only `/v1` writes through here. A crash
-loses at most the lag.
+A turn's calls are written by its own steps and commit; only `/v1` uses this. A crash loses at most
+the lag.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ _Call = tuple[tuple[Spent, ...], CallLine]
 
 
 class CallLedger:
-    """Gathers lines for `lag_s` and writes them in one unit."""
+    """Collects lines for `lag_s` and writes them in one transaction."""
 
     def __init__(self, store: SpendStore, *, lag_s: float) -> None:
         self._store = store
@@ -29,7 +29,7 @@ class CallLedger:
         self._is_closing = asyncio.Event()
 
     def note(self, spent: tuple[Spent, ...], line: CallLine) -> None:
-        """Keep what a call took, to be written within the lag."""
+        """Keep the usage of a call, to be written within the lag."""
         if len(self._waiting) >= _MOST_WAITING:
             _log.error("ledger_overflows", call_id=line.id)
             return
@@ -69,7 +69,7 @@ class CallLedger:
         return True
 
     async def _write_singly(self, calls: list[_Call]) -> bool:
-        """Write call by call; one that the store will never take is dropped, and holds up no other."""
+        """Write call by call; drop one that the store rejects, so that it blocks no other."""
         for number, call in enumerate(calls):
             try:
                 await self._add([call])

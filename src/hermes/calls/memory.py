@@ -1,7 +1,7 @@
-"""Answers given before: the key they are found by, and when one may be given again.
+"""The answer cache: its key, and when a cached answer may be used.
 
 The key covers everything that goes to the model and whose answer it was, so that two different
-calls, people or agents never share one.
+calls, people or agents never share an answer.
 """
 
 import msgspec
@@ -22,7 +22,7 @@ _decode_parts = msgspec.json.Decoder(tuple[Part, ...]).decode
 
 
 class AnswerMemory:
-    """Looks answers up and keeps them."""
+    """Finds and stores cached answers."""
 
     def __init__(self, store: Store, *, settings: CacheSettings, clock: Clock) -> None:
         self._store = store
@@ -50,7 +50,7 @@ class AnswerMemory:
     async def keep(
         self, account: Account, request: ModelRequest, answer: FullAnswer, *, call_id: str
     ) -> None:
-        """Keep a whole answer; one that was cut or that calls tools is not kept."""
+        """Store a whole answer; one that was cut or that calls tools is not stored."""
         end = answer.end
         whole = end.stop_reason == "end" and not any(isinstance(p, ToolCallPart) for p in end.parts)
         if not whole or answer.cached_from is not None or not can_be_kept(request):
@@ -71,13 +71,13 @@ class AnswerMemory:
         await self._store.answers.put(kept, keep=self._settings.max_answers)
 
     def digest(self, account: Account, candidate: Candidate, request: ModelRequest) -> bytes:
-        """Return the key of an answer: a keyed hash, different for everything that is different."""
+        """Return the key of an answer: a keyed hash of everything it depends on."""
         model = (candidate.provider, candidate.model)
         return self._store.digest(_encode((account.person_id, account.agent, model, request)))
 
 
 def can_be_kept(request: ModelRequest) -> bool:
-    """Tell whether a request says everything its answer depends on: no tools, no pictures."""
+    """Return whether a request contains all its answer depends on: no tools, no pictures."""
     if request.tools:
         return False
     return not any(

@@ -1,7 +1,7 @@
-"""A model call, from the wish to the priced answer: walks the plan until a candidate answers.
+"""Runs a model call: tries the candidates of the plan until one answers, and prices the answer.
 
-Each try has its place, its hold and its time limits; what it took is on the receipt, however it
-ends. The listener sees every try before it is on the wire, and may write that down first.
+Each try has its slot, its hold and its time limits; its usage is recorded however it ends. The
+listener sees every try before it is sent, and may write it down first.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -51,12 +51,11 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class CallSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A call as its caller wants it.
+    """A call as its caller specifies it.
 
-    `whole` says that nobody waits for pieces; `wait_s` is the patience with a service that asks
-    for some; `remembers` lets the answer be one that was given before. The call waits `place_s` for
-    a place among the model calls (None: as the settings say), as one of its `asker`'s, which
-    without a word is whoever pays.
+    `whole` says that nobody waits for pieces; `wait_s` limits the wait for a service that asks for
+    one; `remembers` allows a cached answer. The call waits `place_s` for a slot among the model
+    calls (None: as the settings say), counted for its `asker`, which defaults to the payer.
     """
 
     call_id: str
@@ -107,7 +106,7 @@ class ModelCaller:
     async def run(
         self, spec: CallSpec, plan: Plan, *, receipt: SpendLog
     ) -> AsyncGenerator[CallEvent, None]:
-        """Run a call; raises the last error when no candidate answers."""
+        """Run a call; raises the last error if no candidate answers."""
         walk = Failover(
             plan, spec.request, patience_s=spec.wait_s, continues=self._continues and not spec.whole
         )
@@ -135,7 +134,7 @@ class ModelCaller:
         return self._pricing.costs.of(found.info, model, usage)
 
     def day(self, at: float) -> str:
-        """Return the day of an instant, as the ledger names it."""
+        """Return the day of an instant, in the ledger's format."""
         return self._pricing.budgets.day(at)
 
     async def _try(
@@ -199,7 +198,7 @@ class ModelCaller:
         end: CallEnd,
         passing: ShownPieces,
     ) -> FullAnswer:
-        """Return the answer as it passes on; remember it where it may be given again."""
+        """Return the answer for the caller; cache it if it may be used again."""
         answer = FullAnswer(
             candidate=candidate,
             end=passing.whole(end),
@@ -220,7 +219,7 @@ class ModelCaller:
     def _remembered(
         self, spec: CallSpec, wanted: ModelRequest, *, candidate: Candidate, receipt: SpendLog
     ) -> FullAnswer | None:
-        """Return the answer that was given before, which costs nothing."""
+        """Return the cached answer, which costs nothing."""
         if not spec.remembers:
             return None
         found = self._memory.find(spec.payer.account, candidate, wanted)
@@ -236,7 +235,7 @@ class ModelCaller:
     async def _pieces(
         self, provider: Provider, request: ModelRequest
     ) -> AsyncGenerator[ModelEvent, None]:
-        """Yield what a provider says, within the limits of time, up to its end."""
+        """Yield what a provider sends, within the time limits, up to its end."""
         times, name = self._times, provider.info.name
         silence_s = times.limit_s if provider.info.watched else times.silence_s
         async with failpoints.outside("model.call"), aclosing(provider.stream(request)) as events:
@@ -260,7 +259,7 @@ class ModelCaller:
         return provider
 
     def _capped(self, request: ModelRequest, candidate: Candidate) -> ModelRequest:
-        """A model writes no more than its cap where the caller sets no limit of their own."""
+        """Apply the model's output cap if the caller sets no limit."""
         cap = self._caps(candidate)
         if request.max_output_tokens is not None or cap is None:
             return request
@@ -287,7 +286,7 @@ def _name(candidate: Candidate) -> str:
 
 
 def _as_sample(end: CallEnd, *, is_whole: bool, has_thought: bool) -> CallEnd:
-    """Return the end, verbatim only if the model saw the whole request and all it wrote is kept."""
+    """Return the end; verbatim only if the model saw the whole request and all output is kept."""
     is_sample = is_whole and is_kept_whole(end, has_thought=has_thought)
     return msgspec.structs.replace(end, is_verbatim=end.is_verbatim and is_sample)
 
@@ -297,7 +296,7 @@ _TOLD_OF = (ImagePart, AudioPart, FilePart)
 
 
 def is_shown_whole(request: ModelRequest, info: ProviderInfo) -> bool:
-    """Tell whether a provider shows its model every part of a request as it stands there."""
+    """Return whether a provider passes every part of a request to its model unchanged."""
     if request.plain_chars is not None:
         return True
     for message in request.messages:
@@ -314,5 +313,5 @@ def is_shown_whole(request: ModelRequest, info: ProviderInfo) -> bool:
 
 
 def is_kept_whole(end: CallEnd, *, has_thought: bool) -> bool:
-    """Tell whether the answer holds the thoughts that were heard while it was written."""
+    """Return whether the answer contains the thoughts that arrived while it was written."""
     return not has_thought or any(isinstance(part, ReasoningPart) for part in end.parts)

@@ -1,4 +1,4 @@
-"""Asking providers whether they can be called now, and making the plan of a call."""
+"""Asks providers whether they can be called now, and makes the plan of a call."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -26,10 +26,10 @@ class Planner:
         self.default_model: str | None = None
 
     async def plan(self, ask: CallNeeds) -> Plan:
-        """Return the plan of a call; raises `ProviderUnavailable` when no model can serve it.
+        """Return the plan of a call; raises `ProviderUnavailable` if no model can serve it.
 
-        A model that the call itself names raises `NotFound` where nobody has it, and `BadRequest`
-        where it lacks what the call needs.
+        If the call names a model, it raises `NotFound` if no provider has it, and `BadRequest` if
+        the model lacks what the call needs.
         """
         who = self._providers if ask.capability == "embeddings" else self._talking
         return self._planned(ask, await _offers(who))
@@ -48,7 +48,7 @@ class Planner:
         """Return the plan of a call, and whether it is the plan of `smaller`.
 
         `smaller` is planned if only the demonstration model, or no model at all, can serve `ask`. A
-        call with pictures that no model can serve raises all the same: its pictures can be described.
+        call with pictures that no model can serve still raises: its pictures can be described.
         """
         offers = await _offers(self._talking)
         plan = decide(ask, offers, policy=self.policy).plan
@@ -59,12 +59,12 @@ class Planner:
         return self._planned(smaller, offers), True
 
     def is_demonstration(self, plan: Plan) -> bool:
-        """Tell whether the demonstration model is what a plan tries first."""
+        """Return whether a plan tries the demonstration model first."""
         first = plan.candidates[0].provider
         return any(one.info.name == first and one.info.demonstration for one in self._talking)
 
     def sees(self, plan: Plan) -> bool:
-        """Tell whether the model that a plan tries first can read pictures."""
+        """Return whether the first model of a plan can read pictures."""
         first = plan.candidates[0]
         return any(
             one.info.name == first.provider and has_ability(one.info, first.model, "vision")
@@ -72,13 +72,13 @@ class Planner:
         )
 
     def note_on(self, plan: Plan) -> str:
-        """Return what to tell of the model that a plan tries first, if nobody knows it."""
+        """Return a warning about the first model of a plan if it is unknown."""
         first = plan.candidates[0]
         info = next(one.info for one in self._providers if one.info.name == first.provider)
         return note_on(first.model, info, self.policy.providers.get(first.provider))
 
     async def offers(self) -> list[ProviderOffer]:
-        """Ask every provider at once, in their order."""
+        """Ask every provider at once; return the offers in their order."""
         return await _offers(self._providers)
 
 
@@ -90,7 +90,7 @@ async def _offers(providers: Sequence[Provider]) -> list[ProviderOffer]:
 
 
 async def ask_provider(provider: Provider) -> ProviderOffer:
-    """Ask a provider whether it can be called now; it has two seconds to say so."""
+    """Ask a provider whether it can be called now; it has two seconds to answer."""
     if not provider.info.probed:
         return ProviderOffer(provider.info, await provider.available())
     try:

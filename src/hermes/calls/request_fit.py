@@ -1,7 +1,7 @@
-"""A request as one model can take it, and its answer as it was asked for.
+"""Adapts a request to what a model supports, and converts its answer back.
 
-A model without a schema or tools of its own is asked in another way; whatever the way, an answer
-that does not fit the schema never passes as one that does. Pure.
+A model without native schemas or tools is asked in another way. In every way, an answer that does
+not fit the schema is never returned as valid. Pure.
 """
 
 import msgspec
@@ -15,9 +15,9 @@ from hermes.routing.fitness import has_ability
 
 
 class FittedRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is sent, and how the answer has to be read.
+    """The request to send, and how to read its answer.
 
-    With `hides` no piece may be shown before the whole answer was read.
+    With `hides`, no piece may be shown before the whole answer was read.
     """
 
     request: ModelRequest
@@ -43,14 +43,14 @@ def fit(wanted: ModelRequest, info: ProviderInfo, *, whole: bool) -> FittedReque
 
 
 def _has_tools(wanted: ModelRequest, info: ProviderInfo) -> bool:
-    """Tell whether the model has tools of its own, and can be made to use one if that is asked."""
+    """Return whether the model has native tools, and can be forced to use one if asked."""
     if wanted.tool_choice.mode == "required" and not info.forces_tools:
         return False
     return has_ability(info, wanted.model, "tools")
 
 
 def read(fitted: FittedRequest, end: CallEnd, *, wanted: ModelRequest) -> CallEnd:
-    """Return the answer as it was asked for; raises `AnswerInvalid` when it does not fit."""
+    """Return the answer in the requested form; raises `AnswerInvalid` if it does not fit."""
     if fitted.speaks_tools:
         end = text_tools.heard(end, wanted)
     if wanted.schema is None or fitted.way is None:
@@ -69,7 +69,7 @@ def read(fitted: FittedRequest, end: CallEnd, *, wanted: ModelRequest) -> CallEn
 
 
 def _bare(end: CallEnd) -> CallEnd:
-    """Return the answer without the fence or the sentence that a model put around its JSON."""
+    """Return the answer without a code fence or a sentence around its JSON."""
     thoughts = tuple(part for part in end.parts if not isinstance(part, TextPart))
     bare = TextPart(schema_ways.as_json(text_of(end.parts)))
     return msgspec.structs.replace(end, parts=(*thoughts, bare))

@@ -1,7 +1,7 @@
-"""The schema that a caller wants an answer to fit: checked before a call, the answer after it; pure.
+"""The schema that a caller requires: checked before the call; the answer is checked after it. Pure.
 
-How a value is checked is told in `hermes.schema`, how a model is made to answer in JSON in
-`schema_ways`; here is what callers are told.
+`hermes.schema` checks values and `schema_ways` makes a model answer in JSON; this module builds the
+errors for callers.
 """
 
 import msgspec
@@ -22,7 +22,7 @@ MAX_ANSWER_CHARS = 4_194_304
 
 
 def check_schema(schema: OutputSchema) -> None:
-    """Raise `BadRequest` when `schema` is none that an answer can be checked against."""
+    """Raise `BadRequest` if `schema` cannot be used to check an answer."""
     try:
         checker_of(bytes(schema.schema))
     except UnusableSchema as problem:
@@ -30,7 +30,7 @@ def check_schema(schema: OutputSchema) -> None:
 
 
 def problem_of(schema: OutputSchema, text: str) -> str | None:
-    """Return in one sentence why `text` is not JSON that fits the schema, or None when it is."""
+    """Return in one sentence why `text` is not JSON that fits the schema, or None if it fits."""
     if len(text) > MAX_ANSWER_CHARS:
         return f"the answer has {len(text)} characters, and {MAX_ANSWER_CHARS} can be checked"
     try:

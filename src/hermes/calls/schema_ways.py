@@ -1,7 +1,7 @@
-"""How a model is made to answer in JSON that fits a schema: its own way, a tool, or words; pure.
+"""Makes a model answer in JSON that fits a schema: natively, with a tool, or by instruction. Pure.
 
-A request goes in, and the same request goes out as the chosen way needs it. Whether the answer fits
-is told in `schema`; who calls whom, and when a second round is worth it, is not known here.
+Converts the request for the chosen way. `schema` checks whether the answer fits; who calls whom,
+and whether a second round is worth it, is decided elsewhere.
 """
 
 import json
@@ -33,9 +33,10 @@ _decode_at = json.JSONDecoder().raw_decode
 
 
 def way_of(info: ProviderInfo, model: str, request: ModelRequest) -> Way:
-    """Return how this model is best made to fit the schema; with no schema there is nothing to do.
+    """Return the best way for this model to fit the schema; nothing to do without a schema.
 
-    A forced tool would keep the model from using the request's own tools, and can only be an object.
+    A forced tool would keep the model from using the request's own tools, and can only return an
+    object.
     """
     if request.schema is None or has_ability(info, model, "schema"):
         return "native"
@@ -45,7 +46,7 @@ def way_of(info: ProviderInfo, model: str, request: ModelRequest) -> Way:
 
 
 def in_words(request: ModelRequest) -> ModelRequest:
-    """Return the request with the schema told in one more system block."""
+    """Return the request with the schema described in an additional system block."""
     schema = _schema_of(request)
     when = "If you call no tool, answer" if request.tools else "Answer"
     block = (
@@ -67,9 +68,9 @@ def as_tool(request: ModelRequest) -> ModelRequest:
 
 
 def from_tool(end: CallEnd, request: ModelRequest) -> CallEnd:
-    """Return the end of an `as_tool` call as if its arguments had been the answer's text.
+    """Return the end of an `as_tool` call with the tool's arguments as the answer's text.
 
-    `request` is the one before `as_tool`. A model that called nothing is taken at its words.
+    `request` is the one before `as_tool`. If the model called no tool, its text is used.
     """
     name = tool_name(_schema_of(request))
     calls = [part for part in end.parts if isinstance(part, ToolCallPart) and part.name == name]
@@ -82,7 +83,7 @@ def from_tool(end: CallEnd, request: ModelRequest) -> CallEnd:
 
 
 def repair(request: ModelRequest, answer: str, problem: str) -> ModelRequest:
-    """Return the request of the one round in which a model may mend its `answer`."""
+    """Return the request for the one round in which a model may correct its `answer`."""
     said = (ChatMessage("assistant", (TextPart(answer),)),) if answer.strip() else ()
     wish = user_text(
         f"Your answer cannot be used: {problem}. Answer again with the whole JSON that fits the"
@@ -94,9 +95,9 @@ def repair(request: ModelRequest, answer: str, problem: str) -> ModelRequest:
 
 
 def as_json(text: str) -> str:
-    """Return the JSON inside an answer that puts a fence or a sentence around it.
+    """Return the JSON inside an answer that wraps it in a fence or a sentence.
 
-    An answer that holds no JSON comes back as it is.
+    An answer without JSON is returned unchanged.
     """
     whole = text.strip()
     if _is_json(whole):
@@ -109,12 +110,12 @@ def as_json(text: str) -> str:
 
 
 def tool_name(schema: OutputSchema) -> str:
-    """Return the name of the tool that stands for the schema."""
+    """Return the name of the tool that represents the schema."""
     return _NO_NAME.sub("_", schema.name).strip("_")[:_MAX_NAME] or "answer"
 
 
 def _values(text: str) -> list[str]:
-    """Return the objects and arrays that stand in a text, as far as a few tries find them."""
+    """Return the objects and arrays found in a text within a few tries."""
     found: list[str] = []
     position = 0
     for _ in range(_MAX_TRIES):

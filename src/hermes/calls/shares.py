@@ -1,7 +1,7 @@
-"""Who gets the next place where many ask: in turn, and never all of them for one.
+"""Fair shares: who gets the next slot if many ask, so that one asker never gets all.
 
-Places are dealt over groups first (the platform account, token or key that people come by), then
-over those who ask within a group. So a token that makes up senders gets one group's turn. Knows
+Slots are given to groups in turn (the platform account, token or key that people come through),
+then to askers within a group. So a token that invents senders gets only one group's turn. Knows
 neither models nor tasks.
 """
 
@@ -13,9 +13,9 @@ Ticket = TypeVar("Ticket")
 
 
 class ShareHolder(NamedTuple):
-    """Who asks: `one` is a person or a key, `group` the account, token or key that they come by.
+    """Who asks: `one` is a person or a key, `group` the account, token or key they come through.
 
-    A person who comes by several ways is `one` in each of these groups.
+    A person who comes through several groups is `one` in each of them.
     """
 
     group: str
@@ -23,11 +23,11 @@ class ShareHolder(NamedTuple):
 
 
 class Shares(Generic[Ticket]):
-    """Deals `places`; one asker has at most `each` of them.
+    """Gives out `places`; one asker has at most `each` of them.
 
-    The last tenth, and at least three (of fewer than 15 places a fifth), is for groups that have
-    none: one each. As many again are for askers that have none. So a group that keeps what it has
-    for long shuts out neither other groups nor, for a while, its own newcomers.
+    The last tenth, and at least three (a fifth if there are fewer than 15), is for groups that have
+    none: one each. As many again are for askers that have none. So a group that holds its slots for
+    long blocks neither other groups nor, for a while, its own newcomers.
     """
 
     def __init__(self, places: int, *, each: int) -> None:
@@ -40,9 +40,9 @@ class Shares(Generic[Ticket]):
         self._waiting: dict[str, dict[str, deque[Ticket]]] = {}
 
     def can_take(self, asker: ShareHolder) -> bool:
-        """Return True if there is a place for the asker now.
+        """Return True if there is a slot for the asker now.
 
-        Nobody who waits is passed over by taking it: whoever could have it has it already.
+        This passes over no waiter: whoever could have the slot has it already.
         """
         held = self._held.get(asker.one, 0)
         return (
@@ -52,13 +52,13 @@ class Shares(Generic[Ticket]):
         )
 
     def take(self, asker: ShareHolder) -> None:
-        """Give a place to an asker that can take one."""
+        """Give a slot to an asker that can take one."""
         self._free -= 1
         self._held[asker.one] = self._held.get(asker.one, 0) + 1
         self._held_by_group[asker.group] = self._held_by_group.get(asker.group, 0) + 1
 
     def release(self, asker: ShareHolder) -> None:
-        """Take a place back; `deal` finds out who gets it."""
+        """Take a slot back; `deal` decides who gets it."""
         self._free += 1
         self._held[asker.one] -= 1
         if not self._held[asker.one]:
@@ -68,12 +68,12 @@ class Shares(Generic[Ticket]):
             del self._held_by_group[asker.group]
 
     def wait(self, asker: ShareHolder, ticket: Ticket) -> None:
-        """Put a ticket behind the others of its asker."""
+        """Queue a ticket behind the others of its asker."""
         group = self._waiting.setdefault(asker.group, {})
         group.setdefault(asker.one, deque()).append(ticket)
 
     def leave(self, asker: ShareHolder, ticket: Ticket) -> None:
-        """Take a ticket out; one that is not there is no error."""
+        """Remove a ticket; a missing one is no error."""
         group = self._waiting.get(asker.group, {})
         tickets = group.get(asker.one)
         if tickets is None or ticket not in tickets:
@@ -85,7 +85,7 @@ class Shares(Generic[Ticket]):
             del self._waiting[asker.group]
 
     def deal(self) -> tuple[ShareHolder, Ticket] | None:
-        """Give a place to whose turn it is; returns them with their ticket, or None."""
+        """Give a slot to the next in turn; return the asker and its ticket, or None."""
         for name, group in self._waiting.items():
             if not self._group_can_take(name):
                 continue
@@ -102,7 +102,7 @@ class Shares(Generic[Ticket]):
         return self._free > 0 and group not in self._held_by_group
 
     def _next_ticket(self, asker: ShareHolder) -> Ticket:
-        """Return the asker's first ticket, and let the others of its group, and groups, go first."""
+        """Return the asker's first ticket; the asker and its group go to the end of the line."""
         group = self._waiting.pop(asker.group)
         tickets = group.pop(asker.one)
         ticket = tickets.popleft()

@@ -1,8 +1,8 @@
-"""Which pieces of a candidate's answer pass on to the caller: pure.
+"""Which pieces of a candidate's answer reach the caller. Pure.
 
-Where the caller takes one tool call at a time, later ones are dropped, whether or not the service
-knows the wish. A thought that led to a dropped call goes with it: services refuse a thought that
-comes last. What repeats text that was already shown is skipped.
+If the caller takes one tool call at a time, later ones are dropped, even if the service ignores
+that option. A thought before a dropped call is dropped too: services refuse a thought at the end. A
+repeat of text that was already shown is skipped.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from hermes.ports.provider import CallEnd, ReasoningDelta, ToolCallDelta
 
 
 class ShownPieces:
-    """The answer of one try, on its way to the caller."""
+    """Filters the answer of one try."""
 
     def __init__(self, continuation: Continuation | None, *, one_call: bool) -> None:
         self._continuation = continuation
@@ -27,14 +27,14 @@ class ShownPieces:
         self.dropped_calls = 0
 
     def pieces(self, piece: Piece) -> Iterator[Piece]:
-        """Yield what passes on once `piece` has come."""
+        """Yield what is shown after `piece` has arrived."""
         if self._one_call:
             yield from self._of_one_call(piece)
         else:
             yield from self._continued(piece)
 
     def rest(self, end: CallEnd) -> Iterator[Piece]:
-        """Yield what was held back, once everything has come."""
+        """Yield what was held back, after everything has arrived."""
         if not self._has_dropped:
             yield from self._thoughts
         held = self._continuation
@@ -42,7 +42,7 @@ class ShownPieces:
             yield from held.close(end)
 
     def _of_one_call(self, piece: Piece) -> Iterator[Piece]:
-        """Yield no later call; hold thoughts after the first one until it is clear what follows."""
+        """Drop later calls; hold thoughts after the first until it is clear what follows."""
         if isinstance(piece, ToolCallDelta):
             if self._first is None:
                 self._first = piece.index
@@ -66,7 +66,7 @@ class ShownPieces:
             yield from self._continuation.pieces(piece)
 
     def whole(self, end: CallEnd) -> CallEnd:
-        """Return the whole answer as far as it passes on; its usage stays what the service said."""
+        """Return the whole filtered answer; its usage stays what the service reported."""
         if self._one_call:
             end = self._with_one_call(end)
         return end if self._continuation is None else self._continuation.joined(end)

@@ -1,8 +1,8 @@
-"""How long a model call may be silent, and how long it may last in all, on one timer.
+"""Limits how long a model call may be silent, and how long it may last in total, with one timer.
 
-Only the waiting counts: whoever listens to the call may take their time between two pieces, and
-may go on in another task. The timer is not moved with every piece: when it fires, it looks how long
-this wait has lasted and goes on for the rest. A stream of many pieces costs one timer.
+Only the waiting counts: the consumer may take its time between two pieces, and may continue in
+another task. The timer is not reset for every piece: when it fires, it checks how long this wait
+has lasted and continues for the rest. So a stream of many pieces costs one timer.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ Heard = TypeVar("Heard")
 
 
 class StreamTimeout:
-    """`with` starts the time; `wait` raises `TimeoutError` when either limit is over."""
+    """`with` starts the time; `wait` raises `TimeoutError` if either limit is exceeded."""
 
     def __init__(self, silence_s: float, *, limit_s: float) -> None:
         self._silence_s = silence_s
@@ -33,7 +33,7 @@ class StreamTimeout:
             self._timer.cancel()
 
     async def wait(self, coming: Awaitable[Heard]) -> Heard:
-        """Return what comes, or raise `TimeoutError`."""
+        """Return the next result, or raise `TimeoutError`."""
         task = asyncio.current_task(self._loop)
         assert task is not None
         before = task.cancelling()

@@ -1,8 +1,8 @@
-"""Tools in words, for a model that has no native way to call them: pure.
+"""Tool calls as text, for a model without native tools. Pure.
 
-The model is told the tools and one form to ask for them in a system block, its history is told in
-the same form, and an answer of that form becomes tool calls. Anything else it says stays text:
-nothing is run that was not asked for exactly.
+A system block describes the tools and one form for calling them, the history uses the same form,
+and an answer in that form becomes tool calls. Any other answer stays text: nothing runs that was
+not asked for exactly.
 
 The form is one JSON object alone, `{"tool_calls":[{"name":"...","arguments":{...}}]}`; results come
 back as `{"tool_results":[{"name":"...","result":"..."}]}`.
@@ -51,7 +51,7 @@ _decode = msgspec.json.Decoder(_Calls).decode
 
 
 def in_words(request: ModelRequest) -> ModelRequest:
-    """Return the request without native tools: told in a system block, and in the history's text."""
+    """Return the request with its tools described in a system block and in the history's text."""
     offered = _offered(request)
     blocks = (_block(offered, request.tool_choice),) if offered else ()
     return msgspec.structs.replace(
@@ -65,9 +65,9 @@ def in_words(request: ModelRequest) -> ModelRequest:
 
 
 def heard(end: CallEnd, request: ModelRequest) -> CallEnd:
-    """Return the end with tool calls where its text asks for tools; `request` is the one before.
+    """Return the end with tool calls if its text asks for tools; `request` is the original one.
 
-    Ids go on from the calls that the conversation already holds, so that they stay apart.
+    New ids continue those of the conversation's earlier calls, so that all are different.
     """
     text = text_of(end.parts).strip()
     asked = _asked(text, {tool.name for tool in _offered(request)})
@@ -85,7 +85,7 @@ def heard(end: CallEnd, request: ModelRequest) -> CallEnd:
 
 
 def may_be_calls(beginning: str) -> bool:
-    """Tell whether an answer that begins so may become tool calls, and is better held back."""
+    """Return whether an answer that begins like this may become tool calls; hold it back then."""
     begun = beginning.lstrip()
     return any(begun.startswith(one) or one.startswith(begun) for one in _OPENINGS)
 
@@ -123,7 +123,7 @@ def _rule(choice: ToolChoice) -> str:
 
 
 def _asked(text: str, names: set[str]) -> list[_Call]:
-    """Return the calls that a text asks for, none unless all of them can be made."""
+    """Return the calls that a text asks for; none unless all of them are valid."""
     if text.startswith(_FENCE) and text.endswith(_FENCE):
         text = text.partition("\n")[2].removesuffix(_FENCE)
     try:
@@ -170,7 +170,7 @@ def _calls_told(message: ChatMessage) -> ChatMessage:
 
 
 def _object(arguments: str) -> bytes:
-    """Return arguments as JSON; what is none goes into a text, as the model wrote it."""
+    """Return arguments as JSON; invalid ones go into a text field, as the model wrote them."""
     try:
         msgspec.json.decode(arguments)
     except (msgspec.DecodeError, RecursionError):

@@ -1,7 +1,7 @@
-"""About how many tokens a request is, where nobody has counted them yet; pure.
+"""Estimates the tokens of a request before anybody has counted them. Pure.
 
-Every character that would be sent counts, pictures at a flat rate: their bytes say nothing of what
-a model makes of them.
+Every character that would be sent counts; pictures count at a flat rate, because their size in
+bytes says nothing about their tokens.
 """
 
 from collections.abc import Iterator

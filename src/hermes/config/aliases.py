@@ -29,7 +29,7 @@ def alias_path(name: str, providers: Providers, *, aliases: Aliases) -> tuple[st
 
 
 def is_cycle(path: tuple[str, ...]) -> bool:
-    """Tell whether a path came back to one of its own names."""
+    """Return whether a path came back to one of its own names."""
     return path[-1] in path[:-1]
 
 
@@ -52,7 +52,7 @@ def provider_meant(name: str, providers: Providers, *, aliases: Aliases) -> str:
 
 
 def has_credential(provider: ProviderSettings, credential: Credential) -> bool:
-    """Tell whether a provider is configured with a credential."""
+    """Return whether a provider is configured with a credential."""
     if credential == "oauth_token":
         return provider.oauth_token is not None
     if credential == "api_key":

@@ -54,7 +54,7 @@ def existing(home: Path, *, provider: str, api_key: str | None) -> Existing:
 
 
 def write_files(home: Path, choices: FirstChoices, *, api_key: str | None) -> list[Path]:
-    """Write what was chosen; returns the files, those kept from before last."""
+    """Write what was chosen; return the files, those kept from before last."""
     written, kept = [], []
     if api_key is not None:
         path = home / DOTENV
@@ -66,7 +66,7 @@ def write_files(home: Path, choices: FirstChoices, *, api_key: str | None) -> li
 
 
 def replace_file(path: Path, text: str) -> list[Path]:
-    """Replace a file as a whole; returns where the old one is now, if it said something else."""
+    """Replace a file as a whole; return where the old one is now, if it said something else."""
     try:
         draft = path.with_name(f".{path.name}.{os.getpid()}")
         draft.unlink(missing_ok=True)

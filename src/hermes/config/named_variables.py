@@ -18,7 +18,7 @@ _SECRETS = ("env", "headers")
 
 
 def has_named(winners: Mapping[Key, LayerValue]) -> bool:
-    """Tell whether any value names a variable."""
+    """Return whether any value names a variable."""
     return any(_may_name(key) and _names(leaf.value) for key, leaf in winners.items())
 
 

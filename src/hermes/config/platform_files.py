@@ -43,7 +43,7 @@ def write_platform(
     settings: Mapping[Place, Any],
     plugin: str | None = None,
 ) -> list[Path]:
-    """Switch a platform on with these settings; returns the files, those kept from before last.
+    """Switch a platform on with these settings; return the files, those kept from before last.
 
     `plugin` is the one that brings it, where it is not listed yet.
     """

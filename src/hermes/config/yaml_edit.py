@@ -104,7 +104,7 @@ def _appended(text: str, key: str, item: str) -> str:
 
 
 def _is_empty(node: yaml.Node) -> bool:
-    """Tell whether a key has nothing behind it."""
+    """Return whether a key has nothing behind it."""
     return isinstance(node, yaml.ScalarNode) and node.start_mark.index == node.end_mark.index
 
 

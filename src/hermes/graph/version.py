@@ -47,7 +47,7 @@ class Version(msgspec.Struct, eq=False, gc=False):
         return self.kept if isinstance(self.kept, bytes) else self.kept.root
 
     def sequence(self, reader: ObjectReader) -> Sequence:
-        """Return the messages; those of a version from the log are read anew each time."""
+        """Return the messages; those of a version from the log are read again each time."""
         return Sequence.read(self.kept, reader) if isinstance(self.kept, bytes) else self.kept
 
 

@@ -1,1 +1,1 @@
-"""A message becomes ours, once; this ends at the row on disk."""
+"""Accepts each message once; its work ends when the row is on disk."""

@@ -1,4 +1,4 @@
-"""Accepting: which lane and policy a message has, whether there is room, and the durable row."""
+"""Accepts a message: chooses its lane and busy policy, checks for space, writes the durable row."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 
@@ -58,7 +58,7 @@ Dispatch = Callable[[MessageEvent], Awaitable[MessageEvent]]
 
 
 class Inbox:
-    """The only way in: every channel hands its events here."""
+    """The only entrance: every channel passes its events to `accept`."""
 
     def __init__(
         self,
@@ -108,11 +108,11 @@ class Inbox:
         self.resting: Collection[str] = ()
 
     def accepting(self) -> int:
-        """Return how many events are on their way to the disk."""
+        """Return how many events are being written to disk."""
         return self._in_flight
 
     async def accept(self, event: MessageEvent) -> Accepted:
-        """Keep an event; raises `Refused` or `TryLater`, and then nothing was kept."""
+        """Write an event to disk; raises `Refused` or `TryLater` if nothing was written."""
         self._in_flight += 1
         try:
             return await self._accept(event)
@@ -120,10 +120,10 @@ class Inbox:
             self._in_flight -= 1
 
     async def _accept(self, event: MessageEvent) -> Accepted:
-        """Decide where an event belongs, and put it there.
+        """Decide which lane an event belongs to, and write it there.
 
-        A stranger's message stands beside the lane: it joins and interrupts nobody's turn. So does
-        the answer to a question of a running turn, and a plain yes or no to what waits for one.
+        A stranger's message goes beside the lane: it neither joins nor interrupts a turn. So does
+        the answer to a question of a running turn, and a yes or no to a pending approval.
         """
         # What makes a message the same is what was sent, whatever hooks make of it.
         sent = event
@@ -157,7 +157,7 @@ class Inbox:
         )
 
     async def _heard(self, event: MessageEvent) -> GroupVerdict:
-        """Return what becomes of a message; raises `Skipped` where that is nothing."""
+        """Return what happens to a message in its group; raises `Skipped` if it is ignored."""
         heard = self._groups.hear(event)
         if heard.hearing == "context":
             admission = self._admission(event)
@@ -168,13 +168,13 @@ class Inbox:
         return heard
 
     def _is_word(self, event: MessageEvent, lane: str) -> bool:
-        """Tell whether a plain yes or no answers what was asked, which nobody names me for."""
+        """Return whether a yes or no, without a mention of the bot, answers a pending question."""
         if plain_answer(event.text) is None:
             return False
         return self._answers(event, lane) or self._decides(event, lane)
 
     async def _overhear(self, sent: MessageEvent, event: MessageEvent, *, lane: str) -> Accepted:
-        """Keep a message that is not meant for the bot as context for when somebody speaks to it."""
+        """Keep a message that is not addressed to the bot as context for a later turn."""
         group = in_group(event, self._groups.of(event.source.platform), is_kept=True, takes=False)
         return await self._put(
             sent,
@@ -193,16 +193,16 @@ class Inbox:
         return in_group(event, rules, is_kept=False, takes=takes)
 
     async def _skipped(self, event: MessageEvent, error: Skipped) -> Skipped:
-        """Note that a message was skipped; returns the error with the id of that note."""
+        """Record that a message was skipped; return the error with the id of that record."""
         error.refusal = await self.refuse(
             event.source.platform, error, external_id=event.external_id
         )
         return error
 
     async def _claim(self, event: MessageEvent, *, is_command: bool) -> InboxPlace | None:
-        """Let a message in; that one sender has too many waiting is noted here, for any channel.
+        """Reserve space for a message; records if one sender has too many waiting.
 
-        What was accepted before needs no room: it is answered as it was then.
+        A message that was accepted before needs no space: it gets the same answer as then.
         """
         try:
             return self._room.claim(event, is_command=is_command)
@@ -225,9 +225,10 @@ class Inbox:
     async def put(
         self, event: MessageEvent, *, lane: str, control: bool = False, agent: str | None = None
     ) -> Accepted:
-        """Keep an event on a lane that the caller chose; subagents come in here.
+        """Write an event to a lane that the caller chose; subagents use this.
 
-        `agent` is the one that the rules chose; what makes the message the same is what was sent.
+        `agent` is the one that the rules chose. Two messages are the same if the same event was
+        sent.
         """
         return await self._put(event, event, lane=lane, control=control, agent=agent)
 
@@ -291,7 +292,7 @@ class Inbox:
     async def refuse(
         self, platform: str, error: HermesError, *, external_id: str | None = None
     ) -> str:
-        """Note an authenticated refusal best-effort; returns the id that `hermes why` explains."""
+        """Record an authenticated refusal, best effort; return the id for `hermes why`."""
         if isinstance(error, Skipped | RateLimited) and error.refusal is not None:
             return error.refusal
         refusal = RefusedMessage(
@@ -313,9 +314,10 @@ class Inbox:
         return refusal.id
 
     def _busy_of(self, written: TypedCommand, event: MessageEvent) -> BusyPolicy | None:
-        """Return what the text behind a command does to a running turn, if it is a message.
+        """Return what the text after a command does to a running turn, if it is a message.
 
-        Without the right to use the command it is none: it is refused beside the lane, like any other.
+        Without the right to use the command it is none: it is refused beside the lane, like any
+        other.
         """
         busy = _MESSAGES.get(written.name) if written.argument else None
         if busy is None or not self._may_use(written.name, event.source):
@@ -323,7 +325,7 @@ class Inbox:
         return busy
 
     def _decides(self, event: MessageEvent, lane: str) -> bool:
-        """Tell whether a plain yes or no is a person's word on what waits for it."""
+        """Return whether a plain yes or no decides a pending approval."""
         if plain_answer(event.text) is None:
             return False
         return self._store.approvals.waiting(lane) is not None
@@ -345,7 +347,7 @@ class Inbox:
             )
 
     def _replies_waiting(self, platform: str) -> int:
-        """Return how many replies wait on a platform; not counted anew while there is much room."""
+        """Return how many replies wait on a platform; cached while there is much space."""
         if platform not in self._pushed:
             return 0
         at, count = self._counted.get(platform, (-_COUNT_EVERY_S, self._outbox_limit))
@@ -356,7 +358,7 @@ class Inbox:
         return count
 
     def _person_id(self, event: MessageEvent) -> str | None:
-        """Return who wrote, where a rule asks for it."""
+        """Return who wrote, if a rule needs it."""
         if not self._roster.asks_for_people:
             return None
         return self._store.users.standing(event.source.platform, event.source.user_id).person_id
@@ -383,7 +385,7 @@ class Inbox:
 
 
 def _identity(event: MessageEvent) -> bytes:
-    """Return what makes two bodies under one id the same: neither time, raw event nor token do."""
+    """Return what makes two bodies with one id equal: not the time, the raw event or the token."""
     try:
         return _encode(msgspec.structs.replace(event, at=0.0, raw=NO_RAW, token=""))
     except UnicodeEncodeError as error:
@@ -393,7 +395,7 @@ def _identity(event: MessageEvent) -> bytes:
 def _without_command(
     event: MessageEvent, written: TypedCommand, *, is_queued: bool
 ) -> MessageEvent:
-    """Return the message that `/queue TEXT` or `/steer TEXT` stands for."""
+    """Return the message in `/queue TEXT` or `/steer TEXT`."""
     others = tuple(part for part in event.parts if not isinstance(part, TextPart))
     parts = (TextPart(written.argument), *others)
     return msgspec.structs.replace(event, parts=parts, is_queued=is_queued)

@@ -1,8 +1,7 @@
-"""Messages of a group that are not meant for the bot, on their way to being context; and back.
+"""Converts group messages that are not addressed to the bot into context, and back.
 
-Their words are kept as one line each, and nothing else of them: no attachments, no raw event. They
-are cleaned like everything that people may write once they stand beside somebody's message; most
-never do.
+Only one line of text is kept of each: no attachments, no raw event. The text is cleaned, like
+everything that people write, when it is added to another message; most of it never is.
 """
 
 import msgspec
@@ -21,7 +20,7 @@ _LONGEST_NAME = 50
 
 
 def as_context(event: MessageEvent) -> MessageEvent:
-    """Return what is kept of a message that is only overheard."""
+    """Return what is kept of an overheard message."""
     source = event.source
     name = visible(source.user_name or "", _LONGEST_NAME).replace("\n", " ") or None
     said = f"{event.text} {shown_attachments(event.parts)}".strip()
@@ -40,8 +39,8 @@ def as_context(event: MessageEvent) -> MessageEvent:
 def in_group(event: MessageEvent, rules: GroupRules, *, is_kept: bool, takes: bool) -> InGroup:
     """Return what a message does in its group beside its turn.
 
-    A thread inside a chat belongs to it, so what was missed in either counts; a message of a chat
-    that is a thread itself (a topic of a forum) has nothing to do with the others.
+    A thread inside a chat belongs to the chat, so what was missed in either counts. In a chat that
+    is a thread itself (a forum topic), other threads do not count.
     """
     source = event.source
     thread = source.thread_id or ""
@@ -56,5 +55,5 @@ def in_group(event: MessageEvent, rules: GroupRules, *, is_kept: bool, takes: bo
 
 
 def chat_name(account: str, source: Source) -> str:
-    """Return what tells a chat from every other one."""
+    """Return the unique name of a chat."""
     return ":".join(map(escape, (source.platform, account, source.chat_id)))

@@ -1,7 +1,7 @@
-"""The hooks that see a message before anything else does: they may skip or rewrite it.
+"""Runs the hooks that see a message before anything else; they may skip or rewrite it.
 
-Nothing was kept of the message yet, and nobody has asked who wrote it. A hook that fails lets it
-pass as it is.
+At this point nothing is stored and the sender is not checked. If a hook fails, the message passes
+unchanged.
 """
 
 from typing import Any
@@ -19,20 +19,20 @@ _LONGEST_REASON = 200
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What a hook makes of a message: a reason to skip it, or other words for it."""
+    """What a hook decides: a reason to skip the message, or a new text for it."""
 
     skip: str | None = None
     text: str | None = None
 
 
 class PreDispatch:
-    """Asks the hooks one after another; each sees what the one before made of the message."""
+    """Calls the hooks in order; each sees the result of the one before."""
 
     def __init__(self, book: HookBook) -> None:
         self._book = book
 
     async def __call__(self, event: MessageEvent) -> MessageEvent:
-        """Return the message as it goes on; raises `Skipped`."""
+        """Return the message after all hooks; raises `Skipped`."""
         for worker in self._book.deciding(DISPATCH):
             verdict = await worker.ask(DISPATCH, _context(event), read=read_verdict)
             if verdict is None:
@@ -49,7 +49,7 @@ class PreDispatch:
 
 # Any: an answer is whatever the hook returned.
 def read_verdict(answer: Any) -> Verdict | None:
-    """Return what an answer says; raises `ValueError` for one that says nothing."""
+    """Parse the answer of a hook; raises `ValueError` if it says nothing."""
     if answer is None:
         return None
     if not isinstance(answer, dict) or len(answer) != 1:

@@ -1,7 +1,7 @@
-"""Whether the inbox has room for a message: in all, for its account, and for whoever sent it.
+"""Whether the inbox has space for a message: in total, for its account, and for its sender.
 
-A message that was let in and is not yet on disk counts, so the limits hold however many come at
-once. Commands are counted apart, by the same rules: `/stop` gets in when nothing else does.
+A message that was let in but is not yet on disk counts, so the limits hold under any load. Commands
+are counted separately, by the same rules: `/stop` gets in when nothing else does.
 """
 
 from collections.abc import Collection
@@ -17,7 +17,7 @@ _SHARE_RETRY_S = 30.0
 
 
 class InboxPlace:
-    """Room for one message, from being let in until it is on disk or will never be."""
+    """Space for one message, from admission until it is on disk or has failed."""
 
     __slots__ = ("_coming", "share")
 
@@ -27,14 +27,14 @@ class InboxPlace:
         coming.add(share)
 
     def settle(self) -> None:
-        """Give the room back; a second time does nothing."""
+        """Release the space; a second call does nothing."""
         if self._coming is not None:
             self._coming.add(self.share, -1)
             self._coming = None
 
 
 class InboxSpace:
-    """Lets messages in; senders on platforms of `programs` are limited by account alone."""
+    """Reserves space for messages; senders on `programs` platforms are limited by account only."""
 
     def __init__(
         self, store: Store, *, settings: InboxSettings, programs: Collection[str] = ()
@@ -46,7 +46,7 @@ class InboxSpace:
         self._coming = ShareCounts()
 
     def claim(self, event: MessageEvent, *, is_command: bool) -> InboxPlace:
-        """Let a message in; raises `Overloaded`, or `RateLimited` for its sender alone."""
+        """Reserve space for a message; raises `Overloaded`, or `RateLimited` for its sender."""
         source = event.source
         sender = f"{source.platform}:{source.user_id}"
         share = Share(way_of(event), sender, is_command)
@@ -70,7 +70,7 @@ class InboxSpace:
         return coming + (commands if is_command else self._store.inbox.waiting() - commands)
 
     def _check_account(self, share: Share, waiting: ShareCounts, *, count: int) -> None:
-        """Keep the last tenth for accounts with few waiting messages."""
+        """Reserve the last tenth for accounts with few waiting messages."""
         settings = self._settings
         if count < settings.max_waiting - settings.max_waiting // 10:
             return

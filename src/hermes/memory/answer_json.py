@@ -1,4 +1,4 @@
-"""The JSON in what a model answered: small ones like to wrap it in words."""
+"""Finds the JSON in a model's answer: small models often wrap it in text."""
 
 
 def json_in(text: str) -> str:

@@ -1,7 +1,7 @@
-"""How else a text can be read: what a model sees in it, whatever dress it wears.
+"""Other ways to read a text: what a model may see in it, however it is disguised.
 
-A reading knows of each of its characters where in the text it came from, so that what is found in
-it can be cut out of the text. Pure; knows no pattern and no family.
+A view knows for each of its characters where in the text it came from, so that a match can be cut
+out of the text. Pure; knows no pattern and no family.
 """
 
 import re
@@ -25,9 +25,9 @@ _MOST_FOLDED = 4096
 
 
 class View(msgspec.Struct, frozen=True):
-    """A reading of a text; character `i` of it came from place `at[i]` of the text.
+    """A reading of a text; its character `i` came from position `at[i]` of the text.
 
-    In one that is `encoded`, what is found makes the whole unbroken piece of the text suspect.
+    If it is `encoded`, a match makes the whole unbroken piece of the text suspect.
     """
 
     text: str
@@ -36,14 +36,14 @@ class View(msgspec.Struct, frozen=True):
 
 
 class Letters(msgspec.Struct, frozen=True):
-    """Only the small letters of a text; `starts` tells which of them begin a word."""
+    """Only the small letters of a text; `starts` marks those that begin a word."""
 
     text: str
     starts: Sequence[bool]
     at: Sequence[int]
 
     def skeleton(self) -> str:
-        """Return the letters with those as one that look the same."""
+        """Return the letters, with look-alikes replaced by one letter."""
         return self.text.translate(_SKELETON)
 
     def marked(self) -> str:
@@ -52,16 +52,16 @@ class Letters(msgspec.Struct, frozen=True):
         return "".join(_capital(letter) if first else letter for letter, first in pairs)
 
     def rotated(self) -> "Letters":
-        """Return the letters with each moved on by thirteen."""
+        """Return the letters, each rotated by thirteen."""
         return Letters(self.text.translate(_ROT13), self.starts, self.at)
 
     def reversed(self) -> "Letters":
-        """Return the letters from the last to the first."""
+        """Return the letters in reverse order."""
         starts = [True, *self.starts[:0:-1]][: len(self.starts)]
         return Letters(self.text[::-1], starts, self.at[::-1])
 
     def squashed(self) -> "Letters":
-        """Return the letters with one in place of three or more of the same."""
+        """Return the letters, with three or more equal ones in a row replaced by one."""
         kept = [True] * len(self.text)
         for run in _LONG_RUN.finditer(self.text):
             kept[run.start() + 1 : run.end()] = [False] * (run.end() - run.start() - 1)
@@ -74,7 +74,7 @@ class Letters(msgspec.Struct, frozen=True):
 
 
 class Folding(dict[str, str]):
-    """What a character is read as: small, bare of accents, and its twin if it looks like another."""
+    """How a character is read: lower case, without accents, look-alikes replaced."""
 
     def __init__(self, twins: Mapping[str, str]) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class Folding(dict[str, str]):
 
 
 def folded(view: View, folding: Folding) -> View:
-    """Return a view with every character as it is read."""
+    """Return a view with every character folded."""
     if view.text.isascii():
         return View(view.text.lower(), view.at, view.encoded)
     pairs = [
@@ -120,7 +120,7 @@ def without(view: View, is_left_out: Callable[[str], bool]) -> View:
 
 
 def letters_of(view: View, folding: Folding, *, leet: bool = False) -> Letters:
-    """Return the letters of a view; with `leet`, digits and signs stand for letters."""
+    """Return the letters of a view; with `leet`, digits and symbols stand for letters."""
     signs = {found.start() for found in _LEET.finditer(view.text)} if leet else frozenset[int]()
     text: list[str] = []
     starts: list[bool] = []
@@ -142,12 +142,12 @@ def letters_of(view: View, folding: Folding, *, leet: bool = False) -> Letters:
 
 
 def has_leet(text: str) -> bool:
-    """Tell whether a text has digits or signs that may stand for letters."""
+    """Return whether a text has digits or symbols that may stand for letters."""
     return _LEET.search(text) is not None
 
 
 def has_long_run(text: str) -> bool:
-    """Tell whether a text repeats a character three times or more."""
+    """Return whether a text repeats a character three times or more."""
     return _LONG_RUN.search(text) is not None
 
 

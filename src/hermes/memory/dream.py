@@ -1,7 +1,7 @@
-"""What a model is asked so that it adds up what is known of a person, and how its answer is read.
+"""Builds the request for a dream, a summary of what is known of a person, and reads the answer.
 
-Pure. The person's words and facts are data to the model, and what it makes of them is cleaned like
-any value: nothing else can come of it than short lines in that person's own prompts.
+Pure. The person's words and facts are data to the model, and its answer is cleaned like any value:
+the only possible result is short lines in that person's own prompts.
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ _decode = msgspec.json.Decoder(_Answer).decode
 
 
 def facts_for(known: Sequence[Fact]) -> tuple[Fact, ...]:
-    """Return the facts that a dream is made of: structural ones first, then the newest."""
+    """Return the facts for a dream: structural ones first, then the newest."""
     ordered = sorted(known, key=lambda fact: (not fact.is_structural, -fact.updated_at))
     return tuple(ordered[:MOST_FACTS])
 
@@ -66,7 +66,7 @@ def facts_for(known: Sequence[Fact]) -> tuple[Fact, ...]:
 def dream_request(
     facts: Sequence[Fact], said: Sequence[SaidBefore], *, before: Dream | None
 ) -> ModelRequest:
-    """Return what a model is asked about a person."""
+    """Return the request about a person."""
     lines = (
         "What is known:",
         *(_line({"key": fact.key, "value": fact.value}) for fact in facts),
@@ -86,14 +86,14 @@ def dream_request(
 
 
 def _line(value: dict[str, str]) -> str:
-    """Return a value as JSON: nothing in it can look like the end of the line."""
+    """Return a value as JSON, so that nothing in it can look like the end of the line."""
     return msgspec.json.encode(value).decode()
 
 
 def read_dream(text: str, *, at: float) -> Dream:
-    """Return what an answer tells; what is not clean is left out.
+    """Parse an answer; unclean parts are left out.
 
-    Raises `ProviderRejected` when the answer is not what was asked for.
+    Raises `ProviderRejected` if the answer does not have the requested form.
     """
     try:
         answer = _decode(json_in(text))

@@ -1,6 +1,6 @@
-"""What is written in a text in a code: percent signs, entities, escapes, hexadecimal, base64.
+"""Decodes what is hidden in a text: percent signs, entities, escapes, hexadecimal, base64.
 
-Yields readings of the text; whether one of them is hostile is for others to say. Pure.
+Yields readings of the text; whether one is hostile is decided elsewhere. Pure.
 """
 
 import binascii
@@ -31,7 +31,7 @@ _MOST_EXTRA = 4096
 
 
 def readings(text: str) -> Iterator[View]:
-    """Yield a text as it is, then what is written in it in a code, also in a code inside a code."""
+    """Yield a text as it is, then what is encoded in it, also several times over."""
     layer = [View(text, range(len(text)))]
     room = _MOST_PER_CHAR * len(text) + _MOST_EXTRA
     for depth in range(_DEEPEST + 1):
@@ -53,7 +53,7 @@ def _decoded(view: View) -> Iterator[View]:
 
 
 def _joined(pieces: Iterable[View]) -> View:
-    """Return several pieces as one reading, with a line break behind each."""
+    """Return several pieces as one reading, with a line break after each."""
     text: list[str] = []
     at: list[int] = []
     for piece in pieces:
@@ -98,7 +98,7 @@ def _from_hex(view: View) -> Iterator[View]:
 
 
 def _from_base64(view: View) -> Iterator[View]:
-    """Yield what base64 tells: in unbroken pieces, and wherever it begins in a text without blanks."""
+    """Yield decoded base64: of unbroken pieces, and at any offset of a text without spaces."""
     yield _joined(_runs(view, skipped=0))
     if _BASE64.search("".join(view.text.split())):
         compact = without(view, str.isspace)
@@ -120,7 +120,7 @@ def _bytes_of(run: str) -> bytes:
 
 
 def _readable(raw: bytes, places: Sequence[int]) -> Iterator[View]:
-    """Yield the pieces of some bytes that can be read; `places` are those of the bytes."""
+    """Yield the readable pieces of some bytes; `places` are the positions of the bytes."""
     for found in _UTF8.finditer(raw):
         at = places[found.start() : found.end()]
         try:

@@ -1,7 +1,7 @@
-"""What a model is asked so that facts are learnt from what a person said, and how its answer is read.
+"""Builds the request that learns facts from what a person said, and reads the answer.
 
-Pure. The person's words are data to the model that learns: whatever they say, all that can come of
-it is facts about that person, cleaned like any other.
+Pure. The person's words are data to the model: the only possible result is facts about that person,
+cleaned like any other.
 """
 
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 class Extracted(msgspec.Struct, frozen=True):
-    """What was learnt, clean and with its source, and the keys to forget."""
+    """The learnt facts, clean and with their source, and the keys to forget."""
 
     learnt: tuple[Learnt, ...] = ()
     forget: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ _decode = msgspec.json.Decoder(_Answer).decode
 
 
 def extraction_request(heard: Sequence[ReadExchange], known: Sequence[Fact]) -> ModelRequest:
-    """Return what a model is asked about what a person said."""
+    """Return the request about what a person said."""
     lines = [_told(number, one) for number, one in enumerate(heard, start=1)]
     recent = sorted(known, key=lambda fact: (fact.key in BY_NAME, fact.updated_at))[-_MOST_KNOWN:]
     facts = "\n".join(f"- {fact.key}: {fact.value}" for fact in recent) or "- nothing"
@@ -101,15 +101,15 @@ def extraction_request(heard: Sequence[ReadExchange], known: Sequence[Fact]) -> 
 
 
 def _told(number: int, one: ReadExchange) -> str:
-    """Return a message as JSON: nothing in it can look like the end of the message."""
+    """Return a message as JSON, so that nothing in it can look like the end of the message."""
     line = {"message": number, "text": one.text[:_LONGEST_TEXT], "answer": one.answer[:200]}
     return msgspec.json.encode(line).decode()
 
 
 def read_extraction(text: str, heard: Sequence[ReadExchange]) -> Extracted:
-    """Return what an answer tells; what names no message, or is not clean, is left out.
+    """Parse an answer; parts that name no message or are not clean are left out.
 
-    Raises `ProviderRejected` when the answer is not what was asked for.
+    Raises `ProviderRejected` if the answer does not have the requested form.
     """
     try:
         answer = _decode(json_in(text))

@@ -1,4 +1,4 @@
-"""What becomes of facts when something new is learnt: duplicates merge, the newer value wins. Pure."""
+"""Merges new facts with known ones: duplicates merge, the newer value wins. Pure."""
 
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +14,7 @@ _ARTICLES = frozenset({"a", "an", "the"})
 
 
 class Learnt(msgspec.Struct, frozen=True):
-    """Something new about a person, clean, and the message that taught it."""
+    """A new fact about a person, clean, and the message that it came from."""
 
     key: str
     value: str
@@ -32,11 +32,11 @@ def merge(
     is_order: bool = False,
     most: int = MOST_FACTS,
 ) -> FactChange:
-    """Return the change that what was learnt makes to what stands; the last word on a key counts.
+    """Return the changes that new facts make to the known ones; the last value of a key counts.
 
-    Nothing is changed by what is known already, in whatever words; an order may say it again under
-    another key. The value that a newer one
-    replaces is kept beside it with its source. Whom too much is known of loses the oldest.
+    Known facts change nothing, however they are worded; an operator's order may repeat one under
+    another key. A replaced value is kept beside the new one with its source. If there are too many
+    facts, the oldest are dropped.
     """
     facts = {fact.key: fact for fact in standing}
     gone = {key for key in map(common_key, forget) if facts.pop(key, None) is not None}
@@ -66,7 +66,7 @@ def _is_known(fact: Fact | None, meaning: str) -> bool:
 
 
 def _stands_alone(one: str, other: str) -> bool:
-    """Tell whether equal values of two keys are two facts: a structural key stands for itself."""
+    """Return whether equal values of two keys are two facts, as for structural keys."""
     return one in BY_NAME or other in BY_NAME
 
 
@@ -92,7 +92,7 @@ def _next(known: Fact, one: Learnt, at: float) -> Fact:
 
 
 def _surplus(facts: Iterable[Fact], most: int) -> frozenset[str]:
-    """Return the ids of those that are too many; structural ones always stay."""
+    """Return the ids of facts over the limit; structural ones always stay."""
     loose = [fact for fact in facts if not fact.is_structural]
     count = len(loose) - most
     if count <= 0:
@@ -102,7 +102,7 @@ def _surplus(facts: Iterable[Fact], most: int) -> frozenset[str]:
 
 
 def _meaning(value: str) -> str:
-    """Return what is the same for values that differ only in their spelling or word order."""
+    """Return a form that is equal for values that differ only in spelling or word order."""
     plain = unicodedata.normalize("NFKC", value).casefold()
     words = "".join(char if char.isalnum() else " " for char in plain).split()
     return " ".join(sorted(word for word in words if word not in _ARTICLES)) or plain

@@ -1,7 +1,7 @@
-"""Gives facts their vectors: whoever is looked for first is caught up with, by one task a person.
+"""Computes the vectors of facts when a person's facts are first searched, in one task per person.
 
-What is made is kept piece by piece, so that a task that is cut off has lost one piece at most. It
-knows neither the store's files nor which model embeds.
+Results are saved in pieces, so that a task that is cut off loses one piece at most. It knows
+neither the store's files nor which model embeds.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ Vectors = Sequence[Sequence[float]]
 
 
 class Embed(Protocol):
-    """Makes vectors of texts, by the model of this name."""
+    """Makes vectors of texts, with the model of this name."""
 
     @property
     def model(self) -> str:
-        """The name of the model, which its vectors are kept under."""
+        """The name of the model, under which its vectors are stored."""
         ...
 
     async def __call__(self, texts: tuple[str, ...]) -> Vectors:
@@ -33,12 +33,12 @@ class Embed(Protocol):
 
 
 def page_name(embed: Embed, vector: Sequence[float]) -> str:
-    """Return what pages of such vectors are kept under: another length is another model."""
+    """Return the name under which such vectors are stored; another length is another model."""
     return f"{embed.model}/{len(vector)}"
 
 
 class FactPlacement:
-    """Keeps people's vectors whole."""
+    """Keeps people's vectors complete."""
 
     def __init__(self, vectors: VectorStore, embed: Embed) -> None:
         self._vectors = vectors
@@ -48,7 +48,7 @@ class FactPlacement:
         self._turn = asyncio.Lock()
 
     async def catch_up(self, person_id: str, *, model: str, timeout_s: float) -> None:
-        """Wait until every fact of a person has its vector, but no longer; the work goes on."""
+        """Wait, within a limit, until every fact of a person has its vector; the work goes on."""
         task = self._tasks.get(person_id)
         if task is None or task.done():
             vectors = self._vectors
@@ -60,7 +60,7 @@ class FactPlacement:
         await asyncio.wait({task}, timeout=timeout_s)
 
     async def close(self) -> None:
-        """Stop what is under way; the facts still wait for their vectors."""
+        """Stop the work; the remaining facts get their vectors later."""
         tasks = tuple(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -85,7 +85,7 @@ class FactPlacement:
             _log.exception("vectors_missing", person_id=person_id)
 
     async def _page(self, facts: Sequence[Fact], model: str) -> Page:
-        """Structural facts are always told, so they need no vector."""
+        """Return the facts that need vectors; structural facts are always told and need none."""
         loose = [fact for fact in facts if not fact.is_structural]
         texts = tuple(f"{fact.key}: {fact.value}" for fact in loose)
         made = await self._embed(texts) if texts else ()

@@ -1,7 +1,7 @@
-"""What is known of people, changed by operators, by themselves and by what they say.
+"""What is known of people, changed by operators, by the people themselves and by what they say.
 
-Every way in leads through here: values are cleaned before they are kept, changes are merged with
-what stands, and the cached souls of the person are dropped.
+Every change comes through here: values are cleaned before they are stored, changes are merged with
+known facts, and the person's cached souls are dropped.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ _LONGEST = 10_000
 
 
 class FactOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """A fact that was set, what was taken out of its value, and whether it is news."""
+    """A fact that was set, what was removed from its value, and whether it is new."""
 
     fact: Fact
     removed: tuple[str, ...] = ()
@@ -41,11 +41,11 @@ class PeoplesFacts:
         self._make_id = make_id
 
     def of(self, person_id: str) -> tuple[Fact, ...]:
-        """Return what is known of a person, the oldest first."""
+        """Return what is known of a person, oldest first."""
         return self._store.of(person_id)
 
     async def set(self, person_id: str, key: str, *, value: str, source: str) -> FactOutcome:
-        """Keep a fact; raises `BadRequest` when nothing is left of it once it is clean."""
+        """Store a fact; raises `BadRequest` if nothing is left of it after cleaning."""
         learnt, removed = learnt_from(key, value, source=source)
         decide = self.merging(person_id, (learnt,), is_order=True)
         change = await self._store.change(person_id, decide)
@@ -57,12 +57,12 @@ class PeoplesFacts:
         return FactOutcome(fact=known, removed=removed, is_changed=False)
 
     async def forget(self, person_id: str, key: str) -> tuple[Fact, ...]:
-        """Forget what is known under a key; returns what that was."""
+        """Delete what is known under a key; return what it was."""
         wanted = common_key(key)
         return await self._drop(person_id, lambda fact: fact.key == wanted)
 
     async def forget_all(self, person_id: str) -> tuple[Fact, ...]:
-        """Forget all that is known of a person, and what was made of it; returns the facts."""
+        """Delete all that is known of a person, and what was derived from it; return the facts."""
         return await self._drop(person_id, lambda fact: True, is_all=True)
 
     async def _drop(
@@ -86,7 +86,7 @@ class PeoplesFacts:
         forget: Sequence[str] = (),
         is_order: bool = False,
     ) -> Decide:
-        """Return how what was learnt changes what stands."""
+        """Return how new facts change the known ones."""
         at = self._clock.now()
 
         def decide(standing: tuple[Fact, ...]) -> FactChange:
@@ -103,12 +103,12 @@ class PeoplesFacts:
         return decide
 
     async def changed(self, person_id: str) -> None:
-        """Drop the cached souls of a person whose facts another unit has changed."""
+        """Drop the cached souls of a person whose facts another transaction has changed."""
         await self._souls.invalidate(person_id)
 
 
 def learnt_from(key: str, value: str, *, source: str) -> tuple[Learnt, tuple[str, ...]]:
-    """Return a fact as it may be kept, and the families of what was taken out of it."""
+    """Return a fact as it may be stored, and the families of what was removed from it."""
     if len(key) > _LONGEST or len(value) > _LONGEST:
         raise BadRequest(f"A fact is a short key and a value of at most {_LONGEST:,} characters.")
     name, text = clean_key(key), clean_value(value)

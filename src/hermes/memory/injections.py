@@ -1,7 +1,7 @@
-"""The families of injections: their data, compiled, and where in a reading they occur.
+"""The families of prompt injections: their data, compiled, and where they occur in a reading.
 
-The data is `injections.toml`, which says how a phrase is written. Nothing here repeats without a
-limit, so the time is in proportion to the text.
+The data is `injections.toml`, which explains how a phrase is written. No pattern repeats without a
+limit, so the time is proportional to the text.
 """
 
 import re
@@ -34,7 +34,7 @@ _MARK = re.compile(r"[^\w\s.,'()-]|--|__")
 
 
 class PhraseFamily(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One family as its data tells it."""
+    """One family as its data describes it."""
 
     name: str
     about: str
@@ -52,19 +52,19 @@ class _Data(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PhraseSlot(msgspec.Struct, frozen=True):
-    """One place of a phrase: what may stand there, and how often; without words it is a gap."""
+    """One position of a phrase: its possible words, and how often; without words it is a gap."""
 
     words: tuple[str, ...] = ()
     times: str = ""
 
     @property
     def pattern(self) -> str:
-        """The place as a regular expression."""
+        """The position as a regular expression."""
         return f"(?:{'|'.join(self.words)}){self.times}" if self.words else _GAP
 
 
 class Phrase:
-    """A phrase of one family, compiled when a text holds its rarest part for the first time."""
+    """A phrase of one family, compiled when a text first contains its rarest part."""
 
     def __init__(self, slots: Sequence[PhraseSlot], unless: tuple[str, ...]) -> None:
         self._slots = slots
@@ -93,7 +93,7 @@ class Phrase:
 
 
 class _Index:
-    """Which phrases a text can hold at all, by the first letters of their rarest parts."""
+    """Which phrases a text can contain at all, by the first letters of their rarest parts."""
 
     def __init__(self) -> None:
         self._named: dict[Phrase, str] = {}
@@ -117,7 +117,7 @@ class _Index:
 
 
 class Injections:
-    """All families, ready to be looked for."""
+    """All families, ready to search for."""
 
     def __init__(self, data: _Data) -> None:
         twins = {char: read for read, chars in data.looks_like.items() for char in chars}
@@ -132,7 +132,7 @@ class Injections:
         self._texts = _compiled((family.name, family.texts) for family in data.family)
 
     def find(self, view: View) -> Iterator[tuple[str, int, int]]:
-        """Yield each family that occurs in a reading, and from where to where in the text."""
+        """Yield each family that occurs in a reading, with start and end in the text."""
         for letters in self._spellings(view):
             yield from self._in_letters(letters)
         text = folded(view, self._folding)
@@ -225,7 +225,7 @@ def _is_space_in_line(char: str) -> bool:
 
 
 def _whole_words(marked: str, begin: int, end: int) -> tuple[int, int]:
-    """Return the first and the last letter of the words that a match is part of."""
+    """Return the first and the last letter of the words that a match touches."""
     while begin > 0 and _is_inside(marked, begin):
         begin -= 1
     while _is_inside(marked, end):

@@ -1,7 +1,7 @@
-"""Recall: which facts of a person a message is about, by their meaning. It must never stop a turn.
+"""Recall: finds the facts of a person that a message is about, by meaning. It never stops a turn.
 
-Facts get their vectors when they are first looked for, so that whatever wrote them, and whichever
-embedder is there now, nothing has to be made ahead. Structural facts are always told and never
+Facts get their vectors when they are first searched, so nothing has to be computed ahead, whatever
+wrote the facts and whichever embedder is used now. Structural facts are always told and never
 recalled.
 """
 
@@ -28,7 +28,7 @@ Why = Literal["recalled", "off", "no_facts", "trivial", "failed"]
 
 
 class Recalled(msgspec.Struct, frozen=True):
-    """The facts that were recalled, nearest first, as lines and by their ids; or why none are."""
+    """The recalled facts, nearest first, as lines and by their ids; or why there are none."""
 
     lines: tuple[str, ...] = ()
     why: Why = "recalled"
@@ -36,7 +36,7 @@ class Recalled(msgspec.Struct, frozen=True):
 
 
 class Recall:
-    """Looks for facts; without an embedder it finds none."""
+    """Finds facts; without an embedder it finds none."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Recall:
         return "off: no provider makes embeddings (install requirements/recall.txt)"
 
     async def of(self, person_id: str, text: str) -> Recalled:
-        """Return the facts that a person's message is about; never raises what a turn may not."""
+        """Return the facts that a person's message is about; errors never reach the turn."""
         if not self._facts.has_loose(person_id):
             return Recalled(why="no_facts")
         if self._embed is None or self._placing is None:
@@ -90,7 +90,7 @@ class Recall:
         return Recalled(why="failed")
 
     async def close(self) -> None:
-        """Stop making vectors; facts that have none yet get theirs later."""
+        """Stop computing vectors; remaining facts get theirs later."""
         if self._placing is not None:
             await self._placing.close()
 

@@ -1,8 +1,8 @@
-"""The sanitiser: what a person may edit loses its injections before it can enter a prompt.
+"""The sanitiser: removes prompt injections from what a person may edit before it enters a prompt.
 
-It looks at how a model would read a value, not at how it is written, and cuts out of the value
-what it finds; everything else keeps its own letters. Pure: no model is asked. Behind it stands the
-structural defence, so a phrase that is new to it gains nothing by itself.
+It checks how a model would read a value, not how it is written, and cuts out what it finds;
+everything else keeps its letters. Pure: no model is asked. The structural defence stands behind it,
+so a phrase that it does not know gains nothing by itself.
 """
 
 import re
@@ -27,27 +27,27 @@ _PIECE = re.compile(r"\S+")
 
 
 class Cleaned(msgspec.Struct, frozen=True):
-    """What is left of a text, and the families of what was taken out, each once."""
+    """The remaining text, and the families of what was removed, each once."""
 
     text: str
     removed: tuple[str, ...] = ()
 
 
 def clean_value(text: str) -> Cleaned:
-    """Return a value as it may stand in a prompt: one line of at most 200 characters."""
+    """Return a value in a form that is safe in a prompt: one line of at most 200 characters."""
     return clean_text(text, limit=VALUE_LENGTH)
 
 
 def clean_key(text: str) -> Cleaned:
-    """Return a key as it may stand in a prompt: one line of at most 50 characters."""
+    """Return a key in a form that is safe in a prompt: one line of at most 50 characters."""
     return clean_text(text, limit=KEY_LENGTH)
 
 
 def clean_text(text: str, *, limit: int) -> Cleaned:
     """Return a text as one line of at most `limit` characters without injections.
 
-    It is cleaned again until nothing changes, so that no removal can bring about what it removes;
-    cleaning the result changes nothing. It never raises, whatever the text.
+    It cleans again until nothing changes, so that no removal can create a new match. It never
+    raises, whatever the text.
     """
     removed: dict[str, None] = {}
     for _ in range(_MOST_ROUNDS):
@@ -61,7 +61,7 @@ def clean_text(text: str, *, limit: int) -> Cleaned:
 
 
 def _suspects(text: str, removed: dict[str, None]) -> Iterator[tuple[int, int]]:
-    """Yield what has to go, from where to where, and note the families."""
+    """Yield start and end of what must be removed, and record the families."""
     families = injections()
     encoded: list[tuple[int, int]] = []
     for view in readings(text):
@@ -96,7 +96,7 @@ def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 
 def _end_of(text: str, end: int) -> int:
-    """Return where a removal ends: after its accents and the stops behind it."""
+    """Return where a removal ends: after its accents and the punctuation behind it."""
     while end < len(text) and unicodedata.combining(text[end]):
         end += 1
     stops = _STOPS.match(text, end)

@@ -1,8 +1,8 @@
-"""Where a conversation takes place, as a model is told it: the chat, with whom, and what is connected.
+"""Describes to a model where a session takes place: the chat, its members, connected platforms.
 
-Pure. Made once, when a session begins, and frozen with it; what changes around it later is told
-beside a message. What people can name themselves is cleaned and worded as data. Where ids are telephone numbers and the like, a model sees hashes of them; what
-is sent is sent to the originals.
+Pure. Made once when a session begins, and frozen with it; later changes are told in a note beside a
+message. Names that people can choose are cleaned and worded as data. If ids are personal, such as
+telephone numbers, the model sees hashes of them; messages go to the originals.
 """
 
 import hashlib
@@ -43,30 +43,30 @@ _KINDS = {"dm": "a direct chat", "group": "a group", "channel": "a channel", "th
 
 
 class SessionContext(msgspec.Struct, frozen=True):
-    """The platforms that are connected, each with its home channel, if it has one, and the day."""
+    """The connected platforms, each with its home channel if it has one, and the day."""
 
     platforms: tuple[tuple[str, str | None], ...] = ()
     today: str = ""
 
 
 def told_day(at: float, zone: ZoneInfo) -> str:
-    """Return the day of an instant as a model is told it."""
+    """Return the day of an instant in the form the model sees."""
     return _day(at // _QUARTER_S, zone)
 
 
 @lru_cache(maxsize=8)
 def _day(quarter: float, zone: ZoneInfo) -> str:
-    """Return the day of a quarter of an hour; no zone begins its days within one."""
+    """Return the day of a quarter of an hour; no zone starts its days within one."""
     return f"{datetime.fromtimestamp(quarter * _QUARTER_S, zone):%A, %Y-%m-%d} ({zone.key})"
 
 
 def is_of_program(source: Source) -> bool:
-    """Tell whether a program speaks, which is told nothing of where it is."""
+    """Return whether the sender is a program, which is told nothing about its place."""
     return source.platform in _OF_PROGRAMS
 
 
 def place_block(source: Source, around: SessionContext) -> tuple[str, ...]:
-    """Return the block about a session's place: one, or none where there is nothing to tell."""
+    """Return the block about a session's place; empty if there is nothing to tell."""
     if is_of_program(source) or _is_alone(source, around):
         return ()
     lines = [_HEADER, f"- platform: {source.platform}", f"- chat: {_chat(source)}"]
@@ -82,7 +82,7 @@ def place_block(source: Source, around: SessionContext) -> tuple[str, ...]:
 def place_news(
     source: Source, around: SessionContext, *, blocks: Iterable[str], notes: Iterable[str]
 ) -> tuple[str, ...]:
-    """Return what a session must be told because something around it changed: one text, or none.
+    """Return what a session must be told because its surroundings changed: one text, or none.
 
     What it was told so far is read from its own blocks and notes, as with facts.
     """
@@ -97,12 +97,12 @@ def place_news(
 
 
 def group_block(source: Source) -> tuple[str, ...]:
-    """Return how to behave where more than one person reads along; none in direct chats."""
+    """Return how to behave if more than one person reads along; empty in direct chats."""
     return () if source.chat_type == "dm" or is_of_program(source) else (_IN_A_GROUP,)
 
 
 def platform_block(hint: str, *, link_hosts: Sequence[str] = ()) -> str:
-    """Return what a model is told of the platform that it writes on; empty for nothing.
+    """Return what a model is told about the platform it writes on; may be empty.
 
     `link_hosts` are the hosts whose files can be attached there.
     """
@@ -111,31 +111,31 @@ def platform_block(hint: str, *, link_hosts: Sequence[str] = ()) -> str:
 
 
 def is_only_news(note: str) -> bool:
-    """Tell whether a note is about the place alone, and so tells nothing of a person's facts."""
+    """Return whether a note is only about the place, and so contains no facts of a person."""
     sections = note.strip().split("\n\n")
     return all(section.startswith(_CHANGED) for section in sections)
 
 
 def is_place(block: str) -> bool:
-    """Tell whether a frozen block is about the place, and so tells nothing of a person's facts."""
+    """Return whether a frozen block is about the place, and so contains no facts of a person."""
     return block.startswith(_HEADER)
 
 
 def shown_id(platform: str, name: str) -> str:
-    """Return an id as a model sees it: the first 12 hex digits of its SHA-256 where it is personal."""
+    """Return an id as a model sees it: 12 hex digits of its SHA-256 if it is personal."""
     if platform in _PERSONAL:
         return hashlib.sha256(name.encode()).hexdigest()[:_HASH_CHARS]
     return _ODD.sub("?", name)[:_LONGEST_ID]
 
 
 def _is_alone(source: Source, around: SessionContext) -> bool:
-    """Tell whether there is nothing around a chat that its model could not know."""
+    """Return whether nothing around a chat would be new to its model."""
     return source.platform == _OWN and not around.platforms
 
 
 @lru_cache(maxsize=8)
 def _moving(around: SessionContext) -> dict[str, str]:
-    """Return what can change around a session while it lasts; asked every turn, mostly the same."""
+    """Return what can change around a session while it lasts; cached between turns."""
     platforms = sorted(around.platforms)
     homes = [
         f"{name} ({shown_id(name, home.partition(':')[0])})" for name, home in platforms if home
@@ -152,7 +152,7 @@ def _line(key: str, value: str) -> str:
 
 
 def _read(text: str) -> dict[str, str]:
-    """Return what a block or a note of ours tells of what can change."""
+    """Return the changeable facts that one of our blocks or notes contains."""
     found = {}
     for section in text.split("\n\n"):
         if section.startswith((_HEADER, _CHANGED)):

@@ -1,8 +1,8 @@
-"""The soul: an agent's stable system blocks, layer by layer, and what changed since it was frozen.
+"""The soul: an agent's stable system blocks in layers, and what changed since they were frozen.
 
 The layers are the personality, what is known of the person, their fitness, what they wrote in
-earlier sessions, and what was dreamt of them; each is a block of its own, and empty ones are none.
-Pure. What is told of a person is worded as data, never as an order, and everything was cleaned.
+earlier sessions, and their dream; each is its own block, and empty ones are left out. Pure. What is
+told about a person is worded as data, never as an instruction, and was cleaned before.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,9 +35,9 @@ _FORGOTTEN = "(no longer known)"
 
 
 def soul_blocks(agent: AgentSettings) -> tuple[str, ...]:
-    """Return the system blocks of an agent: stacked ones if given, else one prompt, else a persona.
+    """Return an agent's system blocks: the given blocks, else one prompt, else a persona.
 
-    Blocks that are given replace the single prompt, and empty ones are skipped.
+    Given blocks replace the single prompt; empty ones are skipped.
     """
     if agent.system_blocks is not None:
         return tuple(block for block in agent.system_blocks if block.strip())
@@ -76,14 +76,14 @@ def earlier_block(said: Sequence[SaidBefore]) -> tuple[str, ...]:
 
 
 def is_earlier(block: str) -> bool:
-    """Tell whether a block is what a person wrote in earlier sessions."""
+    """Return whether a block is what a person wrote in earlier sessions."""
     return block.startswith(_EARLIER)
 
 
 def dream_block(dream: Dream | None, *, lane: str, epoch: int) -> tuple[str, ...]:
-    """Return the layer of what was dreamt of a person: one block, or none.
+    """Return the layer of a person's dream: one block, or none.
 
-    A session is given one gap to fill: its next conversation gets the next one.
+    A session gets one gap to fill: the next session gets the next one.
     """
     if dream is None or not (dream.insights or dream.gaps):
         return ()
@@ -96,7 +96,7 @@ def dream_block(dream: Dream | None, *, lane: str, epoch: int) -> tuple[str, ...
 
 @lru_cache(maxsize=4_096)
 def _clean(text: str) -> str:
-    """Return the text without injections; a person's newest messages are asked for again and again."""
+    """Return the text without injections; cached, because a person's newest messages repeat."""
     return clean_value(text).text
 
 
@@ -109,8 +109,8 @@ def changed_lines(
 ) -> tuple[str, ...]:
     """Return what a session must be told because facts changed after its blocks were frozen.
 
-    What it was told so far is read from its own blocks and notes, so nothing else has to be kept,
-    and a note that fell out of sight is told again.
+    What it was told so far is read from its own blocks and notes, so nothing else has to be stored,
+    and a note that is no longer visible is told again.
     """
     told: dict[str, str] = {}
     for text in (
@@ -129,7 +129,7 @@ def changed_lines(
 
 
 def _read(text: str) -> dict[str, str]:
-    """Return the structural facts that a block or a note of ours tells."""
+    """Return the structural facts that one of our blocks or notes contains."""
     found = {}
     for line in text.split("\n"):
         key, separator, value = line.removeprefix("- ").partition(": ")

@@ -1,7 +1,7 @@
-"""What a prompt always tells of a person, cached for an hour and dropped when a fact changes.
+"""Caches what a prompt always says about a person, for an hour or until a fact changes.
 
-Where it is kept is behind `SoulBackend`; the one in memory is shipped. A drop that fails is tried
-again, and if it keeps failing, operations are told how long the old prompt may still be served.
+The storage is behind `SoulBackend`; an in-memory one is shipped. A drop that fails is retried; if
+it keeps failing, a warning says how long the old prompt may still be used.
 """
 
 from collections import OrderedDict
@@ -26,23 +26,23 @@ Alert = Callable[[str, float], None]
 
 
 class SoulBackend(Protocol):
-    """Where the blocks of people are cached; raises a `HermesError` when it cannot be reached."""
+    """Where people's blocks are cached; raises a `HermesError` if it cannot be reached."""
 
     async def get(self, person_id: str) -> Blocks | None:
         """Return the blocks, unless they are too old."""
         ...
 
     async def put(self, person_id: str, blocks: Blocks, *, ttl_s: float) -> None:
-        """Keep the blocks for a time."""
+        """Store the blocks for a time."""
         ...
 
     async def drop(self, person_id: str) -> None:
-        """Forget the blocks of a person."""
+        """Delete the blocks of a person."""
         ...
 
 
 class MemorySouls:
-    """Fits `SoulBackend`: in this process, for the people whose sessions began last."""
+    """Implements `SoulBackend` in this process, for the people whose sessions began last."""
 
     def __init__(self, clock: Clock, most: int = _MOST_PEOPLE) -> None:
         self._clock = clock
@@ -55,24 +55,24 @@ class MemorySouls:
         return known[1] if known is not None and known[0] > self._clock.monotonic() else None
 
     async def put(self, person_id: str, blocks: Blocks, *, ttl_s: float) -> None:
-        """Keep the blocks for a time."""
+        """Store the blocks for a time."""
         self._people[person_id] = (self._clock.monotonic() + ttl_s, blocks)
         self._people.move_to_end(person_id)
         if len(self._people) > self._most:
             self._people.popitem(last=False)
 
     async def drop(self, person_id: str) -> None:
-        """Forget the blocks of a person."""
+        """Delete the blocks of a person."""
         self._people.pop(person_id, None)
 
 
 def tell_log(person_id: str, exposure_s: float) -> None:
-    """Tell operations by the log that an old prompt may be served for a while."""
+    """Log that an old prompt may be used for a while."""
     _log.error("soul_invalidation_failed", person_id=person_id, exposure_s=exposure_s)
 
 
 class SoulCache:
-    """Makes the blocks of people and keeps them."""
+    """Builds the blocks of people and caches them."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class SoulCache:
         self._dropped = 0
 
     async def of(self, person_id: str) -> Blocks:
-        """Return what every agent is told of a person."""
+        """Return what every agent is told about a person."""
         try:
             known = await self._backend.get(person_id)
         except HermesError as error:
@@ -109,7 +109,7 @@ class SoulCache:
         return blocks
 
     async def invalidate(self, person_id: str) -> None:
-        """Drop a person's blocks: a fact changed; three tries, then operations are told."""
+        """Drop a person's blocks after a change; three tries, then a warning."""
         self._dropped += 1
         for pause in (*_PAUSES_S, None):
             try:

@@ -1,4 +1,4 @@
-"""The structural keys: what is worth knowing of everybody, always in the soul, as data. Pure."""
+"""The structural keys: facts worth knowing about everyone, always in the soul. Pure."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ Layer = Literal["person", "fitness"]
 
 
 class StructuralKey(msgspec.Struct, frozen=True):
-    """One key: what it means, for the model that looks for it, and the layer it is told in."""
+    """One key: its meaning, for the model that looks for it, and its layer in the soul."""
 
     name: str
     meaning: str
@@ -47,7 +47,7 @@ _ALIASES = {
 
 
 def common_key(text: str) -> str:
-    """Return a key in the form under which it is kept: small letters, one word for one thing."""
+    """Return a key in the form in which it is stored: lower case, one word for one thing."""
     key = "_".join(text.casefold().replace("-", " ").replace("_", " ").split())
     key = key.replace("favorite", "favourite")
     return _ALIASES.get(key, key)

@@ -1,8 +1,8 @@
-"""A text as a person sees it: composed, without what is invisible, white space as one blank.
+"""A text as a person sees it: composed, without invisible characters, whitespace as one space.
 
-What only a machine can see is taken out: controls, zero-width and direction marks, tags, fillers,
-variation selectors where there is nothing to vary. What makes a visible difference stays: joiners
-inside emoji and between letters that join, and the colours of emoji. Pure.
+What only a machine can see is removed: controls, zero-width and direction marks, tags, fillers,
+variation selectors without effect. What makes a visible difference stays: joiners inside emoji and
+between letters that join, and the colours of emoji. Pure.
 """
 
 import re
@@ -36,9 +36,9 @@ _MOST_UNSEEN = 64
 
 
 def visible(text: str, most: int) -> str:
-    """Return the first `most` characters of a text as it is seen; line breaks stay, as one each.
+    """Return the first `most` characters of the visible text; line breaks stay, one each.
 
-    Behind very many characters that are not seen nothing is read.
+    After very many invisible characters the rest is not read.
     """
     seen = _SURROGATE.sub("\ufffd", text[: most * _MOST_UNSEEN])
     seen = _STRAY_JOINER.sub("", _HIDDEN.sub(r"\1", seen))
@@ -47,12 +47,12 @@ def visible(text: str, most: int) -> str:
 
 
 def _gap(found: re.Match[str]) -> str:
-    """Return one line break for space that holds any, and other space as it is."""
+    """Return one line break for whitespace that contains any, and other whitespace unchanged."""
     return "\n" if _LINE_END.search(found[0]) else found[0]
 
 
 def _thinned(text: str) -> str:
-    """Return a text without towers of marks; composing a high one takes forever."""
+    """Return a text without stacks of combining marks; composing a high one takes forever."""
     kept: list[str] = []
     height = 0
     for char in text:

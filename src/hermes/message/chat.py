@@ -27,7 +27,7 @@ def user_text(text: str) -> ChatMessage:
 
 
 def has_note(message: ChatMessage) -> bool:
-    """Tell whether a message carries a note."""
+    """Return whether a message carries a note."""
     # A note never stands alone, and most messages have one part.
     return len(message.parts) > 1 and any(isinstance(part, NotePart) for part in message.parts)
 

@@ -12,7 +12,7 @@ _ANY_BELOW = "*."
 
 
 def is_listed(host: str, hosts: Collection[str]) -> bool:
-    """Tell whether a host, by its ASCII name, is in a list.
+    """Return whether a host, by its ASCII name, is in a list.
 
     An entry `*.example.com` is every name below example.com. It may be in ASCII or not.
     """
@@ -26,7 +26,7 @@ def is_listed(host: str, hosts: Collection[str]) -> bool:
 
 
 def is_listed_link(url: str, hosts: Collection[str]) -> bool:
-    """Tell whether the host of an address is in a list."""
+    """Return whether the host of an address is in a list."""
     try:
         host = URL(url).raw_host
     except ValueError:

@@ -17,7 +17,7 @@ class Phrases:
         return bool(self._known)
 
     def make_up(self, words: Words) -> bool:
-        """Tell whether the words are nothing but phrases, one after another."""
+        """Return whether the words are nothing but phrases, one after another."""
         reached, ends = {0}, [0] if words else []
         while ends:
             found = [end for end in self._ends(words, ends.pop()) if end not in reached]
@@ -28,11 +28,11 @@ class Phrases:
         return False
 
     def begin(self, words: Words) -> bool:
-        """Tell whether the words begin with a phrase."""
+        """Return whether the words begin with a phrase."""
         return bool(words and self._ends(words, 0))
 
     def stand_in(self, words: Words) -> bool:
-        """Tell whether a phrase is anywhere in the words."""
+        """Return whether a phrase is anywhere in the words."""
         return any(self._ends(words, start) for start in range(len(words)))
 
     def _ends(self, words: Words, start: int) -> list[int]:

@@ -12,7 +12,7 @@ _NO_LENGTH: Final = frozenset((0x01, *range(0xD0, 0xDA)))
 
 
 def is_whole(data: bytes, mime: str) -> bool:
-    """Tell whether a picture of a known kind reaches its end; of other kinds nothing is known."""
+    """Return whether a picture of a known kind reaches its end; of other kinds nothing is known."""
     judge = _JUDGES.get(mime)
     return judge is None or judge(data)
 

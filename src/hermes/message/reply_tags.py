@@ -22,7 +22,7 @@ class Tagged(NamedTuple):
 
 
 def is_no_reply(text: str) -> bool:
-    """Tell whether the model chose to say nothing."""
+    """Return whether the model chose to say nothing."""
     return text.strip() == NO_REPLY
 
 
@@ -84,7 +84,7 @@ class TagFilter:
         self._passes = False
 
     def feed(self, piece: str) -> str:
-        """Take the next piece; returns what may be shown now."""
+        """Take the next piece; return what may be shown now."""
         if self._passes and "\n" not in piece:
             return piece
         *ended, last = piece.split("\n")

@@ -83,7 +83,7 @@ def background_lane(session_lane: str, turn_id: str) -> str:
 
 
 def is_background(lane: str) -> bool:
-    """Tell whether a lane is that of a background task."""
+    """Return whether a lane is that of a background task."""
     return lane.endswith(_BACKGROUND)
 
 
@@ -104,7 +104,7 @@ def root_turn(lane: str, turn_id: str) -> str:
 
 
 def is_below(lane: str, *, ancestor: str) -> bool:
-    """Tell whether `lane` belongs to a subagent of `ancestor`, at any depth.
+    """Return whether `lane` belongs to a subagent of `ancestor`, at any depth.
 
     A background task is nobody's subagent: it stands beside its session.
     """
@@ -114,12 +114,12 @@ def is_below(lane: str, *, ancestor: str) -> bool:
 
 
 def is_subagent(lane: str) -> bool:
-    """Tell whether somebody waits for the turn of a lane in a turn of their own."""
+    """Return whether somebody waits for the turn of a lane in a turn of their own."""
     return depth_of(lane) > 0 and not is_background(lane)
 
 
 def is_direct(lane: str) -> bool:
-    """Tell whether a lane is a direct chat."""
+    """Return whether a lane is a direct chat."""
     return lane.split(":", 4)[3:4] == ["dm"]
 
 

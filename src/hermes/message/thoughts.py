@@ -26,7 +26,7 @@ class ThoughtFilter:
         self._skips_space = False
 
     def feed(self, piece: str) -> str:
-        """Take the next piece; returns what may be shown now."""
+        """Take the next piece; return what may be shown now."""
         if self._skips_space:
             piece = piece.lstrip()
             self._skips_space = not piece
@@ -52,7 +52,7 @@ class ThoughtFilter:
         return "" if is_begun else "".join(self._hidden) + held
 
     def _hide(self, text: str) -> str:
-        """Drop the thought at the head of `text`; returns what follows it."""
+        """Drop the thought at the head of `text`; return what follows it."""
         assert self._closing is not None
         at = text.find(self._closing)
         if at < 0:
@@ -68,7 +68,7 @@ class ThoughtFilter:
         return rest
 
     def _show(self, text: str, out: list[str]) -> str:
-        """Put what is plainly said into `out`; returns what has to be looked at again."""
+        """Put what is plainly said into `out`; return what has to be looked at again."""
         at = text.find("<")
         if at < 0:
             self._say(text, out)
@@ -122,7 +122,7 @@ def _overlap(text: str, closing: str) -> int:
 
 
 def _in_code(said: str) -> bool:
-    """Tell whether a code fence stands open at the end of `said`."""
+    """Return whether a code fence stands open at the end of `said`."""
     mark = ""
     for line in said.split("\n"):
         bare = line.strip()

@@ -1,5 +1,5 @@
-"""A reply leaves: chunking, previews, retry, breaker, unknown and dead letters.
+"""Sends replies: chunks, previews, retries, circuit breaker, unknown deliveries and dead letters.
 
-Between the commit, which writes the outbox rows, and the channel, which makes the wire calls. It
-knows rows and channels through their ports and nothing of turns, models or people.
+It sits between the commit, which writes the outbox rows, and the channel, which makes the platform
+calls. It knows rows and channels through their ports, and nothing about turns, models or people.
 """

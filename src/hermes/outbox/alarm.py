@@ -1,4 +1,4 @@
-"""Waiting for whichever comes first, a bell or a time, with a sleep that is handed in."""
+"""Waits for a signal or a time, whichever comes first; the sleep function is passed in."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,18 +7,18 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class Alarm:
-    """One waiter, any number of ringers; a ring before the wait is not lost."""
+    """One waiter, any number of callers of `ring`; a ring before the wait is not lost."""
 
     def __init__(self, sleep: Sleep) -> None:
         self._sleep = sleep
         self._bell = asyncio.Event()
 
     def ring(self) -> None:
-        """End the wait that runs now, or the next one at once."""
+        """End the current wait; if nobody waits, the next wait returns at once."""
         self._bell.set()
 
     async def wait(self, seconds: float) -> None:
-        """Return after `seconds`, or earlier when somebody rings."""
+        """Return after `seconds`, or earlier if `ring` is called."""
         if not self._bell.is_set():
             bell = asyncio.ensure_future(self._bell.wait())
             nap = asyncio.ensure_future(self._sleep(seconds))

@@ -1,6 +1,6 @@
-"""Does what is decided for one delivery: marks it, makes the wire call, writes what came of it.
+"""Makes one attempt at a delivery: marks the row, makes the platform call, writes the result.
 
-The sender hands in rows; nothing here chooses which row is next or waits for a time.
+The sender passes in the rows; nothing here chooses the next row or waits for a time.
 """
 
 from collections.abc import Awaitable, Callable
@@ -37,7 +37,7 @@ Chance = Callable[[], float]
 
 
 class Attempts:
-    """Sends the rows of one platform; shared by the chats that are served side by side."""
+    """Sends the rows of one platform; all chats of the platform share it."""
 
     def __init__(
         self,
@@ -68,9 +68,9 @@ class Attempts:
         self.refused_until = 0.0
 
     async def deliver(self, record: DeliveryRecord) -> Action | None:
-        """Send the remaining chunks of a due row; returns what stopped it, if anything did.
+        """Send the remaining chunks of a due row; return what stopped it, or None.
 
-        A row that has to wait for the platform's rate or the breaker stays as it is.
+        A row that must wait for the rate limit or the breaker stays unchanged.
         """
         chunks = self.chunks(record)
         reason = self.unsendable(record, chunks)
@@ -101,7 +101,7 @@ class Attempts:
         return None
 
     def _is_stale(self, record: DeliveryRecord) -> bool:
-        """Tell whether the reply was shown for so long that nobody would notice its last edit."""
+        """Return True if the preview is so old that nobody would notice its last edit."""
         screen = self._screens.of(record.id)
         if screen is None or screen.since is None or record.chunk > 0 or record.fresh:
             return False
@@ -110,20 +110,20 @@ class Attempts:
         return self.wire.can_delete and 0 < after_s <= shown_s and record.failure is None
 
     def _is_shown(self, record: DeliveryRecord, chunks: tuple[Chunk, ...]) -> bool:
-        """Tell whether the message of the current chunk shows its final text already."""
+        """Return True if the message of the current chunk already shows its final text."""
         chunk = chunks[record.chunk]
         screen = self._screens.of(record.id)
         is_standing = is_edit(record, chunk, capabilities=self.wire.capabilities)
         return is_standing and screen is not None and screen.text(record.chunk) == text_of(chunk)
 
     async def _skip(self, record: DeliveryRecord, chunks: tuple[Chunk, ...]) -> DeliveryRecord:
-        """Write that the current chunk stands as it is to stay; nothing has to be sent."""
+        """Write that the current chunk is already posted as it should be; nothing is sent."""
         await self.store.sending(record.id, chunk=record.chunk, at=self.clock.now())
         await self.arrived(record, standing_of(record) or "", last=self.is_last(record, chunks))
         return next_chunk(record)
 
     async def _take_back(self, record: DeliveryRecord, chunks: tuple[Chunk, ...]) -> None:
-        """Take back the messages that no chunk needs, and end the row; what fails is left there."""
+        """Delete the messages that no chunk reuses, and end the row; failures are ignored."""
         left = leftovers(record, chunks)
         if not left:
             return
@@ -141,7 +141,7 @@ class Attempts:
         await self.arrived(msgspec.structs.replace(record, chunk=last), "", last=True)
 
     async def has_slot(self, record: DeliveryRecord) -> bool:
-        """Take a slot of the platform's rate, and wait a moment for it; false if it is far away."""
+        """Take a slot of the rate limit, waiting briefly for it; False if the wait is too long."""
         target = record.target
         if self.rates.wait_s(target) > 0:
             return False
@@ -152,7 +152,7 @@ class Attempts:
         return not self.rates.is_held(target)
 
     async def _find(self, record: DeliveryRecord, number: int) -> str | None:
-        """Return the id of a message that may stand, by the key it was sent under."""
+        """Return the id of a message that may have been posted, by its idempotency key."""
         key = preview_key(record.id, number)
         if self.wire.capabilities.key_window_s > 0:
             parts = (TextPart(NOTHING),)
@@ -164,11 +164,11 @@ class Attempts:
         return None if found is None else found.platform_message_id
 
     def chunks(self, record: DeliveryRecord) -> tuple[Chunk, ...]:
-        """Return the messages that make up the row."""
+        """Return the row's messages."""
         return self.wire.chunks(record.parts or ())
 
     def unsendable(self, record: DeliveryRecord, chunks: tuple[Chunk, ...]) -> FailureClass | None:
-        """Return why the row must not be sent at all: its age, or nothing (left) to say."""
+        """Return why the row must not be sent at all: it is too old, or nothing is left to send."""
         if is_too_old(record, self.clock.now(), timing=self.timing):
             return FailureClass.TOO_OLD
         has_more = record.chunk < len(chunks) or (chunks and leftovers(record, chunks))
@@ -189,13 +189,13 @@ class Attempts:
         return None
 
     def is_last(self, record: DeliveryRecord, chunks: tuple[Chunk, ...]) -> bool:
-        """Tell whether nothing is left to be done for the row after its current chunk."""
+        """Return True if the row is finished after its current chunk."""
         return record.chunk + 1 == len(chunks) and not leftovers(record, chunks)
 
     async def on_wire(
         self, record: DeliveryRecord, entry: Pass, *, call: Callable[[], Awaitable[str]]
     ) -> str:
-        """Mark the row as sending, make the call and tell the breaker how it went."""
+        """Mark the row as sending, make the call and report the result to the breaker."""
         failed: bool | None = None
         try:
             await self.store.sending(record.id, chunk=record.chunk, at=self.clock.now())
@@ -214,7 +214,7 @@ class Attempts:
         return sent_as
 
     def leave(self, entry: Pass, *, failed: bool | None) -> None:
-        """Tell the breaker how a call went, and the log if it opens because of it."""
+        """Report the result of a call to the breaker; log it if the breaker opens."""
         before = self.gate.state.open_until
         self.gate.leave(entry, self.clock.now(), failed=failed)
         after = self.gate.state.open_until
@@ -290,7 +290,7 @@ class Attempts:
     async def end(
         self, record: DeliveryRecord, action: Action, *, note: DeliveryNote | None = None
     ) -> Action:
-        """Write what becomes of a row that did not go through, and return it."""
+        """Write how a row that was not delivered ends, and return it."""
         told = note or action_note(record, action, now=self.clock.now())
         await self.keep(record, lambda: self._write(record, action, told))
         if isinstance(action, Dead):
@@ -314,11 +314,11 @@ class Attempts:
             await self.lose(record, note)
 
     async def lose(self, record: DeliveryRecord, note: DeliveryNote) -> None:
-        """Write that nobody knows whether the row arrived; how it was sent stays on the row."""
+        """Write that the row may or may not have arrived; the row keeps how it was sent."""
         await self.store.unknown(record.id, at=self.clock.now(), note=note)
 
     async def keep(self, record: DeliveryRecord, write: Callable[[], Awaitable[None]]) -> None:
-        """Write a fact about the outside world, again and again until the store has it."""
+        """Write a fact about the outside world; retry until the store has accepted it."""
         while True:
             try:
                 await write()
@@ -332,5 +332,5 @@ class Attempts:
 
 
 def next_chunk(record: DeliveryRecord) -> DeliveryRecord:
-    """Return the row as it stands after its current chunk has arrived."""
+    """Return the row with its current chunk marked as delivered."""
     return msgspec.structs.replace(record, chunk=record.chunk + 1, failure=None)

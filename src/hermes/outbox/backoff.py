@@ -1,4 +1,4 @@
-"""What to do with a delivery whose wire call failed: again, unknown, or dead. Pure."""
+"""Decides what follows a failed platform call: retry, unknown, or dead letter. Pure."""
 
 import msgspec
 
@@ -9,9 +9,9 @@ from hermes.ports.outbox import DeliveryRecord
 
 
 class Again(msgspec.Struct, frozen=True, kw_only=True):
-    """Send it again at `at`; `counts` when a whole series of tries is used up.
+    """Send again at `at`; `counts` if a whole series of tries is used up.
 
-    `is_mark_new` where `failure` is a mark that this very failure brings about.
+    `is_mark_new` if this failure itself sets the mark in `failure`.
     """
 
     at: float
@@ -21,11 +21,11 @@ class Again(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lost(msgspec.Struct, frozen=True):
-    """Nobody knows whether it arrived."""
+    """The delivery may or may not have arrived."""
 
 
 class Dead(msgspec.Struct, frozen=True):
-    """It will not be sent."""
+    """The delivery will not be sent."""
 
     failure: str
 
@@ -34,7 +34,7 @@ Action = Again | Lost | Dead
 
 
 class FailedCall(msgspec.Struct, frozen=True, kw_only=True):
-    """How the failed call was made: the failed tries of this series before it, and what it was."""
+    """How the failed call was made, and how many tries of this series failed before it."""
 
     tries: int = 0
     trial: bool = False
@@ -43,12 +43,12 @@ class FailedCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_too_old(delivery: DeliveryRecord, now: float, *, timing: OutboxTiming) -> bool:
-    """Tell whether the reply is no longer wanted; age counts from the commit."""
+    """Return True if the reply is too old to send; its age counts from the commit."""
     return now >= delivery.created_at + timing.max_age_s
 
 
 def spread(delay: float, chance: float, *, jitter: float) -> float:
-    """Return `delay` moved by up to `jitter` of itself either way; `chance` is in [0, 1)."""
+    """Return `delay` changed by up to `jitter` of itself, up or down; `chance` is in [0, 1)."""
     return delay * (1.0 + jitter * (2.0 * chance - 1.0))
 
 
@@ -61,7 +61,7 @@ def decide(
     timing: OutboxTiming,
     chance: float,
 ) -> Action:
-    """Return what becomes of a delivery after `error`."""
+    """Return what happens to a delivery after `error`."""
     if error.credential:
         # Nothing is wrong with the reply: it waits for its channel, which stops, and grows old there.
         return Again(at=now, failure=kept_mark(delivery, error.failure), counts=False)
@@ -105,7 +105,7 @@ def _next_try(
 
 
 def kept_mark(delivery: DeliveryRecord, failure: FailureClass) -> str:
-    """Return what the row's `failure` becomes: a mark that changes how it is sent stays."""
+    """Return the row's new `failure`: a mark that changes how it is sent is kept."""
     if delivery.failure in {EDIT_REJECTED, POSSIBLE_REPEAT, NOT_THERE}:
         return delivery.failure
     return failure

@@ -1,6 +1,6 @@
-"""The circuit breaker of one platform: many failures in a row stop sending for a while.
+"""The circuit breaker of one platform: after many failures in a row, sending stops for a while.
 
-The state and its changes are pure; `BreakerGate` keeps the current state and hands out passes.
+The state and its changes are pure; `BreakerGate` holds the current state and hands out passes.
 """
 
 import msgspec
@@ -28,7 +28,7 @@ class Pass(msgspec.Struct, frozen=True):
 
 
 def is_blocked(breaker: Breaker, now: float) -> bool:
-    """Tell whether no call may be made now."""
+    """Return True if no call may be made now."""
     if breaker.open_until is None:
         return False
     # Before it was opened: the clock was set back, and would keep it open for as long.
@@ -53,7 +53,7 @@ def _opened(now: float, timing: OutboxTiming, *, count: int) -> Breaker:
 
 
 class BreakerGate:
-    """The breaker as the sender passes through it."""
+    """Holds the breaker's state for the sender."""
 
     def __init__(self, timing: OutboxTiming) -> None:
         self._timing = timing
@@ -74,7 +74,7 @@ class BreakerGate:
         return Pass(trial)
 
     def leave(self, entry: Pass, now: float, *, failed: bool | None) -> None:
-        """Say how the call went; None when it was not made."""
+        """Report how the call went; None if it was not made."""
         if failed is None:
             if entry.trial:
                 self._state = msgspec.structs.replace(self._state, on_trial=False)

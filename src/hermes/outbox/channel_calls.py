@@ -1,7 +1,7 @@
-"""The outbox's only way to a channel: each call bounded in time and passed by a failpoint.
+"""The outbox's only way to call a channel: each call has a timeout and a failpoint.
 
-Whatever a channel raises leaves here as a `DeliveryError`; what a call did that ended in any
-other way nobody knows.
+Every exception of a channel becomes a `DeliveryError`. If a call ends in any other way, its effect
+is unknown.
 """
 
 import asyncio
@@ -92,7 +92,7 @@ class ChannelCalls:
             return by_unit(text)
 
     def chunks(self, parts: tuple[Part, ...]) -> tuple[Chunk, ...]:
-        """Return the messages that make up a reply here, without what was thought aloud in it."""
+        """Return the messages that make up a reply here, without the model's thoughts."""
         able = self.capabilities
         # An edit replaces a text: what had come with it would be gone.
         together = able.media_bytes if able.attaches_with_text and not able.edit else 0
@@ -105,7 +105,7 @@ class ChannelCalls:
         )
 
     def texts(self, text: str) -> tuple[str, ...]:
-        """Return the messages that a text on its own makes up here."""
+        """Return the messages that a text alone is split into here."""
         able = self.capabilities
         chunks = chunks_of(
             (TextPart(text),),
@@ -117,23 +117,23 @@ class ChannelCalls:
 
     @property
     def can_delete(self) -> bool:
-        """Whether a message can be taken back."""
+        """Whether a message can be deleted."""
         return self.capabilities.delete and isinstance(self._channel, DeletingChannel)
 
     async def take_back(self, target: Target, platform_message_id: str) -> None:
-        """Delete a message, or leave it with nothing to read where none can be deleted."""
+        """Delete a message; blank it if the platform cannot delete."""
         if not self.can_delete:
             await self.edit(target, platform_message_id, text=NOTHING)
         elif isinstance(self._channel, DeletingChannel):
             await self._bounded(self._channel.delete(target, platform_message_id), "delete")
 
     async def typing(self, target: Target) -> None:
-        """Show that an answer is being worked on, where the platform can."""
+        """Show a typing indicator, if the platform can."""
         if isinstance(self._channel, TypingChannel):
             await self._bounded(self._channel.typing(target), "typing")
 
     async def draft(self, target: Target, draft_id: int, *, text: str) -> None:
-        """Show a reply that is being written, where the platform can."""
+        """Show a reply while it is being written, if the platform can."""
         if isinstance(self._channel, DraftChannel):
             await self._bounded(self._channel.draft(target, draft_id, text=text), "draft")
 

@@ -1,7 +1,7 @@
-"""Turns an outbox row into the wire sends of its chunks: what, under which key, new or an edit.
+"""Converts an outbox row into the sends of its chunks: text, idempotency key, new message or edit.
 
-Pure. The preview and the first chunk share one key, so that on a platform that takes keys a
-preview whose id was lost and the reply that follows it are one message.
+Pure. The preview and the first chunk share one key. So on a platform that supports keys, a preview
+whose id was lost and the reply that follows it are one message.
 """
 
 import re
@@ -40,9 +40,10 @@ def chunks_of(
 ) -> tuple[Chunk, ...]:
     """Return the messages that make up a reply: its text in pieces, then each attachment.
 
-    Where one message holds `together` bytes of attachments, they go with the last piece of the text,
-    and into more messages only when they are too large for it. `most` is how many the text may be.
-    Room for the repeat prefix is always left, so that a chunk keeps its number when it needs one.
+    If one message can hold `together` bytes of attachments, they go with the last piece of the
+    text, and into more messages only if they are too large for it. `most` limits the messages of
+    the text. Space for the repeat prefix is always reserved, so that chunk numbers do not change if
+    it is needed.
     """
     limit = max(1, max_chars - max(len(REPEAT_PREFIX), measure(REPEAT_PREFIX)))
     texts = split(text_of(parts), limit=limit, measure=measure)
@@ -66,7 +67,7 @@ def chunks_of(
 
 
 def key_of(record: DeliveryRecord) -> str:
-    """Return the idempotency key of the row's current chunk, stable over retries."""
+    """Return the idempotency key of the row's current chunk; it is the same for every retry."""
     # Under the preview's key the platform would answer with the message that cannot be edited.
     fresh = _FRESH if record.fresh or record.failure == EDIT_REJECTED else ""
     return f"{preview_key(record.id, record.chunk)}{fresh}"
@@ -78,13 +79,13 @@ def preview_key(delivery_id: str, chunk: int = 0) -> str:
 
 
 def sent_under(key: str) -> tuple[str, int] | None:
-    """Return the delivery and the chunk that were sent under a key; None for what is no key."""
+    """Return the delivery and chunk that a key belongs to; None if it is not such a key."""
     found = _KEY.fullmatch(key)
     return None if found is None else (found[1], int(found[2]))
 
 
 def compose(record: DeliveryRecord, chunk: Chunk) -> Delivery:
-    """Return the wire send of the row's current chunk."""
+    """Return the send of the row's current chunk."""
     parts = chunk
     if record.failure == POSSIBLE_REPEAT:
         first = chunk[0]
@@ -94,7 +95,7 @@ def compose(record: DeliveryRecord, chunk: Chunk) -> Delivery:
 
 
 def _cut_off(texts: Sequence[str], most: int, *, limit: int, measure: Measure) -> tuple[str, ...]:
-    """Return the first messages of a text that is too long; the last of them says what is missing."""
+    """Return the first messages of a text that is too long; the last one says what is missing."""
     missing = sum(map(len, texts[most:]))
     note = CUT_OFF.format(missing)
     room = max(1, limit - measure(note) - len("\n\n"))
@@ -109,6 +110,6 @@ def _size_of(part: Part, *, unknown: int) -> int:
 
 
 def _repeated(text: str) -> str:
-    """Return a text that says it may be a repeat; on a line of its own where a block begins."""
+    """Return the text with the repeat prefix; on its own line if the text begins with a block."""
     is_block = _BLOCK_START.match(text) is not None
     return f"{REPEAT_PREFIX.rstrip()}\n{text}" if is_block else f"{REPEAT_PREFIX}{text}"

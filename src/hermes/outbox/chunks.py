@@ -1,7 +1,7 @@
-"""Cuts a reply's Markdown into the messages that a platform takes, counted as the platform counts.
+"""Splits a reply's Markdown into messages of the size that a platform takes.
 
-Between the outbox and `message/markup/split.py`, which knows where to cut and is imported with the
-first reply that needs it. Pure.
+`message/markup/split.py` knows where to split; it is imported with the first reply that needs it.
+Lengths are counted as the platform counts them. Pure.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,12 +19,12 @@ Unit = Literal["chars", "utf16", "bytes"]
 
 
 def utf16_length(text: str) -> int:
-    """Return how many UTF-16 units a text takes."""
+    """Return the length of a text in UTF-16 units."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def utf8_length(text: str) -> int:
-    """Return how many bytes a text takes in UTF-8."""
+    """Return the length of a text in UTF-8 bytes."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
@@ -37,7 +37,7 @@ MEASURES: Final[Mapping[Unit, Measure]] = {
 
 
 def split(text: str, *, limit: int, measure: Measure = len) -> tuple[str, ...]:
-    """Return a text as messages of at most `limit` units; nothing for a blank text."""
+    """Return a text as messages of at most `limit` units; none for a blank text."""
     if not text.strip():
         return ()
     return split_markdown(text, limit=limit, measure=measure)

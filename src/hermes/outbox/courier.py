@@ -1,7 +1,7 @@
-"""The courier: finds out where a named target is and who may send there, and puts the delivery down.
+"""The courier: resolves a named target, checks who may send there, and writes the delivery.
 
-Fits `ports.sending.Courier`; tools and schedules use it. What is delivered is sent like every reply,
-by the sender of its platform, and told to the sessions of its chat.
+Implements `ports.sends.Courier`; tools and schedules use it. The platform's sender sends the
+delivery like every reply, and the sessions of the chat are told about it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ _OWN_CHATS = 5
 
 
 class Platforms(msgspec.Struct, frozen=True, kw_only=True):
-    """The platforms of this gateway: which are there, which need a wire, and where their homes are."""
+    """The platforms of this gateway: their names, which need a sender, and their home channels."""
 
     names: Collection[str]
     pushed: Collection[str]
@@ -34,7 +34,7 @@ class Platforms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OutboxCourier:
-    """Sends to targets."""
+    """Sends messages to delivery targets."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class OutboxCourier:
     def find(
         self, target: str, *, message_id: str, person_id: str, is_operators: bool = False
     ) -> FoundTarget:
-        """Find a target as it is written; raises `Refused` with what is possible instead."""
+        """Resolve a target as written; raise `Refused` with the possible targets otherwise."""
         wanted = parse_target(target)
         if wanted.kind == "local":
             return FoundTarget(name="local", reach="asks", target=None)
@@ -99,7 +99,7 @@ class OutboxCourier:
     def _home(
         self, wanted: Destination, search: "_Search", *, origin: Target | None
     ) -> FoundTarget:
-        """Return the home channel of a platform, or the person's own chat where there is none."""
+        """Return the home channel of a platform, or the person's own chat if there is none."""
         platform = wanted.platform
         home = self._platforms.homes.get(platform)
         if home is not None:
@@ -147,9 +147,9 @@ class OutboxCourier:
         return _place(str(wanted), target, reach=reach, sessions=sessions)
 
     def _named(self, wanted: Destination, search: "_Search") -> Destination | None:
-        """Return the chat that a name of the directory stands for.
+        """Return the chat that a name of the directory refers to.
 
-        Nobody learns of chats that they are not in: of them operators alone find names.
+        People find only chats that they are in; operators find all.
         """
         entries = self._store.directory.chats(wanted.platform)
         if not search.is_operators:
@@ -160,7 +160,7 @@ class OutboxCourier:
         return msgspec.structs.replace(wanted, chat_id=entry.chat_id)
 
     def _own_chats(self, person_id: str, platform: str | None = None) -> list[Destination]:
-        """Return the person's own direct chats, the newest first."""
+        """Return the person's own direct chats, newest first."""
         keys = [
             read_session_key(session.lane)
             for session in self._store.sends.direct_chats(person_id, limit=10 * _OWN_CHATS)
@@ -190,7 +190,7 @@ class OutboxCourier:
         )
 
     def _possible(self, person_id: str) -> str:
-        """Return what may be named instead, in words for a model or an operator."""
+        """Return the possible targets, as text for a model or an operator."""
         if self._is_operators:
             known = [f"{name} (its home channel)" for name in sorted(self._platforms.homes)]
             return ", ".join((*known, "what `hermes channels directory` lists, local (a file)"))
@@ -201,7 +201,7 @@ class OutboxCourier:
         return ", ".join((*told, "local (a file)"))
 
     async def send(self, parcel: Parcel, place: FoundTarget) -> Sent:
-        """Send once, however often it is asked for; returns when it is on disk."""
+        """Send once, even if called repeatedly; return when the delivery is on disk."""
         if place.target is None:
             where, is_new = await self._files.write(parcel.id, parcel.text)
             return Sent(is_new=is_new, where=where)
@@ -255,12 +255,12 @@ class _Search:
         )
 
     def has_been_in(self, entry: ChatEntry) -> bool:
-        """Tell whether the person has written in a chat."""
+        """Return True if the person has written in a chat."""
         found = self._find(entry.platform, entry.chat_id, thread_id=None, agents=self._agents)
         return any(one.person_id == self.person_id for one in found)
 
     def reach(self, sessions: Sequence[KnownSession], *, is_origin: bool) -> Reach | None:
-        """Return how free a chat is for the person; None where they have never been."""
+        """Return how freely the person may send to a chat; None if they have never been there."""
         theirs = [one for one in sessions if one.person_id == self.person_id]
         if is_origin or any(is_direct(one.lane) for one in theirs):
             return "own"
@@ -297,7 +297,8 @@ _MOST_SHOWN = 8
 def find_chat(entries: Iterable[ChatEntry], text: str) -> ChatEntry | None:
     """Return the one chat that is meant; None if there is none.
 
-    The first way by which anything is found counts. Raises `BadRequest` where that finds several.
+    Tries several ways of matching; the first with a result decides. Raises `BadRequest` if it
+    matches several chats.
     """
     chats = tuple(entries)
     wanted = _folded(text)
@@ -321,7 +322,7 @@ def find_chat(entries: Iterable[ChatEntry], text: str) -> ChatEntry | None:
 
 
 def shown_chats(chats: Sequence[ChatEntry]) -> str:
-    """Return chats as an error lists them."""
+    """Return chats as an error message lists them."""
     told = [f"{_with_guild(one)} ({one.platform}:{one.chat_id})" for one in chats[:_MOST_SHOWN]]
     more = len(chats) - len(told)
     return ", ".join((*told, f"and {more} more") if more > 0 else told)
@@ -332,6 +333,6 @@ def _with_guild(entry: ChatEntry) -> str:
 
 
 def _folded(name: str) -> str:
-    """Return a name as it is compared: the # of a channel and the @ of a person are no part of it."""
+    """Return a name in the form in which names are compared, without a leading # or @."""
     guild, slash, own = name.strip().rpartition("/")
     return f"{guild.strip()}{slash}{own.strip().lstrip('#@')}".casefold()

@@ -1,4 +1,4 @@
-"""What is noted of a delivery when a send of it failed, or when a doubt about it was settled. Pure."""
+"""Builds the timeline notes for failed sends and resolved doubts. Pure."""
 
 from collections.abc import Callable
 from typing import Final
@@ -13,10 +13,10 @@ _MOST_WORDS: Final = 240
 
 
 def reason_of(error: DeliveryError, *, is_final: bool, mask: Mask) -> str:
-    """Return what is known of a failure on one bounded line without secrets.
+    """Return what is known about a failure, on one bounded line without secrets.
 
-    What an error advises at its end is for whoever has to act; of others, what really follows is
-    noted beside it.
+    The advice at the end of an error is left out: it is for operators, and the note already says
+    what follows.
     """
     text = said = mask(" ".join(str(error).split()))
     if not is_final:
@@ -29,7 +29,7 @@ def reason_of(error: DeliveryError, *, is_final: bool, mask: Mask) -> str:
 def failed_note(
     record: DeliveryRecord, error: DeliveryError, *, action: Action, now: float, mask: Mask
 ) -> DeliveryNote:
-    """Return the note of a send that failed, with what follows from it."""
+    """Return the note for a send that failed, with what follows."""
     is_refused = isinstance(action, Dead) and isinstance(error, DeliveryRejected)
     return DeliveryNote(
         at=now,
@@ -44,12 +44,12 @@ def failed_note(
 def settled_note(
     record: DeliveryRecord, then: str, *, now: float, failure: str = ""
 ) -> DeliveryNote:
-    """Return the note of something that was decided without a send."""
+    """Return the note for a decision that was made without a send."""
     return DeliveryNote(at=now, failure=failure, then=then, tried=False, chunk=record.chunk)
 
 
 def action_note(record: DeliveryRecord, action: Action, *, now: float) -> DeliveryNote:
-    """Return the note of what becomes of a delivery that was not sent."""
+    """Return the note for what happens to a delivery that was not sent."""
     failure = "" if not isinstance(action, Again | Dead) else str(action.failure)
     return settled_note(record, _then(action, waits=False), now=now, failure=failure)
 

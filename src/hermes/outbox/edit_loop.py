@@ -1,7 +1,7 @@
-"""Shows a growing text as often as the platform likes, in a task of its own.
+"""Shows a growing text by editing it as often as the platform allows, in its own task.
 
-Between a running turn, which says what there is, and a screen, which makes the wire calls. Nothing
-here fails a turn: what cannot be shown is given up.
+The running turn supplies the text; a `Display` makes the platform calls. Nothing here fails a turn:
+what cannot be shown is skipped.
 """
 
 import asyncio
@@ -24,15 +24,15 @@ class Display(Protocol):
     """Where a text is shown."""
 
     def wanted(self, text: str) -> str:
-        """Return what there would be to see; nothing for a text that has none yet."""
+        """Return what should be visible; empty for a text with nothing to show yet."""
         ...
 
     async def show(self, text: str) -> bool:
-        """Make the next wire call towards showing the text; true once all of it is shown."""
+        """Make the next platform call; return True once the whole text is shown."""
         ...
 
     def can_try_again(self, error: DeliveryError) -> bool:
-        """Tell whether a call that failed so may be repeated."""
+        """Return True if a call that failed this way may be repeated."""
         ...
 
 
@@ -64,14 +64,14 @@ class EditLoop:
         self._task: asyncio.Task[None] | None = None
 
     def update(self, text: str) -> None:
-        """Show the text so far, as soon as the pace allows; returns at once."""
+        """Show the text so far as soon as the rate allows; return at once."""
         self._wanted = text
         if self._task is None and not self._done:
             self._task = asyncio.create_task(self._run(), name=f"preview:{self._name}")
         self._alarm.ring()
 
     async def close(self) -> None:
-        """Show no more; waits for the call on the wire, so that it cannot overtake the reply."""
+        """Stop showing; wait for the call under way, so that it cannot overtake the reply."""
         self._done = True
         self._alarm.ring()
         if self._task is None:
@@ -90,7 +90,7 @@ class EditLoop:
             log.exception("preview.failed", delivery=self._name)
 
     async def _tick(self) -> float:
-        """Show what is new if it is time; returns how long to wait."""
+        """Show what is new if it is time; return how long to wait."""
         text = self._display.wanted(self._wanted)
         if not text or text == self._shown:
             return self._timing.idle_poll_s
@@ -136,7 +136,7 @@ class EditLoop:
 
 
 class EditRate(msgspec.Struct, frozen=True, kw_only=True):
-    """The current rhythm: the interval, how often it was too fast, and when it last showed."""
+    """The current edit rate: the interval, how often it was too fast, and the last edit."""
 
     interval_s: float
     strikes: int = 0
@@ -146,7 +146,7 @@ class EditRate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def wait_for(pace: EditRate, now: float, *, new_chars: int, timing: PreviewTiming) -> float:
-    """Return how long to wait before showing `new_chars` more; 0 when it may be shown now."""
+    """Return how long to wait before showing `new_chars` more; 0 if they may be shown now."""
     held = max(0.0, pace.not_before - now)
     if pace.shown_at is None:
         return held
@@ -157,12 +157,12 @@ def wait_for(pace: EditRate, now: float, *, new_chars: int, timing: PreviewTimin
 
 
 def after_show(pace: EditRate, now: float) -> EditRate:
-    """Return the pace after an edit went through; a slower interval stays."""
+    """Return the rate after a successful edit; a longer interval is kept."""
     return msgspec.structs.replace(pace, shown_at=now, strikes=0)
 
 
 def after_strike(pace: EditRate, now: float, *, retry_after: float | None) -> EditRate:
-    """Return the pace after the platform refused an edit for now: twice as slow."""
+    """Return the rate after the platform refused an edit for now: half as fast."""
     interval_s = pace.interval_s * 2
     return EditRate(
         interval_s=interval_s,

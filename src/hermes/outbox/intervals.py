@@ -1,13 +1,13 @@
-"""How long the outbox waits and how often it tries; `app.py` fills this from the settings."""
+"""Timeouts, intervals and numbers of tries of the outbox; `app` fills them from the settings."""
 
 import msgspec
 
 
 class OutboxTiming(msgspec.Struct, frozen=True, kw_only=True):
-    """Every number of the sending side, in seconds where not said otherwise.
+    """The sender's numbers, in seconds unless stated otherwise.
 
-    `quick_delays_s` stand before the tries of one series, the first being the first try itself;
-    `later_delays_s` stand before the series that follow.
+    `quick_delays_s` are the delays before each try of one series (the first is before the first
+    try); `later_delays_s` are the delays before the later series.
     """
 
     quick_delays_s: tuple[float, ...] = (0.0, 1.0, 3.0, 9.0)
@@ -30,7 +30,7 @@ class OutboxTiming(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PreviewTiming(msgspec.Struct, frozen=True, kw_only=True):
-    """Every number of the previews."""
+    """The numbers of the previews."""
 
     interval_s: float = 0.8
     min_chars: int = 24

@@ -1,4 +1,4 @@
-"""The delivery target `local`: a message as a file in the home, written whole or not at all."""
+"""The delivery target `local`: writes a message to a file in the home folder, atomically."""
 
 import asyncio
 import os
@@ -8,13 +8,13 @@ FOLDER = "delivered"
 
 
 class LocalFiles:
-    """Writes messages to `delivered/` in the home; the same name is written once."""
+    """Writes messages to `delivered/` in the home folder; each name is written once."""
 
     def __init__(self, home: Path) -> None:
         self._folder = home / FOLDER
 
     async def write(self, name: str, text: str) -> tuple[str, bool]:
-        """Write a file and return where it is, from the home on, and whether it is new."""
+        """Write a file; return its path relative to the home folder, and whether it is new."""
         return await asyncio.to_thread(self._write, name, text)
 
     def _write(self, name: str, text: str) -> tuple[str, bool]:

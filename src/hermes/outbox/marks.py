@@ -1,4 +1,4 @@
-"""Words in a delivery's `failure` that change how its next send is made; they survive restarts."""
+"""Marks in a delivery's `failure` column that change how it is sent next; they survive restarts."""
 
 from typing import Final
 

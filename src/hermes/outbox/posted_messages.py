@@ -1,7 +1,7 @@
-"""Which messages of a delivery stand on its platform already, by chunk; pure.
+"""Which messages of a delivery are already posted on its platform, by chunk. Pure.
 
-A reply that was shown while it was written has one message for each chunk that was begun. The
-commit's chunks go out by editing them; what is left over is taken back in the end.
+A reply that was previewed has one message for each chunk that was started. The final chunks are
+sent by editing these messages; messages left over are deleted at the end.
 """
 
 from hermes.message.parts import text_of
@@ -14,7 +14,7 @@ _SENT_ANEW = frozenset({EDIT_REJECTED, POSSIBLE_REPEAT})
 
 
 def standing_of(record: DeliveryRecord) -> str | None:
-    """Return the id of the message that stands for the row's current chunk, if one is known."""
+    """Return the id of the posted message for the row's current chunk, if known."""
     if record.fresh:
         return None
     if record.chunk == 0:
@@ -23,9 +23,9 @@ def standing_of(record: DeliveryRecord) -> str | None:
 
 
 def is_in_doubt(record: DeliveryRecord) -> bool:
-    """Tell whether a preview of the current chunk may stand whose id nobody knows.
+    """Return True if a preview of the current chunk may be posted although its id is unknown.
 
-    Of the first chunk the row's state says it.
+    For the first chunk, the row's state says so.
     """
     if record.fresh or record.chunk == 0 or record.chunk > len(record.more):
         return False
@@ -34,7 +34,7 @@ def is_in_doubt(record: DeliveryRecord) -> bool:
 
 
 def is_edit(record: DeliveryRecord, chunk: Chunk, *, capabilities: Capabilities) -> bool:
-    """Tell whether the current chunk goes out by editing the message that stands for it."""
+    """Return True if the current chunk is sent by editing its posted message."""
     return (
         capabilities.edit
         and standing_of(record) is not None
@@ -46,9 +46,9 @@ def is_edit(record: DeliveryRecord, chunk: Chunk, *, capabilities: Capabilities)
 def leftovers(
     record: DeliveryRecord, chunks: tuple[Chunk, ...]
 ) -> tuple[tuple[int, str | None], ...]:
-    """Return the messages that no chunk needs, by number: all, where the reply was sent anew.
+    """Return the posted messages that no chunk will reuse, as (index, id).
 
-    One of which nobody knows the id may stand.
+    All of them if the reply was sent again. The id is None if it was never learned.
     """
     if not record.more and not record.fresh:
         return ()

@@ -1,8 +1,8 @@
 """Shows a reply while it is being written, by sending it and editing it.
 
-Between the running turn and the channel. The row is on disk before the first send, the platform's
-id before the first edit; edits are not journaled. A text that outgrows a message goes on in the
-next one, chunk by chunk as the reply itself will be cut. Nothing here fails a turn.
+It sits between the running turn and the channel. The row is on disk before the first send, and the
+platform's message id before the first edit; edits are not journaled. A text that outgrows a message
+continues in the next one, split as the reply itself will be. Nothing here fails a turn.
 """
 
 from typing import Final
@@ -36,7 +36,7 @@ log = structlog.get_logger(__name__)
 
 
 class EditPreview:
-    """One reply being shown; fits `ports.upward.Preview` and `paced.Display`."""
+    """One reply being shown; implements `ports.upward.Preview` and `edit_loop.Display`."""
 
     def __init__(
         self,
@@ -77,17 +77,17 @@ class EditPreview:
         )
 
     async def update(self, text: str) -> None:
-        """Show the text so far, as soon as the pace allows; returns at once."""
+        """Show the text so far as soon as the rate allows; return at once."""
         self._show.update(text)
 
     async def close(self) -> None:
-        """Show no more; waits for the call on the wire, so that it cannot overtake the reply."""
+        """Stop showing; wait for the call under way, so that it cannot overtake the reply."""
         await self._show.close()
         while self._in_doubt and not self._is_unknown:
             await self._admit_doubt()
 
     async def _admit_doubt(self) -> None:
-        """Write that a message may stand that nobody has the id of, before the commit moves on."""
+        """Before the commit: write that a message may be posted whose id is unknown."""
         try:
             await self._store.unknown(self._record.id, at=self._clock.now())
         except GuardFailed:
@@ -99,7 +99,7 @@ class EditPreview:
         self._is_unknown = True
 
     def wanted(self, text: str) -> str:
-        """Return the text as it is shown; nothing where a blank message would be sent."""
+        """Return the text as it is shown; empty if the message would be blank."""
         return text if text.strip() else ""
 
     async def show(self, text: str) -> bool:
@@ -145,13 +145,13 @@ class EditPreview:
         self._is_opened = self._in_doubt = self._is_unknown = False
 
     async def _open(self, number: int) -> None:
-        """Write that one more message may stand from now on; the row itself says so of the first."""
+        """Write that one more message may be posted; for the first, the row itself says so."""
         if number > 0 and not self._is_opened:
             await self._store.preview_opens(self._lease, self._record.id, number=number)
             self._is_opened = True
 
     async def _send(self, delivery: Delivery, number: int) -> Receipt:
-        """Send, in doubt from the first byte until the platform has said yes or no."""
+        """Send; the row is in doubt from the first byte until the platform has answered."""
         before, self._in_doubt = self._in_doubt, True
         try:
             return await self._wire.send(delivery)
@@ -165,7 +165,7 @@ class EditPreview:
             raise
 
     def can_try_again(self, error: DeliveryError) -> bool:
-        """Tell whether a send whose answer was lost can be found again; an edit is harmless."""
+        """Return whether a send without an answer can be found again; edits are safe."""
         is_lost = isinstance(error, DeliveryUnknown) and self._in_doubt
         return not is_lost or can_find_again(self._wire)
 
@@ -174,12 +174,12 @@ class EditPreview:
 
 
 def can_find_again(wire: ChannelCalls) -> bool:
-    """Tell whether a send whose answer was lost can be found: by its key or in the history."""
+    """Return whether a send without an answer can be found, by its key or in the history."""
     return wire.capabilities.key_window_s > 0 or wire.capabilities.history
 
 
 def can_continue(record: DeliveryRecord, wire: ChannelCalls) -> bool:
-    """Tell whether a row can be shown on, after a crash too."""
+    """Return whether the preview of a row can continue, also after a crash."""
     has_no_id = record.platform_message_id is None or record.more[-1:] == (None,)
     if record.state is DeliveryState.UNKNOWN and has_no_id:
         return can_find_again(wire)
@@ -192,7 +192,7 @@ _MARKS: Final = ("```", "~~~")
 def with_cursor(text: str, cursor: str, *, is_open: bool = False) -> str:
     """Return `text` with the cursor at its end, inside a code block that is open there.
 
-    `is_open` says that the block goes on: what closes it at the end of a message is put there because
+    `is_open` says that the block continues in the next message: this message closes it only because
     the next one opens it again.
     """
     head, _, last = text.rpartition("\n")
@@ -209,12 +209,12 @@ def with_cursor(text: str, cursor: str, *, is_open: bool = False) -> str:
 
 
 def _gap(text: str, fence: str) -> str:
-    """Return what keeps the cursor off the line that opens a block, where the language is named."""
+    """Return what separates the cursor from the line that opens a block and names its language."""
     return "\n" if text.rpartition("\n")[2].strip().startswith(fence) else ""
 
 
 def open_fence(text: str) -> str:
-    """Return the marks that close the code block which is open at the end of `text`, if one is."""
+    """Return the marks that close the code block open at the end of `text`; empty if none is."""
     fence = ""
     for line in text.split("\n"):
         bare = line.strip()

@@ -1,6 +1,6 @@
-"""Opens previews on connected platforms, by what each can do and the operator wants.
+"""Opens previews on connected platforms, if the platform can show them and the operator wants it.
 
-Fits `ports.upward.Previewer`. It also shows that a turn is being worked on.
+Implements `ports.upward.Previewer`. It also shows the typing indicator of a running turn.
 """
 
 import asyncio
@@ -39,14 +39,14 @@ class NoPreview:
         """Show nothing."""
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
 
 class OutboxPreviewer:
-    """Opens previews; `channels` holds the platforms whose connect has returned, and may change.
+    """Opens previews; `channels` holds the connected platforms, and may change.
 
-    `delivery_id` names the reply of a message, as the turn's commit will name it too. `wanted` is
-    what the operator wants on a platform. Rates and screens are shared with what sends replies.
+    `delivery_id` returns the id of a message's reply, the same that the commit will use. `wanted`
+    says what the operator wants on a platform. Rates and live previews are shared with the senders.
     """
 
     def __init__(
@@ -75,12 +75,12 @@ class OutboxPreviewer:
         self._traffic = traffic
 
     def can_preview(self, target: Target) -> bool:
-        """Tell whether the target's platform shows previews."""
+        """Return whether the target's platform shows previews."""
         channel = self._channels.get(target.platform)
         return channel is not None and self._transport(channel, target) != "off"
 
     def working(self, target: Target) -> AbstractAsyncContextManager[object]:
-        """Return a block that shows, where the platform can, that an answer is worked on."""
+        """Return a context manager that shows a typing indicator, if the platform can."""
         channel = self._channels.get(target.platform)
         if channel is None or not channel.capabilities.typing:
             return NOT_TYPING
@@ -91,7 +91,7 @@ class OutboxPreviewer:
     async def open(
         self, lease: Lease, *, target: Target, message_id: str, person_id: str
     ) -> Preview:
-        """Open (or, on resume, continue) the preview of a message's reply."""
+        """Open the preview of a message's reply, or continue it on resume."""
         channel = self._channels.get(target.platform)
         transport = "off" if channel is None else self._transport(channel, target)
         if channel is None or transport == "off":
@@ -148,7 +148,7 @@ _IDS = 0x7FFFFFFF
 
 
 class DraftDisplay:
-    """Fits `paced.Display`."""
+    """Shows a draft; implements `edit_loop.Display`."""
 
     def __init__(self, wire: ChannelCalls, target: Target, *, draft_id: int) -> None:
         self._wire = wire
@@ -156,37 +156,37 @@ class DraftDisplay:
         self._draft_id = draft_id
 
     def wanted(self, text: str) -> str:
-        """Return the text as it is; nothing where a blank draft would be shown."""
+        """Return the text as it is; empty if the draft would be blank."""
         return text if text.strip() else ""
 
     async def show(self, text: str) -> bool:
-        """Replace the draft, which is only ever one message: the last of the reply so far."""
+        """Replace the draft. It is always one message: the last of the reply so far."""
         last = self._wire.texts(text)[-1]
         await self._wire.draft(self._target, self._draft_id, text=last)
         return True
 
     def can_try_again(self, error: DeliveryError) -> bool:
-        """Whatever failed, the next draft replaces it."""
+        """Return True: the next draft replaces a failed one."""
         return True
 
 
 class DraftPreview:
-    """One reply being shown; fits `ports.upward.Preview`."""
+    """One reply shown as a draft; implements `ports.upward.Preview`."""
 
     def __init__(self, show: EditLoop) -> None:
         self._show = show
 
     async def update(self, text: str) -> None:
-        """Show the text so far, as soon as the pace allows; returns at once."""
+        """Show the text so far as soon as the rate allows; return at once."""
         self._show.update(text)
 
     async def close(self) -> None:
-        """Show no more."""
+        """Stop showing."""
         await self._show.close()
 
 
 def draft_id(delivery_id: str) -> int:
-    """Return the number of a delivery's draft, the same after a restart."""
+    """Return the number of a delivery's draft; it is the same after a restart."""
     return zlib.crc32(delivery_id.encode()) & _IDS or 1
 
 
@@ -198,7 +198,7 @@ FIRST_S = 0.7
 
 
 class Typing:
-    """An indicator that is repeated until the end of its block; fits `ports.upward.Working`."""
+    """A typing indicator, repeated until its block ends; implements `ports.upward.Working`."""
 
     def __init__(
         self, wire: ChannelCalls, target: Target, *, rates: RateGate, sleep: Sleep
@@ -238,7 +238,7 @@ class Typing:
 
 
 class NotTyping:
-    """What shows nothing."""
+    """Shows no typing indicator."""
 
     async def __aenter__(self) -> Self:
         return self

@@ -1,8 +1,8 @@
-"""How fast a platform may be written to: so many a second in all, so far apart in one chat.
+"""The rate limits of a platform: messages per second in total, and the gap within one chat.
 
-`Spacing` and its changes are pure: every call takes the next free slot, and there are no bursts, so
-that a restart cannot add one burst to another. `RateGate` keeps the current state of a platform;
-replies reserve slots ahead, previews take one only when nobody has.
+`Spacing` and its changes are pure. Every call takes the next free slot and there are no bursts, so
+that a restart cannot add one burst to another. `RateGate` holds the current state of a platform;
+replies reserve slots ahead, previews take a slot only if nobody has reserved it.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _FEW_CHATS = 64
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """The manifest's limits as gaps in seconds; 0 is none."""
+    """The manifest's limits as gaps in seconds; 0 means no limit."""
 
     gap_s: float = 0.0
     chat_gap_s: float = 0.0
@@ -44,19 +44,19 @@ def limits_of(capabilities: Capabilities) -> Limits:
 
 
 class Spacing(msgspec.Struct, frozen=True, kw_only=True):
-    """When the next message may leave, on the platform and in one chat."""
+    """When the next message may be sent, on the platform and in one chat."""
 
     platform_at: float
     chat_at: float
 
     @property
     def slot(self) -> float:
-        """The earliest moment that suits both."""
+        """The earliest time that both allow."""
         return max(self.platform_at, self.chat_at)
 
 
 def after_slot(spacing: Spacing, now: float, *, gap_s: float, chat_gap_s: float) -> Spacing:
-    """Return the spacing once the next slot is taken."""
+    """Return the spacing after the next slot is taken."""
     slot = max(now, spacing.slot)
     # The platform's slots go on from where they were: a chat that must wait holds up no other.
     platform_at = max(now, spacing.platform_at) + gap_s
@@ -64,10 +64,10 @@ def after_slot(spacing: Spacing, now: float, *, gap_s: float, chat_gap_s: float)
 
 
 class RateGate:
-    """The rate of one platform as senders and previews pass through it.
+    """The rate limit of one platform, shared by senders and previews.
 
-    Time is monotonic. Before its first message a chat counts as written to at the start, because
-    the process before this one may have done so.
+    Time is monotonic. A chat counts as written to when the process starts, because the previous
+    process may have done so.
     """
 
     def __init__(self, limits: Limits, clock: Clock) -> None:
@@ -81,19 +81,19 @@ class RateGate:
         self._forget_at = _FEW_CHATS
 
     def wait_s(self, target: Target) -> float:
-        """Return for how long no reply to this chat may be begun; 0 when one may."""
+        """Return how long a reply to this chat must wait; 0 if it may be sent now."""
         now = self._clock.monotonic()
         ahead = self._platform_at - LOOK_AHEAD_S
         return max(0.0, max(ahead, self._chat_at(target), self._hold(target)) - now)
 
     def preview_wait_s(self, target: Target) -> float:
-        """Return for how long no preview may be shown in this chat: replies come first."""
+        """Return how long a preview in this chat must wait; replies go first."""
         now = self._clock.monotonic()
         slot = self._spacing(target).slot
         return max(0.0, max(slot, self._hold(target)) - now)
 
     def take(self, target: Target) -> float:
-        """Take the next slot; returns how long to wait for it."""
+        """Take the next slot; return how long to wait for it."""
         now = self._clock.monotonic()
         spacing = self._spacing(target)
         gap = self._limits.chat_gap(target)
@@ -105,7 +105,7 @@ class RateGate:
         return max(0.0, spacing.slot - now)
 
     def is_held(self, target: Target) -> bool:
-        """Tell whether the platform has said that nothing may be sent there now."""
+        """Return whether the platform has said that nothing may be sent there now."""
         return self._hold(target) > self._clock.monotonic()
 
     def blocked(self) -> int:
@@ -113,7 +113,7 @@ class RateGate:
         return len(self._chats) + len(self._held_chats)
 
     def failed(self, target: Target, error: DeliveryError) -> None:
-        """Slow down if the platform said so: the chat, or all of it."""
+        """Slow down if the platform asked for it: one chat, or the whole platform."""
         wait = error.retry_after
         if error.failure is not FailureClass.RATE_LIMITED or wait is None or not wait > 0:
             return
@@ -150,7 +150,7 @@ def _future(chats: Mapping[str, float], now: float) -> dict[str, float]:
 
 
 class Rates:
-    """The gate of every platform, shared by what is sent to it and what is shown there."""
+    """The rate gates of all platforms, shared by senders and previews."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -1,7 +1,7 @@
-"""What a platform brings back after it was sent: the delivery becomes a dead letter, and that is told.
+"""Handles messages that a platform returns later (bounces): the delivery becomes a dead letter.
 
-Beside the senders; channels such as mail hear of it much later. It never answers, or a mail server
-and the gateway would write to each other for ever.
+Channels such as email learn of it long after the send. Nothing here replies: otherwise a mail
+server and the gateway could write to each other forever.
 """
 
 import structlog
@@ -15,7 +15,7 @@ log = structlog.get_logger(__name__)
 
 
 def take_returns(platform: str, store: OutboxStore, *, clock: Clock) -> TellReturned:
-    """Return what the channel of a platform tells its returns to."""
+    """Return the function to which the channel of a platform reports returned messages."""
 
     async def take(back: Returned) -> None:
         sent = sent_under(back.key)

@@ -1,7 +1,8 @@
-"""The owner of one push platform's outbox: takes what is due, serves the chats side by side.
+"""Owns the outbox of one push platform: takes due rows and serves its chats in parallel.
 
-Within a chat one reply after the other, across chats up to a bound at once. Started by `app.py`
-after the channel's connect has returned; on stop every row stays as it is for the next start.
+Replies within a chat go out one after the other; the number of chats served at once is limited.
+`app` starts it after the channel has connected. On stop every row stays as it is for the next
+start.
 """
 
 import asyncio
@@ -84,32 +85,32 @@ class OutboxSender:
 
     @property
     def in_flight(self) -> int:
-        """How many deliveries are being worked on."""
+        """How many deliveries are in progress."""
         return len(self._chats) + len(self._settles)
 
     def wake(self) -> None:
-        """Look for work now; losing a call only delays it."""
+        """Look for work now; a lost call only delays it."""
         self._alarm.ring()
 
     def use(self, channel: PushChannel) -> None:
-        """Make the calls that follow through this channel, whose transport has proven itself."""
+        """Use this channel, whose connection has proven itself, for the following calls."""
         timeout_s = self._timing.send_timeout_s
         self._attempts.wire = ChannelCalls(channel, timeout_s=timeout_s, traffic=self._traffic)
         self._attempts.refused_until = 0.0
 
     def rest(self, is_resting: bool) -> None:
-        """Take nothing new while an operator wants it so; what is on the wire ends as it would."""
+        """Take nothing new while the operator pauses the platform; calls under way finish."""
         self._resting = is_resting
         self._alarm.ring()
 
     def start(self) -> None:
-        """Begin to send; the channel must have connected."""
+        """Start sending; the channel must be connected."""
         if self._loop is None:
             self._draining = False
             self._loop = asyncio.create_task(self._run(), name=f"outbox:{self._platform}")
 
     async def flush(self, within_s: float) -> None:
-        """Send what is due now, but no longer than `within_s`; what fails is tried later."""
+        """Send what is due now, for at most `within_s`; what fails is retried later."""
         with suppress(TimeoutError, HermesError):
             async with asyncio.timeout(within_s):
                 self._pass()
@@ -118,14 +119,14 @@ class OutboxSender:
                     self._pass()
 
     async def drain(self) -> None:
-        """Take nothing new and wait, up to the drain time, for what is on the wire."""
+        """Take nothing new and wait, up to the drain time, for calls under way."""
         self._draining = True
         running = {*self._chats.values(), *self._settles.values()}
         if running:
             await asyncio.wait(running, timeout=self._timing.drain_s)
 
     async def stop(self) -> None:
-        """End every task; a send that is cut off here is found as unknown by the next start."""
+        """End every task; the next start finds a send that is cut off here as unknown."""
         self._draining = True
         tasks = [*self._chats.values(), *self._settles.values()]
         if self._loop is not None:
@@ -146,7 +147,7 @@ class OutboxSender:
             await self._alarm.wait(wait)
 
     def _pass(self) -> float:
-        """Start everything that can be started now; returns how long there is nothing to do."""
+        """Start everything that can start now; return how long there is nothing to do."""
         if self._resting:
             return self._timing.idle_poll_s
         now = self._clock.now()
@@ -162,7 +163,7 @@ class OutboxSender:
         return min([self._timing.idle_poll_s, *(at - now for at in coming)])
 
     def _start_chats(self, now: float) -> list[float]:
-        """Serve every chat that can be; returns the times at which others can."""
+        """Serve every chat that can be served; return when the others can."""
         if len(self._chats) >= self._timing.parallel_chats:
             return []
         limit = self._timing.parallel_chats + len(self._chats) + self._rates.blocked()
@@ -196,7 +197,7 @@ class OutboxSender:
         )
 
     def _has_come(self, at: float, now: float) -> bool:
-        """Tell whether a time has come; one that no wait leads to is from before a set-back clock."""
+        """Return whether a time has come; a time too far ahead is from before a clock change."""
         return not 0 < at - now <= self._timing.max_age_s
 
     def _start_settles(self, now: float) -> None:

@@ -1,6 +1,7 @@
-"""How a delivery of which nobody knows whether it arrived is settled, by what the platform can do.
+"""Decides how an unknown delivery is resolved, by what the platform can do.
 
-Pure. A connect failure never comes here: it is certain.
+Pure. Unknown means that the message may or may not have arrived. A connection failure is never
+unknown: nothing was sent.
 """
 
 from enum import Enum
@@ -33,7 +34,7 @@ def settle(
     tries: int,
     timing: OutboxTiming,
 ) -> Settlement:
-    """Return the way to settle `delivery` after `tries` failed resends."""
+    """Return how to resolve `delivery` after `tries` failed resends."""
     if delivery.failure == POSSIBLE_REPEAT:
         return Settlement.HOLD
     is_late = is_too_old(delivery, now, timing=timing)
@@ -51,13 +52,13 @@ def settle(
 
 
 def resend_delay(tries: int, *, timing: OutboxTiming) -> float | None:
-    """Return the wait after `tries` failed resends, or None when they are used up."""
+    """Return the wait after `tries` failed resends, or None if they are used up."""
     delays = (timing.settle_after_s, *timing.quick_delays_s[1:], *timing.later_delays_s)
     return delays[tries] if tries < len(delays) else None
 
 
 def _says_only_stopped(delivery: DeliveryRecord) -> bool:
-    """Tell whether it only says that a reply was stopped; behind the next reply it would puzzle."""
+    """Return whether the text only says that a reply was stopped; late, it would confuse."""
     return text_of(delivery.parts or ()) == STOPPED
 
 

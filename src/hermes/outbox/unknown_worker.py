@@ -1,6 +1,6 @@
-"""Settles `unknown` deliveries: does what `settle` chose for one of them.
+"""Resolves `unknown` deliveries as `unknown_policy` decides.
 
-Beside `attempt.py`, which made the wire call whose answer was lost; the sender says when.
+`attempt.py` made the call whose answer was lost; the sender says when to resolve it.
 """
 
 import msgspec
@@ -23,18 +23,18 @@ log = structlog.get_logger(__name__)
 
 
 class _EditRefused(DeliveryRejected):
-    """The message stands, but it may show only a preview and cannot be changed."""
+    """The message is posted, but it may show only a preview and cannot be edited."""
 
 
 class UnknownWorker:
-    """Finds out about, repeats or holds the rows of one platform that nobody knows about."""
+    """Looks up, resends or holds the unknown deliveries of one platform."""
 
     def __init__(self, attempts: Attempts) -> None:
         self._attempts = attempts
         self._tries: dict[str, int] = {}
 
     def choose(self, record: DeliveryRecord) -> Settlement:
-        """Return how the row would be settled now."""
+        """Return how the row would be resolved now."""
         return settle(
             record,
             self._attempts.wire.capabilities,
@@ -44,13 +44,13 @@ class UnknownWorker:
         )
 
     def first_delay(self, record: DeliveryRecord) -> float:
-        """Return how long to wait after the lost answer before settling the row."""
+        """Return how long to wait after the lost answer before resolving the row."""
         timing = self._attempts.timing
         is_look = self.choose(record) is Settlement.LOOK
         return timing.look_after_s if is_look else timing.settle_after_s
 
     async def settle(self, record: DeliveryRecord) -> float | None:
-        """Settle one row; returns when to come back to it, or None when it is settled."""
+        """Resolve one row; return when to try again, or None if it is resolved."""
         if record.chunk >= len(self._attempts.chunks(record)):
             # The person was erased: there is nothing left that could be repeated.
             await self._attempts.end(record, Dead(FailureClass.REJECTED))
@@ -142,7 +142,7 @@ class UnknownWorker:
         return None
 
     async def _unproven(self, record: DeliveryRecord) -> None:
-        """Settle a row that was looked for in vain where that proves nothing: as without history."""
+        """Resolve a row that was not found where this proves nothing: as without history."""
         attempts = self._attempts
         choice = settle(
             record,

@@ -1,1 +1,1 @@
-"""People: who they are and what they may spend."""
+"""People: who they are, what they may do and what they may spend."""

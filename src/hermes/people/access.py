@@ -1,7 +1,7 @@
-"""Who is answered: the rules of a platform over the sender, the chat and whether somebody let them in.
+"""Who gets an answer: a platform's rules about the sender, the chat, and who let the sender in.
 
-Pure. People are told apart by the platform's own ids; a display name decides nothing. What an agent
-asks of another agent inside Hermes passes.
+Pure. People are identified by the platform's own ids; a display name decides nothing. Requests
+between agents inside Hermes always pass.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _GROUPS: Mapping[Unknown, InGroups] = {
 
 
 class Admission(msgspec.Struct, frozen=True):
-    """Whether a message is answered, and the rule that says so."""
+    """Whether a message is answered, and the rule that decided it."""
 
     verdict: Verdict
     rule: str
@@ -36,7 +36,7 @@ class Admission(msgspec.Struct, frozen=True):
 
 
 class PlatformRules(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules of one platform, with everything that was left open decided."""
+    """The rules of one platform, with all defaults filled in."""
 
     platform: str
     unknown: Unknown = "allow"
@@ -49,14 +49,14 @@ class PlatformRules(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether everybody is answered in every chat."""
+        """Whether everyone is answered in every chat."""
         if self.allowed_chats:
             return False
         return self.allow_all or (self.unknown == "allow" and self.groups == "allow")
 
 
 def platform_rules(platform: str, settings: Settings, *, manifest: Unknown) -> PlatformRules:
-    """Return the rules of a platform; `manifest` is what its channel wants for strangers."""
+    """Return the rules of a platform; `manifest` is its channel's default for strangers."""
     access = settings.access.platforms.get(platform) or PlatformAccess()
     listed = settings.platforms.get(platform)
     extra = {} if listed is None else listed.extra
@@ -77,7 +77,7 @@ def platform_rules(platform: str, settings: Settings, *, manifest: Unknown) -> P
 
 
 def admit(source: Source, standing: Standing, *, rules: PlatformRules) -> Admission:
-    """Decide whether somebody is answered in a chat."""
+    """Decide whether a sender is answered in a chat."""
     if standing.is_blocked:
         return Admission("blocked", "the person is blocked (`hermes users show` tells since when)")
     is_direct = source.chat_type == "dm"
@@ -99,15 +99,15 @@ def admit(source: Source, standing: Standing, *, rules: PlatformRules) -> Admiss
 def is_vouched_for(
     source: Source, *, is_active: bool, rules: PlatformRules, manifest: Unknown
 ) -> bool:
-    """Tell whether somebody has let a sender in, and not only left the door open.
+    """Return whether somebody let this sender in, rather than everyone.
 
-    Where the channel's manifest lets strangers in, callers have proven themselves to the gateway.
+    Where the channel's manifest lets strangers in, callers have authenticated to the gateway.
     """
     return is_active or source.user_id in rules.allow_from or manifest == "allow"
 
 
 def _let_in(source: Source, standing: Standing, *, rules: PlatformRules) -> str | None:
-    """Return what lets the sender in wherever they write; None if nothing does."""
+    """Return the rule that admits the sender everywhere; None if there is none."""
     if rules.allow_all:
         return "access.allow_all"
     if source.user_id in rules.allow_from:
@@ -122,6 +122,6 @@ def _key(rules: PlatformRules) -> str:
 
 
 def _ids(extra: Mapping[str, object], name: str) -> tuple[str, ...]:
-    """Return a list of ids among a platform's own settings, where config made it text."""
+    """Return a list of ids from a platform's own settings, which config stores as text."""
     found = extra.get(name, ())
     return tuple(map(str, found)) if isinstance(found, tuple) else ()

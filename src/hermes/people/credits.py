@@ -1,4 +1,4 @@
-"""Credits: what a message sets aside before the work, and what its end makes of it."""
+"""Credits: what a message holds before the work, and how the hold ends."""
 
 import msgspec
 
@@ -10,7 +10,7 @@ from hermes.ports.wallet import Wallet
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """What holds for one person: whether their credits are a limit, the price, the start."""
+    """The terms of one person: whether credits limit them, the price, the starting credits."""
 
     limited: bool
     price: int
@@ -18,7 +18,7 @@ class Terms(msgspec.Struct, frozen=True):
 
 
 def terms_for(tier: str | None, settings: CreditSettings) -> Terms:
-    """Return the terms of a tier; what its entry leaves out is everybody's."""
+    """Return the terms of a tier; what its entry omits comes from the common terms."""
     own = settings.tiers.get(tier or "")
     policy = settings.policy if own is None or own.policy is None else own.policy
     price, start = settings.price_per_message, settings.start_grant
@@ -31,7 +31,7 @@ def terms_for(tier: str | None, settings: CreditSettings) -> Terms:
 def hold_for(
     event: MessageEvent, person_id: str, *, person: Person | None, settings: CreditSettings
 ) -> CreditHold | None:
-    """Return what to set aside; subagents' messages are paid by their parent's."""
+    """Return how much to hold; a subagent's messages are paid by its parent's message."""
     if event.internal:
         return None
     terms = terms_for(None if person is None else person.tier, settings)
@@ -43,14 +43,14 @@ def hold_for(
 
 
 def cannot_pay(wallet: Wallet | None, hold: CreditHold) -> bool:
-    """Tell whether a hold has no chance; a wallet that has not opened yet may get its grant."""
+    """Return whether a hold must fail; a wallet that is not open yet may still get its grant."""
     return (
         hold.limited and wallet is not None and wallet.is_limited and wallet.balance < hold.amount
     )
 
 
 def charge_for(hold: CreditHold | None, *, delivered: bool) -> Charge | None:
-    """End a hold: captured when something was delivered or shown, otherwise released."""
+    """End a hold: captured if something was delivered or shown, otherwise released."""
     if hold is None:
         return None
     return Charge(person_id=hold.person_id, amount=hold.amount, captured=delivered)

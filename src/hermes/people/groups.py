@@ -1,6 +1,7 @@
-"""What is meant for the bot in a group: who has to name it, where it listens to all, and other bots.
+"""Which group messages are for the bot: mentions, chats where it hears all, and other bots.
 
-Pure. Whether a message names the bot its channel says; who is answered at all is `people.access`.
+Pure. The channel says whether a message mentions the bot; `people.access` decides who is answered
+at all.
 """
 
 from collections.abc import Mapping
@@ -16,14 +17,14 @@ Bots = Literal["ignore", "addressed", "all"]
 
 
 class GroupVerdict(msgspec.Struct, frozen=True):
-    """What becomes of a message, and the rule that says so."""
+    """What happens to a message, and the rule that decided it."""
 
     hearing: Hearing
     rule: str = ""
 
 
 class GroupRules(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules of one platform; `bot_turns` is how many in a row bots get in a chat (0: no limit)."""
+    """The rules of one platform; `bot_turns` limits bot messages in a row (0: no limit)."""
 
     platform: str
     require_mention: bool = True
@@ -48,7 +49,7 @@ def group_rules(platform: str, access: Mapping[str, PlatformAccess]) -> GroupRul
 
 
 def hear(event: MessageEvent, rules: GroupRules) -> GroupVerdict:
-    """Decide whether a message is answered, kept as context, or passed over."""
+    """Decide whether a message is answered, kept as context, or ignored."""
     source = event.source
     key = f"access.platforms.{rules.platform}"
     if source.is_bot and rules.bots == "ignore":
@@ -70,7 +71,7 @@ class Groups:
         self._rules: dict[str, GroupRules] = {}
 
     def hear(self, event: MessageEvent) -> GroupVerdict:
-        """Decide about a message; one that is meant for the bot, by a person, costs nothing."""
+        """Decide about a message; one from a person to the bot costs nothing."""
         if (event.addressed and not event.source.is_bot) or event.internal:
             return TURN
         return hear(event, self.of(event.source.platform))

@@ -1,7 +1,7 @@
-"""Pairing codes and their limits: how a stranger is let in by an operator who knows them.
+"""Pairing codes and their limits: an operator lets in a stranger whom they know.
 
-Pure. A code has 40 random bits in letters that nobody confuses; the store keeps its keyed hash and
-asks these rules inside its transaction.
+Pure. A code has 40 random bits in unambiguous letters; the store keeps its keyed hash and applies
+these rules inside its transaction.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _HALF = LENGTH // 2
 
 
 class CodeLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of one kind of code; fits `ports.people.CodeRules`."""
+    """The limits of one kind of code; implements `ports.people.CodeRules`."""
 
     valid_s: float = 3_600.0
     interval_s: float = 600.0
@@ -27,9 +27,9 @@ class CodeLimits(msgspec.Struct, frozen=True, kw_only=True):
     quiet_s: float = 86_400.0
 
     def asking(self, seen: Doorstep, now: float) -> Asked:
-        """Tell whether a stranger may have a code now.
+        """Return whether a stranger may get a code now.
 
-        A message whose turn was cut off asks again for the same request: its code was never told.
+        A message whose turn was cut off asks again for the same request: its code was never shown.
         """
         if seen.is_same_message:
             return Asked("again")
@@ -40,15 +40,15 @@ class CodeLimits(msgspec.Struct, frozen=True, kw_only=True):
         return Asked("new")
 
     def expires_at(self, now: float) -> float:
-        """Return until when a code that is made now is good."""
+        """Return when a code made now expires."""
         return now + self.valid_s
 
     def locked_until(self, codes: WrongCodes, now: float) -> float | None:
-        """Return until when no code is taken; None if one is taken now."""
+        """Return until when no code is accepted; None if codes are accepted now."""
         return codes.locked_until if codes.locked_until > now else None
 
     def after_wrong(self, codes: WrongCodes, now: float) -> WrongCodes:
-        """Return the count with one more wrong code; after a quiet day it begins anew."""
+        """Return the count with one more wrong code; it restarts after a day without any."""
         failures = 1 if now >= codes.last_at + self.quiet_s else codes.failures + 1
         if failures < self.most_failures:
             return WrongCodes(failures, now)
@@ -68,11 +68,11 @@ LET_IN = "You are let in now. Write to me, and I will answer."
 
 
 def spoken(code: str) -> str:
-    """Return a code as people are shown it."""
+    """Return a code in the form shown to people."""
     return f"{code[:_HALF]}-{code[_HALF:]}"
 
 
 def read_code(text: str) -> str | None:
-    """Return the code that somebody wrote; None if it can be none."""
+    """Parse a code that somebody wrote; None if it cannot be one."""
     code = "".join(text.upper().replace("-", " ").split())
     return code if len(code) == LENGTH and set(code) <= set(LETTERS) else None

@@ -1,7 +1,7 @@
-"""The reception: asks the rules about whoever writes, and says what strangers are told.
+"""Applies the access rules to a sender, and builds the answers that strangers get.
 
-The inbox asks it before a message takes its place, and the turn once more before anything is done.
-It changes only one-time codes, by the store's own units.
+The inbox calls it before it reserves space, and the turn again before it does anything. It changes
+only one-time codes, in the store's own transactions.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ _OPEN = Admission("in", "the platform is open")
 
 
 class AccessNotice(msgspec.Struct, frozen=True):
-    """What somebody is told; None is silence. `reason` is for `hermes why`."""
+    """What a sender is told; None means no answer. `reason` is for `hermes why`."""
 
     text: str | None
     reason: str
@@ -36,7 +36,7 @@ class AccessNotice(msgspec.Struct, frozen=True):
 
 
 class Reception:
-    """Answers who may do what, for every platform of this gateway."""
+    """Decides who may do what, for every platform of this gateway."""
 
     def __init__(
         self,
@@ -67,13 +67,14 @@ class Reception:
         return admit(source, self._users.standing(source.platform, source.user_id), rules=rules)
 
     def standing(self, source: Source) -> Standing:
-        """Return how the sender's channel stands."""
+        """Return the access state of the sender's channel."""
         return self._users.standing(source.platform, source.user_id)
 
     def may_use(self, command: str, source: Source, *, admins: bool = False) -> bool:
-        """Tell whether the sender may use a command where they wrote it.
+        """Return whether the sender may use a command where they wrote it.
 
-        One for `admins` needs somebody whom the configuration names, also where all else is open.
+        A command for `admins` needs a person whom the configuration names, even if all else is
+        open.
         """
         access, where = self._settings.access, where_of(source)
         if admins and not is_named_admin(source.user_id, where=where, settings=access):
@@ -83,7 +84,7 @@ class Reception:
     async def turn_away(
         self, event: MessageEvent, admission: Admission, *, person_id: str, message_id: str
     ) -> AccessNotice:
-        """Return what somebody is told whose message is not answered."""
+        """Return the answer to a sender who is not admitted."""
         source, rule = event.source, admission.rule
         if admission.verdict == "pair":
             return await self._pair(source, rule, person_id=person_id, message_id=message_id)
@@ -102,7 +103,7 @@ class Reception:
     async def link(
         self, source: Source, argument: str, *, person_id: str, message_id: str
     ) -> AccessNotice:
-        """Give a code to link another channel with, or link this one with a code."""
+        """Create a code for linking another account, or link this account with a code."""
         if source.chat_type != "dm":
             return AccessNotice(only_directly(), "codes are given and taken in direct chats only")
         now = self._clock.now()
@@ -131,7 +132,7 @@ class Reception:
         return AccessNotice(link_text(settled, now=now), f"the code was {settled.verdict}", joined)
 
     def whoami(self, source: Source, person_id: str) -> str:
-        """Return who the sender is here; what they are elsewhere stays out of groups."""
+        """Return who the sender is here; in groups, their other accounts are left out."""
         known = self._users.get(person_id)
         lines = [f"You are {_name(source)}, person {person_id}."]
         if known is not None and source.chat_type == "dm":
@@ -214,7 +215,7 @@ LINKING = CodeLimits(valid_s=900.0)
 
 
 def code_text(code: str) -> str:
-    """Return what a person is told who wants to link another channel."""
+    """Return the answer to a person who wants to link another account."""
     return (
         f"Your code is {spoken(code)}. Send `/link {spoken(code)}` to me from your other account "
         "within 15 minutes, and I know that it is yours. It works once. Give it to nobody: whoever "
@@ -223,12 +224,12 @@ def code_text(code: str) -> str:
 
 
 def only_directly() -> str:
-    """Return what somebody is told who wants to link in a group."""
+    """Return the answer to a person who tries to link in a group."""
     return "Codes are not for a group to see. Write `/link` to me in a direct chat."
 
 
 def malformed(text: str) -> str:
-    """Return what somebody is told whose words are no code."""
+    """Return the answer to a text that is not a code."""
     return (
         f"{text[:40]!r} is no code: one has 8 letters and digits, such as K7QM-4XWP. Send `/link` "
         "alone on a channel where I know you to get one."
@@ -236,7 +237,7 @@ def malformed(text: str) -> str:
 
 
 def link_text(settled: Settled, *, now: float) -> str:
-    """Return what somebody is told who sent a code."""
+    """Return the answer to a person who sent a code."""
     if settled.verdict == "right":
         return (
             "This account is linked: I know you as the same person on both now. What you wrote "
@@ -252,6 +253,6 @@ def link_text(settled: Settled, *, now: float) -> str:
 
 
 def minutes(seconds: float) -> str:
-    """Return a time to wait, in whole minutes."""
+    """Return a waiting time in whole minutes."""
     count = max(1, -int(-seconds // 60))
     return "1 minute" if count == 1 else f"{count} minutes"

@@ -1,7 +1,7 @@
-"""Who may bring whose referral code, and what that gives to both.
+"""Who may use whose referral code, and what both people get.
 
-A code counts for newcomers, once, and only if its owner was here before them: so nobody brings
-their own, and no two people each other's.
+A code works for newcomers, once, and only if its owner was here before them. So nobody can use
+their own code, and no two people can use each other's.
 """
 
 import msgspec
@@ -16,7 +16,7 @@ _DAY_S = 86_400.0
 
 
 class Referral(msgspec.Struct, frozen=True, kw_only=True):
-    """A code that counted: whose it is, what it gave, and whether it did so just now."""
+    """A code that was accepted: its owner, what it gave, and whether it was new."""
 
     code: str
     person_id: str
@@ -34,7 +34,7 @@ async def bring_code(
     settings: CreditSettings,
     at: float,
 ) -> Referral:
-    """Let a newcomer bring somebody's code; the same one again changes nothing and is no error."""
+    """Apply a referral code for a newcomer; the same code again changes nothing."""
     code = read_code(text)
     owner_id = wallets.owner(code)
     owner = None if owner_id is None else people.get(owner_id)
@@ -68,7 +68,7 @@ async def bring_code(
 def _check_is_newcomer(
     person: Person, owner: Person, *, settings: CreditSettings, at: float
 ) -> None:
-    """Refuse codes of people who came later: two could otherwise bring each other's."""
+    """Refuse codes of people who came later: two could otherwise use each other's."""
     if owner.created_at > person.created_at:
         raise Forbidden("You were here before the person whose referral code this is.")
     if at - person.created_at > settings.referral_days * _DAY_S:

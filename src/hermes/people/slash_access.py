@@ -1,7 +1,7 @@
 """Who may use which chat command, by platform and by direct chat or group.
 
-Pure. Where commands are not restricted everybody may use them; where they are, `help` and `whoami`
-still are everybody's, so that people can find out what they may do.
+Pure. If commands are not restricted, everyone may use them. If they are, everyone may still use
+`help` and `whoami` to find out what they may do.
 """
 
 from typing import Literal
@@ -24,17 +24,17 @@ class Where(msgspec.Struct, frozen=True):
 
 
 def where_of(source: Source) -> Where:
-    """Return where a message was written; whatever is no direct chat is a group."""
+    """Return where a message was written; everything but a direct chat is a group."""
     return Where(source.platform, "dm" if source.chat_type == "dm" else "group")
 
 
 def is_named_admin(who: str, *, where: Where, settings: AccessSettings) -> bool:
-    """Tell whether the configuration names a user id as an admin there."""
+    """Return whether the configuration names a user id as an admin there."""
     return who in _rules(where, settings).admins
 
 
 def may_use(command: str, who: str, *, where: Where, settings: AccessSettings) -> bool:
-    """Tell whether a user id may use a command there, such as `stop`."""
+    """Return whether a user id may use a command there, such as `stop`."""
     rules = _rules(where, settings)
     if not _is_gated(rules) or who in rules.admins or command in ALWAYS:
         return True

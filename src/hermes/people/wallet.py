@@ -1,4 +1,4 @@
-"""What people are told about their credits in a chat, and what they may ask: `/credits [CODE]`."""
+"""Texts about a person's credits in a chat, and the command `/credits [CODE]`."""
 
 from hermes.config import CreditSettings
 from hermes.errors import NoCredits
@@ -12,20 +12,20 @@ _NO_CODE = "none"
 
 
 def parse_credits(text: str) -> str | None:
-    """Return the code that `/credits CODE` brings, "" for a plain `/credits`, None for the rest."""
+    """Return the code of `/credits CODE`, "" for a plain `/credits`, None for other texts."""
     word, _, rest = text.strip().partition(" ")
     return rest.strip() if word.partition("@")[0].lower() == _COMMAND else None
 
 
 def upgrade_text(wallet: Wallet | None, error: NoCredits, *, settings: CreditSettings) -> str:
-    """Return what a person is told whose credits do not pay for the message."""
+    """Return the answer to a person whose credits do not pay for the message."""
     return settings.upgrade_message.format(
         referral_code=_code(wallet), balance=error.balance, price=error.price
     )
 
 
 def wallet_text(wallet: Wallet | None, terms: Terms) -> str:
-    """Return how a person stands."""
+    """Return a person's balance as text."""
     code = f"Your referral code is {_code(wallet)}."
     if not terms.limited:
         return f"Your messages are free. {code}"
@@ -36,14 +36,14 @@ def wallet_text(wallet: Wallet | None, terms: Terms) -> str:
 
 
 def start_to_come(wallet: Wallet | None, terms: Terms) -> int:
-    """Return what a person gets with their next message, before it is paid for."""
+    """Return the credits that a person gets with their next message, before it is paid."""
     return (
         0 if not terms.limited or (wallet is not None and wallet.had_start) else terms.start_grant
     )
 
 
 def referral_text(referral: Referral) -> str:
-    """Return what a newcomer is told who brought a code."""
+    """Return the answer to a newcomer who sent a code."""
     if not referral.bonus:
         return f"Thank you: I noted the code {spoken(referral.code)}."
     return (

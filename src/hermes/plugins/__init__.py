@@ -1,1 +1,1 @@
-"""What loads adapters: manifests, the loader, registries and hooks."""
+"""Loads adapters: manifests, the loader, the registry and hooks."""

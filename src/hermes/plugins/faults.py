@@ -1,6 +1,6 @@
-"""What went wrong in code that is not Hermes' own, in one line: the error, the file and the line.
+"""Describes an error in foreign code in one line: the error, the file and the line number.
 
-For the errors that refuse a plugin or its channel; whoever wrote it finds the place without a
+Used in errors that refuse a plugin or its channel, so that its author finds the place without a
 traceback.
 """
 
@@ -23,7 +23,7 @@ def fault_text(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> tuple[str, int | None] | None:
-    """Return the innermost line of foreign code, or where there is none of any."""
+    """Return the innermost line of foreign code, or the innermost line if there is none."""
     if isinstance(error, SyntaxError) and error.filename:
         return error.filename, error.lineno
     frames = traceback.extract_tb(error.__traceback__)

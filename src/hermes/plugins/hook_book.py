@@ -1,6 +1,6 @@
-"""Every hook of a gateway, by the events that it hears of.
+"""All hooks of a gateway, by the events they subscribe to.
 
-Hooks are called in the order of their names. Where there are none, there is no book either.
+Hooks are called in the order of their names. Without hooks there is no book.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 
 class HookBook:
-    """Tells hooks of events, and asks those that decide."""
+    """Sends events to hooks, and asks those that decide."""
 
     def __init__(self, hooks: Iterable[Hook], *, limits: HookLimits) -> None:
         self._workers: dict[str, HookWorker] = {}
@@ -34,15 +34,15 @@ class HookBook:
                 self._by_event[event] = (*self._by_event.get(event, ()), worker)
 
     async def stop(self) -> None:
-        """Let hooks hear of what has happened, and end them."""
+        """Let hooks process the events that are queued, then stop them."""
         await asyncio.gather(*(worker.stop() for worker in self._workers.values()))
 
     def hears(self, event: str) -> bool:
-        """Tell whether any hook hears of an event."""
+        """Return whether any hook subscribes to an event."""
         return bool(self._hearing(event))
 
     def tell(self, event: str, context: Context) -> None:
-        """Tell every hook of an event; nobody waits for them."""
+        """Send an event to every subscribed hook; nobody waits for them."""
         for worker in self._hearing(event):
             worker.tell(event, context)
 
@@ -53,9 +53,9 @@ class HookBook:
     async def collect(
         self, event: str, context: Context, *, read: Callable[[Any], _T | None]
     ) -> list[tuple[str, _T]]:
-        """Tell every hook of an event, and return the answers of those that decide, with names.
+        """Send an event to every hook; return the answers of those that decide, with names.
 
-        They are asked side by side, so that together they take no longer than the slowest may.
+        They are asked in parallel, so that together they take no longer than the slowest may.
         """
         deciding = self.deciding(event)
         for worker in self._hearing(event):
@@ -71,7 +71,7 @@ class HookBook:
         ]
 
     def report(self) -> tuple[HookReport, ...]:
-        """Return how every hook fares."""
+        """Return the state of every hook."""
         return tuple(self._workers[name].report() for name in sorted(self._workers))
 
     def _hearing(self, event: str) -> tuple[HookWorker, ...]:

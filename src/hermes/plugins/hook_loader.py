@@ -1,4 +1,4 @@
-"""Loading hooks: the handler of a folder, or what an installed package names as its entry point."""
+"""Loads hooks: the handler of a folder, or the entry point of an installed package."""
 
 import importlib.util
 import inspect
@@ -36,7 +36,7 @@ def load_hook(file: HookFile) -> Hook:
 
 
 def installed_hooks() -> list[Hook]:
-    """Return the hooks that installed packages name."""
+    """Return the hooks that installed packages offer as entry points."""
     return [_of_entry_point(point.name, point.load()) for point in entry_points(group=GROUP)]
 
 
@@ -55,7 +55,7 @@ def checked(hook: Hook) -> Hook:
 
 
 def _is_coroutine_function(handle: object) -> bool:
-    """Tell whether calling it gives something to await; an object may have such a `__call__`."""
+    """Return whether a call returns an awaitable; an object may have such a `__call__`."""
     own = vars(type(handle)).get("__call__")
     return inspect.iscoroutinefunction(handle) or inspect.iscoroutinefunction(own)
 

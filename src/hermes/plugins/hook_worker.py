@@ -1,7 +1,7 @@
-"""Runs one hook: on a thread with an event loop of its own, one call after another.
+"""Runs one hook on its own thread with its own event loop, one call after another.
 
-So a hook that is slow, or blocks, holds up neither a turn nor another hook. Calls that nobody waits
-for stand in a bounded queue; whoever waits for an answer waits no longer than the hook's limit.
+So a slow or blocking hook delays neither a turn nor another hook. Calls that nobody waits for are
+in a bounded queue; a caller waits for an answer no longer than the hook's limit.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _log = structlog.get_logger(__name__)
 
 
 class HookLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a call may take, how many may wait, and how many failures switch a hook off."""
+    """How long a call may take, how many may wait, and how many failures disable a hook."""
 
     timeout_s: float
     queue: int
@@ -32,7 +32,7 @@ class HookLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HookReport(msgspec.Struct, frozen=True, kw_only=True):
-    """One hook and how it has fared since the start; `off` says why it is called no more."""
+    """One hook and its counts since the start; `off` says why it is no longer called."""
 
     name: str
     events: tuple[str, ...]
@@ -50,7 +50,7 @@ class HookReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Call:
-    """One event on its way to a hook; whoever settles it first counts it."""
+    """One event on its way to a hook; the first result is the one that counts."""
 
     __slots__ = ("answer", "context", "event", "is_settled", "read")
 
@@ -90,13 +90,13 @@ class HookWorker:
         self.is_off = False
 
     def tell(self, event: str, context: Context) -> None:
-        """Call the hook when it has time, whatever it returns; past its limit the call is dropped."""
+        """Queue a call whose result is ignored; if the queue is full the call is dropped."""
         self._put(_Call(event, self._shown(context)))
 
     async def ask(
         self, event: str, context: Context, *, read: Callable[[Any], _T | None]
     ) -> _T | None:
-        """Return the hook's answer as `read` takes it; None if it gives no good one in time."""
+        """Return the hook's answer parsed by `read`; None without a valid answer in time."""
         call = _Call(event, self._shown(context), read)
         if not self._put(call):
             return None
@@ -110,7 +110,7 @@ class HookWorker:
         return answer
 
     async def stop(self) -> None:
-        """Let what waits be called, for little longer than one call may take; then it is left."""
+        """Run the queued calls, for little longer than one call may take; then drop the rest."""
         self._is_stopped = True
         if self._loop is None:
             return
@@ -123,7 +123,7 @@ class HookWorker:
             _log.warning("hook_left_behind", hook=self.hook.name, waiting=len(self._calls))
 
     def report(self) -> HookReport:
-        """Return how the hook fares."""
+        """Return the state of the hook."""
         self._notice_block()
         hook = self.hook
         with self._lock:
@@ -160,7 +160,7 @@ class HookWorker:
         return True
 
     def _started(self) -> asyncio.AbstractEventLoop:
-        """Return the loop of the hook's thread, which begins with its first call."""
+        """Return the loop of the hook's thread, which starts with its first call."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             name = f"hook {self.hook.name}"
@@ -213,7 +213,7 @@ class HookWorker:
         call.answer.set_result(answer if is_first and problem is None else None)
 
     def _notice_block(self) -> None:
-        """Count a call that holds its thread past the limit, where no timer can end it."""
+        """Count a call that blocks its thread past the limit, where no timer can end it."""
         current = self._current
         if current is not None and self._now() > current[1]:
             self._settle(current[0], self._too_slow())
@@ -222,7 +222,7 @@ class HookWorker:
         return f"it took longer than {self.limit_s:g} s"
 
     def _settle(self, call: _Call, problem: str | None) -> bool:
-        """Count a call once; returns whether this was the first word on it."""
+        """Count a call once; return whether this was its first result."""
         with self._lock:
             if call.is_settled:
                 return False

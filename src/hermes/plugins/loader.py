@@ -1,8 +1,8 @@
-"""Loading plugins: a folder, a module by name, or what an installed package names as its entry point.
+"""Loads plugins: a folder, a module by name, or the entry point of an installed package.
 
-Only those that the setting `plugins` lists are loaded; a package that is merely installed does nothing.
-Each has `register(registry)`. One that does not load is refused with the line where it failed, and not
-left out: nobody can tell what it would have brought, such as a hook that guards.
+Only plugins listed in the setting `plugins` are loaded; a package that is merely installed does
+nothing. Each has `register(registry)`. If a plugin fails to load, the start fails with the line of
+the error: skipping it could silently remove a guard, such as a hook.
 """
 
 import importlib
@@ -21,7 +21,7 @@ GROUP = "hermes.plugins"
 
 
 def load_plugin(name: str, registry: Registry, *, home: Path) -> None:
-    """Import one plugin and let it register what it brings; a folder is looked up from `home`."""
+    """Import one plugin and call its `register`; a folder is relative to `home`."""
     try:
         _register_of(name, _find(name, home))(registry)
     except HermesError:
@@ -42,12 +42,12 @@ def _find(name: str, home: Path) -> object:
 
 
 def installed_plugins() -> Mapping[str, str]:
-    """Return the plugins that installed packages name, each with its package; none is imported."""
+    """Return the plugins of installed packages, each with its package; none is imported."""
     return {point.name: _package(point) for point in entry_points(group=GROUP)}
 
 
 def _register_of(name: str, found: object) -> Callable[[Registry], None]:
-    """Return the function that registers: a module's `register`, or what an entry point names."""
+    """Return the register function: a module's `register`, or the entry point's object."""
     register = getattr(found, "register", found)
     if isinstance(register, ModuleType) or not callable(register):
         raise ConfigurationError(

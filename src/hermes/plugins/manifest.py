@@ -1,4 +1,4 @@
-"""Reads a channel's `manifest.toml`: what a platform can do, and what it must be told, is data."""
+"""Reads a channel's `manifest.toml`: what a platform can do and which settings it needs."""
 
 import re
 import tomllib
@@ -19,16 +19,16 @@ _FLAGS |= {"false": False, "no": False, "off": False, "0": False, "": False}
 class ManifestSetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One entry of a manifest's [settings] table.
 
-    `env` is the environment variable by which the field knows it; `enables` says that having it
-    there switches the platform on. `choices` are all values that a text may have; `risky` are those
-    that work and are dangerous, each with what it risks, of which `hermes doctor` warns.
+    `env` is the environment variable usually used for it; with `enables`, setting that variable
+    switches the platform on. `choices` are all values that a text may have; `risky` are values that
+    work but are dangerous, each with its risk, and `hermes doctor` warns of them.
 
-    The others are for `hermes channels add`. `ask` says whether it asks for it; unsaid, it does for what
-    is required, for secrets and for choices. `needed_if` are settings and their values with which it
-    is needed ("" is unset, "*" is anything set), and only with which it is asked for. `usual` is proposed
-    where there is no default. `generate` says how a secret is made up that is not given. `suggested`
-    says that the package's `suggestions.py` can find a value out. `entries` are the settings
-    of each row of a table.
+    The others are for `hermes channels add`. `ask` says whether it asks for the setting; by default
+    it asks for required settings, secrets and choices. `needed_if` lists settings and values with
+    which this one is needed ("" is unset, "*" is anything set); only then is it asked for. `usual`
+    is proposed if there is no default. `generate` says how to generate a secret that is not given.
+    `suggested` says that the package's `suggestions.py` can find a value. `entries` are the
+    settings of each row of a table.
     """
 
     help: str
@@ -49,7 +49,7 @@ class ManifestSetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class Auth(msgspec.Struct, frozen=True, kw_only=True):
-    """How both sides prove themselves; `lock` names the setting that one process may use at a time."""
+    """How both sides authenticate; `lock` names the setting that one process may use at a time."""
 
     scheme: str
     webhook: str = ""
@@ -58,7 +58,7 @@ class Auth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Quality(msgspec.Struct, frozen=True, kw_only=True):
-    """What was verified about the channel, in words that `tools/quality_gate.py` knows."""
+    """What was verified about the channel, in the words that `tools/quality_gate.py` knows."""
 
     verified: tuple[str, ...]
 
@@ -110,9 +110,9 @@ def _tables(package: str) -> dict[str, Any]:
 
 
 def read_settings(manifest: Manifest, table: Mapping[str, object]) -> dict[str, Any]:
-    """Return a value for every setting of the manifest; raises naming the one that is wrong.
+    """Return a value for every setting of the manifest; raises with the name of a wrong one.
 
-    A setting that the manifest does not know is refused, because it is a typing error.
+    A setting that the manifest does not know is refused as a typing error.
     """
     known = manifest.settings
     for name in table:
@@ -128,7 +128,7 @@ def read_settings(manifest: Manifest, table: Mapping[str, object]) -> dict[str, 
 
 
 def read_value(key: str, given: object, *, setting: ManifestSetting) -> Any:
-    """Return the value of one setting; raises naming it if it is wrong, or missing and required."""
+    """Return the value of one setting; raises with its name if it is wrong or missing."""
     reveal = getattr(given, "get_secret_value", None)
     value = reveal() if callable(reveal) else given
     if isinstance(value, str):
@@ -179,14 +179,14 @@ def _list(key: str, value: object, _setting: ManifestSetting) -> tuple[str, ...]
 
 
 def _secret(key: str, value: object, setting: ManifestSetting) -> str:
-    """A secret's value never stands in an error."""
+    """Return a secret; its value never appears in an error."""
     if not isinstance(value, str):
         raise ConfigurationError(f"{key}: expected a text, found {type(value).__name__}; quote it")
     return _text(key, _filled(key, value), msgspec.structs.replace(setting, choices=()))
 
 
 def _filled(key: str, secret: str) -> str:
-    """Refuse a secret that still names a variable: whoever reads the documentation would know it."""
+    """Refuse a secret that still contains a placeholder: everyone could read it in the docs."""
     left = _NAMED.search(secret)
     if left is not None:
         raise ConfigurationError(

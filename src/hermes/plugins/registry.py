@@ -1,4 +1,4 @@
-"""What plugins and built-in adapters register, by name: channels, providers, tools, vision, commands, hooks."""
+"""What plugins and built-in adapters register by name: platforms, providers, tools, hooks, ..."""
 
 import re
 from collections.abc import Callable
@@ -23,7 +23,7 @@ ProviderFactory = Callable[[str, Any, Any], Provider]
 
 
 class Platform(msgspec.Struct, frozen=True):
-    """A platform that can be switched on: its manifest, what makes its channel, and who brings it."""
+    """A platform that can be enabled: its manifest, its channel factory, and its origin."""
 
     manifest: Manifest
     make: MakeChannel
@@ -37,7 +37,7 @@ _INTENT_NAME = re.compile(NAME_PATTERN)
 
 
 class Registry:
-    """Adapters by name; a later one of the same name replaces the earlier, but for tools."""
+    """Adapters by name; a later one replaces an earlier one of the same name, except for tools."""
 
     def __init__(self) -> None:
         self.platforms: dict[str, Platform] = {}
@@ -48,16 +48,16 @@ class Registry:
         self.hooks: dict[str, Hook] = {}
 
     def platform(self, package: str, make: MakeChannel) -> None:
-        """Register the platform whose manifest lies in `package`; a built-in one is replaced."""
+        """Register the platform whose manifest is in `package`; replaces a built-in one."""
         manifest = load_manifest(package)
         self.platforms[manifest.name] = Platform(manifest, make, package)
 
     def provider(self, kind: str, factory: ProviderFactory) -> None:
-        """Register a wire dialect: `factory(name, settings, client)` makes a provider of it."""
+        """Register a provider kind: `factory(name, settings, client)` makes the provider."""
         self.providers[kind] = factory
 
     def tool(self, tool: Tool) -> None:
-        """Register a tool; two of one name are refused, since a model could not tell them apart."""
+        """Register a tool; a second one of the same name is refused."""
         name = tool.spec.name
         if _TOOL_NAME.fullmatch(name) is None:
             raise ConfigurationError(
@@ -72,7 +72,7 @@ class Registry:
             )
 
     def vision(self, pipeline: VisionPipeline) -> None:
-        """Register what answers pictures of one intent; two for one intent are refused."""
+        """Register the handler for pictures of one intent; a second one is refused."""
         name = pipeline.intent
         if _INTENT_NAME.fullmatch(name) is None:
             raise ConfigurationError(
@@ -95,7 +95,7 @@ class Registry:
             )
 
     def hook(self, hook: Hook) -> None:
-        """Register code that hears of what happens; its name must be free."""
+        """Register code that receives events; its name must be free."""
         known = self.hooks.setdefault(hook.name, checked(hook))
         if known is not hook:
             raise ConfigurationError(
@@ -114,6 +114,6 @@ class Registry:
 
 
 def _place(thing: Tool | VisionPipeline) -> str:
-    """Return where something comes from: the function it is made of, or its class."""
+    """Return where something comes from: the function it is made from, or its class."""
     kind = type(thing)
     return str(getattr(thing, "place", f"{kind.__module__}.{kind.__qualname__}"))

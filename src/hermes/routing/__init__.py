@@ -1,1 +1,1 @@
-"""Which model serves a call: pure policy over what providers say they can do."""
+"""Chooses the model for a call: pure policy over what providers say they can do."""

@@ -1,7 +1,7 @@
-"""Whether a model that somebody names is one that its service is known to have, by `prices.toml`.
+"""Whether a model is known for its service, by `prices.toml`.
 
-Pure. The list is never whole: a name that is not in it works if the service has it. So it is a
-reason to tell, and none to refuse.
+Pure. The list is never complete: a model that is not listed works if the service has it. So an
+unknown model is a reason to warn, not to refuse.
 """
 
 from hermes.config import ProviderSettings
@@ -13,9 +13,9 @@ _MOST_SHOWN = 5
 
 
 def note_on(model: str, info: ProviderInfo, table: ProviderSettings | None) -> str:
-    """Return what to tell whoever chooses a model that nobody knows; empty for any other.
+    """Return a warning for a person who chooses an unknown model; empty for any other.
 
-    A provider of this machine, or of a service without a list, has whatever it says it has.
+    A local provider, or a service without a list, has whatever it says it has.
     """
     service = None if info.local else service_of(info, table)
     names = () if service is None else listed_models(service)

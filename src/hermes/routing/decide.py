@@ -1,8 +1,8 @@
-"""The decision: from what a call needs and what providers offer to an explained plan.
+"""The routing decision: from a call's needs and the providers' offers to a plan with reasons.
 
-A model that was named comes first: for the call, for the session, for the agent. Otherwise a tier
-walks its chain, and everyone else the decision tree. The demonstration model is the last resort.
-Pure: availability was asked before, nothing is asked here.
+A named model comes first: named for the call, the session, or the agent. Otherwise a tier uses its
+chain, and everyone else the decision tree. The demonstration model is the last resort. Pure:
+availability was checked before.
 """
 
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ _LAST_RESORT = "last resort: the demonstration model"
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan with what it was decided by; `problem` says why when there is no candidate.
+    """A plan with what decided it; `problem` says why there is no candidate.
 
-    `is_unknown` says that nobody has the model that was named, `is_unfit` that it lacks what the
-    call needs.
+    `is_unknown` says that no provider has the named model, `is_unfit` that it lacks what the call
+    needs.
     """
 
     plan: Plan
@@ -37,7 +37,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_plan(ask: CallNeeds, offers: Sequence[ProviderOffer], *, policy: Policy) -> Plan:
-    """Return the plan for a call; raises `ProviderUnavailable` when no model can serve it."""
+    """Return the plan for a call; raises `ProviderUnavailable` if no model can serve it."""
     decision = decide(ask, offers, policy=policy)
     if decision.problem is not None:
         raise ProviderUnavailable(decision.problem)
@@ -45,7 +45,7 @@ def make_plan(ask: CallNeeds, offers: Sequence[ProviderOffer], *, policy: Policy
 
 
 def decide(ask: CallNeeds, offers: Sequence[ProviderOffer], *, policy: Policy) -> Decision:
-    """Return the decision for a call, also when it ends without a candidate."""
+    """Return the decision for a call, even if it ends without a candidate."""
     draft = PlanDraft(ask, offers, policy=policy)
     named = _strongest(ask)
     if named is not None:
@@ -60,7 +60,7 @@ def decide(ask: CallNeeds, offers: Sequence[ProviderOffer], *, policy: Policy) -
 
 
 def _strongest(ask: CallNeeds) -> tuple[str, str] | None:
-    """Return who named a model, and which; None when all leave it to the rules."""
+    """Return who named a model, and which; None if nobody did."""
     if ask.model is not None and ask.model != AUTO:
         return "explicit model", ask.model
     if ask.session_model is not None and ask.session_model != AUTO:
@@ -69,7 +69,7 @@ def _strongest(ask: CallNeeds) -> tuple[str, str] | None:
 
 
 def _named(draft: PlanDraft, model: str, *, rule: str) -> Decision:
-    """A model that somebody named is the only candidate: nobody gets another one unasked."""
+    """Make a named model the only candidate: nobody gets another model unasked."""
     found = draft.find_named(draft.policy.models.get(model, model)) or draft.find(model)
     if not found:
         known = ", ".join(draft.by_name) or "none"
@@ -91,7 +91,7 @@ def _named(draft: PlanDraft, model: str, *, rule: str) -> Decision:
 
 
 def _only(draft: PlanDraft, found: Found, *, rule: str) -> Plan:
-    """What the model lacks is no reason here: tools and schemas are then put into words."""
+    """Ignore what the model lacks: tools and schemas are then described in text."""
     usable = [
         (offer, model)
         for offer, model in found
@@ -117,7 +117,7 @@ def _away(draft: PlanDraft, offer: ProviderOffer) -> str | None:
 
 
 def _cannot(ask: CallNeeds, offer: ProviderOffer, model: str | None) -> str | None:
-    """Return what a model that the call itself names lacks and nobody can put into words."""
+    """Return what a model named by the call lacks and text cannot replace."""
     if not offer.info.chat and ask.capability != "embeddings":
         return ONLY_EMBEDS
     if ask.model is None:
@@ -144,7 +144,7 @@ def _walk_chain(draft: PlanDraft, tier: str) -> None:
 
 
 def _walk_tree(draft: PlanDraft) -> None:
-    """Add candidates in the order of the tree; the first is its answer, the others follow it."""
+    """Add candidates in the order of the decision tree."""
     ask, policy = draft.ask, draft.policy
     if policy.offline:
         for offer in draft.local:

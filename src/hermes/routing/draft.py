@@ -1,4 +1,4 @@
-"""A plan while it is being made: collects candidates and reasons, and finds who a name means."""
+"""A plan under construction: collects candidates and reasons, and resolves names."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ Found = list[tuple[ProviderOffer, str]]
 
 
 class PlanDraft:
-    """One decision under way; a model is taken or refused once, by the first rule that names it."""
+    """One decision in progress; the first rule that names a model adds or drops it."""
 
     __slots__ = (
         "_candidates",
@@ -61,11 +61,11 @@ class PlanDraft:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing can be tried yet."""
+        """Whether there is no candidate yet."""
         return not self._candidates
 
     def add(self, offer: ProviderOffer, rule: str, *, model: str = "") -> None:
-        """Take a model for the plan if it can serve the call, else note why not."""
+        """Add a model to the plan if it can serve the call, else record why not."""
         info = offer.info
         name = info.name
         model = model or info.model
@@ -81,7 +81,7 @@ class PlanDraft:
         self._candidates.append(Candidate(name, model, rule))
 
     def add_target(self, target: str, rule: str) -> None:
-        """Take every model that a target means, or note that it means none."""
+        """Add every model that a target refers to, or record that there is none."""
         found = self.find(target)
         for offer, model in found:
             self.add(offer, rule, model=model)
@@ -94,14 +94,14 @@ class PlanDraft:
         return [one for one in self.offers if (one.info.name, one.info.model) not in decided]
 
     def drop(self, name: str, reason: str) -> None:
-        """Note why something is not tried, unless that was told already."""
+        """Record why something is not tried, unless a reason is recorded already."""
         self._dropped.setdefault(name, reason)
 
     def find(self, target: str) -> Found:
-        """Return the models that a target of a chain or a task route means, in order.
+        """Return the models that a target of a chain or a task route refers to, in order.
 
-        `local` is any model on this machine, though a provider may have that name; the
-        demonstration model is never meant by a target.
+        `local` is any model on this machine, even if a provider has that name; a target never
+        refers to the demonstration model.
         """
         if target == LOCAL:
             return [(offer, "") for offer in self.local]
@@ -131,7 +131,7 @@ class PlanDraft:
         return f"no provider serves {model}" + (f"; set {variable}" if variable else "")
 
     def finish(self, otherwise: str) -> Plan:
-        """Return the plan; whoever no rule named is dropped because of `otherwise`."""
+        """Return the plan; providers that no rule named are dropped with the reason `otherwise`."""
         for offer in self.unnamed():
             self.drop(offer.info.name, otherwise)
         if not self._dropped:

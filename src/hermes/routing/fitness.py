@@ -1,4 +1,4 @@
-"""Why a provider cannot serve a call: it is away, not allowed, or lacks an ability."""
+"""Why a provider cannot serve a call: it is unavailable, not allowed, or lacks an ability."""
 
 from hermes.ports.provider import Capability, ProviderInfo
 from hermes.routing.plan import CallNeeds, ProviderOffer
@@ -32,7 +32,7 @@ _IN_PLAY: dict[tuple[bool, bool], tuple[Ability, ...]] = {
 
 
 def has_ability(info: ProviderInfo, model: str, ability: Ability) -> bool:
-    """Tell whether the provider's wire has an ability, and the model too as far as it is known."""
+    """Return whether the provider's API, and the model as far as known, has an ability."""
     known = known_model(model)
     return bool(getattr(info, ability)) and (known is None or ability in known.what)
 
@@ -40,7 +40,7 @@ def has_ability(info: ProviderInfo, model: str, ability: Ability) -> bool:
 def reason_unfit(
     offer: ProviderOffer, model: str, *, ask: CallNeeds, needs: tuple[Ability, ...], policy: Policy
 ) -> str | None:
-    """Return why this model cannot serve the call, or None when it can; `needs` are the call's."""
+    """Return why this model cannot serve the call, or None if it can; `needs` are the call's."""
     info = offer.info
     if not info.chat and ask.capability != "embeddings":
         return ONLY_EMBEDS

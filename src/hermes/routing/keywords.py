@@ -1,7 +1,7 @@
 """Finds all known words in a prompt in one pass: routing reads every prompt before a model does.
 
-The words become one regular expression in the form of a tree of letters that is tried only where a
-word begins; searching for each alone, or at every letter, took three to five times as long.
+The words become one regular expression in the form of a letter tree that is tried only where a word
+begins. Searching for each word alone, or at every letter, took three to five times as long.
 """
 
 import re
@@ -22,9 +22,9 @@ _ONLY_WORDS = bytes(byte if byte in _WORD_BYTES else 32 for byte in bytes(range(
 
 
 class WordFinder:
-    """Finds words, also as the beginning of longer ones, whatever their case.
+    """Finds words, also as prefixes of longer words, ignoring case.
 
-    A word with other signs than letters, digits, `_`, `-` and spaces in ASCII is found anywhere.
+    A word with characters other than ASCII letters, digits, `_`, `-` and spaces is found anywhere.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
@@ -50,7 +50,7 @@ class WordFinder:
         self._every = re.compile(b"(?=( " + tree + b"))")
 
     def find(self, prompt: str) -> frozenset[str]:
-        """Return the words that a prompt contains; of a long one only both ends are read."""
+        """Return the words that a prompt contains; only both ends of a long prompt are read."""
         if len(prompt) > _HEAD + _TAIL:
             prompt = f"{prompt[:_HEAD]} {prompt[-_TAIL:]}"
         data = b" " + prompt.encode(errors="replace").translate(_ONLY_WORDS, _BESIDE_SPACES)
@@ -76,7 +76,7 @@ def _spaced(word: bytes) -> bytes:
 
 
 def _tree(words: list[bytes]) -> bytes:
-    """Return a pattern for the longest of some words; a space stands for any number of them."""
+    """Return a pattern for the longest matching word; a space matches any number of spaces."""
     branches: dict[bytes, list[bytes]] = {}
     for word in words:
         if word:

@@ -1,7 +1,7 @@
 """The routing plan: ordered candidates, each with the rule that put it there.
 
-What was dropped is kept with its reason. These are the words that the pipeline, the journal and
-`hermes why` share; how a plan is made is told in `decide`.
+What was dropped is kept with its reason. The pipeline, the journal and `hermes why` share these
+types; `decide` makes the plan.
 """
 
 import msgspec
@@ -40,10 +40,10 @@ class ProviderOffer(msgspec.Struct, frozen=True):
 
 
 class CallNeeds(msgspec.Struct, frozen=True, kw_only=True):
-    """What a call needs and what was said about its model, from the strongest word down.
+    """What a call needs and which model was named for it, the strongest first.
 
-    `model` is named for this call, `session_model` for the conversation, `default_model` for the
-    agent or for everyone; `auto` leaves it to `tier`'s chain or to the decision tree.
+    `model` is named for this call, `session_model` for the session, `default_model` for the agent
+    or for everyone; `auto` leaves it to `tier`'s chain or to the decision tree.
     """
 
     prompt: str = ""
@@ -58,7 +58,7 @@ class CallNeeds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fallback(plan: Plan, current: Candidate) -> Candidate | None:
-    """Return the candidate after `current`, or None when it was the last or is not in the plan."""
+    """Return the candidate after `current`, or None if it was the last or is not in the plan."""
     following = iter(plan.candidates)
     for candidate in following:
         if candidate == current:

@@ -1,4 +1,4 @@
-"""The routing policy: the settings in the form that a decision reads, made once at start."""
+"""The routing policy: the settings in the form that a decision uses, built once at start."""
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -15,16 +15,16 @@ _REMEMBERED = 256
 
 
 class ChainStep(msgspec.Struct, frozen=True):
-    """A target of a chain, and the rule that names its place there."""
+    """A target of a chain, and the rule that puts it there."""
 
     target: str
     rule: str
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that a decision follows besides the call itself.
+    """Everything that a decision uses besides the call itself.
 
-    `provider_of` returns the provider that a name or an alias means.
+    `provider_of` returns the provider of a name or an alias.
     """
 
     offline: bool
@@ -42,12 +42,12 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     provider_of: Callable[[str], str]
 
     def kind_of(self, provider: str) -> str:
-        """Return the wire that a provider speaks; empty for one that no setting names."""
+        """Return the API kind of a provider; empty if no setting names it."""
         table = self.providers.get(provider)
         return "" if table is None else table.kind
 
     def told(self, name: str) -> str:
-        """Return a target's name as rules tell it: a short name or alias with what it means."""
+        """Return a target's name for rules: a short name or alias with what it refers to."""
         meant = self.models.get(name)
         return self._aliased(name) if meant is None else f"{name} -> {self._aliased(meant)}"
 
@@ -62,7 +62,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def policy_of(settings: Settings) -> Policy:
-    """Return the policy that the settings say."""
+    """Return the policy from the settings."""
     routing = settings.routing
     keywords = keywords_of(routing.task_keywords)
     listed = set(routing.complexity.step_words).union(*(words for _, words in keywords))
@@ -91,7 +91,7 @@ def policy_of(settings: Settings) -> Policy:
 
 
 def _with_rules(policy: Policy, settings: Settings) -> Policy:
-    """Return the policy with its chains; their rules are worded once, here."""
+    """Return the policy with its chains and the texts of their rules."""
     routing = settings.routing
     return msgspec.structs.replace(
         policy,
@@ -118,7 +118,7 @@ def _with_rules(policy: Policy, settings: Settings) -> Policy:
 
 
 def _credential(table: ProviderSettings) -> str:
-    """Say which credential a provider is called with; a key is preferred to a token."""
+    """Return which credential a provider uses; a key is preferred to a token."""
     if has_credential(table, "api_key"):
         return " by its API key"
     return " by its OAuth token" if has_credential(table, "oauth_token") else ""

@@ -1,7 +1,7 @@
-"""What is known of models by their names: price, context and abilities, from `prices.toml`.
+"""What is known about models by name: price, context size and abilities, from `prices.toml`.
 
-Pure data beside the policy, and what a call costs by it. A model that is not in the file works all
-the same; its price is unknown, which is never the same as free.
+Pure data beside the policy, and the cost of a call computed from it. A model that is not in the
+file still works; its price is unknown, which is not the same as free.
 """
 
 import re
@@ -31,9 +31,9 @@ _DATE = re.compile(r"-20\d\d(?:-\d\d-\d\d|\d{4})$")
 
 
 class KnownModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One entry of the file: what every model whose name matches costs and can do.
+    """One entry of the file: price and abilities of every model whose name matches.
 
-    `checked` is false where public sources were missing or contradict each other.
+    `checked` is false if public sources were missing or contradict each other.
     """
 
     match: tuple[str, ...]
@@ -66,10 +66,10 @@ class PriceList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Price(msgspec.Struct, frozen=True):
-    """Dollars per million tokens read and written, and where that is from.
+    """Dollars per million tokens read and written, and the source of the price.
 
-    `cached` is for tokens read from the service's prompt cache and `cache_written` for those that
-    were written to it; None is as much as for others.
+    `cached` is for tokens read from the service's prompt cache and `cache_written` for tokens
+    written to it; None means the same as for other tokens.
     """
 
     read: float
@@ -101,7 +101,7 @@ def _own_name(model: str) -> str:
 
 @lru_cache(maxsize=_REMEMBERED)
 def known_model(model: str) -> KnownModel | None:
-    """Return what is known of a model by its name, or None."""
+    """Return what is known about a model by its name, or None."""
     name = _own_name(model)
     bare = name.partition(":")[0]
     for one in (name, bare, _DATE.sub("", bare)):
@@ -115,12 +115,12 @@ def _is_one_of(name: str, match: tuple[str, ...]) -> bool:
 
 
 def is_service(known: KnownModel, name: str, kind: str) -> bool:
-    """Tell whether a provider of this name and kind is the service that an entry speaks of."""
+    """Return whether a provider of this name and kind is the service of an entry."""
     return known.service == name or (known.service == kind and kind != _OPEN_WIRE)
 
 
 def price_of(info: ProviderInfo, model: str, table: ProviderSettings | None) -> Price | None:
-    """Return what a model costs at a provider, or None when that is not known."""
+    """Return what a model costs at a provider, or None if unknown."""
     model = model or info.model
     own = None if table is None else _configured(model, table)
     if own is not None:
@@ -132,21 +132,21 @@ def price_of(info: ProviderInfo, model: str, table: ProviderSettings | None) -> 
 
 
 def service_of(info: ProviderInfo, table: ProviderSettings | None) -> str | None:
-    """Return the service that a provider calls; None where it is none that is known."""
+    """Return the service that a provider calls; None if it is not a known one."""
     if table is None:
         return _service_at(info.name, "", None)
     return _service_at(info.name, table.kind, table.base_url)
 
 
 def listed_models(service: str) -> tuple[str, ...]:
-    """Return the whole names of a service's models that can answer; none where it has no rows."""
+    """Return the full names of a service's models that can answer; none without rows."""
     rows = [one for one in price_list().model if one.service == service]
     answering = [one for one in rows if "embeddings" not in one.what]
     return tuple(name for one in answering for name in one.match if "*" not in name)
 
 
 def is_listed(model: str, service: str) -> bool:
-    """Tell whether a service's rows name a model; a family says of no name that it exists."""
+    """Return whether a service's rows name a model; a name pattern proves no model."""
     name = _own_name(model)
     bare = name.partition(":")[0]
     rows = [row for one in {name, bare, _DATE.sub("", bare)} for row in _whole_names().get(one, ())]
@@ -165,7 +165,7 @@ def usage_cost(price: Price | None, usage: Usage) -> Usage:
 
 
 def _cost_of_input(price: Price, usage: Usage) -> float:
-    """Return what reading costs, in millionths; no part of it is counted twice."""
+    """Return the cost of the input, in millionths; no part is counted twice."""
     cached = min(usage.cached_in, usage.tokens_in)
     kept = min(usage.cache_written, usage.tokens_in - cached)
     cached_rate = price.read if price.cached is None else price.cached
@@ -184,7 +184,7 @@ _SERVICES = {
 
 @lru_cache(maxsize=_REMEMBERED)
 def _service_at(name: str, kind: str, base_url: str | None) -> str | None:
-    """Return the service that a provider calls: that of its address, whatever it is named."""
+    """Return the service that a provider calls, by its address and not by its name."""
     if base_url is not None:
         return _SERVICES.get(urlsplit(base_url).hostname)
     service = name if name in PROVIDERS else _HOMES.get(kind, kind)
@@ -213,7 +213,7 @@ def _price_in(known: KnownModel) -> Price | None:
 
 
 def _configured(model: str, table: ProviderSettings) -> Price | None:
-    """Return the price that is set for a provider's own model."""
+    """Return the configured price of a provider's own model."""
     read, written = table.price_in_per_million, table.price_out_per_million
     if read is None or written is None or (table.model is not None and table.model != model):
         return None

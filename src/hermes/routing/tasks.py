@@ -1,4 +1,4 @@
-"""Which kind of task a prompt is, by its words; the more specific kind is looked for first."""
+"""Which kind of task a prompt is, by its words; more specific kinds are tried first."""
 
 from hermes.config.routing import TASKS, TaskKeywordSettings
 
@@ -7,13 +7,13 @@ Keywords = tuple[tuple[str, frozenset[str]], ...]
 
 
 def keywords_of(settings: TaskKeywordSettings) -> Keywords:
-    """Return the words of every task type that has some."""
+    """Return the words of every task type that has any."""
     listed = ((task, frozenset(getattr(settings, task, ()))) for task in TASKS)
     return tuple((task, words) for task, words in listed if words)
 
 
 def task_of(words: frozenset[str], keywords: Keywords) -> str | None:
-    """Return the task type of a prompt in which `words` were found, or None when none tells it."""
+    """Return the task type of a prompt in which `words` were found, or None if unclear."""
     if not words:
         return None
     return next((task for task, told in keywords if not told.isdisjoint(words)), None)

@@ -1,1 +1,1 @@
-"""Work that time starts: upkeep of the journal."""
+"""Work that time starts: scheduled jobs, upkeep, learning, dreams, pruning."""

@@ -50,7 +50,7 @@ _WEEKDAY: Final = _Field("day of the week", 0, 7, _named(WEEKDAYS, first=0))
 
 
 def is_cron(text: str) -> bool:
-    """Tell whether a schedule is written as cron has it, right or wrong."""
+    """Return whether a schedule uses cron syntax, valid or not."""
     fields = text.split()
     if text.startswith("@"):
         return True
@@ -59,7 +59,7 @@ def is_cron(text: str) -> bool:
 
 
 def read_cron(text: str, *, zone: str) -> Rule:
-    """Return the rule of five fields or an @word; raises `BadRequest` that names the field."""
+    """Parse five fields or an @word; raises `BadRequest` that names the wrong field."""
     line = text
     if text.startswith("@"):
         line = WORDS.get(text.casefold(), "")
@@ -87,12 +87,12 @@ def read_cron(text: str, *, zone: str) -> Rule:
 
 
 def times_of(hours: Sequence[int], minutes: Sequence[int]) -> tuple[int, ...]:
-    """Return every minute of a day that has one of the hours and one of the minutes."""
+    """Return every minute of a day with one of the hours and one of the minutes."""
     return tuple(sorted({hour * 60 + minute for hour in hours for minute in minutes}))
 
 
 def checked_days(rule: Rule, text: str) -> Rule:
-    """Return the rule; raises for days that no month of it has, such as the 30th of February."""
+    """Return the rule; raises if no month has its days, such as 30 February."""
     months = rule.months or tuple(range(1, 13))
     longest = max(_LONGEST_MONTHS[month - 1] for month in months)
     by_number = not rule.days or min(rule.days) <= longest or LAST_DAY in rule.days

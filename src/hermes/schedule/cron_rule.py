@@ -1,8 +1,8 @@
-"""When a rule of a scheduled job comes round: instants after another, over every change of clocks.
+"""Computes when a scheduled job runs: successive instants, also across clock changes.
 
-Pure; only the time zones are read. A local time that the clocks skip comes at the first instant after
-the gap, one that they show twice comes once, the first time. A rule for every hour follows the
-instants instead: it goes on through both hours that look alike.
+Pure; only the time zones are read. A local time that the clocks skip becomes the first instant
+after the gap; a local time that occurs twice counts once, the first time. An hourly rule follows
+the instants instead: it runs in both hours that look alike.
 """
 
 from collections.abc import Iterator
@@ -32,9 +32,9 @@ def next_after(rule: Rule, at: float) -> float | None:
 
 
 def due_between(rule: Rule, first: float, *, until: float) -> tuple[float, int]:
-    """Return the latest instant from `first`, which is one, to `until`, and how many there are.
+    """Return the latest instant from `first` (itself one) to `until`, and how many there are.
 
-    More than `MOST_COUNTED` are not counted.
+    At most `MOST_COUNTED` are counted.
     """
     latest, count = first, 1
     while count < MOST_COUNTED:
@@ -46,7 +46,7 @@ def due_between(rule: Rule, first: float, *, until: float) -> tuple[float, int]:
 
 
 def least_gap(rule: Rule, after: float, *, looks: int = 60) -> float | None:
-    """Return the shortest time between the next instants; None for fewer than two."""
+    """Return the shortest time between the next instants; None if there are fewer than two."""
     least: float | None = None
     before = next_after(rule, after)
     for _ in range(looks):
@@ -59,12 +59,12 @@ def least_gap(rule: Rule, after: float, *, looks: int = 60) -> float | None:
 
 
 def local_time(at: float, zone: str) -> datetime:
-    """Return an instant on the clocks of a zone."""
+    """Return an instant in the local time of a zone."""
     return datetime.fromtimestamp(at, ZoneInfo(zone))
 
 
 def instant_of(local: datetime, zone: ZoneInfo) -> float:
-    """Return when clocks show a time first; for one that they skip, the first instant after the gap."""
+    """Return the first instant of a local time; for a skipped time, the end of the gap."""
     after = local.replace(tzinfo=zone, fold=0)
     high = int(after.timestamp())
     if datetime.fromtimestamp(high, zone).replace(tzinfo=None) == local:
@@ -87,7 +87,7 @@ def _next_step(rule: Rule, at: float) -> float:
 
 
 def _latest(rule: Rule, until: float) -> float:
-    """Return the latest instant up to `until`; there has to be one."""
+    """Return the latest instant up to `until`; there must be one."""
     window = float(_MINUTE)
     found = next_after(rule, until - window)
     while found is None or found > until:
@@ -131,7 +131,7 @@ def _every_hour(rule: Rule, at: float, *, zone: ZoneInfo) -> float | None:
 
 
 def _skip(instant: int, local: datetime, *, minutes: tuple[int, ...]) -> int:
-    """Return the next instant worth a look: the clocks must not change on the way there."""
+    """Return the next instant to check: the clocks must not change before it."""
     later = next((minute for minute in minutes if minute > local.minute), 60)
     far = instant + (later - local.minute) * _MINUTE
     is_steady = datetime.fromtimestamp(far, local.tzinfo).utcoffset() == local.utcoffset()

@@ -1,4 +1,4 @@
-"""One run of a scheduled job as a message of its owner: its name, its words and its head. Pure."""
+"""Builds one run of a scheduled job as a message of its owner: id, text and heading. Pure."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ LATE_S: Final = 120.0
 
 
 def due_run(job: CronJob, task: CronTask, *, now: float, make_id: MakeId) -> CronRun:
-    """Return the one run of a job that is due: of several instants the latest, the others missed."""
+    """Return the due run of a job: the latest of several instants; the others count as missed."""
     assert job.next_at is not None
     due_at, count = due_between(task.rule, job.next_at, until=now)
     head = _head(task, due_at, first=job.next_at, missed=count - 1, now=now)
@@ -32,7 +32,7 @@ def due_run(job: CronJob, task: CronTask, *, now: float, make_id: MakeId) -> Cro
 
 
 def run_by_hand(job: CronJob, task: CronTask, *, now: float, make_id: MakeId) -> CronRun:
-    """Return a run beside the times of a job, which stay as they are."""
+    """Return an extra run of a job; its schedule stays unchanged."""
     event = _event(job, task, due_at=now, head="", now=now, name=f"{job.id}+{now:.3f}")
     return CronRun(
         job_id=job.id,
@@ -85,7 +85,7 @@ def _message(event: MessageEvent, task: CronTask, *, now: float, make_id: MakeId
 
 
 def _head(task: CronTask, due_at: float, *, first: float, missed: int, now: float) -> str:
-    """Return what the reply begins with when something did not run in time."""
+    """Return the heading of the reply if a run was late or missed."""
     zone = task.rule.zone
     told = []
     if now - due_at > LATE_S:

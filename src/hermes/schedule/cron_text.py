@@ -1,4 +1,4 @@
-"""Rules as people read them back: "Mon-Fri 09:00 Europe/Berlin", and instants on the job's clocks. Pure."""
+"""Rules as text: "Mon-Fri 09:00 Europe/Berlin", and instants in the job's local time. Pure."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ _WEEK = (1, 2, 3, 4, 5, 6, 0)
 
 
 def spoken_rule(rule: Rule) -> str:
-    """Return a rule in its one form, with its zone."""
+    """Return a rule as text in its one form, with its zone."""
     if rule.once is not None:
         return f"once, {spoken_time(rule.once, rule.zone)}"
     if rule.every_s:
@@ -24,7 +24,7 @@ def spoken_rule(rule: Rule) -> str:
 
 
 def spoken_time(at: float, zone: str) -> str:
-    """Return an instant on the clocks of a zone."""
+    """Return an instant as text in the local time of a zone."""
     return f"{local_time(at, zone):%a %Y-%m-%d %H:%M} {zone}"
 
 
@@ -83,7 +83,7 @@ def _weekday(place: int) -> str:
 
 
 def _runs(numbers: Sequence[int]) -> str:
-    """Return numbers with three or more in a row as a range."""
+    """Return numbers as text, with three or more in a row as a range."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and runs[-1][-1] == number - 1:

@@ -1,7 +1,6 @@
-"""Schedules in plain words: "every weekday at 9", "tomorrow at 18:30", "in 2 hours". Pure.
+"""Parses schedules in plain words: "every weekday at 9", "tomorrow at 18:30", "in 2 hours". Pure.
 
-Phrases that are understood are taken out of the text one after another; whatever is left over at the
-end was not, and is named in the error.
+Each phrase that is understood is removed from the text; the error names what is left at the end.
 """
 
 import re
@@ -62,7 +61,7 @@ _FILLERS: Final = frozenset(
 
 
 class _Words:
-    """The text that is not understood yet."""
+    """The text that is not parsed yet."""
 
     def __init__(self, text: str) -> None:
         self.whole = text
@@ -90,7 +89,7 @@ class _Words:
 
 
 class _Days(msgspec.Struct, kw_only=True):
-    """What was found out about the days."""
+    """What was parsed about the days."""
 
     weekdays: tuple[int, ...] = ()
     days: tuple[int, ...] = ()
@@ -101,7 +100,7 @@ class _Days(msgspec.Struct, kw_only=True):
 
 
 def read_words(text: str, *, zone: str, now: float) -> Rule:
-    """Return the rule that plain words mean; raises `BadRequest` that says what is not understood."""
+    """Return the rule that plain words mean; raises `BadRequest` with what was not understood."""
     words = _Words(text)
     zone = _take_zone(words) or zone
     after = _take_delay(words, now=now, zone=zone)
@@ -156,7 +155,7 @@ def _at_times(words: _Words, days: _Days, *, times: tuple[int, ...], zone: str, 
 
 
 def _is_plural(words: _Words, days: _Days) -> bool:
-    """Tell whether the days are meant each time, though no `every` says so: on Mondays, Mon-Fri."""
+    """Return whether the days repeat although no `every` says so: on Mondays, Mon-Fri."""
     named = re.search(
         r"\bweek(?:day|end)s?\b|days\b|\b(?:mon|tue|wed|thu|fri|sat|sun)s\b", words.whole.casefold()
     )
@@ -168,7 +167,7 @@ def _is_plural(words: _Words, days: _Days) -> bool:
 
 
 def _first_day(days: _Days, *, now: float, zone: str) -> date:
-    """Return the day from which steps of days are counted: the next one that fits."""
+    """Return the day from which steps of days are counted: the next matching day."""
     day = local_time(now, zone).date()
     while days.weekdays and day.isoweekday() % 7 not in days.weekdays:
         day += timedelta(days=1)
@@ -287,7 +286,7 @@ def _minutes(item: str, half: str | None, *, words: _Words) -> int:
 
 
 def _take_frequency(words: _Words) -> int:
-    """Return every how many minutes; 0 if nothing is said of it."""
+    """Return the interval in minutes; 0 if none is given."""
     if words.take(r"\bhourly\b|\bevery\s+hour\b"):
         return 60
     if words.take(r"\bevery\s+minute\b"):

@@ -1,7 +1,7 @@
 """Runs scheduled jobs when they are due, each instant once, by the wall clock.
 
-A clock that leaps ahead makes at most one run of each job, and what was left out is told. A clock that
-is set back lets jobs come round at their times again; an instant that has had its run gets no other.
+If the clock jumps ahead, each job runs at most once, and the run says what was missed. If the clock
+is set back, jobs run at their times again, but no instant runs twice.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _log = structlog.get_logger(__name__)
 
 
 class CronWorker:
-    """One task that runs what is due; `has_room` says whether messages are taken now."""
+    """One task that runs due jobs; `has_room` says whether messages are accepted now."""
 
     def __init__(
         self,
@@ -53,11 +53,11 @@ class CronWorker:
         self._ahead: float | None = None
 
     def start(self) -> None:
-        """Begin to look for jobs."""
+        """Start looking for jobs."""
         self._task = asyncio.create_task(self._rounds(), name="cron")
 
     async def stop(self) -> None:
-        """End; a run is on disk whole or not at all."""
+        """Stop; a run is on disk whole or not at all."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -71,14 +71,14 @@ class CronWorker:
             await asyncio.sleep(self.pause())
 
     def pause(self) -> float:
-        """Return how long to wait for the next look."""
+        """Return how long to wait before the next check."""
         due_at = self._store.cron.next_due_at()
         if due_at is None:
             return _LOOK_S
         return min(_LOOK_S, max(_LEAST_WAIT_S, due_at - self._clock.now()))
 
     async def round(self) -> int:
-        """Run what is due, each job once; returns how many were looked at."""
+        """Run what is due, each job once; return how many jobs were checked."""
         await self._mind_the_clock()
         if not self._has_room():
             return 0
@@ -88,7 +88,7 @@ class CronWorker:
         return len(due)
 
     async def _mind_the_clock(self) -> None:
-        """After a start, and when the clock was set back, jobs must not wait for the old time."""
+        """After a start or a set-back clock, make jobs not wait for the old time."""
         ahead = self._clock.now() - self._clock.monotonic()
         before, self._ahead = self._ahead, ahead
         if before is not None and ahead >= before - _SET_BACK_S:
@@ -137,7 +137,7 @@ class CronWorker:
         )
 
     def _problem(self, job: CronJob, task: CronTask, event: MessageEvent) -> str | None:
-        """Return why a job cannot run for its owner any more."""
+        """Return why a job can no longer run for its owner."""
         source = task.origin.source
         standing = self._store.users.standing(source.platform, source.user_id)
         if standing.person_id != job.person_id:

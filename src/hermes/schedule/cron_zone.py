@@ -1,7 +1,7 @@
-"""Time zones by the names that people use: `Europe/Berlin`, `Berlin`, `new york`, `UTC`.
+"""Finds time zones by the names people use: `Europe/Berlin`, `Berlin`, `new york`, `UTC`.
 
-Reads the time zones of this system, or of the package tzdata. Cities that no zone is named after are
-listed here.
+Reads the time zones of this system, or of the package tzdata. Cities without a zone of their own
+are listed here.
 """
 
 from collections.abc import Iterable, Mapping
@@ -57,13 +57,13 @@ _CITIES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 
 def find_zone(name: str) -> str | None:
-    """Return the zone that a name means; None if nobody knows it."""
+    """Return the zone that a name means; None if it is unknown."""
     wanted = _common(name)
     return _names().get(wanted) if wanted else None
 
 
 def zone_of(name: str) -> str:
-    """Return the zone that a name means; raises with the nearest names."""
+    """Return the zone that a name means; raises with the most similar names."""
     found = find_zone(name)
     if found is None:
         near = get_close_matches(_common(name), _names(), n=3, cutoff=0.6)
@@ -91,7 +91,7 @@ def _names() -> Mapping[str, str]:
 
 
 def _last_words(zones: Iterable[str]) -> Iterable[tuple[str, str]]:
-    """Return zones by their cities; what two continents share is taken by neither."""
+    """Return zones by their cities; a city on two continents is left out."""
     seen: dict[str, str] = {}
     for zone in zones:
         area, _, city = zone.rpartition("/")
@@ -102,7 +102,7 @@ def _last_words(zones: Iterable[str]) -> Iterable[tuple[str, str]]:
 
 
 def _is_alias(first: str, second: str) -> bool:
-    """Tell whether two zones of one city are the same, such as America/Argentina/X and America/X."""
+    """Return whether two zones of one city are equal, such as America/Argentina/X and America/X."""
     return bool(first) and first.partition("/")[0] == second.partition("/")[0]
 
 

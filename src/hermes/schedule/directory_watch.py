@@ -1,7 +1,7 @@
-"""The directory's round: every five minutes it asks the platforms that can tell for their chats.
+"""Keeps the directory of chats: every five minutes it lists the chats of platforms that can.
 
-Between the rounds it notes what the chats are called in which somebody writes; that costs a look
-into a dictionary, and is written with the next round. A crash loses nothing that is not seen again.
+Between the rounds it notes the names of chats in which somebody writes; that costs one dictionary
+lookup, and the next round writes it. A crash loses only what will be seen again.
 """
 
 import asyncio
@@ -42,15 +42,15 @@ class DirectoryWatch:
         self._rounds = Rounds("directory", self.round, every_s=EVERY_S)
 
     def start(self) -> None:
-        """Begin the rounds."""
+        """Start the rounds."""
         self._rounds.start()
 
     async def stop(self) -> None:
-        """End the rounds."""
+        """Stop the rounds."""
         await self._rounds.stop()
 
     def noticing(self, accept: Accept) -> Accept:
-        """Return `accept` as channels use it, which notes what chats are called."""
+        """Wrap `accept` for channels so that it also notes the names of chats."""
 
         async def noticed(event: MessageEvent) -> Accepted:
             accepted = await accept(event)
@@ -60,7 +60,7 @@ class DirectoryWatch:
         return noticed
 
     def notice(self, event: MessageEvent) -> None:
-        """Note what the chat of a message that was accepted is called."""
+        """Note the name of the chat of an accepted message."""
         source = event.source
         is_direct = source.chat_type == "dm"
         name = (source.chat_name or source.user_name) if is_direct else source.chat_name
@@ -80,7 +80,7 @@ class DirectoryWatch:
         )
 
     async def round(self) -> int:
-        """Ask and write; returns how many chats are new or have changed."""
+        """Ask and write; return how many chats are new or changed."""
         count = await self._write_seen()
         for channel in self._connected():
             if isinstance(channel, ListingChannel):
@@ -118,7 +118,7 @@ def _platform(entry: ChatEntry) -> str:
 
 
 def _beside(seen: ChatEntry, known: ChatEntry | None) -> ChatEntry:
-    """Return a chat as a message names it, with the guild that a listing gave it."""
+    """Return a chat as a message names it, with the guild from the listing."""
     if known is None or known.guild is None or known.kind == "dm":
         return seen
     return ChatEntry(

@@ -1,7 +1,7 @@
-"""Dreams: now and then each person of whom there is news is looked at, one after the other.
+"""Dreams: from time to time a model summarises what is known of each person with new facts.
 
-They are begun evenly spread over the day, at most as many as the settings say, also after a time in
-which nobody was. Like all jobs they are journaled, and the platform pays.
+They are spread evenly over the day, with a daily limit from the settings, also after an idle time.
+Like all jobs they are journaled, and the platform pays.
 """
 
 import structlog
@@ -18,7 +18,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Dreamer:
-    """Begins dreams and does them."""
+    """Starts dreams and runs them."""
 
     def __init__(self, workshop: Workshop) -> None:
         self._shop = workshop
@@ -26,7 +26,7 @@ class Dreamer:
         self._after = ""
 
     async def begin_next(self) -> Job | None:
-        """Begin the next dream, if it is time for one and somebody is found."""
+        """Start the next dream, if it is time and somebody needs one."""
         shop, settings = self._shop, self._shop.settings.memory
         now, last = shop.clock.now(), shop.dreams.last_begun_at()
         if last is not None and now < last + _DAY_S / settings.dreams_a_day:
@@ -37,7 +37,7 @@ class Dreamer:
         return None if person_id is None else await shop.dreams.begin(person_id, at=now)
 
     async def do(self, job: Job, receipt: SpendLog) -> None:
-        """Add up what is known of a person, and end the job with it; without news nothing is asked."""
+        """Summarise what is known of a person and finish the job; without news, ask no model."""
         shop = self._shop
         facts = facts_for(shop.facts.of(job.person_id))
         lately, dream = shop.dreams.lately_said(job, limit=_MESSAGES), None

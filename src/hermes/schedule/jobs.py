@@ -1,7 +1,8 @@
-"""Afterwork: takes the jobs that turns and dreams left behind, and ends each with what it changes.
+"""Runs the jobs that turns and dreams left behind, and ends each with its changes.
 
-A crash repeats a job; one that fails is put off, and given up after five failures until its session
-goes on, or the next dream is due. The platform pays for the calls, under its cap and the kill switch.
+A crash repeats a job. A job that fails is delayed, and after five failures it waits until its
+session continues or the next dream is due. The platform pays for the calls, under its cap and the
+kill switch.
 """
 
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ _log = structlog.get_logger(__name__)
 
 
 class JobWorker:
-    """One task that does what is due, one at a time; an operator's order does not wait for it."""
+    """One task that runs due jobs one at a time; an operator's order does not wait for it."""
 
     def __init__(self, workshop: Workshop, *, every_s: float = LOOK_S) -> None:
         self._shop = workshop
@@ -38,12 +39,12 @@ class JobWorker:
         self._doing: set[str] = set()
 
     def start(self) -> None:
-        """Begin to look for jobs, if any kind of them is turned on."""
+        """Start looking for jobs, if any kind of job is enabled."""
         if self._kinds():
             self._rounds.start()
 
     async def stop(self) -> None:
-        """End; a job that is cut off is done again by the next process."""
+        """Stop; the next process repeats a job that is cut off."""
         await self._rounds.stop()
 
     def _kinds(self) -> tuple[str, ...]:
@@ -51,12 +52,12 @@ class JobWorker:
         return tuple(kind for kind, on in ((EXTRACT, memory.extract), (DREAM, memory.dream)) if on)
 
     async def _all(self) -> None:
-        """Do what is due, however much that is."""
+        """Run all due jobs."""
         while await self.round() >= _JOBS_A_ROUND:
             pass
 
     async def round(self) -> int:
-        """Do the jobs that are due, each once; returns how many were tried."""
+        """Run the due jobs, each once; return how many were tried."""
         shop, kinds = self._shop, self._kinds()
         if DREAM in kinds:
             await self._dreamer.begin_next()
@@ -70,9 +71,9 @@ class JobWorker:
         return tried
 
     async def dream_now(self, person_id: str) -> Dream | None:
-        """Do the dream of a person now, whatever the settings say, and return what they have then.
+        """Run the dream of a person now, whatever the settings say; return the result.
 
-        Raises why it failed; the job waits then like any other.
+        Raises why it failed; the job then waits like any other.
         """
         shop, key = self._shop, dream_key(person_id)
         if key in self._doing:
@@ -92,7 +93,7 @@ class JobWorker:
             self._doing.discard(key)
 
     async def _try(self, job: Job) -> HermesError | None:
-        """Do a job; returns why it failed."""
+        """Run a job; return why it failed, or None."""
         receipt = SpendLog()
         try:
             await self._do(job, receipt)
@@ -108,7 +109,7 @@ class JobWorker:
             await self._learn(job, receipt)
 
     async def _failed(self, job: Job, error: HermesError, *, spent: tuple[Spent, ...]) -> None:
-        """Let a job wait; that models are stopped or the budget is used up is not its fault."""
+        """Delay a job; a kill switch or a used-up budget does not count as its failure."""
         shop, reason = self._shop, f"{error.code}: {error}"[:500]
         due_at: float | None = shop.clock.now() + _RETRY_S * 2 ** min(job.attempts, _MOST_FAILURES)
         if job.attempts + 1 >= _MOST_FAILURES and not isinstance(error, TryLater):

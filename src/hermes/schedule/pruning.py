@@ -1,7 +1,7 @@
-"""Pruning: conversations that ended long ago are deleted, at most once a day.
+"""Pruning: deletes conversations that ended long ago, at most once a day.
 
-Off unless `sessions.prune_days` says how long is long. One conversation after the other, each whole
-and after the subagents that worked for it; whatever fails is told, and tried again the next day.
+Off unless `sessions.prune_days` sets the age. Conversations go one at a time, each whole and after
+its subagents' conversations; a failure is logged and retried the next day.
 """
 
 import asyncio
@@ -36,16 +36,16 @@ class Pruning:
         self._rounds = Rounds("pruning", self.round, every_s=_LOOK_S)
 
     def start(self) -> None:
-        """Begin the rounds, if anything is ever pruned."""
+        """Start the rounds, if pruning is enabled."""
         if self._days:
             self._rounds.start()
 
     async def stop(self) -> None:
-        """End the rounds."""
+        """Stop the rounds."""
         await self._rounds.stop()
 
     async def round(self) -> int:
-        """Prune what is old, unless that was done today; returns how many conversations went."""
+        """Prune what is old, unless done today; return how many conversations were deleted."""
         now = self._clock.now()
         if not self._days or not await self._store.begin(now, every_s=_DAY_S):
             return 0
@@ -69,7 +69,7 @@ class Pruning:
         return count
 
     async def _try(self, old: OldConversation, *, before: float, gone: list[int]) -> int:
-        """Prune one; a conversation that cannot go must not keep the others."""
+        """Prune one conversation; a failure does not stop the others."""
         try:
             return await self._prune(old, before=before, gone=gone)
         except HermesError as error:

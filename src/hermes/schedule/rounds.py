@@ -1,4 +1,4 @@
-"""A task that does its round, pauses, and does it again; whatever a round raises, the next comes."""
+"""A task that repeats its work with pauses; an exception does not stop it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,7 +9,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Rounds:
-    """Calls `work` at the start and every `every_s` seconds after its end."""
+    """Calls `work` at the start and every `every_s` seconds after it ends."""
 
     def __init__(self, name: str, work: Callable[[], Awaitable[object]], *, every_s: float) -> None:
         self._name = name
@@ -18,11 +18,11 @@ class Rounds:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin the rounds."""
+        """Start the rounds."""
         self._task = asyncio.create_task(self._run(), name=self._name)
 
     async def stop(self) -> None:
-        """End the rounds; one that is under way is cut off."""
+        """Stop the rounds; one under way is cancelled."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

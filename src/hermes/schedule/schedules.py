@@ -1,6 +1,6 @@
-"""What people and operators do with scheduled jobs: make, look at, pause, run and remove them.
+"""What people and operators do with scheduled jobs: create, list, pause, run and remove them.
 
-Fits `ports.cron.Scheduler`; chat commands, the tool and the operator's desk all come here.
+Implements `ports.cron.Scheduler`; chat commands, the tool and operator actions all use it.
 """
 
 import re
@@ -35,7 +35,7 @@ CheckTarget = Callable[[str, CronOrigin, bool], str]
 
 
 class Schedules:
-    """The jobs of everybody; `zone` is the gateway's own, `zone_of` what is known of a person's."""
+    """The jobs of everyone; `zone` is the gateway's time zone, `zone_of` returns a person's."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Schedules:
         name: str = "",
         is_operators: bool = False,
     ) -> CronJob:
-        """Keep a job; raises `BadRequest` that says what was not understood."""
+        """Save a job; raises `BadRequest` that says what was not understood."""
         now = self._clock.now()
         text = self._checked_text(text)
         rule = read_rule(when, zone=self._zone_for(origin.person_id), now=now)
@@ -120,7 +120,7 @@ class Schedules:
         return self._store.cron.of_person(person_id)
 
     def get(self, name: str, *, person_id: str | None = None) -> CronJob:
-        """Return a job by its id or an unmistakable part of it; raises `NotFound`."""
+        """Return a job by its id or a unique part of it; raises `NotFound`."""
         name = name.strip()
         job = self._store.cron.get(name)
         if job is not None and person_id in (None, job.person_id):
@@ -139,7 +139,7 @@ class Schedules:
         )
 
     async def pause(self, name: str, *, person_id: str | None = None) -> CronJob:
-        """Let a job rest."""
+        """Pause a job."""
         job = self._unfinished(name, person_id=person_id)
         if job.paused_at is None:
             now = self._clock.now()
@@ -147,7 +147,7 @@ class Schedules:
         return self.get(job.id)
 
     async def resume(self, name: str, *, person_id: str | None = None) -> CronJob:
-        """Let a job run again, from now on."""
+        """Resume a job from now on."""
         job = self._unfinished(name, person_id=person_id)
         if job.paused_at is not None and job.task is not None:
             next_at = next_after(job.task.rule, self._clock.now())
@@ -157,7 +157,7 @@ class Schedules:
         return self.get(job.id)
 
     async def run(self, name: str, *, person_id: str | None = None) -> str:
-        """Run a job now, beside its times; returns the message's id."""
+        """Run a job now, in addition to its schedule; return the message's id."""
         job = self.get(name, person_id=person_id)
         if job.task is None:
             raise NotFound("What this job does is gone with its person.")
@@ -176,14 +176,14 @@ class Schedules:
         return result.message_id
 
     async def remove(self, name: str, *, person_id: str | None = None) -> CronJob:
-        """Forget a job."""
+        """Delete a job."""
         job = self.get(name, person_id=person_id)
         await self._store.cron.remove(job.id)
         _log.info("cron_removed", job_id=job.id, person_id=job.person_id)
         return job
 
     def tell(self, job: CronJob) -> str:
-        """Return a job in one line, in the clock of its own zone."""
+        """Return a job in one line, in the local time of its zone."""
         task = job.task
         if task is None:
             return f"{job.id}: erased"
@@ -203,7 +203,7 @@ class Schedules:
         return f"next: {spoken_time(job.next_at, zone)}"
 
     def output(self, job: CronJob) -> str:
-        """Return what the last run answered, whole; raises `NotFound` where nothing is kept."""
+        """Return the whole answer of the last run; raises `NotFound` if none is kept."""
         result = None if job.last_message is None else self._store.inbox.result(job.last_message)
         if result is None:
             raise NotFound(
@@ -260,9 +260,9 @@ _CRON_ZONE: Final = re.compile(r"((?:\S+\s+){4}\S+|@\w+)\s+(?:in\s+)?\(?([A-Za-z
 
 
 def read_rule(text: str, *, zone: str, now: float) -> Rule:
-    """Return the rule that a schedule means; `zone` holds where it names none.
+    """Return the rule that a schedule means; `zone` applies if it names none.
 
-    Raises `BadRequest`, which says what was not understood and shows how it can be written.
+    Raises `BadRequest`, which says what was not understood and shows valid forms.
     """
     text = " ".join(text.split())
     if not text:

@@ -1,7 +1,7 @@
-"""Filling the search index: a task that takes in what turns said, in small steps beside them.
+"""Fills the search index in small steps beside running turns.
 
-It is in no hurry, since a search brings the index up to date first. What is cut off is done again
-by the next process.
+It does not hurry, because a search updates the index first. The next process repeats a step that is
+cut off.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ class SearchFill:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to fill."""
+        """Start filling."""
         self._task = asyncio.create_task(self._rounds(), name="search")
 
     async def stop(self) -> None:
-        """End, and close the index."""
+        """Stop, and close the index."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

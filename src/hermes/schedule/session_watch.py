@@ -1,9 +1,10 @@
-"""The watcher: ends each session once that is over by its rule, though nobody writes in it.
+"""Ends each session that is over by its rule, even if nobody writes in it.
 
-What is kept ready of sessions that are quiet is let go in the same rounds.
+The same rounds release what is kept in memory for quiet sessions.
 
-A session is looked at once after its last use. It reads who was last used before the rule's cutoff
-and after the cutoff of the round before; the first round after a start reads from the beginning.
+A session is checked once after its last use. Each round reads the sessions last used between the
+cutoff of the round before and the current one; the first round after a start reads from the
+beginning.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ Ended = Callable[[str, EndReason], None]
 
 
 class SessionWatch:
-    """One task; `ended` is told of every session that it ends."""
+    """One task; `ended` is called for every session that it ends."""
 
     def __init__(
         self,
@@ -45,15 +46,15 @@ class SessionWatch:
         self._rounds = Rounds("session_watch", self.round, every_s=_EVERY_S)
 
     def start(self) -> None:
-        """Begin the rounds."""
+        """Start the rounds."""
         self._rounds.start()
 
     async def stop(self) -> None:
-        """End the rounds."""
+        """Stop the rounds."""
         await self._rounds.stop()
 
     async def round(self) -> int:
-        """End what is over; returns how many sessions that were."""
+        """End what is over; return how many sessions ended."""
         self._sweep()
         count = 0
         for number, rule in enumerate(self._resets.rules()):

@@ -1,4 +1,4 @@
-"""Upkeep: what nobody decided or served in time expires, and finished messages are forgotten."""
+"""Upkeep: expires what nobody decided or served in time, and purges finished messages."""
 
 from collections.abc import Awaitable, Callable
 
@@ -16,10 +16,10 @@ _log = structlog.get_logger(__name__)
 
 
 class Upkeep:
-    """One task that looks after the store at the start and every `every_s` seconds.
+    """One task that maintains the store at the start and every `every_s` seconds.
 
-    `served` names the platforms whose replies a sender looks after itself; `tidy` looks after kept
-    attachments.
+    `served` names the platforms whose senders expire replies themselves; `tidy` maintains the media
+    cache.
     """
 
     def __init__(
@@ -42,11 +42,11 @@ class Upkeep:
         self._rounds = Rounds("upkeep", self.round, every_s=every_s)
 
     def start(self) -> None:
-        """Begin the rounds."""
+        """Start the rounds."""
         self._rounds.start()
 
     async def stop(self) -> None:
-        """End the rounds."""
+        """Stop the rounds."""
         await self._rounds.stop()
 
     async def round(self) -> None:
@@ -73,14 +73,14 @@ class Upkeep:
             self._wake(approval.lane)
 
     async def _drop_letters(self) -> None:
-        """Drop dead letters that nobody dealt with in time; until then they keep their message."""
+        """Drop dead letters that nobody handled in time; until then they keep their message."""
         now, letters = self._clock.now(), self._store.dead_letters
         before = now - self._settings.outbox.dead_letter_days * _DAY_S
         while dropped := await letters.lapse(before, at=now, limit=_PURGE_AT_ONCE):
             _log.info("dead_letters_dropped", count=dropped)
 
     async def _expire_deliveries(self) -> None:
-        """Let replies die of age on platforms that are gone or never connected."""
+        """Expire old replies on platforms that are gone or never connected."""
         now = self._clock.now()
         before = now - self._settings.outbox.max_age_s
         dead = await self._store.outbox.expire(before, served=self._served(), at=now)

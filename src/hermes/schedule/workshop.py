@@ -1,4 +1,4 @@
-"""What jobs are done with, and the one way in which they ask a model: on the platform's account."""
+"""What background jobs use, and how they call a model: on the platform's account."""
 
 from contextlib import aclosing
 
@@ -23,7 +23,7 @@ from hermes.routing.plan import CallNeeds
 
 
 class Workshop(msgspec.Struct, frozen=True, kw_only=True):
-    """What jobs are done with."""
+    """The services that background jobs use."""
 
     jobs: JobStore
     dreams: DreamStore
@@ -38,9 +38,9 @@ class Workshop(msgspec.Struct, frozen=True, kw_only=True):
 async def ask_model(
     shop: Workshop, request: ModelRequest, *, kind: str, model: str | None, receipt: SpendLog
 ) -> str:
-    """Return what a model answers to a job of this kind, under the cap and the kill switch.
+    """Return a model's answer for a job of this kind, under the cap and the kill switch.
 
-    Without a `model` of its own it is the one that sums up, and without that one the default.
+    Uses `model` if given, else the summary model, else the default model.
     """
     models = shop.settings.models
     usual = models.summaries or shop.planner.default_model or models.default

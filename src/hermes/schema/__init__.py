@@ -1,1 +1,1 @@
-"""JSON schemas and the values that must fit them; pure, and the only user of the validator."""
+"""JSON Schema: checks schemas and values; pure, and the only user of the validator."""

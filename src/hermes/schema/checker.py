@@ -1,8 +1,8 @@
-"""One JSON schema, found fit and compiled: does a value fit it, and where not.
+"""A checked and compiled JSON schema: whether a value fits it, and where not.
 
 Schemas and values both come from strangers, so both are bounded in size and depth, nothing is ever
-fetched, and patterns cannot run away. Whose values they are, and in which words a misfit is told,
-is the caller's business.
+fetched, and patterns cannot run forever. The caller knows whose values they are and words the
+error.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,18 +38,18 @@ _VALUES = frozenset({"enum", "const", "default", "examples", "example"})
 
 
 class UnusableSchema(Exception):
-    """A schema that nothing can be checked against; the text goes on from "the schema"."""
+    """A schema that cannot be used; the text continues after "the schema"."""
 
 
 class Unchecked(Exception):
-    """A value that is too much to be checked; the text goes on from what the value is."""
+    """A value that is too large to check; the text continues after the name of the value."""
 
 
 class Misfit(msgspec.Struct, frozen=True):
-    """One place where a value does not fit: the way to it, and the rule that it breaks.
+    """One place where a value does not fit: its path, and the rule that it breaks.
 
-    `rule` leads through the schema to the keyword, and `message` is the validator's own. `names` are
-    the keys that are missing or too many, where that is what is wrong.
+    `rule` is the path through the schema to the keyword, and `message` is the validator's own.
+    `names` are the keys that are missing or superfluous, if that is the problem.
     """
 
     path: tuple[str | int, ...]
@@ -60,14 +60,14 @@ class Misfit(msgspec.Struct, frozen=True):
 
 
 class Checker:
-    """A schema that was found fit, compiled, and what it costs."""
+    """A compiled schema and its cost."""
 
     def __init__(self, validator: "jsonschema_rs.Validator", cost: SchemaCost) -> None:
         self._validator = validator
         self._cost = cost
 
     def fits(self, value: Json) -> bool:
-        """Tell whether `value` fits; raises `Unchecked` when that takes too long to find out."""
+        """Return whether `value` fits; raises `Unchecked` if the check would take too long."""
         count, depth = size_of(value)
         if depth > MAX_VALUE_DEPTH:
             raise Unchecked(TOO_DEEP)
@@ -76,10 +76,10 @@ class Checker:
         return bool(self._validator.is_valid(value))
 
     def misfits(self, value: Json, *, most: int) -> Iterator[Misfit]:
-        """Yield where a value that was found not to fit breaks the schema.
+        """Yield where a value that does not fit breaks the schema.
 
-        The verdict is cheap; listing the reasons of many alternatives is not. Where that would take
-        too long, there are none.
+        The verdict is cheap; listing the reasons for many alternatives is not. If that would take
+        too long, it yields nothing.
         """
         if self._cost.reasons(size_of(value)[1]) > _MAX_REASONS:
             return
@@ -95,7 +95,7 @@ class Checker:
 
 @lru_cache(maxsize=_KEPT)
 def checker_of(raw: bytes) -> Checker:
-    """Return what checks against the schema `raw`; raises `UnusableSchema` when nothing can be."""
+    """Return the checker for the schema `raw`; raises `UnusableSchema` if it cannot be used."""
     if len(raw) > MAX_SCHEMA_BYTES:
         raise UnusableSchema(
             f"is {len(raw)} bytes long, and {MAX_SCHEMA_BYTES} are allowed; shorten it"
@@ -107,13 +107,13 @@ def checker_of(raw: bytes) -> Checker:
 
 
 def path_text(steps: Sequence[str | int]) -> str:
-    """Return the way to a place as people write it, bounded."""
+    """Return a path as text, bounded."""
     told = "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     return told if len(told) <= _MAX_PATH_CHARS else f"{told[: _MAX_PATH_CHARS - 1]}…"
 
 
 def bounded(text: str) -> str:
-    """Return `text` on one line, cut in the middle: the value stands first, the reason last."""
+    """Return `text` on one line, cut in the middle: the value comes first, the reason last."""
     line = " ".join(text.split())
     if len(line) <= MAX_PROBLEM_CHARS:
         return line

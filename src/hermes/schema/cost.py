@@ -1,8 +1,7 @@
-"""What a JSON schema costs to be checked against, told from the schema alone: pure.
+"""Estimates from a JSON schema alone what checking against it costs. Pure.
 
-References make small schemas large: definitions that use each other twice double with every step.
-A validator follows them all, on the event loop and on its own stack, so `checker` measures
-before it lets one follow.
+References make small schemas large: definitions that use each other twice double with every step. A
+validator follows them all, on the event loop and on its own stack, so `checker` measures first.
 """
 
 from collections.abc import Iterator
@@ -29,10 +28,10 @@ _ENOUGH = 10**12
 
 
 class SchemaCost(msgspec.Struct, frozen=True):
-    """The measures of a schema with all its references followed, each circle once around.
+    """The size of a schema with all its references followed, each cycle once.
 
-    `size` counts the places, `height` the longest way down, `stack` the longest chain of places
-    that look at the same value, and `circles` the references that lead back to where they stand.
+    `size` counts the places, `height` the longest path down, `stack` the longest chain of places
+    that check the same value, and `circles` the references that lead back to themselves.
     """
 
     size: int = 1
@@ -41,7 +40,7 @@ class SchemaCost(msgspec.Struct, frozen=True):
     circles: int = 0
 
     def reasons(self, depth: int) -> int:
-        """Return about how many reasons there can be why a value of `depth` levels does not fit."""
+        """Return about how many reasons a misfit of a value of `depth` levels can have."""
         total = self.size
         for _ in range(depth):
             total = min(total * max(1, self.circles), _ENOUGH)
@@ -49,16 +48,16 @@ class SchemaCost(msgspec.Struct, frozen=True):
 
 
 class TooTall(Exception):
-    """The way down is longer than the limit, or a place refers to itself without end."""
+    """A path down is longer than the limit, or a place refers to itself without end."""
 
 
 def cost_of(schema: dict[str, Json], *, max_height: int) -> SchemaCost:
-    """Return what `schema` costs, or raise `TooTall` where a way down is over `max_height`."""
+    """Return what `schema` costs; raises `TooTall` if a path down is over `max_height`."""
     return _Walk(schema, max_height).measure(schema, level=1)
 
 
 def size_of(value: Json) -> tuple[int, int]:
-    """Return how many values `value` holds, itself included, and how many levels it has."""
+    """Return how many values `value` contains, itself included, and how many levels it has."""
     level, count, depth = [value] if isinstance(value, dict | list) else [], 1, 0
     while level:
         depth += 1

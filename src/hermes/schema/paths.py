@@ -1,4 +1,4 @@
-"""Finding one's way in a JSON schema: references, alternatives, and what may stand at a place. Pure.
+"""Navigates a JSON schema: references, alternatives, and which values a place allows. Pure.
 
 Only references within the schema are followed; a place that cannot be found is an empty schema,
 which allows anything.
@@ -16,7 +16,7 @@ _MAX_HOPS = 32
 
 
 class SchemaPaths:
-    """One schema and the ways through it."""
+    """One schema and the paths through it."""
 
     def __init__(self, root: Json) -> None:
         self._root = root
@@ -27,7 +27,7 @@ class SchemaPaths:
         return self.resolved(self._root)
 
     def resolved(self, place: Json) -> Json:
-        """Return what stands at a place, following its references."""
+        """Return the schema at a place, following its references."""
         for _ in range(_MAX_HOPS):
             reference = place.get("$ref") if isinstance(place, dict) else None
             if not isinstance(reference, str):
@@ -38,7 +38,7 @@ class SchemaPaths:
         return place if isinstance(place, dict) else {}
 
     def at(self, steps: Sequence[str | int]) -> Json:
-        """Return the place that a validator's way through the schema leads to."""
+        """Return the place that a validator's path through the schema leads to."""
         place: Json = self._root
         for step in steps:
             if step == "$ref":
@@ -52,7 +52,7 @@ class SchemaPaths:
         return self.resolved(place)
 
     def alternatives(self, place: Json) -> Iterator[Json]:
-        """Yield what may stand at a place, one alternative after another."""
+        """Yield the alternatives that a place allows."""
         place = self.resolved(place)
         groups = [place[word] for word in _ALTERNATIVES if isinstance(place.get(word), list)]
         if not groups:
@@ -62,20 +62,20 @@ class SchemaPaths:
                 yield from self.alternatives(inner)
 
     def kinds(self, place: Json) -> frozenset[str]:
-        """Return the kinds of values that may stand at a place, by their JSON names."""
+        """Return the kinds of values that a place allows, by their JSON names."""
         found: set[str] = set()
         for one in self.alternatives(place):
             found.update(_kinds_of(one))
         return frozenset(found)
 
     def branch(self, place: Json, value: Json) -> Json:
-        """Return the one alternative that a value of this kind can be meant for, else {}."""
+        """Return the one alternative that a value of this kind can match, else {}."""
         kind = kind_of(value)
         fitting = [one for one in self.alternatives(place) if kind in _kinds_of(one)]
         return fitting[0] if len(fitting) == 1 else {}
 
     def below(self, place: Json, step: str | int) -> Json:
-        """Return what must stand at one key or index of a value."""
+        """Return the schema for one key or index of a value."""
         if isinstance(step, str):
             known = place.get("properties", {})
             return self.resolved(

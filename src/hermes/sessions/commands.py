@@ -1,7 +1,7 @@
-"""The chat commands: what they are called, what they are for, and how a message spells one.
+"""The chat commands: their names, their purpose, and how a message spells one.
 
-Pure. What a command does stands in `pipeline/commands`, under the same name. Those that stand
-`beside` the lane pass a running turn; the others wait for their turn in it.
+Pure. `pipeline/commands` runs them, under the same names. Commands with `beside` run while a turn
+is running; the others wait in the lane.
 """
 
 import re
@@ -19,8 +19,8 @@ _NEAR = 0.6
 class CommandSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A command as people see it.
 
-    `use` is what may stand behind its name. `admins` says that only those may use it who are named
-    as admins, also where commands are everybody's.
+    `use` describes its arguments. With `admins`, only people whom the configuration names as admins
+    may use it, even where everyone may use commands.
     """
 
     name: str
@@ -33,7 +33,7 @@ class CommandSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TypedCommand(msgspec.Struct, frozen=True):
-    """A message that is a command; without a spec nobody knows it."""
+    """A message that is a command; `spec` is None if the command is unknown."""
 
     word: str
     argument: str
@@ -41,12 +41,12 @@ class TypedCommand(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The command's own name, whichever of its names was written."""
+        """The command's main name, whichever alias was written."""
         return self.word if self.spec is None else self.spec.name
 
     @property
     def is_beside(self) -> bool:
-        """Whether it passes a running turn; one that nobody knows is answered at once, too."""
+        """Whether it runs beside a running turn; unknown commands are answered at once too."""
         return self.spec is None or self.spec.beside
 
 
@@ -188,9 +188,9 @@ class CommandBook:
         return self._words.get(word.removeprefix("/").lower())
 
     def read(self, text: str) -> TypedCommand | None:
-        """Return the command that a message is; None for everything that is none.
+        """Return the command that a message is; None if it is not a command.
 
-        A slash before a word is one; a path, a number or a slash alone is not.
+        A slash followed by a word is a command; a path, a number or a slash alone is not.
         """
         if not text.startswith("/"):
             return None
@@ -203,7 +203,7 @@ class CommandBook:
         return TypedCommand(word, whole.strip(), self._words.get(word))
 
     def nearest(self, word: str, among: Iterable[str]) -> str | None:
-        """Return the name among some that a word comes closest to."""
+        """Return the known name that is most similar to a word."""
         near = get_close_matches(word, tuple(among), n=1, cutoff=_NEAR)
         return near[0] if near else None
 

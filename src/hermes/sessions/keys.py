@@ -1,6 +1,6 @@
 """Which session a message belongs to: one per person in direct chats, shared in threads.
 
-Where callers name chats themselves, as over REST, a name belongs to its sender: two senders who choose
+If callers name chats themselves, as over REST, a name belongs to its sender: two senders who choose
 the same name have two sessions. A sender's own chat, named like the sender, needs no second name.
 """
 
@@ -11,9 +11,9 @@ from hermes.message.source import Source
 
 
 def session_key(source: Source, agent: str, *, is_senders: bool = False) -> SessionKey:
-    """Return the key: DMs by chat, groups by person, threads shared by everyone in them.
+    """Return the key: direct chats by chat, groups by person, threads shared by all members.
 
-    With `is_senders`, a direct chat is its sender's, whoever else uses the same name.
+    With `is_senders`, a direct chat belongs to its sender, even if others use the same name.
     """
     if source.thread_id is not None:
         return SessionKey(
@@ -36,9 +36,9 @@ def session_key(source: Source, agent: str, *, is_senders: bool = False) -> Sess
 class SessionKeys:
     """Finds the lane of a message.
 
-    `own_chats` are the platforms whose callers name chats themselves. `old_writers` returns who wrote
-    in a session that is older than this rule: empty for all others. Such a session goes on for the
-    sender who alone wrote in it; if several did, it goes on for nobody.
+    `own_chats` are the platforms whose callers name chats themselves. `old_writers` returns who
+    wrote in a session that is older than this rule, and nothing for all others. Such a session
+    continues for its only writer; if it had several writers, it continues for nobody.
     """
 
     def __init__(

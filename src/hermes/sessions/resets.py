@@ -1,7 +1,7 @@
-"""When a conversation ends by itself: at a time of day, after a silence, by both or never.
+"""When a session ends by itself: at a time of day, after a silence, by both or never.
 
-Pure. It is asked when a message comes and by the watcher; both get the same answer for the same
-instants. What a person is told of it stands here too.
+Pure. Called when a message arrives and by the session watcher; both get the same answer for the
+same instants. The notice that a person gets is built here too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ def _nobody(_platform: str, _sender: str) -> str | None:
 
 
 def rule_for(key: SessionKey, settings: SessionSettings) -> ResetSettings:
-    """Return the rule of a session: its platform's, else that of its kind of chat, else the common."""
+    """Return the rule of a session: its platform's, else its chat kind's, else the common one."""
     chat_type = "thread" if key.thread is not None else key.chat_type
     return (
         settings.reset_platforms.get(key.platform)
@@ -51,7 +51,7 @@ def rule_for(key: SessionKey, settings: SessionSettings) -> ResetSettings:
 def end_reason(
     used_at: float, now: float, *, rule: ResetSettings, zone: ZoneInfo
 ) -> Literal["daily", "idle"] | None:
-    """Return why a session that was last used at `used_at` is over; None if it goes on."""
+    """Return why a session last used at `used_at` is over; None if it continues."""
     if used_at > now:
         # The clock was set back; nothing can be said about the time in between.
         return None
@@ -63,7 +63,7 @@ def end_reason(
 
 
 def last_boundary(now: float, *, at: str, zone: ZoneInfo) -> float:
-    """Return the newest instant, at most `now`, at which the clocks of `zone` came to `at`."""
+    """Return the latest instant, at most `now`, at which the clocks of `zone` showed `at`."""
     hour, minute = map(int, at.split(":"))
     today = datetime.fromtimestamp(now, zone).replace(tzinfo=None)
     boundary = today.replace(hour=hour, minute=minute, second=0, microsecond=0, fold=0)
@@ -72,7 +72,7 @@ def last_boundary(now: float, *, at: str, zone: ZoneInfo) -> float:
 
 
 def _instant(local: datetime, zone: ZoneInfo) -> float:
-    """Return when a local time is; one that the clocks skip is where they went on."""
+    """Return the instant of a local time; for a skipped time, the instant after the gap."""
     first = local.replace(tzinfo=zone)
     after = first.replace(fold=1)
     gap = (first.utcoffset() or timedelta()) - (after.utcoffset() or timedelta())
@@ -91,15 +91,15 @@ def _instant(local: datetime, zone: ZoneInfo) -> float:
 
 
 def told(reason: EndReason, *, can_search: bool) -> str:
-    """Return the sentence that tells a person why this is a new conversation."""
+    """Return the sentence that tells a person why this is a new session."""
     return _TOLD[reason] + (_FIND if can_search else "")
 
 
 class Resets:
-    """The rules of one gateway, asked for every message: the last end of a day is kept.
+    """The reset rules of one gateway, used for every message; caches the last end of a day.
 
-    `lasting` are the senders of each platform whose sessions no clock ends, as its channel says;
-    a rule for the platform goes before that. `person_of` finds the person behind a sender.
+    `lasting` are the senders of each platform whose sessions no clock ends, as declared by its
+    channel; a rule for the platform overrides it. `person_of` finds the person behind a sender.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Resets:
     def reason(
         self, lane: str, *, person_id: str, used_at: float, now: float
     ) -> Literal["daily", "idle"] | None:
-        """Return why the session of a lane is over, if it is; `person_id` is whose it is."""
+        """Return why the session of a lane is over, or None; `person_id` is its owner."""
         reason = self._by_rule(lane, used_at=used_at, now=now)
         if reason is None or self._is_lasting(lane, person_id):
             return None
@@ -146,7 +146,7 @@ class Resets:
         return end_reason(used_at, now, rule=rule, zone=self.zone)
 
     def cutoff(self, rule: ResetSettings, now: float) -> float:
-        """Return the instant before which a session under a rule must have been used to be over."""
+        """Return the instant before which a session's last use means that it is over."""
         by_day = self._boundary(rule.at, now) if rule.mode in ("daily", "both") else 0.0
         by_silence = now - rule.idle_min * 60 if rule.mode in ("idle", "both") else 0.0
         return max(by_day, by_silence)

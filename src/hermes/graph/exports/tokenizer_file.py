@@ -16,7 +16,7 @@ from hermes.graph.exports.tokens import Tokenizer
 
 
 class TemplateTokenizer:
-    """Fits `exports.Tokenizer`: a tokenizer of transformers, and its chat template."""
+    """Implements `exports.Tokenizer`: a tokenizer of transformers, and its chat template."""
 
     # Any: transformers brings no types.
     def __init__(self, tokenizer: Any, template: str) -> None:

@@ -24,15 +24,15 @@ class ChunkSpace(msgspec.Struct, Generic[Part], frozen=True, kw_only=True):
     is_empty: bool = True
 
     def fits(self, parts: tuple[Part, ...]) -> bool:
-        """Tell whether the parts go into the chunk."""
+        """Return whether the parts go into the chunk."""
         return self.size(parts) <= self.limit
 
     def fits_alone(self, parts: tuple[Part, ...]) -> bool:
-        """Tell whether the parts would go into a chunk of their own."""
+        """Return whether the parts would go into a chunk of their own."""
         return self.alone(parts) <= self.limit
 
     def is_half_full(self, parts: tuple[Part, ...]) -> bool:
-        """Tell whether a chunk that ends with these parts is worth sending."""
+        """Return whether a chunk that ends with these parts is worth sending."""
         return self.size(parts) * 2 >= self.limit
 
     def after(self, taken: tuple[Part, ...]) -> "ChunkSpace[Part]":

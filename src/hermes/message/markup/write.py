@@ -91,7 +91,7 @@ def _item(item: Document, *, around: str) -> str:
 
 
 def _may_follow(block: Block) -> bool:
-    """Tell whether a list may begin on the line after words."""
+    """Return whether a list may begin on the line after words."""
     return isinstance(block, Items) and block.start in {None, 1} and all(block.items[:1])
 
 

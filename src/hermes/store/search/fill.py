@@ -2,7 +2,7 @@
 
 How far it came is in the index itself, written together with the messages: a crash repeats nothing
 and loses nothing. On the first steps it looks at every graph once; what it then does not recognise
-(a database put back from a backup) is a reason to begin anew; what graphs said that are gone is
+(a database put back from a backup) is a reason to begin again; what graphs said that are gone is
 taken out.
 """
 
@@ -79,7 +79,7 @@ class Filler:
         return [Addition(*row) for row in self._db.rows(SQL["next_waiting"], (limit,))]
 
     def _look_on(self, after: int) -> int | None:
-        """Compare the next graphs with what is known of them; returns the last, None at the end."""
+        """Compare the next graphs with what is known of them; return the last, None at the end."""
         last, branches = self._graphs.page(after, _GRAPHS_AT_ONCE)
         until = 2**62 if last is None else last
         names = dict(self._db.rows(SQL["known_graphs"], (after, until)))
@@ -151,7 +151,7 @@ class Filler:
             return ()
 
     def _put_notes(self, notes: list[Note]) -> set[int]:
-        """Take in what commits of this process said; returns the graphs that have to be read."""
+        """Take in what commits of this process said; return the graphs that have to be read."""
         left: set[int] = set()
         for start in range(0, len(notes), _TURNS_AT_ONCE):
             with self._db:

@@ -66,14 +66,14 @@ class Pen:
         self.forget()
 
     def forget(self) -> None:
-        """Read everything anew."""
+        """Read everything again."""
         self._places: dict[int, IndexedGraph] = {}
         self._people: dict[str, int] = {}
         self._members: set[tuple[int, int]] = set()
         self._newest: int | None = None
 
     def put(self, addition: Addition, spoken: Iterable[IndexMessage], *, name: str) -> int:
-        """Write what a version added; returns how many messages."""
+        """Write what a version added; return how many messages."""
         count = 0
         for one in spoken:
             self._put(addition, one, place=self.place(addition.graph, name))

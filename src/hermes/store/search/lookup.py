@@ -62,7 +62,7 @@ class Finder:
         self._monotonic = monotonic
 
     def find(self, ask: SearchAsk, *, seconds: float) -> Hits:
-        """Return what fits, the newest first."""
+        """Return what fits, newest first."""
         question = read_question(ask.text, ask.mode)
         scope = self._scope(ask)
         if question.is_empty or scope is None:
@@ -171,7 +171,7 @@ class Finder:
         return [session, own]
 
     def _is_shared(self, chat: int, person: int) -> bool:
-        """Tell whether others write in a direct chat, too."""
+        """Return whether others write in a direct chat, too."""
         return any(row[0] != person for row in self._db.rows(SQL["people_of_chat"], (chat,)))
 
 

@@ -36,7 +36,7 @@ class SearchQuery(NamedTuple):
         return not self.parts and not self.phrases
 
     def fits(self, folded: str) -> bool:
-        """Tell whether a folded message has all of it."""
+        """Return whether a folded message has all of it."""
         if not all(part in folded for part in self.parts):
             return False
         return not self.phrases or self._has_phrases(folded)

@@ -205,7 +205,7 @@ class SqliteSearch:
         return self._mended(lambda: self._at_work().filler.take_out_graphs(graphs))
 
     def _mended(self, work: Callable[[], bool]) -> bool:
-        """Do a step; an index that turns out to be of no use is begun anew."""
+        """Do a step; an index that turns out to be of no use is begun again."""
         try:
             return work()
         except Unusable as problem:
@@ -270,5 +270,5 @@ class SqliteSearch:
 
 
 def _is_damage(problem: StoreRejected) -> bool:
-    """Tell whether the index is of no use, and not the one who asked it."""
+    """Return whether the index is of no use, and not the one who asked it."""
     return isinstance(problem.__cause__, apsw.CorruptError | apsw.NotADBError)

@@ -53,5 +53,5 @@ def as_words(folded: str) -> str:
 
 
 def is_single(folded: str) -> bool:
-    """Tell whether every sign of a folded text is a word."""
+    """Return whether every sign of a folded text is a word."""
     return _ALL_SINGLE.fullmatch(folded) is not None

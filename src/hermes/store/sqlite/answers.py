@@ -18,14 +18,14 @@ _DROPPED_AT_ONCE = 500
 
 # Any: rows of SQLite's values; each is a digest and a person's id.
 def drop_answers(db: Database, rows: Iterable[tuple[Any, ...]]) -> None:
-    """Forget answers and their bodies, inside a unit."""
+    """Forget answers and their bodies, inside a transaction."""
     for digest, person_id in rows:
         for (body,) in db.rows(_SQL["drop"], (digest, person_id)):
             db.execute(_UPKEEP["drop_body"], (body,))
 
 
 class SqliteAnswers:
-    """Fits `ports.store.AnswerStore`."""
+    """Implements `ports.keys.AnswerStore`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -67,7 +67,7 @@ class SqliteAnswers:
         )
 
     async def forget(self, *, before: float) -> int:
-        """Drop answers that expired before then; returns how many."""
+        """Drop answers that expired before then; return how many."""
         expired = (before, _DROPPED_AT_ONCE)
 
         def unit(db: Database) -> int:

@@ -16,7 +16,7 @@ _TURNS = load("turns")
 
 
 class SqliteApprovals:
-    """Fits `ports.store.ApprovalStore`."""
+    """Implements `ports.approvals.ApprovalStore`."""
 
     def __init__(self, engine: Engine, *, turns: SqliteTurns) -> None:
         self._engine = engine
@@ -144,11 +144,11 @@ class SqliteApprovals:
         return True
 
     def was_asked(self, who: str) -> bool:
-        """Tell whether somebody was ever asked something by a running tool."""
+        """Return whether somebody was ever asked something by a running tool."""
         return self._engine.reader.row(_SQL["was_asked"], (who,)) is not None
 
     def is_standing(self, what: str, who: str) -> bool:
-        """Tell whether somebody has said "always" to something."""
+        """Return whether somebody has said "always" to something."""
         return self._engine.reader.row(_SQL["standing"], (self._always(what, who),)) is not None
 
     async def stand(self, what: str, who: str, *, is_standing: bool) -> None:

@@ -12,7 +12,7 @@ _decode_targets = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 class SqliteAudit:
-    """Fits `ports.audit.AuditStore`."""
+    """Implements `ports.audit.AuditStore`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -50,7 +50,7 @@ class SqliteAudit:
         await self._engine.writer.run("end_audit", unit)
 
     def page(self, *, since: float, actor: str, action: str, limit: int) -> tuple[AuditRow, ...]:
-        """Return orders, the newest first."""
+        """Return orders, newest first."""
         rows = self._engine.reader.rows(_SQL["page"], (since, actor, action, limit))
         return tuple(
             AuditRow(

@@ -22,7 +22,7 @@ _decode = msgspec.json.Decoder(CronTask).decode
 
 
 class SqliteCron:
-    """Fits `ports.cron.CronStore`."""
+    """Implements `ports.cron.CronStore`."""
 
     def __init__(self, engine: Engine, *, inbox: SqliteInbox) -> None:
         self._engine = engine
@@ -57,7 +57,7 @@ class SqliteCron:
         return None if row is None else self._job(row)
 
     def of_person(self, person_id: str) -> tuple[CronJob, ...]:
-        """Return the jobs of a person, the oldest first."""
+        """Return the jobs of a person, oldest first."""
         return tuple(map(self._job, self._engine.reader.rows(_SQL["of_person"], (person_id,))))
 
     def page(self, *, limit: int) -> tuple[CronJob, ...]:
@@ -160,5 +160,5 @@ class SqliteCron:
 
 
 def forget_cron(db: Database, person_id: str) -> None:
-    """Drop the jobs of somebody who is erased, inside that unit."""
+    """Drop the jobs of somebody who is erased, inside that transaction."""
     db.execute(_SQL["forget_person"], (person_id,))

@@ -17,7 +17,7 @@ _decode = msgspec.json.Decoder(ChatEntry).decode
 
 
 class SqliteDirectory:
-    """Fits `ports.directory.DirectoryStore`."""
+    """Implements `ports.directory.DirectoryStore`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -40,7 +40,7 @@ class SqliteDirectory:
     async def keep(
         self, platform: str, entries: Sequence[ChatEntry], *, is_listing: bool, at: float
     ) -> int:
-        """Keep chats; returns how many are new or have changed."""
+        """Keep chats; return how many are new or have changed."""
         known = self._known(self._engine.reader, platform)
         names = {entry.chat_id for entry in entries}
         gone = [
@@ -85,7 +85,7 @@ class SqliteDirectory:
 
 
 def forget_chats(db: Database, person_id: str) -> None:
-    """Forget the direct chats of somebody who is erased, inside the unit at hand."""
+    """Forget the direct chats of somebody who is erased, inside the current transaction."""
     db.execute(_SQL["forget_person"], (person_id,))
 
 

@@ -18,7 +18,7 @@ _decode = msgspec.json.Decoder(Dream).decode
 
 
 class SqliteDreams:
-    """Fits `ports.dreams.DreamStore`."""
+    """Implements `ports.dreams.DreamStore`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -47,7 +47,7 @@ class SqliteDreams:
         return None, rows[-1][0] if len(rows) == limit else ""
 
     async def begin(self, person_id: str, *, at: float) -> Job:
-        """Put down the job of a person's dream, due at once; one that waits is begun anew."""
+        """Put down the job of a person's dream, due at once; one that waits is begun again."""
         key = dream_key(person_id)
 
         def unit(db: Database) -> Job:

@@ -93,7 +93,7 @@ class Engine:
             )
 
     def holds(self, db: Database, lease: Lease) -> bool:
-        """Tell whether a lease still stands."""
+        """Return whether a lease still stands."""
         bindings = (lease.lane, lease.owner, lease.fence, self.clock.monotonic())
         return db.row(_TURNS["holds_lease"], bindings) is not None
 

@@ -49,14 +49,14 @@ class RecentFacts:
 
 
 class SqliteFacts:
-    """Fits `ports.memory.FactStore`."""
+    """Implements `ports.memory.FactStore`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._recent = RecentFacts()
 
     def of(self, person_id: str) -> tuple[Fact, ...]:
-        """Return the facts of a person, the oldest first; answered from memory."""
+        """Return the facts of a person, oldest first; answered from memory."""
         known = self._recent.get(person_id)
         if known is None:
             known = read_facts(self._engine, self._engine.reader, person_id)
@@ -64,7 +64,7 @@ class SqliteFacts:
         return known
 
     async def change(self, person_id: str, decide: Decide) -> FactChange:
-        """Change a person's facts in one unit; returns what was changed."""
+        """Change a person's facts in one transaction; return what was changed."""
 
         def unit(db: Database) -> FactChange:
             return self.write(db, person_id, decide)
@@ -75,7 +75,7 @@ class SqliteFacts:
         return await self._engine.writer.run("change_facts", unit, after=after)
 
     def write(self, db: Database, person_id: str, decide: Decide) -> FactChange:
-        """Change a person's facts inside a unit."""
+        """Change a person's facts inside a transaction."""
         facts = read_facts(self._engine, db, person_id)
         change = decide(facts)
         if change.forget or change.forget_dream:
@@ -101,7 +101,7 @@ class SqliteFacts:
         return tuple(_decode(content) for content in opened if content is not None)
 
     def has_loose(self, person_id: str) -> bool:
-        """Tell whether anything is known of a person that is not structural."""
+        """Return whether anything is known of a person that is not structural."""
         known = self._recent.get(person_id)
         if known is None:
             return has_any(self._engine, person_id)

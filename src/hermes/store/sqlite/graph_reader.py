@@ -17,7 +17,7 @@ _SALT = b"hermes.export.names"
 
 
 class SqliteGraphReader:
-    """Fits `ports.graphs.GraphShelf`."""
+    """Implements `ports.graph_reader.GraphReader`."""
 
     def __init__(self, db: Database, *, sealer: Sealer) -> None:
         self._connection = db
@@ -39,7 +39,7 @@ class SqliteGraphReader:
         return cls(db, sealer=sealer)
 
     def graphs(self, session: str | None = None) -> Sequence[GraphEntry]:
-        """Return the graphs of a session, or of all, the most recently used first."""
+        """Return the graphs of a session, or of all, most recently used first."""
         rows = self._connection.rows(_SQL["graphs"])
         texts = ((number, _text(name)) for number, name in rows)
         named = [(number, name, *_parts(name)) for number, name in texts]

@@ -142,7 +142,7 @@ class SqliteGraphStorage:
             self.put(batch)
 
     def put(self, batch: Batch) -> None:
-        """Write a batch inside a unit, which takes all of it back if this raises."""
+        """Write a batch inside a transaction, which takes all of it back if this raises."""
         self._check_names(batch)
         graph = self.ensure()
         first = self._move(graph, batch)
@@ -239,7 +239,7 @@ class SqliteGraphStorage:
                 )
 
     def _move(self, graph: int, batch: Batch) -> int:
-        """Move the ref and write its log; returns the number of the batch's first call."""
+        """Move the ref and write its log; return the number of the batch's first call."""
         if not batch.moves:
             return self._count_calls(graph, batch)
         first, last = batch.moves[0], batch.moves[-1]

@@ -77,12 +77,12 @@ def forget_overheard(db: Database, person_id: str) -> None:
 
 
 def has_old(db: Database, now: float) -> bool:
-    """Tell whether there is something that was said too long ago."""
+    """Return whether there is something that was said too long ago."""
     return db.row(_SQL["old"], (now - KEPT_S, 1)) is not None
 
 
 def forget_old(db: Database, now: float, *, limit: int) -> None:
-    """Forget what was said too long ago, the oldest first."""
+    """Forget what was said too long ago, oldest first."""
     _forget(db, db.rows(_SQL["old"], (now - KEPT_S, limit)))
 
 

@@ -41,7 +41,7 @@ class WrittenMessage(NamedTuple):
 
 
 class SqliteInbox:
-    """Fits `ports.store.InboxStore`."""
+    """Implements `ports.inbox.InboxStore`."""
 
     def __init__(self, engine: Engine, *, make_id: MakeId) -> None:
         self._engine = engine

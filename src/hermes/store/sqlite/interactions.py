@@ -12,13 +12,13 @@ _LAST = "~"
 
 
 class SqliteInteractions:
-    """Fits `ports.interactions.InteractionStore`."""
+    """Implements `ports.interactions.InteractionStore`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def page(self, before: str | None, *, limit: int) -> tuple[InteractionRow, ...]:
-        """Return the interactions of messages older than one, or the last ones, the newest first."""
+        """Return the interactions of messages older than one, or the last ones, newest first."""
         return tuple(map(_row, self._engine.reader.rows(_SQL["page"], (before or _LAST, limit))))
 
 

@@ -27,7 +27,7 @@ _decode = msgspec.json.Decoder(ChatMessage).decode
 
 
 class SqliteJobs:
-    """Fits `ports.memory.JobStore`."""
+    """Implements `ports.memory.JobStore`."""
 
     def __init__(self, engine: Engine, *, facts: SqliteFacts) -> None:
         self._engine = engine

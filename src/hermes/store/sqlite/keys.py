@@ -18,7 +18,7 @@ _decode_models = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 class SqliteKeys:
-    """Fits `ports.store.KeyStore`."""
+    """Implements `ports.keys.KeyStore`."""
 
     def __init__(self, engine: Engine, *, make_id: MakeId) -> None:
         self._engine = engine
@@ -27,7 +27,7 @@ class SqliteKeys:
         self._found: dict[bytes | str, CallerKey] = {}
 
     async def add(self, key: CallerKey, *, digest: bytes, user: str) -> CallerKey:
-        """Keep a new key for the person behind `user` (made if unknown); returns it with them."""
+        """Keep a new key for the person behind `user` (made if unknown); return it with them."""
 
         def unit(db: Database) -> CallerKey:
             person_id = find_or_add_person(
@@ -65,7 +65,7 @@ class SqliteKeys:
         return key
 
     def list(self) -> tuple[CallerKey, ...]:
-        """Return every key, the newest first."""
+        """Return every key, newest first."""
         return tuple(_key(row) for row in self._engine.reader.rows(_SQL["list"]))
 
     async def revoke(self, key_id: str, *, at: float) -> bool:

@@ -30,7 +30,7 @@ class Delivered(msgspec.Struct, frozen=True):
 
 
 class Mirrors:
-    """Writes mirrors inside the unit at hand."""
+    """Writes mirrors inside the current transaction."""
 
     def __init__(self, engine: Engine, *, make_id: MakeId) -> None:
         self._engine = engine

@@ -13,7 +13,7 @@ _SQL = load("operating")
 
 
 class SqlitePaused:
-    """Fits `ports.operating.PausedStore`."""
+    """Implements `ports.operations.PausedStore`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -53,14 +53,14 @@ class SqlitePaused:
 
 
 class SqliteDeadLetters:
-    """Fits `ports.operating.DeadLetterStore`."""
+    """Implements `ports.operations.DeadLetterStore`."""
 
     def __init__(self, engine: Engine, *, outbox: SqliteOutbox) -> None:
         self._engine = engine
         self._outbox = outbox
 
     def page(self, *, platform: str, limit: int) -> tuple[DeliveryRecord, ...]:
-        """Return them, the newest first."""
+        """Return them, newest first."""
         rows = self._engine.reader.rows(_SQL["dead_letters"], (platform, limit))
         return tuple(self._outbox.record(row) for row in rows)
 
@@ -105,13 +105,13 @@ class SqliteDeadLetters:
 
 
 class SqliteOpenSessions:
-    """Fits `ports.operating.OpenSessionStore`."""
+    """Implements `ports.operations.OpenSessionStore`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def page(self, *, platform: str, limit: int) -> tuple[OpenSession, ...]:
-        """Return them, the most recently used first."""
+        """Return them, most recently used first."""
         rows = self._engine.reader.rows(_SQL["sessions"], (platform, limit))
         return tuple(map(_session, rows))
 

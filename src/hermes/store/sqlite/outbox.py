@@ -25,7 +25,7 @@ _decode_target = msgspec.json.Decoder(Target).decode
 
 
 class SqliteOutbox:
-    """Fits `ports.store.OutboxStore`."""
+    """Implements `ports.outbox.OutboxStore`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -37,7 +37,7 @@ class SqliteOutbox:
     async def open_preview(
         self, lease: Lease, delivery: NewDelivery, *, message_id: str, person_id: str
     ) -> DeliveryRecord:
-        """Write a preview row before its first send; returns the standing row on resume."""
+        """Write a preview row before its first send; return the standing row on resume."""
         target = delivery.target
 
         def unit(db: Database) -> DeliveryRecord:
@@ -86,11 +86,11 @@ class SqliteOutbox:
         await self._engine.writer.run("preview_opens", unit)
 
     async def fresh(self, delivery_id: str) -> None:
-        """Send the whole reply anew; the messages that showed it are taken back afterwards."""
+        """Send the whole reply again; the messages that showed it are taken back afterwards."""
         await self._run("fresh", delivery_id)
 
     def is_shown(self, delivery_id: str) -> bool:
-        """Tell whether a preview is known to stand on its platform."""
+        """Return whether a preview is known to stand on its platform."""
         return self._engine.reader.row(_SQL["is_shown"], (delivery_id,)) is not None
 
     def due(
@@ -153,7 +153,7 @@ class SqliteOutbox:
     async def returned(
         self, delivery_id: str, *, platform: str, chunk: int, failure: str, status: str, at: float
     ) -> str | None:
-        """Move what came back after it was sent to the dead letters; returns the message's id."""
+        """Move what came back after it was sent to the dead letters; return the message's id."""
 
         def unit(db: Database) -> str | None:
             row = db.row(_SQL["returned"], (delivery_id, platform, failure, at, chunk))
@@ -169,7 +169,7 @@ class SqliteOutbox:
         return await self._engine.writer.run("delivery_returned", unit)
 
     def recover(self, db: Database, *, at: float) -> None:
-        """Mark what a dead process had on the wire as unknown, inside the unit at hand."""
+        """Mark what a dead process had on the wire as unknown, inside the current transaction."""
         why = "the gateway ended while it was being sent"
         note = DeliveryNote(at=at, failure="network_timeout", why=why, then="unknown")
         for row in db.rows(_SQL["on_the_wire"]):

@@ -40,7 +40,7 @@ _decode_target = msgspec.json.Decoder(Target).decode
 
 
 class SqlitePairing:
-    """Fits `ports.people.PairingStore`."""
+    """Implements `ports.people.PairingStore`."""
 
     def __init__(self, engine: Engine, *, users: SqliteUsers) -> None:
         self._engine = engine

@@ -29,7 +29,7 @@ _MAKERS = ("token", "session")
 
 
 class SqlitePeople:
-    """Fits `ports.store.PeopleStore`."""
+    """Implements `ports.people.PeopleStore`."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class SqlitePeople:
         return int(rows[0][0])
 
     def erased(self, person_id: str) -> bool:
-        """Tell whether the person's data key was destroyed."""
+        """Return whether the person's data key was destroyed."""
         row = self._engine.reader.row(_SQL["key"], (person_id,))
         return row is None
 
@@ -123,7 +123,7 @@ class SqlitePeople:
 
 
 class SqliteAccess:
-    """Fits `ports.store.AccessStore`."""
+    """Implements `ports.access.AccessStore`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -160,7 +160,7 @@ class SqliteAccess:
         await self._engine.writer.run("add_credential", unit, after=self._forget)
 
     def check(self, kind: str, digest: bytes, *, now: float) -> bool:
-        """Tell whether a credential is known and not expired."""
+        """Return whether a credential is known and not expired."""
         return self.find(kind, digest, now=now) is not None
 
     def find(self, kind: str, digest: bytes, *, now: float) -> Credential | None:
@@ -201,7 +201,7 @@ class SqliteAccess:
         return await self._engine.writer.run("use_credential", unit, after=self._forget)
 
     def list(self, kind: str) -> tuple[Credential, ...]:
-        """Return every credential of a kind, the newest first."""
+        """Return every credential of a kind, newest first."""
         return tuple(_credential(row) for row in self._engine.reader.rows(_ACCESS["list"], (kind,)))
 
     async def revoke(self, credential: str) -> bool:
@@ -221,7 +221,7 @@ class SqliteAccess:
         return await self._engine.writer.run("revoke_credential", unit, after=self._forget)
 
     async def revoke_all(self, kind: str, *, keep: str = "") -> int:
-        """End every credential of a kind, with what was made from it; returns how many ended."""
+        """End every credential of a kind, with what was made from it; return how many ended."""
 
         def unit(db: Database) -> int:
             known = _digests(db, kind)
@@ -256,7 +256,7 @@ class SqliteAccess:
         self._known.clear()
 
     def any(self, kind: str) -> bool:
-        """Tell whether a credential of this kind exists."""
+        """Return whether a credential of this kind exists."""
         return self._engine.reader.row(_ACCESS["any"], (kind,)) is not None
 
 

@@ -1,7 +1,8 @@
 """Old conversations, found and deleted whole: the graph, and everything that only it needs.
 
-One graph goes in one unit. Where its messages left much in the journal, that goes before, a bounded
-part at a time: whatever cuts it off, the graph is there and whole or gone, and the next look goes on.
+One graph goes in one transaction. Where its messages left much in the journal, that goes before, a
+bounded part at a time: whatever cuts it off, the graph is there and whole or gone, and the next
+look goes on.
 """
 
 from collections.abc import Sequence
@@ -35,7 +36,7 @@ _log = structlog.get_logger(__name__)
 
 
 class SqlitePruning:
-    """Fits `ports.sessions.PruningStore`."""
+    """Implements `ports.sessions.PruningStore`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -106,7 +107,7 @@ class SqlitePruning:
         return tuple(link.child for link in storage.links(name) if link.child is not None)
 
     def _is_linked(self, name: str) -> bool:
-        """Tell whether a subagent's conversation belongs to one that is still there."""
+        """Return whether a subagent's conversation belongs to one that is still there."""
         parent = name.rpartition("#")[0].rpartition("/")[0]
         rows = self._engine.reader.rows(_SQL["graphs_of_lane"], (parent,))
         return any(name in self._children(str(row[1])) for row in rows)

@@ -113,7 +113,7 @@ class Sealer:
     def put_blob(
         self, db: Database, person_id: str, content: bytes, *, graph: int, name: bytes
     ) -> int:
-        """Seal a message of a graph for a person; returns the id of the one that is kept."""
+        """Seal a message of a graph for a person; return the id of the one that is kept."""
         sealed = self.seal(db, person_id, content)
         return int(db.one(_SQL["add_blob"], (person_id, sealed, graph, name)))
 
@@ -144,7 +144,7 @@ class Sealer:
         self._ciphers.clear()
 
     def try_all(self, db: Database) -> int:
-        """Open every data key, to see that it opens; returns how many there are."""
+        """Open every data key, to see that it opens; return how many there are."""
         rows = db.rows(_SQL["keys"])
         for _, wrapped in rows:
             self._unwrap(wrapped)
@@ -155,7 +155,7 @@ class Sealer:
         db.execute(_SQL["set_digest_key"], (self._wrap.encrypt(self._digest_key),))
 
     def rewrap_some(self, db: Database, after: str, *, limit: int) -> tuple[int, str]:
-        """Wrap the next data keys with the newest store key; returns how many, and the last."""
+        """Wrap the next data keys with the newest store key; return how many, and the last."""
         rows = db.rows(_SQL["keys_after"], (after, limit))
         for person_id, wrapped in rows:
             try:

@@ -22,7 +22,7 @@ _NO_ACCOUNT = "default"
 
 
 class SqliteSends:
-    """Fits `ports.sending.SendStore`."""
+    """Implements `ports.sends.SendStore`."""
 
     def __init__(self, engine: Engine, *, make_id: MakeId) -> None:
         self._engine = engine
@@ -31,7 +31,7 @@ class SqliteSends:
     def sessions(
         self, platform: str, chat_id: str, *, thread_id: str | None, agents: Sequence[str]
     ) -> tuple[KnownSession, ...]:
-        """Return the sessions of a chat, the most recently used first; those of nobody are left out."""
+        """Return the sessions of a chat, most recently used first; those of nobody are left out."""
         reader, rows = self._engine.reader, []
         chat = Target(platform=platform, account="", chat_id=chat_id, thread_id=thread_id)
         for agent in agents:
@@ -43,7 +43,7 @@ class SqliteSends:
         return tuple(map(_known, sorted(rows, key=lambda row: -row[2])))
 
     def direct_chats(self, person_id: str, *, limit: int) -> tuple[KnownSession, ...]:
-        """Return the direct chats that a person wrote in of late, the newest first."""
+        """Return the direct chats that a person wrote in of late, newest first."""
         reader = self._engine.reader
         lanes = [str(row[0]) for row in reader.rows(_SQL["lanes_of_late"], (person_id,))]
         rows = [

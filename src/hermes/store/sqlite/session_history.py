@@ -57,7 +57,7 @@ class Past:
         return {name: ref.length for name, ref in branches.items() if name != MAIN}
 
     def is_kept(self) -> bool:
-        """Tell whether the present state has a name already, or is none."""
+        """Return whether the present state has a name already, or is none."""
         root = self._tip.sequence.root
         branches = self._storage.branches(self._tip.graph)
         kept = (ref.root == root for name, ref in branches.items() if name != MAIN)

@@ -12,7 +12,7 @@ _SQL = load("sessions")
 
 
 class SqliteSessions:
-    """Fits `ports.sessions.SessionStore`."""
+    """Implements `ports.sessions.SessionStore`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

@@ -19,7 +19,7 @@ _decode = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 class SqliteSouls:
-    """Fits `ports.memory.SoulStore`; what was read lately is kept."""
+    """Implements `ports.memory.SoulStore`; what was read lately is kept."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

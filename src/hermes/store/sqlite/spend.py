@@ -35,7 +35,7 @@ _decode_switch = msgspec.json.Decoder(KillSwitch).decode
 
 
 def add_spent(db: Database, spent: Sequence[Spent]) -> None:
-    """Add calls to the ledger, inside a unit."""
+    """Add calls to the ledger, inside a transaction."""
     for call in spent:
         account, usage = call.account, call.usage
         db.execute(
@@ -63,7 +63,7 @@ def add_spent(db: Database, spent: Sequence[Spent]) -> None:
 
 
 class SqliteSpend:
-    """Fits `ports.store.SpendStore`."""
+    """Implements `ports.spend.SpendStore`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

@@ -47,7 +47,7 @@ def end_steps(
     person_id: str,
     steps: tuple[Step, ...],
 ) -> dict[int, int]:
-    """Record the results of steps; returns the body ids by ordinal."""
+    """Record the results of steps; return the body ids by ordinal."""
     bodies: dict[int, int] = {}
     for step in steps:
         body = None

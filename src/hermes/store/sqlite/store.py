@@ -107,7 +107,7 @@ def free_bytes(folder: Path) -> int:
 
 
 class SqliteStore:
-    """Fits `ports.store.Store`; must be made inside a running event loop."""
+    """Implements `ports.store.Store`; must be made inside a running event loop."""
 
     def __init__(
         self,
@@ -218,7 +218,7 @@ class SqliteStore:
     async def rotate_keys(
         self, key_file: bytes | None = None, *, tell: Callable[[int], None] | None = None
     ) -> int:
-        """Wrap every data key with the newest store key; returns how many.
+        """Wrap every data key with the newest store key; return how many.
 
         A `key_file` that holds the old keys and a newer one is used from now on. It is done in
         small units, so that messages go on meanwhile; one that is cut off can be done again.

@@ -52,7 +52,7 @@ class GraphWrite(NamedTuple):
 
 
 class SqliteTranscripts:
-    """Fits `ports.store.TranscriptStore`."""
+    """Implements `ports.session_history.TranscriptStore`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -130,7 +130,7 @@ class SqliteTranscripts:
         return self._past(lane, epoch).states()
 
     def is_kept(self, lane: str, *, epoch: int) -> bool:
-        """Tell whether the present state is kept already, or there is none."""
+        """Return whether the present state is kept already, or there is none."""
         return self._past(lane, epoch).is_kept()
 
     def _past(self, lane: str, epoch: int) -> Past:
@@ -229,7 +229,7 @@ class SqliteTranscripts:
         self._recent.drop(lane)
 
     def sessions(self, *, platform: str | None, limit: int) -> tuple[dict[str, Any], ...]:
-        """Return sessions, the most recently used first."""
+        """Return sessions, most recently used first."""
         reader = self._engine.reader
         if platform is None:
             rows = reader.rows(_SQL["sessions"], (limit,))

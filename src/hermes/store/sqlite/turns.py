@@ -29,7 +29,7 @@ _decode_facts = msgspec.json.Decoder(StepFacts).decode
 
 
 class SqliteTurns:
-    """Fits `ports.store.TurnStore`."""
+    """Implements `ports.turns.TurnStore`."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class SqliteTurns:
         return await self._engine.writer.run("begin", unit)
 
     async def renew(self, leases: Sequence[Lease], *, expires: float) -> tuple[Lease, ...]:
-        """Extend leases that have not expired; returns those that were lost."""
+        """Extend leases that have not expired; return those that were lost."""
 
         def unit(db: Database) -> tuple[Lease, ...]:
             now = self._engine.clock.monotonic()
@@ -150,7 +150,7 @@ class SqliteTurns:
         await self._engine.writer.run("step", lambda db: self.write_steps(db, lease, write))
 
     def write_steps(self, db: Database, lease: Lease, write: StepWrite) -> None:
-        """Write steps inside a unit, if the lease still stands."""
+        """Write steps inside a transaction, if the lease still stands."""
         if not self._engine.holds(db, lease):
             raise LeaseLost(f"lane {lease.lane}: fence {lease.fence} no longer holds it")
         end_steps(self._engine, db, write.message_id, person_id=write.person_id, steps=write.ended)
@@ -211,12 +211,12 @@ class SqliteTurns:
         await self._engine.writer.run("abandon", unit, after=after)
 
     def waiting(self, lane: str) -> tuple[MessageRecord, ...]:
-        """Return messages that wait on a lane for their turn, the oldest first."""
+        """Return messages that wait on a lane for their turn, oldest first."""
         rows = self._engine.reader.rows(_SQL["waiting"], (lane,))
         return tuple(self._engine.message(row) for row in rows)
 
     def below(self, lane: str) -> tuple[MessageRecord, ...]:
-        """Return what has not ended on lanes below one, the oldest first."""
+        """Return what has not ended on lanes below one, oldest first."""
         rows = self._engine.reader.rows(_SQL["below"], (lane,))
         return tuple(self._engine.message(row) for row in rows)
 

@@ -1,7 +1,7 @@
 """People and their channels as operators and the access rules see them.
 
 A channel that goes to another person takes no words along: what was said stays sealed for whom it
-was said by, and the conversations of that channel begin afresh.
+was said by, and the conversations of that channel begin again.
 """
 
 from typing import Any
@@ -41,7 +41,7 @@ _NOBODY = Standing()
 
 
 class SqliteUsers:
-    """Fits `ports.people.UserStore`."""
+    """Implements `ports.people.UserStore`."""
 
     def __init__(self, engine: Engine, *, keys: SqliteKeys, make_id: MakeId) -> None:
         self._engine = engine
@@ -55,7 +55,7 @@ class SqliteUsers:
         return _NOBODY if row is None else Standing(row[0], bool(row[1]), bool(row[2]))
 
     def is_anybody_blocked(self) -> bool:
-        """Tell whether a block has to be looked for at all; answered from memory."""
+        """Return whether a block has to be looked for at all; answered from memory."""
         return self._any_blocked
 
     def get(self, person_id: str) -> User | None:
@@ -64,7 +64,7 @@ class SqliteUsers:
         return None if row is None else self._user(row)
 
     def page(self, *, state: UserState | None, limit: int) -> tuple[User, ...]:
-        """Return people, the newest first; without a state all but the erased."""
+        """Return people, newest first; without a state all but the erased."""
         rows = self._engine.reader.rows(_PAGES[state], (limit,))
         return tuple(self._user(row) for row in rows)
 
@@ -74,7 +74,7 @@ class SqliteUsers:
         return tuple(map(self._channel, rows))
 
     async def add(self, platform: str, user_id: str, *, name: str | None, at: float) -> str:
-        """Let a channel in, for a new person if it is new; returns its person's id."""
+        """Let a channel in, for a new person if it is new; return its person's id."""
 
         def unit(db: Database) -> str:
             person_id = find_or_add_person(
@@ -255,7 +255,7 @@ def link_channel(
 
 
 def forget_codes(db: Database, person_id: str) -> None:
-    """Drop the codes and requests of somebody who is erased, inside that unit."""
+    """Drop the codes and requests of somebody who is erased, inside that transaction."""
     db.execute(_SQL["drop_link_codes"], (person_id,))
     db.execute(_SQL["drop_pairings"], (person_id,))
 
@@ -280,6 +280,6 @@ def _hand_over(db: Database, moved: Moved) -> None:
 
 
 def _is_personal(lane: str) -> bool:
-    """Tell whether a lane is one person's session: threads are everybody's."""
+    """Return whether a lane is one person's session: threads are everybody's."""
     is_base = base_lane(lane) == lane and depth_of(lane) == 0
     return is_base and lane.split(":")[3:4] != ["thread"]

@@ -30,7 +30,7 @@ _decode = msgspec.json.Decoder(Fact).decode
 
 
 class SqliteVectors:
-    """Fits `ports.memory.VectorStore`."""
+    """Implements `ports.memory.VectorStore`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -50,7 +50,7 @@ class SqliteVectors:
         return tuple(_decode(content) for content in opened if content is not None)
 
     def is_foreign(self, person_id: str, model: str) -> bool:
-        """Tell whether a person has pages that another model made."""
+        """Return whether a person has pages that another model made."""
         return self._engine.reader.row(_SQL["foreign"], (person_id, model)) is not None
 
     async def keep(self, person_id: str, page: Page, *, facts: Sequence[Fact]) -> None:
@@ -75,7 +75,7 @@ class SqliteVectors:
         await self._engine.writer.run("renew_vectors", unit)
 
     def _is_waiting(self, db: Database, person_id: str, fact: Fact) -> bool:
-        """Tell whether a fact is still what it was, and nobody has made its vector meanwhile."""
+        """Return whether a fact is still what it was, and nobody has made its vector meanwhile."""
         row = db.row(_FACTS["fact"], (fact.id, person_id))
         if row is None or db.row(_SQL["is_wanted"], (person_id, fact.id)) is None:
             return False
@@ -84,7 +84,7 @@ class SqliteVectors:
 
 
 class _Pages:
-    """The pages of one person and model, inside a unit."""
+    """The pages of one person and model, inside a transaction."""
 
     def __init__(self, engine: Engine, db: Database, *, person_id: str, model: str) -> None:
         self._sealer = engine.sealer
@@ -150,7 +150,7 @@ def follow_change(
 
 
 def has_any(engine: Engine, person_id: str) -> bool:
-    """Tell whether a person has a fact that has a vector or waits for one."""
+    """Return whether a person has a fact that has a vector or waits for one."""
     return bool(engine.reader.one(_SQL["any"], (person_id,)))
 
 

@@ -126,7 +126,7 @@ def _grant(
 
 
 def move_credits(db: Database, source: str, target: str, *, name: str, at: float) -> int:
-    """Let credits go along with a channel that is linked to another person; returns how many.
+    """Let credits go along with a channel that is linked to another person; return how many.
 
     What is left of the start grant stays behind: whoever links many channels would have many.
     """
@@ -191,7 +191,7 @@ class SqliteWallets:
         return None if row is None else str(row[0])
 
     def lines(self, person_id: str, *, limit: int) -> tuple[LedgerLine, ...]:
-        """Return the newest lines of a person's ledger, the newest first."""
+        """Return the newest lines of a person's ledger, newest first."""
         reader = self._engine.reader
         rows = reader.rows(_SQL["lines"], (person_id, limit))
         return tuple(_line(row, self._read_note(reader, row[5])) for row in rows)

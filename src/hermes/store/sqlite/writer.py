@@ -78,7 +78,7 @@ class Writer:
     async def run(
         self, name: str, unit: Unit[Result], *, after: Callable[[Result], None] | None = None
     ) -> Result:
-        """Run `unit` in the next transaction; returns when it is on disk.
+        """Run `unit` in the next transaction; return when it is on disk.
 
         Cancelling the caller does not cancel the unit. `after` runs on the loop once the unit is
         durable, whether or not anybody still waits.
