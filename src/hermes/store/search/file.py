@@ -1,7 +1,7 @@
-"""The file of the index: encrypted whole, and thrown away wherever it cannot be used.
+"""The file of the search index: encrypted, and deleted if it cannot be used.
 
-Nothing in it is worth a repair, since the message graphs hold all of it. A file that is not
-encrypted is never written to and never kept.
+It is never repaired, because the message graphs hold everything in it. A file that is not encrypted
+is never written to and never kept.
 """
 
 from importlib import resources
@@ -26,11 +26,11 @@ _log = structlog.get_logger(__name__)
 
 
 class Unusable(Exception):
-    """The index is of no use and has to be made again; nobody outside ever meets it."""
+    """The index cannot be used and must be rebuilt; never leaves this package."""
 
 
 def open_index(path: Path, key: bytes) -> Database:
-    """Open the index, or make a new one in the place of one that cannot be used."""
+    """Open the index, or create a new one if it cannot be used."""
     if path.exists():
         try:
             return _open_known(path, key)
@@ -47,14 +47,14 @@ def remove_index(path: Path) -> None:
 
 
 def open_beside(path: Path, key: bytes) -> Database:
-    """Open the index once more, for reading."""
+    """Open the index a second time, for reading."""
     db = _connect(path, key)
     db.pragma("query_only", True)
     return db
 
 
 def index_bytes(path: Path) -> int:
-    """Return what the index takes on disk."""
+    """Return the size of the index on disk."""
     files = [Path(f"{path}{ending}") for ending in _BESIDE]
     return sum(file.stat().st_size for file in files if file.exists())
 
@@ -97,7 +97,7 @@ def _make(path: Path, key: bytes) -> Database:
 
 
 def check_header(path: Path) -> None:
-    """Raise `Unusable` for a file that anybody can read."""
+    """Raise `Unusable` if the file is not encrypted."""
     with path.open("rb") as file:
         if file.read(len(_PLAIN)) == _PLAIN:
             raise Unusable("it is not encrypted")

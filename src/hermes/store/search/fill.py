@@ -1,9 +1,8 @@
-"""Fills the index from the message graphs, in steps that end with a commit each.
+"""Fills the index from the message graphs, in steps that each end with a commit.
 
-How far it came is in the index itself, written together with the messages: a crash repeats nothing
-and loses nothing. On the first steps it looks at every graph once; what it then does not recognise
-(a database put back from a backup) is a reason to begin again; what graphs said that are gone is
-taken out.
+The progress is in the index itself, written together with the messages: a crash repeats nothing and
+loses nothing. The first steps look at every graph once. If they find something unexpected (a
+database restored from a backup), the index is rebuilt; messages of deleted graphs are removed.
 """
 
 from collections.abc import Set
@@ -27,7 +26,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Filler:
-    """Brings one open index up to date."""
+    """Updates one open index."""
 
     def __init__(self, db: Database, graphs: Graphs) -> None:
         self._db = db
@@ -39,19 +38,19 @@ class Filler:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all that was said before the start is in the index."""
+        """Whether everything said before the start is in the index."""
         return self._looked_to is None and not self.waiting()
 
     def waiting(self) -> int:
-        """Return how many turns are known and not in the index."""
+        """Return how many known turns are not in the index yet."""
         return int(self._db.one(SQL["count_waiting"])) + len(self._grown)
 
     def read_again(self, grown: set[int]) -> None:
-        """Look at these graphs with one of the next steps."""
+        """Read these graphs again in one of the next steps."""
         self._grown |= grown
 
     def step(self, notes: list[Note], grown: set[int]) -> bool:
-        """Take in some of what is new; true while there is more."""
+        """Index some of what is new; return True while there is more."""
         self._grown |= grown
         try:
             return self._step(notes)
@@ -79,7 +78,7 @@ class Filler:
         return [Addition(*row) for row in self._db.rows(SQL["next_waiting"], (limit,))]
 
     def _look_on(self, after: int) -> int | None:
-        """Compare the next graphs with what is known of them; return the last, None at the end."""
+        """Compare the next graphs with the index; return the last one, None at the end."""
         last, branches = self._graphs.page(after, _GRAPHS_AT_ONCE)
         until = 2**62 if last is None else last
         names = dict(self._db.rows(SQL["known_graphs"], (after, until)))
@@ -113,7 +112,7 @@ class Filler:
         self._grown.difference_update(some)
 
     def _list(self, branch: BranchState, known: tuple[int, bytes] | None) -> None:
-        """Note the versions of a branch that are not here yet as waiting."""
+        """Queue the versions of a branch that are not indexed yet."""
         version, root = known or (-1, None)
         if version > branch.version:
             raise Unusable(f"graph {branch.graph} is at an earlier version than it was")
@@ -135,7 +134,7 @@ class Filler:
         self._db.execute(SQL["set_position"], (graph, branch, version, root))
 
     def _drain(self) -> None:
-        """Take in the oldest of what waits."""
+        """Index the oldest queued versions."""
         with self._db:
             for addition in self._next(_TURNS_AT_ONCE):
                 name, *_ = self._db.rows(SQL["graph"], (addition.graph,))[0]
@@ -143,7 +142,7 @@ class Filler:
                 self._db.execute(SQL["drop_waiting"], addition[:4])
 
     def _spoken(self, addition: Addition, name: str) -> tuple[IndexMessage, ...]:
-        """Return what a version added; one that is damaged must not hide the others."""
+        """Return what a version added; a damaged version must not block the others."""
         try:
             return tuple(self._graphs.spoken(addition, name=name))
         except (HermesError, msgspec.DecodeError) as error:
@@ -151,7 +150,7 @@ class Filler:
             return ()
 
     def _put_notes(self, notes: list[Note]) -> set[int]:
-        """Take in what commits of this process said; return the graphs that have to be read."""
+        """Index what commits of this process said; return the graphs that must be read."""
         left: set[int] = set()
         for start in range(0, len(notes), _TURNS_AT_ONCE):
             with self._db:
@@ -161,7 +160,7 @@ class Filler:
         return left
 
     def _put_note(self, note: Note) -> bool:
-        """Take in a turn; false if it does not follow what is here."""
+        """Index a turn; return False if it does not follow what is indexed."""
         move = note.move
         known = self._db.row(SQL["position"], (note.graph, move.branch))
         if known is not None and known[0] >= move.number:
@@ -176,7 +175,7 @@ class Filler:
         return True
 
     def _take_out_erased(self) -> bool:
-        """Take out what people said who were erased; true while there is more."""
+        """Remove the messages of erased people; return True while there are more."""
         erased = self._graphs.erased()
         new = erased - self._gone
         for person in new:
@@ -186,7 +185,7 @@ class Filler:
         return False
 
     def take_out_graphs(self, graphs: Set[int]) -> bool:
-        """Take out messages of graphs that are gone; true while there are more."""
+        """Remove messages of deleted graphs; return True while there are more."""
         self._grown.difference_update(graphs)
         try:
             with self._db:
@@ -201,7 +200,7 @@ class Filler:
         return has_more
 
     def take_out(self, person: str) -> bool:
-        """Take out messages of a person; true while there are more."""
+        """Remove messages of a person; return True while there are more."""
         self._graphs.forget(person)
         row = self._db.row(SQL["number"], (0, person))
         if row is None:

@@ -1,7 +1,7 @@
-"""What the message graphs hold, for the index: where branches stand, and what their edits added.
+"""Reads the message graphs for the index: the heads of branches, and what each version added.
 
-Reads the database over a connection of its own, in the index's thread. Indexed is what people and
-models said to each other: no system prompts, no notes, no thoughts, nothing of tools.
+Reads the database over its own connection, in the index's thread. Only what people and models said
+is indexed: no system prompts, notes, thoughts or tool messages.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class BranchState(NamedTuple):
-    """Where a branch of a graph stands."""
+    """The current version of a branch."""
 
     graph: int
     name: str
@@ -55,7 +55,7 @@ class Addition(NamedTuple):
 
 
 class IndexMessage(NamedTuple):
-    """One message that is to be found; whose it is, and who wrote it."""
+    """One message to index, with its owner and its author."""
 
     person: str
     role: Literal["user", "assistant"]
@@ -63,7 +63,7 @@ class IndexMessage(NamedTuple):
 
 
 class Graphs:
-    """The message graphs of a database, as the index follows them."""
+    """The message graphs of a database, as the index reads them."""
 
     def __init__(self, path: Path, key_file: bytes) -> None:
         self._db = open_reader(path, vfs=None)
@@ -71,12 +71,12 @@ class Graphs:
         self._sealer.read_digest_key(self._db)
 
     def index_key(self) -> bytes:
-        """Return the key of the index: another one for every database."""
+        """Return the key of the index; each database has its own."""
         made = b"".join(self._sealer.digest(_KEY + part) for part in (b"1", b"2"))
         return made[:32]
 
     def use_keys(self, key_file: bytes) -> None:
-        """Go on with the key file of a rotation."""
+        """Use the key file of a rotation from now on."""
         self._sealer.use_keys(key_file)
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ class Graphs:
         self._db.close()
 
     def page(self, after: int, limit: int) -> tuple[int | None, list[BranchState]]:
-        """Return the branches of the next graphs, and the last of these; None after the end."""
+        """Return the branches of the next graphs, and the last graph; None after the end."""
         last = self._db.one(_SQL["last_graph"], (after, limit))
         return last, [_branch(row) for row in self._db.rows(_SQL["refs"], (after, limit))]
 
@@ -93,7 +93,7 @@ class Graphs:
         return [_branch(row) for row in self._db.rows(_SQL["refs_of"], (graph,))]
 
     def moves(self, branch: BranchState, after: int) -> list[Move]:
-        """Return the versions of a branch up to where it stands, beginning with `after`."""
+        """Return the versions of a branch up to its head, beginning with `after`."""
         storage = SqliteGraphStorage(
             self._db, branch.name, sealer=self._sealer, number=branch.graph
         )
@@ -105,7 +105,7 @@ class Graphs:
         return [move for move in reversed(found) if move.number <= branch.version]
 
     def spoken(self, addition: Addition, *, name: str) -> Iterator[IndexMessage]:
-        """Return what a version added and somebody can still read."""
+        """Return what a version added and can still be decrypted."""
         storage = SqliteGraphStorage(self._db, name, sealer=self._sealer, number=addition.graph)
         sequence = Messages.read(addition.root, ObjectReader(storage, self._sealer.hasher()))
         names = [one.id for one in sequence.names(addition.start, addition.start + addition.added)]
@@ -120,7 +120,7 @@ class Graphs:
     def _open(
         self, addition: Addition, names: Sequence[bytes]
     ) -> dict[bytes, tuple[str, ChatMessage]]:
-        """Return messages with their owners; nothing of those who were erased."""
+        """Return messages with their owners, without those of erased people."""
         listed = _encode([name.hex() for name in names]).decode()
         opened: dict[bytes, tuple[str, ChatMessage]] = {}
         for name, person, sealed in self._db.rows(_GRAPH["blobs"], (addition.graph, listed)):
@@ -133,19 +133,19 @@ class Graphs:
         return opened
 
     def erased(self) -> frozenset[str]:
-        """Return everybody who was erased, and open nothing of theirs any more."""
+        """Return all erased people; their messages are no longer decrypted."""
         found = frozenset(str(row[0]) for row in self._db.rows(_SQL["erased"]))
         for person in found:
             self._sealer.forget(person)
         return found
 
     def forget(self, person: str) -> None:
-        """Open nothing of somebody's with a key that was read before."""
+        """Stop using a person's key that was read before."""
         self._sealer.forget(person)
 
 
 def additions(moves: Sequence[Move], *, graph: int) -> Iterator[Addition]:
-    """Return those versions that added something which was said."""
+    """Return the versions that added something people or models said."""
     for move in moves:
         edit = move.edit
         if edit.kind in _SAID and edit.added and move.origin is None:
@@ -163,7 +163,7 @@ def additions(moves: Sequence[Move], *, graph: int) -> Iterator[Addition]:
 
 
 def spoken_of(person: str, message: ChatMessage) -> IndexMessage | None:
-    """Return a message as it is searched; None for one in which nothing was said."""
+    """Return the searchable text of a message; None if it has none."""
     role = message.role
     if role not in ("user", "assistant"):
         return None

@@ -1,4 +1,4 @@
-"""Writes messages into the index and takes them out, with the numbers that stand for names.
+"""Writes messages to the index and removes them; names are stored as numbers.
 
 Everything here runs inside a transaction of the caller.
 """
@@ -31,7 +31,7 @@ class IndexedGraph:
         self.platform = number_of(db, Tag.PLATFORM, platform)
 
     def marks(self, person: int) -> tuple[str, str, str, str]:
-        """Return the marks of a message that somebody said here."""
+        """Return the marks of a message in this graph."""
         who = Tag.OWNER if self.is_child else Tag.PERSON
         chat = "" if self.is_child else mark(Tag.CHAT, self.chat)
         return (
@@ -50,7 +50,7 @@ def parts_of(name: str) -> tuple[str, str, str, str]:
 
 
 def number_of(db: Database, kind: Tag, name: str) -> int:
-    """Return the number of a name, made if it is new."""
+    """Return the number of a name, creating it if it is new."""
     row = db.row(SQL["number"], (kind, name))
     if row is not None:
         return int(row[0])
@@ -59,21 +59,21 @@ def number_of(db: Database, kind: Tag, name: str) -> int:
 
 
 class Pen:
-    """Writes to one open index; what it knows is forgotten when a transaction fails."""
+    """Writes to one open index; its cache is dropped when a transaction fails."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
         self.forget()
 
     def forget(self) -> None:
-        """Read everything again."""
+        """Drop the cache."""
         self._places: dict[int, IndexedGraph] = {}
         self._people: dict[str, int] = {}
         self._members: set[tuple[int, int]] = set()
         self._newest: int | None = None
 
     def put(self, addition: Addition, spoken: Iterable[IndexMessage], *, name: str) -> int:
-        """Write what a version added; return how many messages."""
+        """Write what a version added; return the number of messages."""
         count = 0
         for one in spoken:
             self._put(addition, one, place=self.place(addition.graph, name))
@@ -81,7 +81,7 @@ class Pen:
         return count
 
     def place(self, graph: int, name: str) -> IndexedGraph:
-        """Return what is known of a graph, which is known from now on."""
+        """Return the numbers of a graph, creating them if it is new."""
         place = self._places.get(graph)
         if place is None:
             _keep_small(self._places)
@@ -113,7 +113,7 @@ class Pen:
         return number
 
     def take_out_person(self, number: int, *, limit: int) -> bool:
-        """Take out messages of a person; true while there are more."""
+        """Remove messages of a person; return True while there are more."""
         db, count = self._db, 0
         for tag in (Tag.PERSON, Tag.OWNER):
             rows = db.rows(SQL["marked"], (quoted(mark(tag, number)), limit - count))
@@ -127,7 +127,7 @@ class Pen:
         return count >= limit
 
     def take_out_graphs(self, graphs: Set[int], *, limit: int) -> bool:
-        """Take out messages of graphs and what is known of these; true while there are more."""
+        """Remove messages of graphs and their numbers; return True while there are more."""
         db, listed = self._db, json.dumps(sorted(graphs))
         rows = db.rows(SQL["of_graphs"], (listed, limit))
         for id_, graph, person, text in rows:

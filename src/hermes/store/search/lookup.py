@@ -1,7 +1,7 @@
-"""Runs a search on an open index, the newest messages first, until its time is up.
+"""Runs a search on an open index, newest messages first, until its time is up.
 
-Who asks decides what is looked at. In a direct chat people find what they said themselves, wherever
-it was, and the threads that they took part in; where others read along, only that session.
+The searcher decides what may be searched. In a direct chat people find what they said themselves,
+anywhere, and the threads they took part in; where others read along, only that session.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,18 +33,18 @@ Marks = tuple[tuple[Tag, int], ...]
 
 
 class Scope(NamedTuple):
-    """What may be looked at: messages that have one of the marks of every group."""
+    """What may be searched: messages with one of the marks of every group."""
 
     groups: tuple[Marks, ...]
 
     def query(self) -> str:
-        """Return it as a query of either index; empty where everything may be looked at."""
+        """Return the scope as an index query; empty if everything may be searched."""
         groups = (" OR ".join(quoted(mark(*one)) for one in group) for group in self.groups)
         return " AND ".join(f"({group})" for group in groups)
 
 
 class Hits(NamedTuple):
-    """What was found, and whether that is all."""
+    """What was found, and whether that is everything."""
 
     found: tuple[FoundMessage, ...]
     is_complete: bool
@@ -52,7 +52,7 @@ class Hits(NamedTuple):
 
 
 class Finder:
-    """Asks one open index; `is_erased` tells of whom nothing may be shown any more."""
+    """Searches one open index; `is_erased` names people whose messages must not be shown."""
 
     def __init__(
         self, db: Database, *, is_erased: Callable[[str], bool], monotonic: Callable[[], float]
@@ -62,7 +62,7 @@ class Finder:
         self._monotonic = monotonic
 
     def find(self, ask: SearchAsk, *, seconds: float) -> Hits:
-        """Return what fits, newest first."""
+        """Return what matches, newest first."""
         question = read_question(ask.text, ask.mode)
         scope = self._scope(ask)
         if question.is_empty or scope is None:
@@ -91,7 +91,7 @@ class Finder:
     def _hits(
         self, ask: SearchAsk, question: SearchQuery, *, scope: Scope
     ) -> Iterator[FoundMessage | None]:
-        """Walk through the candidates; None for each that is none."""
+        """Iterate over the candidates; yield None for each that does not match."""
         by_parts = bool(question.parts)
         own = parts_query(question) if by_parts else words_query(question)
         query = " AND ".join(filter(None, (own, scope.query())))
@@ -136,12 +136,12 @@ class Finder:
         return "" if row is None else str(row[0])
 
     def _number(self, kind: Tag, name: str) -> int:
-        """Return the number of a name; 0, which is nobody's, for an unknown one."""
+        """Return the number of a name; 0, which is never used, for an unknown name."""
         row = self._db.row(SQL["number"], (kind, name))
         return 0 if row is None else int(row[0])
 
     def _scope(self, ask: SearchAsk) -> Scope | None:
-        """Return what may be looked at; None if there is nothing."""
+        """Return what may be searched; None if there is nothing."""
         groups: list[Marks] = []
         if ask.asker is not None:
             groups.extend(self._allowed(ask.asker))
@@ -156,7 +156,7 @@ class Finder:
         return None if is_nobody else Scope(tuple(groups))
 
     def _allowed(self, asker: Searcher) -> list[Marks]:
-        """Return what a person may see from where they are."""
+        """Return what a person may see from their chat."""
         lane = root_lane(base_lane(asker.lane))
         person = self._number(Tag.PERSON, asker.person_id)
         here = self._number(Tag.CHAT, lane)
@@ -171,7 +171,7 @@ class Finder:
         return [session, own]
 
     def _is_shared(self, chat: int, person: int) -> bool:
-        """Return whether others write in a direct chat, too."""
+        """Return whether several people write in a direct chat."""
         return any(row[0] != person for row in self._db.rows(SQL["people_of_chat"], (chat,)))
 
 

@@ -1,6 +1,6 @@
-"""What commits of this process added, kept until the index takes it: spares reading it again.
+"""Buffers what commits of this process added until the index takes it: saves reading it again.
 
-Only a shortcut. Whatever is not noted, or noted too late, is found in the graphs by its version.
+Only a shortcut: what is missing here is found in the graphs by its version.
 """
 
 from typing import NamedTuple
@@ -23,12 +23,12 @@ class Note(NamedTuple):
     spoken: tuple[IndexMessage, ...]
 
     def addition(self) -> Addition | None:
-        """Return it as the graphs would tell it."""
+        """Return the note in the form that the graph reader would return."""
         return next(additions((self.move,), graph=self.graph), None)
 
 
 class Notes:
-    """Turns that were committed and are not in the index yet; bounded."""
+    """Committed turns that are not in the index yet; bounded."""
 
     def __init__(self) -> None:
         self._turns: list[Note] = []
@@ -39,7 +39,7 @@ class Notes:
         return len(self._turns) + len(self._grown)
 
     def add(self, commit: Commit, written: GraphWrite) -> None:
-        """Note a turn that is on disk; it costs next to nothing."""
+        """Add a turn that is on disk; cheap."""
         spoken: list[IndexMessage] = []
         for entry in commit.entries:
             one = spoken_of(commit.person_id, entry.message)
@@ -57,7 +57,7 @@ class Notes:
             self._grown.add(written.graph)
 
     def take(self) -> tuple[list[Note], set[int]]:
-        """Return what was noted, and the graphs of which it was too much; they are not kept."""
+        """Return and clear the notes, with the graphs that had too many to keep."""
         turns, grown = self._turns, self._grown
         self._turns, self._grown, self._chars = [], set(), 0
         return turns, grown

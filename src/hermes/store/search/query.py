@@ -1,7 +1,7 @@
-"""What somebody looks for, as queries of the index, and the proof that a message really has it.
+"""Parses a search text into index queries, and checks each candidate against the folded text.
 
-Pure. The index of parts only knows which three signs stand in a message, so every candidate is
-compared with the folded text; nothing of a query can mean anything to SQLite.
+Pure. The trigram index only knows which three characters occur in a message, so every candidate is
+compared with the folded text. Nothing in a search text is syntax for SQLite.
 """
 
 import re
@@ -24,7 +24,7 @@ _SPACES = re.compile(r"\s+")
 
 
 class SearchQuery(NamedTuple):
-    """Terms that a message must have: `parts` anywhere in it, `phrases` as words in a row."""
+    """Terms that a message must contain: `parts` anywhere in it, `phrases` as consecutive words."""
 
     parts: tuple[str, ...]
     phrases: tuple[tuple[str, ...], ...]
@@ -32,11 +32,11 @@ class SearchQuery(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing can be found by it."""
+        """Whether it can match nothing."""
         return not self.parts and not self.phrases
 
     def fits(self, folded: str) -> bool:
-        """Return whether a folded message has all of it."""
+        """Return whether a folded message contains all terms."""
         if not all(part in folded for part in self.parts):
             return False
         return not self.phrases or self._has_phrases(folded)
@@ -58,7 +58,7 @@ def _stands_in(phrase: tuple[str, ...], words: list[str], folded: str) -> bool:
 
 
 def read_question(text: str, mode: SearchMode) -> SearchQuery:
-    """Return what a text asks for; raises `BadRequest` if it is empty or too long."""
+    """Parse a search text; raises `BadRequest` if it is empty or too long."""
     if not text.strip():
         raise BadRequest("There is nothing to look for: write a word, or a part of one.")
     if len(text) > MOST_CHARS:
@@ -85,23 +85,23 @@ def read_question(text: str, mode: SearchMode) -> SearchQuery:
 
 
 def _sound(text: str) -> str:
-    """Return a text without what UTF-8 cannot say."""
+    """Return a text without characters that UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode()
 
 
 def parts_query(question: SearchQuery) -> str:
-    """Return the query of the index of parts: what a message must have to be a candidate."""
+    """Return the query for the trigram index: what a candidate must contain."""
     parts = {part: None for term in question.parts for part in _parts_of(term)}
     return " AND ".join(map(quoted, list(parts)[:_MOST_PARTS_OF_ALL]))
 
 
 def words_query(question: SearchQuery) -> str:
-    """Return the query of the index of words."""
+    """Return the query for the word index."""
     return " AND ".join(quoted(" ".join(phrase)) for phrase in question.phrases)
 
 
 def _parts_of(term: str) -> list[str]:
-    """Return signs of a term, three by three; of a long one some are enough to find candidates."""
+    """Return trigrams of a term; for a long one, some are enough to find candidates."""
     count = len(term) - _PART + 1
     step = max(1, -(-count // _MOST_PARTS))
     starts = {*range(0, count, step), count - 1}
@@ -109,7 +109,7 @@ def _parts_of(term: str) -> list[str]:
 
 
 def snippet(text: str, question: SearchQuery) -> str:
-    """Return the part of a message around the first thing that was found in it, on one line."""
+    """Return the part of a message around the first match, on one line."""
     at = _first_place(text, question)
     start = 0 if len(text) <= _LONGEST or at <= _AROUND else at - _AROUND
     shown = _SPACES.sub(" ", text[start : start + _LONGEST]).strip()
@@ -119,7 +119,7 @@ def snippet(text: str, question: SearchQuery) -> str:
 
 
 def _first_place(text: str, question: SearchQuery) -> int:
-    """Return about where something was found, in the text as it was written."""
+    """Return the approximate position of the first match in the original text."""
     terms = [*question.parts, *("".join(phrase[:1]) for phrase in question.phrases)]
     folded, places = [], []
     for index, char in enumerate(text):

@@ -1,7 +1,7 @@
-"""The search port over SQLite: one thread fills the index, another one asks it.
+"""The search port over SQLite: one thread fills the index, another one searches it.
 
-The event loop only hands over. Before a search the index is brought up to date, as far as that
-takes no longer than a moment, so that filling may be lazy otherwise.
+The event loop only delegates. Before a search the index is updated within a short time limit, so
+that filling may be lazy otherwise.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ _log = structlog.get_logger(__name__)
 
 
 class _Filling:
-    """The index as its filling thread has it open."""
+    """The index as the filling thread has it open."""
 
     def __init__(self, path: Path, *, database: Path, key_file: bytes) -> None:
         self.graphs = Graphs(database, key_file)
@@ -62,7 +62,7 @@ class _Filling:
 
 
 class _Asking:
-    """The index and the database as the thread of searches has them open."""
+    """The index and the database as the searching thread has them open."""
 
     def __init__(self, path: Path, key: bytes, *, database: Path, clock: Clock) -> None:
         self.db = open_beside(path, key)
@@ -78,7 +78,7 @@ class _Asking:
 
 
 class SqliteSearch:
-    """Fits `ports.search.Search`; the files are opened by the first use, in their own threads."""
+    """Implements `ports.search.Search`; each thread opens its files on first use."""
 
     def __init__(self, path: Path, *, database: Path, key_file: bytes, clock: Clock) -> None:
         self._path = path
@@ -97,19 +97,19 @@ class SqliteSearch:
         self._failures = 0
 
     def note(self, commit: Commit, written: GraphWrite) -> None:
-        """Note a turn that is on disk; it is taken in later."""
+        """Buffer a turn that is on disk; it is indexed later."""
         self._notes.add(commit, written)
         if len(self._notes) == _MANY_TURNS:
             self._wanted.set()
 
     def use_keys(self, key_file: bytes) -> None:
-        """Go on with the key file of a rotation; it holds the keys of before, too."""
+        """Use the key file of a rotation; it also holds the old keys."""
         self._key_file = key_file
         if self._filling is not None:
             self._filling.graphs.use_keys(key_file)
 
     async def find(self, ask: SearchAsk) -> SearchResult:
-        """Return what was found, in what was said up to now."""
+        """Return what was found in everything said so far."""
         if not 1 <= ask.limit <= MOST_RESULTS:
             raise BadRequest(f"{ask.limit} results: expected a number from 1 to {MOST_RESULTS}.")
         until = self._clock.monotonic() + _CATCH_UP_S
@@ -125,7 +125,7 @@ class SqliteSearch:
         )
 
     async def _ask(self, ask: SearchAsk) -> Hits:
-        """Ask the index; one that turns out to be damaged is made again, and asked once more."""
+        """Search the index; if it is damaged, rebuild it and search once more."""
         try:
             return await self._in(self._asks, lambda: self._find(ask))
         except StoreRejected as problem:
@@ -138,12 +138,12 @@ class SqliteSearch:
         return await self._in(self._asks, lambda: self._find(ask))
 
     async def fill(self) -> bool:
-        """Take in a part of what is new; true while there is more."""
+        """Index a part of what is new; return True while there is more."""
         notes, grown = self._notes.take()
         return await self._in(self._fills, lambda: self._step(notes, grown))
 
     async def wait_for_work(self, timeout_s: float) -> None:
-        """Return when there is much to take in, or after the time."""
+        """Return when there is much to index, or after the time."""
         try:
             await asyncio.wait_for(self._wanted.wait(), timeout_s)
         except TimeoutError:
@@ -151,29 +151,29 @@ class SqliteSearch:
         self._wanted.clear()
 
     async def erased(self, person_id: str) -> None:
-        """Remove what a person said who was erased; what was noted of them is not written."""
+        """Remove the messages of an erased person; buffered ones are not written."""
         notes, grown = self._notes.take()
         others = grown | {note.graph for note in notes}
         while await self._in(self._fills, lambda: self._take_out(person_id, others)):
             pass
 
     async def pruned(self, graphs: Sequence[int]) -> None:
-        """Remove what was said in graphs that are gone."""
+        """Remove the messages of deleted graphs."""
         gone = frozenset(graphs)
         while await self._in(self._fills, lambda: self._take_out_graphs(gone)):
             pass
 
     async def rebuild(self) -> None:
-        """Throw the index away; filling makes it again."""
+        """Delete the index; filling builds it again."""
         await self._in(self._fills, self._remake)
         self._wanted.set()
 
     async def state(self) -> IndexState:
-        """Return how the index stands."""
+        """Return the state of the index."""
         return await self._in(self._fills, self._state)
 
     async def close(self) -> None:
-        """Close the files, after what is under way."""
+        """Close the files after running work."""
         await self._in(self._asks, self._close_asking)
         await self._in(self._fills, self._close_filling)
         self._asks.shutdown()
@@ -192,7 +192,7 @@ class SqliteSearch:
         return self._mended(lambda: self._at_work().filler.step(notes, grown))
 
     def _take_out(self, person_id: str, others: set[int]) -> bool:
-        """Remove messages of a person; true while there are more. The graphs `others` are read."""
+        """Remove messages of a person; return True while there are more; reads `others`."""
 
         def work() -> bool:
             filler = self._at_work().filler
@@ -205,7 +205,7 @@ class SqliteSearch:
         return self._mended(lambda: self._at_work().filler.take_out_graphs(graphs))
 
     def _mended(self, work: Callable[[], bool]) -> bool:
-        """Do a step; an index that turns out to be of no use is begun again."""
+        """Run a step; if the index cannot be used, start a new one."""
         try:
             return work()
         except Unusable as problem:
@@ -270,5 +270,5 @@ class SqliteSearch:
 
 
 def _is_damage(problem: StoreRejected) -> bool:
-    """Return whether the index is of no use, and not the one who asked it."""
+    """Return whether the index is damaged, rather than the query being wrong."""
     return isinstance(problem.__cause__, apsw.CorruptError | apsw.NotADBError)

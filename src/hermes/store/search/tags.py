@@ -1,7 +1,7 @@
-"""Marks inside the index: whose a message is and where it was said, as terms like any other.
+"""Marks inside the index: the owner and the place of a message, as terms like any other.
 
-So a search for a person's messages is one walk through the index, however much others said. A mark
-is three signs that no folded text contains, since the index of parts has terms of three signs.
+So a search for a person's messages is one scan of the index, however much others said. A mark is
+three characters that no folded text contains, because the index has terms of three characters.
 """
 
 from enum import IntEnum
@@ -12,7 +12,7 @@ _DIGIT = (1 << _DIGIT_BITS) - 1
 
 
 class Tag(IntEnum):
-    """What a mark tells; a subagent's messages have an owner, and nobody who may see them."""
+    """What a mark means; a subagent's messages have an owner, but nobody may see them."""
 
     PERSON = 0
     CHAT = 1
@@ -32,6 +32,6 @@ def mark(tag: Tag, number: int) -> str:
 
 
 def quoted(term: str) -> str:
-    """Return a term as a query says it; nothing in it can mean anything else."""
+    """Return a term quoted for a query; nothing in it is syntax."""
     doubled = term.replace('"', '""')
     return f'"{doubled}"'

@@ -1,7 +1,7 @@
-"""Texts as the index holds them: cut, without case and accents, and parted into words.
+"""Folds texts for the index: cut, without case and accents, split into words.
 
-Both sides of a search go through here, so that what is compared was made alike. Folding is done
-here and not by SQLite's tokenizers, whose idea of letters is older and cannot be asked.
+Both sides of a search are folded here, so that they are comparable. SQLite's tokenizers are not
+used: their Unicode tables are older and cannot be queried.
 """
 
 import re
@@ -26,14 +26,14 @@ _ALL_SINGLE = re.compile(rf"[{_SINGLE}]+")
 
 
 def cut(text: str) -> str:
-    """Return the beginning of a text that the index looks at."""
+    """Return the beginning of a text, as much as is indexed."""
     if len(text) * 4 > MOST_BYTES or not text.isascii():
         text = text.encode("utf-8", "replace")[:MOST_BYTES].decode("utf-8", "ignore")
     return text.replace("\0", " ")
 
 
 def fold(text: str) -> str:
-    """Return a text in small letters, without accents, with single spaces."""
+    """Return a text in lower case, without accents, with single spaces."""
     if not text.isascii():
         apart = unicodedata.normalize("NFKD", text)
         text = unicodedata.normalize("NFKC", _DROPPED.sub("", apart)).casefold()
@@ -42,16 +42,16 @@ def fold(text: str) -> str:
 
 
 def words_of(folded: str) -> list[str]:
-    """Return the words of a folded text in order; a sign without spaces around it is one, too."""
+    """Return the words of a folded text; a character written without spaces is a word too."""
     return _WORD.findall(folded)
 
 
 def as_words(folded: str) -> str:
-    """Return a folded text with nothing but its words, as the index of words takes it."""
+    """Return a folded text with only its words, for the word index."""
     # SQLite parts these alike.
     return folded if folded.isascii() else " ".join(words_of(folded))
 
 
 def is_single(folded: str) -> bool:
-    """Return whether every sign of a folded text is a word."""
+    """Return whether every character of a folded text is a word."""
     return _ALL_SINGLE.fullmatch(folded) is not None

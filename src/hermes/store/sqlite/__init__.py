@@ -1,1 +1,1 @@
-"""The embedded backend: SQLite in WAL mode, one writer with group commit, a reader beside it."""
+"""The embedded backend: SQLite in WAL mode, one writer with group commit, and a separate reader."""

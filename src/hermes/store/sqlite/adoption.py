@@ -1,7 +1,7 @@
-"""The conversations of a database that is older than the message graph, moved onto it.
+"""Moves the conversations of a database that is older than the message graph into graphs.
 
-Runs once, inside the transaction of the migration: whatever interrupts it, the old transcript is
-still there. Nobody recorded the calls of those times, so none of their answers counts as sampled.
+Runs once, inside the transaction of the migration, so an interruption leaves the old transcript in
+place. The calls of that time were not recorded, so none of their answers counts as sampled.
 """
 
 import os
@@ -33,7 +33,7 @@ _log = structlog.get_logger(__name__)
 
 
 def steps_beside(sealer: Sealer) -> dict[str, Callable[[Database], None]]:
-    """Return what the migrations need beside their SQL, by the name of the migration."""
+    """Return what the migrations need besides their SQL, by migration name."""
     return {
         "0003_graph.sql": lambda db: _adopt_all(db, sealer),
         "0005_credits.sql": lambda db: add_codes(db, sealer),
@@ -54,7 +54,7 @@ def _adopt_all(db: Database, sealer: Sealer) -> None:
 
 
 def _reseal_open_answers(db: Database, sealer: Sealer) -> None:
-    """Bring the answers of turns that go on after the migration into the form that is named."""
+    """Convert the answers of unfinished turns into the new form."""
     for body, owner, sealed in db.rows(_SQL["open_answers"]):
         content = _open(db, sealer, owner, sealed=sealed)
         if content is not None:
@@ -100,7 +100,7 @@ def _name_bodies(
 
 
 def _open(db: Database, sealer: Sealer, owner: str, *, sealed: bytes) -> bytes | None:
-    """Return what was said; None if its person was erased or it was damaged on disk."""
+    """Return what was said; None if the person was erased or the row is damaged."""
     try:
         return sealer.open(db, owner, sealed)
     except StoreError as error:

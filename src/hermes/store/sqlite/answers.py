@@ -1,4 +1,4 @@
-"""Remembered answers: sealed for the person they were given to, bounded, gone with that person."""
+"""Cached answers: encrypted for the person who got them, bounded, deleted with that person."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -18,7 +18,7 @@ _DROPPED_AT_ONCE = 500
 
 # Any: rows of SQLite's values; each is a digest and a person's id.
 def drop_answers(db: Database, rows: Iterable[tuple[Any, ...]]) -> None:
-    """Forget answers and their bodies, inside a transaction."""
+    """Delete answers and their bodies, inside a transaction."""
     for digest, person_id in rows:
         for (body,) in db.rows(_SQL["drop"], (digest, person_id)):
             db.execute(_UPKEEP["drop_body"], (body,))
@@ -31,7 +31,7 @@ class SqliteAnswers:
         self._engine = engine
 
     async def put(self, answer: KeptAnswer, *, keep: int) -> None:
-        """Remember an answer, forgetting the oldest beyond `keep`; nothing for the erased."""
+        """Cache an answer, deleting the oldest beyond `keep`; nothing for an erased person."""
 
         def unit(db: Database) -> None:
             try:
@@ -47,7 +47,7 @@ class SqliteAnswers:
         await self._engine.writer.run("put_answer", unit)
 
     def get(self, digest: bytes, *, person_id: str, now: float) -> KeptAnswer | None:
-        """Return a remembered answer of this person that has not expired."""
+        """Return a cached answer of this person that has not expired."""
         reader = self._engine.reader
         row = reader.row(_SQL["get"], (digest, person_id, now))
         body = None if row is None else self._engine.sealer.open(reader, person_id, row[0])
@@ -67,7 +67,7 @@ class SqliteAnswers:
         )
 
     async def forget(self, *, before: float) -> int:
-        """Drop answers that expired before then; return how many."""
+        """Delete answers that expired before then; return how many."""
         expired = (before, _DROPPED_AT_ONCE)
 
         def unit(db: Database) -> int:

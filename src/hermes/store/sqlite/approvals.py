@@ -30,7 +30,7 @@ class SqliteApprovals:
         question: NewDelivery | None,
         write: StepWrite,
     ) -> None:
-        """Write the question, release the lease and leave the hold standing."""
+        """Write the question, release the lease and keep the credit hold."""
 
         def unit(db: Database) -> None:
             self._put(db, lease, approval, question=question, write=write)
@@ -46,9 +46,9 @@ class SqliteApprovals:
         question: NewDelivery | None,
         write: StepWrite,
     ) -> None:
-        """Write the question of a tool that waits for its answer while it runs; the turn goes on.
+        """Write the question of a tool that waits for its answer; the turn keeps running.
 
-        Its message is running, not parked: by that such a row is known when its process has died.
+        Its message is running, not parked: after a crash this identifies such a row.
         """
 
         def unit(db: Database) -> None:
@@ -119,7 +119,7 @@ class SqliteApprovals:
     async def decide(
         self, approval_id: str, state: ApprovalState, *, by: str, at: float
     ) -> Approval:
-        """Settle a waiting approval; raises `GuardFailed` when it is no longer waiting."""
+        """Decide a waiting approval; raises `GuardFailed` if it no longer waits."""
 
         def unit(db: Database) -> Approval:
             db.execute(_SQL["decide"], (approval_id, state, by, at))
@@ -136,7 +136,7 @@ class SqliteApprovals:
         return await self._engine.writer.run("decide", unit)
 
     async def settle(self, approval_id: str, state: ApprovalState, *, by: str, at: float) -> bool:
-        """Settle a question as `decide` does, and tell whether it still waited."""
+        """Settle a question like `decide`; return whether it was still waiting."""
         try:
             await self.decide(approval_id, state, by=by, at=at)
         except (GuardFailed, NotFound):
@@ -144,7 +144,7 @@ class SqliteApprovals:
         return True
 
     def was_asked(self, who: str) -> bool:
-        """Return whether somebody was ever asked something by a running tool."""
+        """Return whether a running tool ever asked somebody a question."""
         return self._engine.reader.row(_SQL["was_asked"], (who,)) is not None
 
     def is_standing(self, what: str, who: str) -> bool:
@@ -152,7 +152,7 @@ class SqliteApprovals:
         return self._engine.reader.row(_SQL["standing"], (self._always(what, who),)) is not None
 
     async def stand(self, what: str, who: str, *, is_standing: bool) -> None:
-        """Keep somebody's "always", or forget it."""
+        """Store somebody's "always", or delete it."""
         key = self._always(what, who)
 
         def unit(db: Database) -> None:

@@ -1,7 +1,7 @@
-"""A session's conversation in pages, newest page first, over every epoch of the session.
+"""Reads a session's conversation in pages, newest page first, across all its epochs.
 
-The newest messages have rows in the inbox. What is older is only in the message graphs, one per
-epoch. A page costs work for its own length, however long the conversation is.
+The newest messages have rows in the inbox; older ones are only in the message graphs, one per
+epoch. The cost of a page depends on its own length, not on the length of the conversation.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +38,7 @@ _LOOKS = 4
 class PageCursor(NamedTuple):
     """Where a page ends: before the inbox row `seq`, or in a graph before message `length`.
 
-    `version` is the version of the graph's branch from which its log is read on.
+    `version` is the version of the graph's branch from which its log is read.
     """
 
     seq: int = 0
@@ -53,7 +53,7 @@ class PageCursor(NamedTuple):
 
 
 def read_place(text: str | None) -> PageCursor:
-    """Return the place that a page named; raises `BadRequest`."""
+    """Parse the cursor of a page; raises `BadRequest`."""
     if text is None:
         return PageCursor(seq=_NEWEST)
     kind, *found = text.split(".")
@@ -68,7 +68,7 @@ def read_place(text: str | None) -> PageCursor:
 
 
 class Readers(NamedTuple):
-    """How a session's graphs are opened, and messages in them; None for one that does not open."""
+    """How a session's graphs and their messages are opened; None for one that cannot be."""
 
     graph: Callable[[str], tuple[SqliteGraphStorage, Tip]]
     messages: Callable[[SqliteGraphStorage, Sequence[bytes]], list[ChatMessage | None]]
@@ -87,7 +87,7 @@ class ConversationPages:
         self._person_id = person_id
 
     def page(self, limit: int, place: PageCursor) -> ConversationPage:
-        """Return the last `limit` messages before a place, oldest first."""
+        """Return the last `limit` messages before a cursor, oldest first."""
         found: list[ConversationMessage] = []
         earlier: PageCursor | None = place
         is_whole = True
@@ -105,7 +105,7 @@ class ConversationPages:
         )
 
     def _kept(self, limit: int, before: int) -> tuple[list[ConversationMessage], bool]:
-        """Return messages that have rows, newest first, and whether there are no older rows."""
+        """Return messages with inbox rows, newest first, and whether these are the oldest rows."""
         engine = self._engine
         bindings = (self._lane, before, self._epoch, self._person_id, limit + 1)
         rows = engine.reader.rows(_SQL["messages"], bindings)
@@ -119,7 +119,7 @@ class ConversationPages:
     def _remembered(
         self, limit: int, place: PageCursor, *, looks: int
     ) -> tuple[list[ConversationMessage], PageCursor | None]:
-        """Return messages that only graphs have, newest first, and where older ones may be."""
+        """Return messages that only graphs have, newest first, and the next cursor."""
         found: list[ConversationMessage] = []
         for number, (after, message) in enumerate(self._walk(place, looks)):
             if number == looks:
@@ -134,9 +134,9 @@ class ConversationPages:
     def _walk(
         self, place: PageCursor, most: int
     ) -> Iterator[tuple[PageCursor, ConversationMessage | None]]:
-        """Yield what the graphs say before a place, newest first, and the place after each.
+        """Yield the graphs' messages before a cursor, newest first, with the cursor after each.
 
-        None is for what is not shown from the graph, and once for each graph.
+        Yields None for what is not shown from the graph, and once for each graph.
         """
         rows = self._engine.reader.rows(_SQL["graphs"], (self._lane, place.graph, most + 1))
         for number, name in rows:
@@ -169,7 +169,7 @@ class ConversationPages:
 
     # Any: apsw types a row as a tuple of any SQLite values; the query decides the columns.
     def _took(self, message_id: str, epoch: int) -> tuple[Any, ...] | None:
-        """Return what the turn of a message took; None if it is not shown from the graph."""
+        """Return the usage of a message's turn; None if it is not shown from the graph."""
         reader = self._engine.reader
         if reader.row(_SQL["has_row"], (message_id,)) is not None:
             return None

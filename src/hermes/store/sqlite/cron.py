@@ -1,6 +1,7 @@
-"""Jobs that time starts: one unit moves a job on and keeps the message of its run.
+"""Scheduled jobs: one transaction advances a job and writes the message of its run.
 
-The message is named by the job and its instant, so no crash and no second process runs one twice.
+The message id is made from the job and its instant, so no crash and no second process runs one
+twice.
 """
 
 from collections.abc import Callable
@@ -29,7 +30,7 @@ class SqliteCron:
         self._inbox = inbox
 
     async def add(self, new: NewCronJob) -> CronJob:
-        """Keep a job, once; raises `Conflict` where the person has as many as may be."""
+        """Save a job, once; raises `Conflict` if the person has too many."""
         person_id = new.task.origin.person_id
 
         def unit(db: Database) -> None:
@@ -61,15 +62,15 @@ class SqliteCron:
         return tuple(map(self._job, self._engine.reader.rows(_SQL["of_person"], (person_id,))))
 
     def page(self, *, limit: int) -> tuple[CronJob, ...]:
-        """Return everybody's jobs, the next to run first."""
+        """Return everyone's jobs, the next to run first."""
         return tuple(map(self._job, self._engine.reader.rows(_SQL["page"], (limit,))))
 
     def due(self, now: float, *, limit: int) -> tuple[CronJob, ...]:
-        """Return jobs that are due, the longest first."""
+        """Return due jobs, the longest due first."""
         return tuple(map(self._job, self._engine.reader.rows(_SQL["due"], (now, limit))))
 
     def waiting(self) -> tuple[CronJob, ...]:
-        """Return every job that is to run some time and is not paused."""
+        """Return every job that has a next run and is not paused."""
         return tuple(map(self._job, self._engine.reader.rows(_SQL["waiting"])))
 
     def next_due_at(self) -> float | None:
@@ -85,7 +86,7 @@ class SqliteCron:
         paused_at: float | None = None,
         reason: str | None = None,
     ) -> bool:
-        """Move, pause or resume a job; false if it has moved on since it was read."""
+        """Move, pause or resume a job; False if it has changed since it was read."""
 
         def unit(db: Database) -> bool:
             bindings = (job.id, job.next_at, next_at, paused_at, reason, job.paused_at)
@@ -95,7 +96,7 @@ class SqliteCron:
         return await self._engine.writer.run("set_cron", unit)
 
     async def remove(self, job_id: str) -> bool:
-        """Forget a job; false if there is none."""
+        """Delete a job; False if there is none."""
 
         def unit(db: Database) -> bool:
             db.execute(_SQL["remove"], (job_id,))
@@ -106,7 +107,7 @@ class SqliteCron:
     async def run(
         self, run: CronRun, *, kept: Callable[[AcceptResult], None]
     ) -> AcceptResult | None:
-        """Move a job on and keep its message in one unit; None if another has moved it before."""
+        """Advance a job and write its message in one transaction; None if already advanced."""
 
         def after(written: WrittenMessage) -> None:
             self._inbox.count(written)
@@ -160,5 +161,5 @@ class SqliteCron:
 
 
 def forget_cron(db: Database, person_id: str) -> None:
-    """Drop the jobs of somebody who is erased, inside that transaction."""
+    """Delete the jobs of an erased person, inside that transaction."""
     db.execute(_SQL["forget_person"], (person_id,))

@@ -1,6 +1,6 @@
-"""What happened to a delivery on its way: its last notes, sealed with the key of its person.
+"""The history of a delivery: its last notes, encrypted with its person's key.
 
-Beside the outbox's rows, inside the units that change them.
+Written inside the transactions that change the outbox rows.
 """
 
 import msgspec
@@ -26,7 +26,7 @@ class DeliveryStories:
         self._engine = engine
 
     def tell(self, db: Database, delivery_id: str, note: DeliveryNote | None) -> None:
-        """Add a note inside the unit at hand; of somebody who was erased only the count is kept."""
+        """Add a note inside the current transaction; for erased people only the count."""
         if note is None:
             return
         row = db.row(_SQL["story"], (delivery_id,))
@@ -41,7 +41,7 @@ class DeliveryStories:
         db.execute(_SQL["tell"], (delivery_id, int(note.tried), sealed))
 
     def read(self, db: Database, person_id: str, story: bytes | None) -> tuple[DeliveryNote, ...]:
-        """Return the notes of a delivery; none of a person who was erased."""
+        """Return the notes of a delivery; none if the person was erased."""
         if story is None:
             return ()
         try:

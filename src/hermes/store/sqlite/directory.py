@@ -1,4 +1,4 @@
-"""The chats that are known by a name; what they are called is sealed."""
+"""The directory of chats by name; the names are encrypted."""
 
 from collections.abc import Sequence
 
@@ -40,7 +40,7 @@ class SqliteDirectory:
     async def keep(
         self, platform: str, entries: Sequence[ChatEntry], *, is_listing: bool, at: float
     ) -> int:
-        """Keep chats; return how many are new or have changed."""
+        """Save chats; return how many are new or have changed."""
         known = self._known(self._engine.reader, platform)
         names = {entry.chat_id for entry in entries}
         gone = [
@@ -73,7 +73,7 @@ class SqliteDirectory:
         return True
 
     def _owner(self, db: Database, entry: ChatEntry) -> str | None:
-        """Return whose key seals a name; None for a direct chat of nobody who is known."""
+        """Return whose key encrypts a name; None for a direct chat with an unknown person."""
         if entry.kind == "dm":
             row = db.row(_PEOPLE["find"], (entry.platform, entry.user_id or entry.chat_id))
             owner = None if row is None else str(row[0])
@@ -85,7 +85,7 @@ class SqliteDirectory:
 
 
 def forget_chats(db: Database, person_id: str) -> None:
-    """Forget the direct chats of somebody who is erased, inside the current transaction."""
+    """Delete the direct chats of an erased person, inside the current transaction."""
     db.execute(_SQL["forget_person"], (person_id,))
 
 

@@ -1,4 +1,4 @@
-"""Dreams: sealed, one per person, written in the unit that ends their job."""
+"""Dreams: encrypted, one per person, written in the transaction that ends their job."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ class SqliteDreams:
         self._any = engine.reader.row(_SQL["any"]) is not None
 
     def of(self, person_id: str) -> Dream | None:
-        """Return the last dream of a person; answered from memory while nobody has one."""
+        """Return the last dream of a person; answered from memory while there are none."""
         if not self._any:
             return None
         reader = self._engine.reader
@@ -34,12 +34,12 @@ class SqliteDreams:
         return None if content is None else _decode(content)
 
     def last_begun_at(self) -> float | None:
-        """Return when the last dream was begun, of whomever."""
+        """Return when the last dream of anyone began."""
         at: float | None = self._engine.reader.one(_SQL["last_begun"])
         return at
 
     def next_person(self, *, before: float, after: str, limit: int) -> tuple[str | None, str]:
-        """Return the next person whose time has come, if there is one, and where to go on."""
+        """Return the next person who is due, if any, and where to continue."""
         rows = self._engine.reader.rows(_SQL["page"], (before, after, limit))
         for person_id, is_time in rows:
             if is_time:
@@ -47,7 +47,7 @@ class SqliteDreams:
         return None, rows[-1][0] if len(rows) == limit else ""
 
     async def begin(self, person_id: str, *, at: float) -> Job:
-        """Put down the job of a person's dream, due at once; one that waits is begun again."""
+        """Write the job of a person's dream, due at once; a waiting one is restarted."""
         key = dream_key(person_id)
 
         def unit(db: Database) -> Job:
@@ -67,7 +67,7 @@ class SqliteDreams:
         return await self._engine.writer.run("begin_dream", unit)
 
     def lately_said(self, job: Job, *, limit: int) -> LatelySaid:
-        """Return what the person of a job wrote since the last dream, not what programs did."""
+        """Return what the person wrote since the last dream, without what programs wrote."""
         reader, sealer = self._engine.reader, self._engine.sealer
         rows = reader.rows(_SQL["said"], (job.person_id, job.covered, limit))
         said = []
@@ -89,7 +89,7 @@ class SqliteDreams:
         seen: Sequence[str],
         spent: Sequence[Spent],
     ) -> bool:
-        """End a job with its dream and what it took, unless it was made of what is forgotten."""
+        """End a job with its dream and cost, unless its facts were deleted meanwhile."""
         person_id = job.person_id
 
         def unit(db: Database) -> bool:

@@ -1,4 +1,4 @@
-"""What the parts of the SQLite store share: connections, the writer, the sealer and the clock."""
+"""What the parts of the SQLite store share: connections, the writer, encryption and the clock."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -28,7 +28,7 @@ _decode_choices = msgspec.json.Decoder(SessionChoices).decode
 
 
 class OpenShares:
-    """Whose the open messages are, in memory; read off the inbox at the start."""
+    """The owners of open messages, in memory; read from the inbox at the start."""
 
     def __init__(self) -> None:
         self.counts = ShareCounts()
@@ -37,18 +37,18 @@ class OpenShares:
         self._lanes: dict[str, dict[str, None]] = {}
 
     def add(self, message_id: str, share: Share, *, lane: str) -> None:
-        """Count a message that waits."""
+        """Count a waiting message."""
         self._open[message_id] = lane, share
         self._lanes.setdefault(lane, {})[message_id] = None
         self.counts.add(share)
 
     def came_by(self, lane: str) -> str:
-        """Return the way that the first open message of a lane came; empty if none is counted."""
+        """Return how the first open message of a lane came in; empty if none is counted."""
         first = next(iter(self._lanes.get(lane, ())), None)
         return "" if first is None else self._open[first][1].account
 
     def end(self, message_ids: Iterable[str]) -> None:
-        """Count messages no more; those that were never counted are no error."""
+        """Stop counting messages; unknown ones are no error."""
         for message_id in message_ids:
             if message_id not in self._open:
                 continue
@@ -85,7 +85,7 @@ class Engine:
                 self.shares.add(message_id, Share(way, person_id), lane=lane)
 
     def add_events(self, db: Database, message_id: str, events: tuple[TimelineEvent, ...]) -> None:
-        """Write lines of a message's timeline."""
+        """Write events of a message's timeline."""
         for event in events:
             db.execute(
                 _INBOX["add_event"],
@@ -93,13 +93,13 @@ class Engine:
             )
 
     def holds(self, db: Database, lease: Lease) -> bool:
-        """Return whether a lease still stands."""
+        """Return whether a lease is still valid."""
         bindings = (lease.lane, lease.owner, lease.fence, self.clock.monotonic())
         return db.row(_TURNS["holds_lease"], bindings) is not None
 
     # Any: apsw types a row as a tuple of any SQLite values; the query decides the columns.
     def message(self, row: tuple[Any, ...], *, with_event: bool = True) -> MessageRecord:
-        """Turn a row of the inbox into a record, opening its body."""
+        """Convert an inbox row into a record, decrypting its body."""
         content = self.sealer.get(self.reader, row[4]) if with_event else None
         return MessageRecord(
             seq=row[0],
@@ -127,7 +127,7 @@ def read_choices(kept: str | None) -> SessionChoices:
 
 
 class FreshViews:
-    """The lanes that the last transaction gave their only open message, or their end."""
+    """The lanes that the last transaction left with one open message, or with none."""
 
     def __init__(self) -> None:
         self._views: dict[str, LaneView] = {}
@@ -141,9 +141,9 @@ class FreshViews:
         self._views[view.lane] = view
 
     def take(self, lane: str, *, commits: int) -> LaneView | None:
-        """Return the lane's view once, if it still holds."""
+        """Return the lane's view once, if it is still valid."""
         return self._views.pop(lane, None) if commits == self._commits else None
 
     def clear(self) -> None:
-        """Forget all: something else than a turn has changed a lane or a person."""
+        """Drop all: something other than a turn has changed a lane or a person."""
         self._views.clear()

@@ -1,4 +1,4 @@
-"""What is known of people: sealed, the lately used in memory, changed only here and by erasure."""
+"""Facts about people: encrypted, recently used ones cached, changed only here and by erasure."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _decode = msgspec.json.Decoder(Fact).decode
 
 
 class RecentFacts:
-    """The facts of the people who wrote lately; people of whom nothing is known count, too."""
+    """The facts of people who wrote recently, including people without any facts."""
 
     def __init__(self, people: int = _PEOPLE_KEPT, facts: int = _FACTS_KEPT) -> None:
         self._known: OrderedDict[str, tuple[Fact, ...]] = OrderedDict()
@@ -36,7 +36,7 @@ class RecentFacts:
         return known
 
     def put(self, person_id: str, facts: tuple[Fact, ...]) -> None:
-        """Keep what was read; whoever was away longest goes."""
+        """Cache what was read; the least recently used is dropped."""
         self.drop(person_id)
         self._known[person_id] = facts
         self._count += len(facts)
@@ -44,7 +44,7 @@ class RecentFacts:
             self.drop(next(iter(self._known)))
 
     def drop(self, person_id: str) -> None:
-        """Forget what was read of one person."""
+        """Drop the cached facts of one person."""
         self._count -= len(self._known.pop(person_id, ()))
 
 
@@ -90,7 +90,7 @@ class SqliteFacts:
         return change
 
     def forget(self, person_id: str) -> None:
-        """Read a person's facts again: they were changed."""
+        """Drop the cached facts of a person whose facts were changed."""
         self._recent.drop(person_id)
 
     def some(self, person_id: str, ids: Sequence[str]) -> tuple[Fact, ...]:
@@ -101,7 +101,7 @@ class SqliteFacts:
         return tuple(_decode(content) for content in opened if content is not None)
 
     def has_loose(self, person_id: str) -> bool:
-        """Return whether anything is known of a person that is not structural."""
+        """Return whether a person has a fact that is not structural."""
         known = self._recent.get(person_id)
         if known is None:
             return has_any(self._engine, person_id)
@@ -109,14 +109,14 @@ class SqliteFacts:
 
 
 def read_facts(engine: Engine, db: Database, person_id: str) -> tuple[Fact, ...]:
-    """Return the facts of a person as a connection sees them; nobody's after an erasure."""
+    """Return the facts of a person over a given connection; none after an erasure."""
     rows = db.rows(_SQL["of_person"], (person_id, _MOST))
     opened = (engine.sealer.open(db, person_id, row[1]) for row in rows)
     return tuple(_decode(content) for content in opened if content is not None)
 
 
 def erase_memory(db: Database, person_id: str) -> None:
-    """Drop all that is known of a person, inside the unit that erases them."""
+    """Delete all facts of a person, inside the transaction that erases them."""
     for name in ("forget_facts", "forget_jobs", "forget_dream"):
         db.execute(_SQL[name], (person_id,))
     erase_vectors(db, person_id)

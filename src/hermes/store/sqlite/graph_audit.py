@@ -1,7 +1,7 @@
-"""What a database can tell to be wrong with its graphs that no graph can tell of itself.
+"""Finds faults in the graphs' rows that a graph itself cannot detect.
 
-A graph shows what its rows say. That a row is gone altogether is seen only here: from the counts
-beside the rows, and from rows that nothing leads to. Nothing is changed.
+A graph shows what its rows say. Missing rows are found only here: from the counts beside the rows,
+and from rows that nothing refers to. Nothing is changed.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def check_rows(db: Database, name: str, *, sealer: Sealer) -> list[Problem]:
 
 
 def find_orphans(db: Database) -> list[Problem]:
-    """Return what belongs to graphs that are gone."""
+    """Return rows of graphs that no longer exist."""
     found = []
     for number, *counts in db.rows(_SQL["orphans"]):
         told = ", ".join(f"{count} {kind}" for count, kind in zip(counts, _KINDS, strict=True))

@@ -1,4 +1,4 @@
-"""The names of what a turn says, and of what its model calls saw, for the graph."""
+"""The ids (keyed hashes) of a turn's messages, and of what its model calls saw, for the graph."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _TOOLSETS_KEPT = 64
 
 
 class GraphNames:
-    """Gives messages and tools their names; tools that were named lately are remembered."""
+    """Computes the ids of messages and tools; caches the ids of recent tools."""
 
     def __init__(self, hasher: Hasher) -> None:
         self.hasher = hasher
@@ -30,16 +30,16 @@ class GraphNames:
         self._last: tuple[Sequence[ToolSpec], tuple[bytes, bytes]] | None = None
 
     def kept(self, message: ChatMessage) -> Blob:
-        """Return the name of a message whose content somebody else keeps."""
+        """Return the id of a message whose content is stored elsewhere."""
         return Blob(self.hasher.blob(_encode(message)), None, True)
 
     def new(self, message: ChatMessage) -> Blob:
-        """Return a message with its content, to be kept."""
+        """Return a message with its id and content, to be stored."""
         data = _encode(message)
         return Blob(self.hasher.blob(data), data)
 
     def tools(self, specs: Sequence[ToolSpec]) -> tuple[bytes, bytes]:
-        """Return the name of a call's tools, and the tools as JSON."""
+        """Return the id of a call's tools, and the tools as JSON."""
         if self._last is not None and self._last[0] is specs:
             return self._last[1]
         key = tuple((spec.name, spec.description, bytes(spec.parameters)) for spec in specs)
@@ -56,7 +56,7 @@ class GraphNames:
 def sights_of(
     commit: Commit, blobs: Sequence[Blob], *, first: int, names: GraphNames
 ) -> tuple[CallView, ...]:
-    """Return the calls of a commit, whose entries are `blobs` and stand from `first` on."""
+    """Return the calls of a commit, whose entries are `blobs` from index `first` on."""
     return tuple(_sight(call, blobs, first=first, names=names) for call in commit.calls)
 
 
@@ -95,7 +95,7 @@ def _usage(usage: Usage) -> dict[str, int | float]:
 
 
 def _function(spec: ToolSpec) -> dict[str, object]:
-    """Return a tool as trainers and most services write one."""
+    """Return a tool in the format of training data and most services."""
     return {
         "type": "function",
         "function": {

@@ -1,4 +1,4 @@
-"""Every message graph of a database, for whoever reads them whole; nothing is written here."""
+"""Reads the message graphs of a database; writes nothing."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +25,7 @@ class SqliteGraphReader:
 
     @classmethod
     def read(cls, path: Path, *, key_file: bytes) -> "SqliteGraphReader":
-        """Open the graphs of a database beside whoever writes it."""
+        """Open the graphs of a database while another process may write it."""
         db = open_reader(path, vfs=None)
         version = int(db.one("PRAGMA user_version"))
         if version != newest_version():
@@ -51,7 +51,7 @@ class SqliteGraphReader:
         return sorted(found, key=lambda entry: -entry.used_at)
 
     def open(self, name: str, *, branch: str = "main") -> MessageGraph:
-        """Return a graph; raises NotFound if there is none of this name and branch."""
+        """Return a graph; raises NotFound if there is none with this name and branch."""
         storage = SqliteGraphStorage(self._connection, name, sealer=self._sealer)
         return MessageGraph.open(name, storage, branch=branch, hasher=self._sealer.hasher())
 
@@ -61,15 +61,15 @@ class SqliteGraphReader:
         return None if row is None else str(row[0])
 
     def check(self, name: str) -> Sequence[Problem]:
-        """Return what is wrong with the rows of a graph, beside what its branches tell."""
+        """Return the faults in the rows of a graph, beyond what its branches show."""
         return check_rows(self._connection, name, sealer=self._sealer)
 
     def orphans(self) -> Sequence[Problem]:
-        """Return what the store holds of graphs that it does not know."""
+        """Return rows of graphs that the store does not know."""
         return find_orphans(self._connection)
 
     def salt(self) -> bytes:
-        """Return the secret of this store that hides names in exports; always the same."""
+        """Return the secret that hides names in exports; constant for this store."""
         return self._sealer.digest(_SALT)
 
     def close(self) -> None:
@@ -77,7 +77,7 @@ class SqliteGraphReader:
         self._connection.close()
 
     def _safe_entry(self, number: int, name: str, *, session: str, epoch: int) -> GraphEntry:
-        """Return a graph for the list; one that cannot be read must not hide the others."""
+        """Return a graph for the list; an unreadable one must not hide the others."""
         try:
             return self._entry(number, name, session=session, epoch=epoch)
         except (StoreError, TypeError, ValueError):
@@ -114,7 +114,7 @@ class SqliteGraphReader:
 
 
 def _text(kept: bytes) -> str:
-    """Return a text as far as it can be read; what cannot matches nothing any more."""
+    """Return a text as far as it can be decoded; the rest matches nothing."""
     return kept.decode(errors="replace")
 
 

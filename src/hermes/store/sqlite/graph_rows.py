@@ -1,7 +1,7 @@
-"""Moves, calls and links as the rows of a graph hold them: packed, behind a keyed digest.
+"""Packs and unpacks a graph's moves, calls and links as rows with a keyed digest.
 
-The digest covers where a row stands, too. What was changed, moved or exchanged on disk is found
-when it is read, and nobody goes on with it.
+The digest also covers the position of a row. A row that was changed, moved or exchanged on disk is
+detected when it is read, and nothing continues with it.
 """
 
 from collections.abc import Callable
@@ -30,14 +30,14 @@ class GraphRows:
         self._sealer = sealer
 
     def pack(self, kind: str, beside: Beside, value: msgspec.Struct) -> bytes:
-        """Return what a row keeps of `value`; `beside` is everything else that the row says."""
+        """Return the packed form of `value`; `beside` is everything else that the row says."""
         data = _encode(value)
         return self._digest(kind, beside, data) + data
 
     def unpack(
         self, kind: str, beside: Beside, kept: object, *, decode: Callable[[bytes], _Row]
     ) -> _Row:
-        """Return what was packed; raise StoreError unless the whole row is as it was written."""
+        """Return what was packed; raises StoreError unless the whole row is unchanged."""
         if isinstance(kept, bytes):
             data = kept[_DIGEST:]
             if self._digest(kind, beside, data) == kept[:_DIGEST]:

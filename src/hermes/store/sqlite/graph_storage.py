@@ -1,7 +1,7 @@
 """One message graph in the database, over one connection; the caller holds the transaction.
 
-Names are keyed hashes, messages and tokens are sealed for a person. Chunks, moves and calls hold
-names and numbers only, so that an erased person's graph can still be checked.
+Ids are keyed hashes; messages and tokens are encrypted for a person. Chunks, moves and calls hold
+only ids and numbers, so that an erased person's graph can still be verified.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,7 +51,10 @@ _decode_tokens = msgspec.msgpack.Decoder(_Tokens).decode
 
 
 class SqliteGraphStorage:
-    """Fits `graph.storage.GraphStorage` for the one graph `name`; new blobs are `person_id`'s."""
+    """Implements `graph.storage.GraphStorage` for the graph `name`.
+
+    New blobs belong to `person_id`.
+    """
 
     def __init__(
         self,
@@ -71,14 +74,14 @@ class SqliteGraphStorage:
 
     @property
     def number(self) -> int | None:
-        """The number under which the database keeps this graph; None if it does not."""
+        """The database's number of this graph; None if it is not stored."""
         if self._known is None:
             row = self._connection.row(_SQL["number"], (self._name,))
             self._known = None if row is None else int(row[0])
         return self._known
 
     def ensure(self) -> int:
-        """Return the number of this graph, made if it is new."""
+        """Return the number of this graph, creating it if it is new."""
         if self.number is None:
             self._connection.execute(_SQL["add_graph"], (self._name,))
             self._known = self._connection.last_insert_rowid()
@@ -86,7 +89,7 @@ class SqliteGraphStorage:
         return self._known
 
     def get_blobs(self, ids: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        """Return the bytes of those blobs that are kept; raise PersonErased for erased ones."""
+        """Return the bytes of stored blobs; raises PersonErased for erased ones."""
         found, erased = self.open_blobs(ids)
         if erased:
             name, person_id = next(iter(erased.items()))
@@ -99,7 +102,7 @@ class SqliteGraphStorage:
         return found
 
     def open_blobs(self, ids: Sequence[bytes]) -> tuple[dict[bytes, bytes], dict[bytes, str]]:
-        """Return the messages that open, and whose those were that were erased."""
+        """Return the messages that can be decrypted, and the owners of erased ones."""
         found: dict[bytes, bytes] = {}
         erased: dict[bytes, str] = {}
         for name, person_id, sealed in self._rows("blobs", self.number, ids):
@@ -112,12 +115,12 @@ class SqliteGraphStorage:
         return found, {name: whose for name, whose in erased.items() if name not in found}
 
     def get_chunks(self, ids: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        """Return the bytes of those chunks that are kept."""
+        """Return the bytes of stored chunks."""
         rows = self._rows("chunks", self.number, ids)
         return {name: data for name, data in rows if isinstance(data, bytes)}
 
     def _open(self, person_id: str, sealed: bytes) -> bytes | None:
-        """Return what was sealed for a person; None only if they were erased on purpose."""
+        """Return the decrypted content; None only if the person was erased on purpose."""
         data = self._sealer.open(self._connection, person_id, sealed)
         if data is None:
             row = self._connection.row(_PEOPLE["is_erased"], (person_id,))
@@ -137,12 +140,12 @@ class SqliteGraphStorage:
             yield from self._connection.rows(_SQL[query], (graph, listed.decode()))
 
     def write(self, batch: Batch) -> None:
-        """Keep all of `batch`, or raise Conflict if its branch is not where its moves begin."""
+        """Store `batch`; raises Conflict if its branch is not where its moves begin."""
         with self._connection:
             self.put(batch)
 
     def put(self, batch: Batch) -> None:
-        """Write a batch inside a transaction, which takes all of it back if this raises."""
+        """Write a batch inside a transaction, which is rolled back if this raises."""
         self._check_names(batch)
         graph = self.ensure()
         first = self._move(graph, batch)
@@ -160,14 +163,14 @@ class SqliteGraphStorage:
             self._connection.execute(_SQL["add_link"], (graph, number, data))
 
     def branches(self, graph: str) -> Mapping[str, Ref]:
-        """Return where each branch of a graph stands."""
+        """Return the head of each branch of a graph."""
         if graph != self._name:
             return {}
         rows = self._connection.rows(_SQL["refs"], (self.number,))
         return {row[0]: Ref(*row[1:4]) for row in rows}
 
     def ref(self, branch: str) -> Ref | None:
-        """Return where one branch stands."""
+        """Return the head of one branch."""
         row = (
             None
             if self.number is None
@@ -262,7 +265,7 @@ class SqliteGraphStorage:
 
     # Any: a row of SQLite's values, or None where the ref did not move.
     def _before(self, branch: str, row: tuple[Any, ...] | None, first: Move) -> Ref | None:
-        """Return where a branch stood before the batch: the ref may have been moved already."""
+        """Return the head before the batch: the ref may have been moved already."""
         if row is None:
             return self.ref(branch)
         return None if first.before is None else Ref(first.before, 0, first.number - 1)

@@ -1,6 +1,6 @@
-"""What is overheard in groups: kept sealed, bounded per chat, handed over once, forgotten with its writer.
+"""Overheard group messages: encrypted, bounded per chat, used once, deleted with their writer.
 
-Functions for the units of the inbox, of erasure and of upkeep; each works inside the unit at hand.
+Functions for the transactions of the inbox, of erasure and of upkeep.
 """
 
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ def keep_overheard(
     event: MessageEvent,
     at: float,
 ) -> None:
-    """Keep a message's words at hand, and forget the oldest ones of its chat beyond the bounds."""
+    """Store a message's text, and delete the oldest of its chat beyond the limits."""
     chars = len(event.text) + len(event.source.user_name or "")
     db.execute(_SQL["keep"], (group.chat, group.thread, message_id, person_id, body, chars, at))
     total = 0
@@ -44,7 +44,7 @@ def keep_overheard(
 def take_missed(
     db: Database, group: InGroup, *, sealer: Sealer, at: float
 ) -> tuple[MessageEvent, ...]:
-    """Hand over what was said since the bot was last spoken to; nobody gets it again."""
+    """Return and delete what was said since the bot was last addressed."""
     assert group.takes is not None
     rows = db.rows(_SQL["missed"], (group.chat, *group.takes))
     bodies = [sealer.get(db, row[2]) for row in rows if row[3] >= at - KEPT_S]
@@ -53,9 +53,9 @@ def take_missed(
 
 
 def count_bots(db: Database, group: InGroup) -> None:
-    """Let a person's message end a row of bots' turns, and a bot's be one more.
+    """End a row of bot turns with a person's message, or count one more bot message.
 
-    Raises `Skipped` for one too many.
+    Raises `Skipped` if there are too many.
     """
     if not group.is_bot:
         db.execute(_SQL["person_wrote"], (group.chat,))
@@ -72,17 +72,17 @@ def count_bots(db: Database, group: InGroup) -> None:
 
 
 def forget_overheard(db: Database, person_id: str) -> None:
-    """Forget the words of somebody who is erased."""
+    """Delete the texts of an erased person."""
     _forget(db, db.rows(_SQL["of_person"], (person_id,)))
 
 
 def has_old(db: Database, now: float) -> bool:
-    """Return whether there is something that was said too long ago."""
+    """Return whether any text is too old."""
     return db.row(_SQL["old"], (now - KEPT_S, 1)) is not None
 
 
 def forget_old(db: Database, now: float, *, limit: int) -> None:
-    """Forget what was said too long ago, oldest first."""
+    """Delete texts that are too old, oldest first."""
     _forget(db, db.rows(_SQL["old"], (now - KEPT_S, limit)))
 
 

@@ -1,4 +1,4 @@
-"""Accepting messages: the unique row, its person, its sealed body, and refusals."""
+"""Accepting messages: the unique row, its person, its encrypted body, and refusals."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -50,9 +50,9 @@ class SqliteInbox:
     async def accept(
         self, message: NewMessage, *, kept: Callable[[AcceptResult], None]
     ) -> AcceptResult:
-        """Keep the message; the same id with another body raises `Conflict`.
+        """Write the message; the same id with another body raises `Conflict`.
 
-        `kept` is called once the message is on disk, whether or not the caller still waits.
+        `kept` is called once the message is on disk, even if the caller no longer waits.
         """
 
         def after(written: WrittenMessage) -> None:
@@ -70,7 +70,7 @@ class SqliteInbox:
         return self._engine.reader.row(_SQL["find_external"], name) is not None
 
     def keep(self, db: Database, message: NewMessage) -> WrittenMessage:
-        """Keep a message inside the unit at hand; `count` has to follow once it is on disk."""
+        """Write a message inside the current transaction; call `count` once it is on disk."""
         event = message.event
         source = event.source
         digest = self._engine.sealer.digest(message.identity)
@@ -124,7 +124,7 @@ class SqliteInbox:
     def _overhear(
         self, db: Database, message: NewMessage, group: InGroup, *, person_id: str, digest: bytes
     ) -> WrittenMessage:
-        """Keep a message that is no turn, and its words for when somebody speaks to the bot."""
+        """Write a message that is not a turn, and its text as later context."""
         event, at = message.event, message.received_at
         name = (event.account, event.source.platform, event.route, event.external_id)
         body = self._engine.sealer.put(db, person_id, encode(event))
@@ -146,7 +146,7 @@ class SqliteInbox:
         )
 
     def _with_missed(self, db: Database, message: NewMessage, *, for_other: bool) -> MessageEvent:
-        """Return the event with what was said in its group since the bot was last spoken to.
+        """Return the event with what its group said since the bot was last addressed.
 
         If the lane works `for_other`, a person other than its sender, a `/steer` is held back.
         """
@@ -160,7 +160,7 @@ class SqliteInbox:
         return msgspec.structs.replace(event, channel_context=told or None)
 
     def count(self, kept: WrittenMessage) -> None:
-        """Note that what `keep` wrote is on disk."""
+        """Record that what `keep` wrote is on disk."""
         if not kept.result.duplicate and kept.result.state is MessageState.NEW:
             self._engine.waiting += 1
             if kept.share is not None:
@@ -173,11 +173,11 @@ class SqliteInbox:
         return self._engine.waiting
 
     def shares(self) -> ShareCounts:
-        """Return whose they are, as far as they came over a channel."""
+        """Return the owners of waiting messages that came over a channel."""
         return self._engine.shares.counts
 
     def came_by(self, lane: str) -> str:
-        """Return the way that the first waiting message of a lane came; empty if over no channel."""
+        """Return how the first waiting message of a lane came; empty if over no channel."""
         return self._engine.shares.came_by(lane)
 
     def get(self, message_id: str) -> MessageRecord | None:
@@ -186,16 +186,16 @@ class SqliteInbox:
         return None if row is None else self._engine.message(row)
 
     def state(self, message_id: str) -> MessageState | None:
-        """Return where one message stands, without opening it."""
+        """Return the state of one message, without decrypting it."""
         row = self._engine.reader.row(_SQL["state"], (message_id,))
         return None if row is None else MessageState(row[0])
 
     def result(self, message_id: str) -> TurnResult | None:
-        """Return what a finished message answered."""
+        """Return the answer to a finished message."""
         return read_result(self._engine, message_id)
 
     async def refuse(self, refusal: RefusedMessage, *, keep: int) -> None:
-        """Note a refusal, keeping only the newest `keep`."""
+        """Record a refusal, keeping only the newest `keep`."""
 
         def unit(db: Database) -> None:
             db.execute(_SQL["refuse"], msgspec.structs.astuple(refusal))
@@ -204,7 +204,7 @@ class SqliteInbox:
         await self._engine.writer.run("refuse", unit)
 
     async def note(self, message_id: str, event: TimelineEvent) -> None:
-        """Add a line to a message's timeline; only the first of a kind are kept."""
+        """Add an event to a message's timeline; only the first of a kind are kept."""
         known = (message_id, event.kind)
 
         def unit(db: Database) -> None:
@@ -215,7 +215,7 @@ class SqliteInbox:
 
 
 def read_result(engine: Engine, message_id: str) -> TurnResult | None:
-    """Return what a finished message answered."""
+    """Return the answer to a finished message."""
     reader, sealer = engine.reader, engine.sealer
     row = reader.row(_SQL["result"], (message_id,))
     if row is None or row[1] is None:
@@ -229,12 +229,12 @@ def read_result(engine: Engine, message_id: str) -> TurnResult | None:
 
 
 def _came_by(event: MessageEvent) -> str:
-    """Return the way of a message with a token or a key; any other way is read off the row."""
+    """Return how a message with a token or a key came; other ways are in the row."""
     return way_of(event) if event.token or event.key else ""
 
 
 def _share_of(message: NewMessage, person_id: str) -> Share | None:
-    """Return whose a message is, now that its person is known."""
+    """Return the owner of a message whose person is known now."""
     share = message.share
     return None if share is None else Share(share.account, person_id, share.is_command)
 

@@ -1,6 +1,6 @@
-"""Looks at a database without changing it: is it whole, which schema, does the key file open it.
+"""Inspects a database without changing it: integrity, schema version, and whether the key opens it.
 
-For `hermes doctor`, beside a running gateway too. It reads through a connection of its own.
+For `hermes doctor`, also while a gateway runs. It uses its own connection.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _STEPS = 2_000_000
 
 
 class Inspection(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found; a `key_problem` of None means that the key file opens the database."""
+    """The findings; a `key_problem` of None means that the key file opens the database."""
 
     bytes: int
     version: int
@@ -30,7 +30,7 @@ class Inspection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def inspect(path: Path, key_file: bytes | None, *, alive: Callable[[], None]) -> Inspection:
-    """Look at a database; raises `StoreError` when it does not open, and calls `alive` meanwhile."""
+    """Inspect a database, calling `alive` meanwhile; raises `StoreError` if it does not open."""
     db = open_reader(path, vfs=None)
     try:
         db.set_progress_handler(_asked(alive), _STEPS)

@@ -1,4 +1,4 @@
-"""The provenance of turns, read page by page."""
+"""Reads the interaction records of turns, page by page."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ class SqliteInteractions:
         self._engine = engine
 
     def page(self, before: str | None, *, limit: int) -> tuple[InteractionRow, ...]:
-        """Return the interactions of messages older than one, or the last ones, newest first."""
+        """Return the interactions before a message, or the last ones, newest first."""
         return tuple(map(_row, self._engine.reader.rows(_SQL["page"], (before or _LAST, limit))))
 
 
