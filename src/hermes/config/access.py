@@ -45,12 +45,12 @@ class CommandSettings(Section):
 
     gated: bool | None = Field(
         default=None,
-        description="Whether commands are restricted at all; unset, they are once there is an "
-        "admin. While they are not, everybody may use every command.",
+        description="Whether commands are restricted. Unset, they are restricted once there is "
+        "an admin. If they are not restricted, everyone may use every command.",
     )
     admins: Ids = Field(default=(), description="Who may use every command, by user id.")
     allowed: tuple[Word, ...] = Field(
-        default=(), description="The commands that everybody may use, such as stop and status."
+        default=(), description="The commands that everyone may use, such as stop and status."
     )
     people: CommandsById = Field(
         default_factory=lambda: MappingProxyType({}),
@@ -70,45 +70,46 @@ class PlatformAccess(Section):
 
     unknown: Unknown | None = Field(
         default=None,
-        description="What a direct message of somebody gets who was not let in: a pairing code, "
-        "the sign-up text, nothing, or an answer. Unset, it is `pair` where there is an allow-list, "
-        "otherwise what the channel's manifest says.",
+        description="How a direct message of an unknown sender is answered: with a pairing code, "
+        "with the sign-up text, not at all, or like any other. Unset, it is `pair` if there is "
+        "an allow-list, otherwise the channel manifest's default.",
     )
     groups: InGroups | None = Field(
         default=None,
-        description="What such a person gets in a group: a hint to write directly, nothing, or an "
-        "answer. Unset, it follows `unknown`.",
+        description="How an unknown sender is answered in a group: with a hint to write "
+        "directly, not at all, or like any other. Unset, it follows `unknown`.",
     )
-    allow_all: bool = Field(default=False, description="Whether everybody is answered.")
+    allow_all: bool = Field(default=False, description="Whether everyone is answered.")
     allow_from: Ids = Field(default=(), description="Who is answered everywhere, by user id.")
     group_allow_from: Ids = Field(default=(), description="Who is answered in groups, by user id.")
     allowed_chats: Ids = Field(
         default=(),
-        description="The groups in which anybody is answered at all, by chat id; empty is all. "
-        "Without `group_allow_from` everybody in these is.",
+        description="The groups in which people are answered, by chat id; empty means all. "
+        "Without `group_allow_from`, everyone in these groups is answered.",
     )
     require_mention: bool = Field(
         default=True,
-        description="Whether a message in a group counts only if it names the bot or replies to it.",
+        description="Whether the bot answers a group message only if it mentions the bot or "
+        "replies to it.",
     )
     free_chats: Ids = Field(
         default=(),
-        description="The groups in which every message counts, whether it names the bot or not, by "
-        "chat id.",
+        description=("The groups in which the bot answers every message, by chat id."),
     )
     bots: Literal["ignore", "addressed", "all"] = Field(
         default="ignore",
-        description="Whether other bots are listened to: never, when they name this one, or as "
-        "people are.",
+        description="Whether other bots are answered: never, if they mention this bot, or like "
+        "people.",
     )
     bot_turns: int = Field(
         default=3,
         ge=0,
         description="How many turns in a row bots get in a chat until a person writes there, so "
-        "that no two bots talk for ever; 0 is without a limit.",
+        "that two bots do not talk forever; 0: no limit.",
     )
     signup_text: str = Field(
-        default="", description="What strangers are told under `signup`, such as where to sign up."
+        default="",
+        description="The text that unknown senders get with `signup`, such as where to sign up.",
     )
     commands: CommandScopes = Field(default_factory=CommandScopes)
 
@@ -117,7 +118,7 @@ class AccessSettings(Section):
     """Who is answered, and who may use commands."""
 
     allow_all: bool = Field(
-        default=False, description="Whether everybody is answered on every platform."
+        default=False, description="Whether everyone is answered on every platform."
     )
     platforms: Named[PlatformAccess] = Field(
         default_factory=lambda: MappingProxyType({}), description="The rules of one platform."
@@ -138,7 +139,7 @@ class AgentRuleSettings(Section):
     chat: PlatformId | None = Field(default=None, description="Only in this chat.")
     thread: PlatformId | None = Field(default=None, description="Only in this thread of a chat.")
     person: PersonName | None = Field(
-        default=None, description="Only for this person, on one channel or on all of theirs."
+        default=None, description="Only for this person, on one channel or on all their channels."
     )
 
 

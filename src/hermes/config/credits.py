@@ -54,34 +54,35 @@ class CreditSettings(Section):
 
     policy: CreditPolicy = Field(
         default="unlimited",
-        description="unlimited counts and refuses nobody; with wallet, a message that the person's "
-        "credits do not pay for gets the upgrade message instead of an answer.",
+        description="unlimited counts credits but refuses nobody. With wallet, a message that "
+        "the person's credits do not cover gets the upgrade message instead of an answer.",
     )
     price_per_message: Whole = Field(
         default=1, description="The credits one answered message costs."
     )
     start_grant: Whole = Field(
         default=20,
-        description="The credits everybody starts with, once, when a limit first counts.",
+        description="The credits that everyone gets once, when a limit first applies.",
     )
     upgrade_message: Message = Field(
         default="You have no credits left for this: it costs {price}, and you have {balance}. "
         "Your referral code is {referral_code}.",
-        description="What a person is told whose credits do not pay for the message.",
+        description="The text for a person whose credits do not cover the message.",
     )
     referral_bonus: Whole = Field(
         default=0,
-        description="The credits that a newcomer and the person whose code they bring get, once.",
+        description="The credits that a newcomer and the owner of their referral code each get, "
+        "once.",
     )
     referral_days: Days = Field(
-        default=7, description="How long after their first message a person is a newcomer."
+        default=7, description="How long after the first message a person counts as a newcomer."
     )
     referral_most: Count = Field(
-        default=50, description="At most this many newcomers bring one person a bonus."
+        default=50, description="A person gets a bonus for at most this many newcomers."
     )
     tiers: Named[CreditTier] = Field(
         default_factory=lambda: _NO_TIERS,
-        description="What is different for the people of one tier, by its name.",
+        description="What differs for people of a tier, by its name.",
     )
 
 

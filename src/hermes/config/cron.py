@@ -20,13 +20,13 @@ class CronSettings(Section):
 
     enabled: bool = Field(
         default=True,
-        description="Whether scheduled jobs run; those that exist are kept either way.",
+        description="Whether scheduled jobs run; existing jobs are kept in either case.",
     )
     jobs_per_person: Annotated[int, Field(ge=0, le=100_000)] = Field(
-        default=50, description="At most this many jobs of one person wait at the same time."
+        default=50, description="One person has at most this many jobs at a time."
     )
     text_chars: Count = Field(
-        default=8_000, description="What a job is to do has at most this many characters."
+        default=8_000, description="The text of a job has at most this many characters."
     )
     least_gap_s: Annotated[int, Field(ge=60, le=31_536_000)] = Field(
         default=60, description="Two runs of a job are at least this far apart."

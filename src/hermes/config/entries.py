@@ -75,7 +75,7 @@ class RateSettings(Section):
     """How fast a platform may be written to; unset, it is what the channel's manifest says."""
 
     per_second: Delay | None = Field(
-        default=None, description="At most this many messages a second in all; 0 is no limit."
+        default=None, description="At most this many messages a second in total; 0: no limit."
     )
     chat_gap_s: Delay | None = Field(
         default=None, description="At least this long between two messages to one chat."
@@ -89,100 +89,99 @@ class PlatformSettings(Section):
     """One chat platform."""
 
     enabled: bool = Field(
-        default=False, description="Whether it is connected; a credential for it switches it on."
+        default=False,
+        description="Whether the platform is connected; setting its credential enables it.",
     )
     home_channel: ChatName | None = Field(
         default=None,
-        description="The chat, or chat:thread, that messages to the platform as such go to.",
+        description="The chat, or chat:thread, for messages that name only the platform.",
     )
     rates: RateSettings = Field(default_factory=RateSettings)
     streaming: StreamTransport | None = Field(
         default=None,
-        description="How previews are shown on this platform; without it streaming.transport holds.",
+        description="How previews are shown on this platform; default: streaming.transport.",
     )
     extra: Extra = Field(
         default_factory=lambda: MappingProxyType({}),
-        description="The platform's own settings; its channel page lists them.",
+        description="The platform's own settings; see its page under channels.",
     )
 
 
 class ProviderSettings(Section):
     """One place where models run."""
 
-    enabled: bool = Field(default=True, description="Whether it may be used.")
-    kind: Word = Field(default="openai", description="The wire it speaks, such as openai or local.")
-    base_url: Url | None = Field(default=None, description="Where it is reached.")
-    api_key: Secret | None = Field(default=None, description="The key it is called with.")
+    enabled: bool = Field(default=True, description="Whether the provider may be used.")
+    kind: Word = Field(default="openai", description="The kind of API, such as openai or local.")
+    base_url: Url | None = Field(default=None, description="The address of the API.")
+    api_key: Secret | None = Field(default=None, description="The API key.")
     oauth_token: Secret | None = Field(
-        default=None, description="An OAuth token, used where there is no key."
+        default=None, description="An OAuth token, used if there is no key."
     )
-    model: Word | None = Field(default=None, description="The model used when none is named.")
+    model: Word | None = Field(default=None, description="The model to use if none is named.")
     headers: Headers = Field(
         default_factory=lambda: MappingProxyType({}),
-        description="Headers to send with every call; their values are kept secret.",
+        description="Headers of every call; their values are secret.",
     )
     price_in_per_million: Price | None = Field(
         default=None,
-        description="Dollars per million tokens that its own model reads; counts before the price "
-        "list when both prices are set.",
+        description="Dollars per million input tokens of its own model; overrides the price list "
+        "if both prices are set.",
     )
     price_out_per_million: Price | None = Field(
         default=None,
-        description="Dollars per million tokens that its own model writes; counts before the price "
-        "list when both prices are set.",
+        description="Dollars per million output tokens of its own model; overrides the price "
+        "list if both prices are set.",
     )
     max_output_tokens: Count | None = Field(
         default=None,
-        description="A reply is cut at this length; without it the model's own limit holds.",
+        description="The maximum length of a reply in tokens; default: the model's own limit.",
     )
     context_tokens: Count = Field(
-        default=128_000, description="How many tokens the model can read."
+        default=128_000, description="The context size of the model in tokens."
     )
     threads: Whole = Field(
-        default=0, description="Threads of the built-in model; 0 leaves one core to the gateway."
+        default=0, description="Threads of the built-in model; 0: all cores but one."
     )
     idle_unload_s: Seconds = Field(
-        default=600, description="A built-in model leaves memory after this long unused."
+        default=600, description="The built-in model is unloaded after this long without use."
     )
 
 
 class AgentSettings(Section):
     """One agent: who answers, and how."""
 
-    name: Word = Field(default="Hermes", description="The name the agent goes by.")
+    name: Word = Field(default="Hermes", description="The name of the agent.")
     description: str = Field(
-        default="", description="One line about it for people and other agents."
+        default="", description="One line about the agent, for people and other agents."
     )
     tone: Literal["chill", "friendly", "professional", "hype"] = Field(
-        default="friendly", description="How it speaks."
+        default="friendly", description="The tone in which it answers."
     )
     role: str = Field(
-        default="a helpful assistant", description="What it is to the people it serves."
+        default="a helpful assistant", description="Its role for the people it serves."
     )
     system_blocks: tuple[str, ...] | None = Field(
-        default=None, description="System prompt blocks; when given, system_prompt is not used."
+        default=None, description="System prompt blocks; if set, system_prompt is ignored."
     )
-    system_prompt: str = Field(
-        default="", description="The system prompt when there are no blocks."
-    )
+    system_prompt: str = Field(default="", description="The system prompt if there are no blocks.")
     model: ModelName | None = Field(
-        default=None, description="The model it uses; without it models.default."
+        default=None, description="The model it uses; default: models.default."
     )
     tier: Name | None = Field(
         default=None, description="The tier of routing.tiers whose models it uses."
     )
     tools: tuple[Word, ...] = Field(
-        default=("*",), description='The tools it may use, by name; "*" is all of them.'
+        default=("*",), description='The tools it may use, by name; "*" means all.'
     )
     budget_day_usd: Price | None = Field(
-        default=None, description="What its model calls may cost a day, in dollars."
+        default=None, description="What its model calls may cost per day, in dollars."
     )
     cache: bool = Field(
         default=False,
-        description="Whether the same question of one person may get the same answer again.",
+        description="Whether the same question of the same person may get a cached answer.",
     )
     tool_rounds: Rounds | None = Field(
-        default=None, description="Its own limit of tool rounds; without it turns.tool_rounds."
+        default=None, description="Its limit of tool rounds; default: turns.tool_rounds."
     )
 
 

@@ -25,52 +25,54 @@ Limits = Annotated[
 class McpServerSettings(Section):
     """One MCP server: a command that is started here, or an address that is called."""
 
-    enabled: bool = Field(default=True, description="Whether it is used.")
+    enabled: bool = Field(default=True, description="Whether the server is used.")
     command: Word | None = Field(
-        default=None, description="The program that is started and spoken to over its pipes."
+        default=None, description="The program to start; Hermes talks to it over stdin and stdout."
     )
-    args: tuple[str, ...] = Field(default=(), description="What the program is called with.")
+    args: tuple[str, ...] = Field(default=(), description="The arguments of the program.")
     env: Headers = Field(
         default_factory=lambda: MappingProxyType({}),
-        description="Variables of the program, beside PATH, HOME and the like; their values are "
-        "kept secret, and `${NAME}` in one stands for a variable of the gateway or of `.env`.",
+        description="Environment variables of the program, in addition to PATH, HOME and the "
+        "like. Their values are secret; `${NAME}` in a value is replaced by a variable of the "
+        "gateway or of `.env`.",
     )
     cwd: Path | None = Field(
-        default=None, description="The folder the program runs in; else the gateway's."
+        default=None, description="The working folder of the program; default: the gateway's."
     )
-    url: Url | None = Field(default=None, description="Where the server is reached over HTTP.")
+    url: Url | None = Field(default=None, description="The HTTP address of the server.")
     transport: Literal["http", "sse"] = Field(
         default="http",
-        description="How an address is spoken to: streamable HTTP, or the older server-sent events.",
+        description="The HTTP transport: streamable HTTP, or the older server-sent events.",
     )
     headers: Headers = Field(
         default_factory=lambda: MappingProxyType({}),
-        description="Headers of every HTTP request; kept secret, and `${NAME}` as in env.",
+        description="Headers of every HTTP request; secret, with `${NAME}` as in env.",
     )
     protocol: Literal["auto", "stateless", "handshake"] = Field(
         default="auto",
-        description="Which era of MCP is spoken: stateless (2026-07-28), handshake (before), or "
-        "what the server can.",
+        description="The MCP generation: stateless (2026-07-28), handshake (before), or what the "
+        "server supports.",
     )
     connect_timeout_s: Seconds = Field(
-        default=30, description="Starting, agreeing and listing the tools may last this long."
+        default=30, description="The time limit for starting, connecting and listing the tools."
     )
     timeout_s: Seconds = Field(
-        default=60, description="One call of a tool may last this long, waiting for its turn too."
+        default=60, description="The time limit of one tool call, including the wait for its turn."
     )
     tool_timeouts_s: Limits = Field(
         default_factory=lambda: MappingProxyType({}),
-        description="The same for one tool, by the server's own name for it.",
+        description="The time limit for one tool, by the server's own name for it.",
     )
     parallel: bool = Field(
-        default=False, description="Whether its tools may run side by side; otherwise in turn."
+        default=False,
+        description="Whether its tools may run in parallel; otherwise one after the other.",
     )
     allow: tuple[Word, ...] = Field(
         default=("*",),
-        description="The tools that are taken, by the server's own names; `*` stands for anything.",
+        description="The tools to use, by the server's own names; `*` matches any text.",
     )
     deny: tuple[Word, ...] = Field(
-        default=(), description="The tools that are not, also when allowed."
+        default=(), description="The tools to leave out, even if tools lists them."
     )
     approval: Literal["hints", "always", "never"] = Field(
         default="hints",
@@ -78,18 +80,19 @@ class McpServerSettings(Section):
         "tool only reads, or destroys nothing.",
     )
     always_ask: tuple[Word, ...] = Field(
-        default=(), description="The tools that are asked for whatever approval says."
+        default=(), description="The tools that always need an approval."
     )
     never_ask: tuple[Word, ...] = Field(
-        default=(), description="The tools that are not asked for whatever approval says."
+        default=(), description="The tools that never need an approval."
     )
     max_tools: Annotated[int, Field(ge=1, le=1000)] = Field(
         default=100,
-        description="Tools after this many are left out, and `hermes mcp list` says so.",
+        description="At most this many tools are used; `hermes mcp list` shows if some are left "
+        "out.",
     )
     max_message_bytes: Count = Field(
         default=4_194_304,
-        description="A message of the server larger than this ends the connection, or the call.",
+        description="A larger message of the server ends the connection, or the call.",
     )
 
 
@@ -101,14 +104,14 @@ class McpSettings(Section):
     )
     platforms: Named[tuple[Word, ...]] = Field(
         default_factory=lambda: MappingProxyType({}),
-        description="The servers whose tools may be used on a platform, by its name; no_mcp is "
-        "none of them. A platform that is not listed has all.",
+        description="The servers whose tools may be used on a platform, by its name; no_mcp "
+        "means none. A platform that is not listed may use all.",
     )
     start_wait_s: Delay = Field(
         default=5, description="A start or reload waits this long for servers to connect."
     )
     check_s: Seconds = Field(
-        default=300, description="How often a quiet server is asked for its tools again."
+        default=300, description="How often a silent server is asked for its list of tools again."
     )
     ask_timeout_s: Seconds = Field(
         default=300, description="How long a server's question to a person stays open."

@@ -17,48 +17,49 @@ class MemorySettings(Section):
     earlier_messages: Annotated[int, Field(ge=0, le=50)] = Field(
         default=5,
         description="How many messages of a person's earlier sessions a new session begins with; "
-        "0 for none.",
+        "0: none.",
     )
     recall: bool = Field(
         default=True,
-        description="Whether facts are recalled by their meaning.",
+        description="Whether facts are recalled by meaning.",
     )
     recall_facts: Annotated[int, Field(ge=1, le=100)] = Field(
         default=10, description="At most this many facts are recalled for one message."
     )
     embedder: Name | None = Field(
         default=None,
-        description="The provider that makes vectors of facts and messages; else minilm, which is "
-        "built in, or another on this machine.",
+        description="The provider of vectors for facts and messages; default: the built-in "
+        "minilm, or another provider on this machine.",
     )
     recall_timeout_s: Seconds = Field(
-        default=2, description="A message is answered without recall when it takes longer."
+        default=2, description="The time limit of recall; after it the message is answered without."
     )
     extract: bool = Field(
         default=False,
-        description="Whether facts are learnt from what people say, by model calls after the reply "
-        "that the platform pays for.",
+        description="Whether facts are learnt from what people say, by model calls after the "
+        "reply. The platform pays for them.",
     )
     extract_model: ModelName | None = Field(
-        default=None, description="The model that learns; else models.summaries."
+        default=None, description="The model that learns; default: models.summaries."
     )
     extract_pause_s: Seconds = Field(
-        default=120, description="A session is learnt from when nothing was said for so long."
+        default=120, description="Learning starts after this long a silence in a session."
     )
     extract_after_s: Seconds = Field(
-        default=1_800, description="It is learnt from after so long even if the talk goes on."
+        default=1_800,
+        description="Learning starts after this long even if the conversation continues.",
     )
     dream: bool = Field(
         default=False,
-        description="Whether a model looks now and then at what is known of each person and what "
-        "they wrote, for insights and gaps; the platform pays for it.",
+        description="Whether a model reviews what is known of each person and what they wrote "
+        "from time to time, for insights and gaps. The platform pays for it.",
     )
     dream_model: ModelName | None = Field(
-        default=None, description="The model that does so; else models.summaries."
+        default=None, description="The model for dreams; default: models.summaries."
     )
     dream_days: Days = Field(
-        default=7, description="A person is looked at this often, and only if there is news."
+        default=7, description="How often a person is reviewed, and only if there is something new."
     )
     dreams_a_day: Count = Field(
-        default=200, description="At most this many people are looked at a day, evenly spread."
+        default=200, description="At most this many people are reviewed per day, evenly spread."
     )

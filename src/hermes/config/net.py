@@ -26,12 +26,14 @@ class NetSettings(Section):
 
     exempt: tuple[Network, ...] = Field(
         default=(),
-        description="Closed networks that may be fetched from all the same, such as a wiki's.",
+        description="Private networks that may be fetched from nevertheless, such as that of a "
+        "wiki.",
     )
     refuse: tuple[Network, ...] = Field(
         default=(),
-        description="Further networks that may not be fetched from, such as public ones of yours.",
+        description="Additional networks that may not be fetched from, such as your own public "
+        "ones.",
     )
     ports: tuple[OpenPort, ...] = Field(
-        default=(), description="Further ports that may be fetched from, such as 81."
+        default=(), description="Additional ports that may be fetched from, such as 81."
     )

@@ -31,9 +31,7 @@ SecretUrl = Annotated[
 class MetricsSettings(Section):
     """`/metrics` for Prometheus."""
 
-    public: bool = Field(
-        default=False, description="Whether /metrics is shown to anybody, without a token."
-    )
+    public: bool = Field(default=False, description="Whether /metrics needs no token.")
 
 
 class OtelSettings(Section):
@@ -41,43 +39,45 @@ class OtelSettings(Section):
 
     endpoint: Url | None = Field(
         default=None,
-        description="Where traces are sent by OTLP over HTTP, such as http://localhost:4318; "
-        "/v1/traces is added. Without it nothing is traced.",
+        description="The address to which traces are sent by OTLP over HTTP, such as "
+        "http://localhost:4318; /v1/traces is appended. Unset, nothing is traced.",
     )
     headers: Headers = Field(
         default_factory=lambda: MappingProxyType({}),
         description="Headers of those requests, such as the key of a service.",
     )
     service_name: Word = Field(
-        default="hermes", description="What the traces call this gateway (service.name)."
+        default="hermes", description="The name of this gateway in traces (service.name)."
     )
     content: bool = Field(
-        default=False, description="Whether traces hold what was said; ids are hashed in any case."
+        default=False, description="Whether traces contain what was said; ids are always hashed."
     )
     queue: Count = Field(
-        default=2_048, description="At most this many turns wait to be sent; more are dropped."
+        default=2_048,
+        description="At most this many turns are buffered for sending; more are dropped.",
     )
-    every_s: Seconds = Field(default=5, description="How often what waits is sent.")
+    every_s: Seconds = Field(default=5, description="How often buffered traces are sent.")
 
 
 class AlertSettings(Section):
     """Telling operators of what needs them."""
 
     webhooks: tuple[SecretUrl, ...] = Field(
-        default=(), description="Webhooks that alerts are posted to, of Slack, Discord or others."
+        default=(), description="Webhooks of Slack, Discord or others that receive alerts."
     )
     format: Literal["auto", "slack", "discord", "json"] = Field(
-        default="auto", description="What is posted there; auto goes by the host of the address."
+        default="auto",
+        description="The format of the post; auto chooses by the host of the address.",
     )
     to: tuple[Word, ...] = Field(
         default=(),
-        description="Chats that alerts are sent to, such as telegram (its home channel) or "
+        description="Chats that receive alerts, such as telegram (its home channel) or "
         "telegram:4711.",
     )
     least: Literal["warning", "critical"] = Field(
-        default="warning", description="The least severe alerts that are sent; all are listed."
+        default="warning", description="The lowest severity that is sent; all alerts are listed."
     )
     window_s: Seconds = Field(
         default=900,
-        description="The same alert is told once in this time, then with how often it came.",
+        description="The same alert is sent once in this time, then with a count of its repeats.",
     )

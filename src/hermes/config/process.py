@@ -17,32 +17,31 @@ class ProcessSettings(Section):
 
     crash_starts: Whole = Field(
         default=5,
-        description="After this many crashes within crash_window_s a start leaves what ran alone; "
-        "after one more, what waited too. 0 never does.",
+        description="After this many crashes within crash_window_s a start does not resume what "
+        "ran; after one more, it ends what waited too. 0: never.",
     )
-    crash_window_s: Seconds = Field(
-        default=600, description="Only crashes within this time count towards that."
-    )
+    crash_window_s: Seconds = Field(default=600, description="Only crashes within this time count.")
     stall_s: Delay = Field(
         default=10,
-        description="When nothing moves for this long, the log says where it is stuck; 0 never.",
+        description="If the event loop is blocked for this long, the log says where; 0: never.",
     )
     stuck_turn_s: Delay = Field(
         default=300,
-        description="A turn that makes no step for this long beyond every limit of calls and tools "
-        "is ended; 0 never.",
+        description="A turn that makes no step for this long beyond every limit of calls and "
+        "tools is ended; 0: never.",
     )
     tell_stop_after_s: Delay = Field(
         default=3,
-        description="Chats whose turn still runs this long after a stop has begun are told of it.",
+        description="If a turn still runs this long after a stop began, its chat gets a notice.",
     )
     lock_dir: Path | None = Field(
         default=None,
-        description="Where the locks lie that keep two processes from using one credential; without "
-        "it in the cache folder of the user. Every gateway of the machine must say the same.",
+        description="The folder of the locks that prevent two processes from using one "
+        "credential; default: the user's cache folder. Every gateway of the machine must use the "
+        "same folder.",
     )
     tell_stop: bool = Field(
-        default=True, description="Whether chats with a running turn are told of a stop at all."
+        default=True, description="Whether chats with a running turn get a notice of a stop."
     )
 
 

@@ -52,11 +52,11 @@ class AliasSettings(Section):
     """Another name for a provider."""
 
     provider: Name | None = Field(
-        default=None, description="The provider, or another alias, that is meant."
+        default=None, description="The provider, or another alias, that this name refers to."
     )
     credential: Credential = Field(
         default="any",
-        description="Of several providers of one kind, the one with this credential is meant.",
+        description="Of several providers of one kind, the one with this credential is used.",
     )
 
 
@@ -124,24 +124,25 @@ class ComplexitySettings(Section):
 
     tokens_weight: Share = Field(default=0.5, description="The weight of the prompt's tokens.")
     tokens_full: Count = Field(
-        default=2000, description="With this many tokens (a quarter of the characters) it is full."
+        default=2000,
+        description="The number of tokens (a quarter of the characters) for the full weight.",
     )
     code_weight: Share = Field(default=0.35, description="The weight of a fenced block of code.")
     steps_weight: Share = Field(
         default=0.6, description="The weight of words that ask for several steps."
     )
     steps_full: Count = Field(
-        default=2, description="With this many different such words it is full."
+        default=2, description="The number of different such words for the full weight."
     )
     step_words: tuple[Word, ...] = Field(
         default=("explain", "architect", "design", "compare", "evaluate"),
         description="The words that ask for several steps.",
     )
     length_weight: Share = Field(
-        default=0.35, description="The weight of the length within the band below."
+        default=0.35, description="The weight of the length between the two limits below."
     )
-    short_chars: Whole = Field(default=400, description="Up to this length nothing is added.")
-    long_chars: Count = Field(default=4000, description="From this length on it is full.")
+    short_chars: Whole = Field(default=400, description="Up to this length the weight is zero.")
+    long_chars: Count = Field(default=4000, description="From this length on the weight is full.")
 
 
 class RoutingSettings(Section):
@@ -156,11 +157,11 @@ class RoutingSettings(Section):
         "local_first off.",
     )
     cloud_priority: tuple[Name, ...] = Field(
-        default=CLOUD_PRIORITY, description="The order of the providers that are elsewhere."
+        default=CLOUD_PRIORITY, description="The order of remote providers."
     )
     cloud_summaries: bool = Field(
         default=False,
-        description="Whether summaries and embeddings may go to a provider elsewhere.",
+        description="Whether summaries and embeddings may go to a remote provider.",
     )
     task_routes: Named[TaskRouteSettings] = Field(
         default_factory=lambda: MappingProxyType({}),
@@ -170,8 +171,8 @@ class RoutingSettings(Section):
     complexity: ComplexitySettings = Field(default_factory=ComplexitySettings)
     by_tier: bool = Field(
         default=False,
-        description="Whether the tier of the person who writes decides; an agent's own tier does "
-        "so always.",
+        description="Whether the sender's tier chooses the models; an agent's own tier always "
+        "does.",
     )
     tiers: Named[Chain] = Field(
         default_factory=lambda: TIERS,
@@ -186,12 +187,12 @@ class RoutingSettings(Section):
     output_caps: Named[Count] = Field(
         default_factory=lambda: OUTPUT_CAPS,
         description="How many tokens a model may write in one answer, by its name in "
-        "routing.models; it goes before max_output_tokens of the provider.",
+        "routing.models; overrides max_output_tokens of the provider.",
     )
     continue_on_failure: bool = Field(
         default=False,
-        description="Whether the next candidate continues an answer that broke off; otherwise the "
-        "part that was shown is marked as incomplete.",
+        description="Whether the next candidate continues an interrupted answer; otherwise the "
+        "shown part is marked as incomplete.",
     )
     aliases: Named[AliasSettings] = Field(
         default_factory=lambda: MappingProxyType(

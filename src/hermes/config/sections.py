@@ -41,7 +41,8 @@ class ServerSettings(Section):
     )
     drain_s: Delay = Field(
         default=180,
-        description="How long a stop waits for running turns before it leaves them to resume.",
+        description="How long a stop waits for running turns; the rest is resumed at the next "
+        "start.",
     )
     keep_alive_s: Seconds = Field(
         default=75, description="How long an idle HTTP connection is kept open."
@@ -65,8 +66,8 @@ class ServerSettings(Section):
     )
     max_connections: Count = Field(
         default=4096,
-        description="With this many connections open, new ones are closed. At most half of the "
-        "files that the process may open are used.",
+        description="With this many open connections, new ones are closed. At most half of the "
+        "files that the process may open are used for connections.",
     )
     max_connections_per_address: Count = Field(
         default=512,
@@ -86,7 +87,8 @@ class StoreSettings(Section):
         default=512, description="At most this many writes share one commit."
     )
     disk_reserve_mb: Whole = Field(
-        default=64, description="New messages are refused when less than this is free on the disk."
+        default=64,
+        description="New messages are refused if the disk has less free space than this.",
     )
     retention_days: Days = Field(
         default=8, description="How long accepted messages are kept to recognise duplicates."
@@ -103,13 +105,13 @@ class InboxSettings(Section):
 
     max_waiting: Count = Field(
         default=5000,
-        description="With this many messages waiting, new ones are refused with a retry time. The"
-        " last tenth is for accounts with few waiting messages.",
+        description="If this many messages wait, new ones are refused with a retry time. The "
+        "last tenth is reserved for accounts with few waiting messages.",
     )
     max_waiting_each: Count = Field(
         default=50,
-        description="With this many messages of one person waiting, new ones of theirs are refused"
-        " with a retry time; commands such as `/stop` are counted apart.",
+        description="If this many messages of one person wait, new ones of theirs are refused "
+        "with a retry time; commands such as `/stop` are counted separately.",
     )
     expire_after_s: Seconds = Field(
         default=3600, description="A message older than this when its turn would start expires."
@@ -123,23 +125,25 @@ class LaneSettings(Section):
     """The lanes that keep each session in order."""
 
     lease_s: Seconds = Field(
-        default=30, description="How long a worker owns a lane without renewing."
+        default=30, description="How long a worker owns a lane without renewing its lease."
     )
     max_attempts: Count = Field(
         default=5, description="A message whose turn was cut off this often fails for good."
     )
     max_restarts: Whole = Field(
         default=3,
-        description="A session that was cut off by this many restarts in a row is suspended; 0 never.",
+        description="A session that was cut off by this many restarts in a row is suspended; 0: "
+        "never.",
     )
     resume_within_s: Delay = Field(
         default=3600,
-        description="A turn that was cut off longer ago than this is not resumed; 0 always resumes.",
+        description="A turn that was cut off longer ago than this is not resumed; 0: always "
+        "resumed.",
     )
     max_running: Count = Field(
         default=1000,
-        description="At most this many lanes run at once. The last tenth is for accounts, tokens "
-        "and keys of which none runs.",
+        description="At most this many lanes run at once. The last tenth is reserved for "
+        "accounts, tokens and keys without a running lane.",
     )
 
 
@@ -148,29 +152,29 @@ class TurnSettings(Section):
 
     output_timeout_s: Seconds = Field(
         default=45,
-        description="A model call fails after this long without any output; the built-in model has"
-        " `call_limit_s`, since it is seen to work.",
+        description="A model call fails after this long without any output. The built-in model "
+        "has only `call_limit_s`, because Hermes can see that it works.",
     )
     call_limit_s: Seconds = Field(
-        default=600, description="A model call may last this long in all."
+        default=600, description="The time limit of a model call in total."
     )
     max_concurrent_calls: Count = Field(
         default=30, description="At most this many model calls run at once."
     )
     max_calls_each: Count | None = Field(
         default=None,
-        description="The most model calls at a time for one person or caller's key; without a number"
-        " a third of `max_concurrent_calls`.",
+        description="The most model calls at a time for one person or caller's key; default: a "
+        "third of `max_concurrent_calls`.",
     )
     call_wait_s: Delay = Field(
         default=15,
-        description="How long a call of `/v1` and of jobs waits for a free place; messages wait"
-        " until they expire (`inbox.expire_after_s`).",
+        description="How long a call of `/v1` or of a job waits for a free slot; messages wait "
+        "until they expire (`inbox.expire_after_s`).",
     )
     wait_s: Delay = Field(
         default=20,
-        description="A model service that asks for at most this much patience is waited for; "
-        "otherwise the next candidate is tried.",
+        description="If a model service asks to retry within this time, Hermes waits; otherwise "
+        "it tries the next candidate.",
     )
     tool_rounds: Rounds = Field(
         default=8, description="At most this many rounds of tool calls per message."
@@ -197,32 +201,34 @@ class BusySettings(Section):
     )
     photo_burst_s: Delay = Field(
         default=1.0,
-        description="Photos that one person sends at most so far apart are one message; the first of "
-        "them waits so long for another. 0 waits for none.",
+        description="Photos of one person that are at most this far apart are one message; the "
+        "first waits this long for the next. 0: no wait.",
     )
     merge_follow_ups: bool = Field(
         default=True,
-        description="Whether messages that one person sends while another of theirs is worked on or "
-        "waits are answered as one, on chat platforms. /queue puts one behind by itself.",
+        description="Whether messages that a person sends while an earlier one is in progress or "
+        "waits are answered as one, on chat platforms. /queue sends a message separately.",
     )
     merge_platforms: Named[bool] = Field(
         default_factory=dict,
-        description="The same for one platform, by its name; also for one whose callers wait for "
-        "their own reply, such as rest, which are answered one by one otherwise.",
+        description="merge_follow_ups for one platform, by its name. Platforms whose callers "
+        "wait for their own reply, such as rest, answer one by one unless listed here.",
     )
     follow_up_s: Delay = Field(
         default=0.3,
-        description="A message that has stopped the reply to another waits so long for the next, "
-        "where follow-ups are answered as one.",
+        description="A message that has interrupted a reply waits this long for the next one, if "
+        "follow-ups are answered as one.",
     )
     max_merged: int = Field(
-        default=20, ge=1, le=100, description="At most so many messages are answered as one."
+        default=20, ge=1, le=100, description="At most this many messages are answered as one."
     )
     max_merged_chars: int = Field(
-        default=32_000, ge=1, description="At most so many characters are answered as one message."
+        default=32_000,
+        ge=1,
+        description="At most this many characters are answered as one message.",
     )
     max_background: int = Field(
-        default=5, ge=0, description="How many /background tasks of one session may be under way."
+        default=5, ge=0, description="How many /background tasks of one session may run at a time."
     )
 
 
@@ -233,29 +239,29 @@ class OutboxSettings(Section):
         default=3600, description="A reply older than this is never sent; it becomes a dead letter."
     )
     send_timeout_s: Seconds = Field(
-        default=10, description="One call to a platform may last this long."
+        default=10, description="The time limit of one call to a platform."
     )
     quick_delays_s: Annotated[tuple[Delay, ...], Field(min_length=1)] = Field(
-        default=(0, 1, 3, 9), description="The waits before the first attempts to send a reply."
+        default=(0, 1, 3, 9), description="The delays before the first attempts to send a reply."
     )
     later_delays_s: tuple[Delay, ...] = Field(
-        default=(60, 300, 1500), description="The waits before the attempts after those."
+        default=(60, 300, 1500), description="The delays before the later attempts."
     )
     breaker_failures: Count = Field(
         default=10,
         description="This many failures in a row stop sending to a platform for a while.",
     )
     breaker_window_s: Seconds = Field(
-        default=300, description="Only failures within this time count towards that."
+        default=300, description="Only failures within this time count."
     )
-    breaker_open_s: Seconds = Field(default=120, description="How long sending is then stopped.")
+    breaker_open_s: Seconds = Field(default=120, description="How long sending is stopped then.")
     dead_letter_days: Days = Field(
         default=7,
-        description="How long dead letters, and replies left to you because they may have arrived, "
-        "are kept whole, whatever `store.retention_days` says; then they are dropped.",
+        description="How long dead letters, and replies held for you because they may have "
+        "arrived, are kept whole, regardless of `store.retention_days`; then they are dropped.",
     )
     max_waiting: Count = Field(
-        default=5000, description="With this many replies waiting, new messages are refused."
+        default=5000, description="If this many replies wait, new messages are refused."
     )
 
 
@@ -263,22 +269,24 @@ class StreamingSettings(Section):
     """Showing a reply while it is being written."""
 
     transport: StreamTransport = Field(
-        default="auto", description="How previews are shown; auto takes what the platform can do."
+        default="auto", description="How previews are shown; auto uses what the platform supports."
     )
     interval_s: Seconds = Field(default=0.8, description="At least this long between two edits.")
     min_chars: Count = Field(default=24, description="At least this many new characters per edit.")
-    cursor: str = Field(default=" ▉", description="What stands at the end of an unfinished text.")
+    cursor: str = Field(default=" ▉", description="The cursor at the end of an unfinished text.")
     fresh_after_s: Delay = Field(
         default=60,
-        description="A reply that was shown for this long is sent anew and its preview deleted, so "
-        "that it is noticed; 0 never does.",
+        description="If a preview was shown for this long, the reply is sent as a new message "
+        "and the preview deleted, so that people notice it; 0: never.",
     )
 
 
 class ApprovalSettings(Section):
     """Asking before a tool runs."""
 
-    expire_after_s: Seconds = Field(default=3600, description="A request expires after this long.")
+    expire_after_s: Seconds = Field(
+        default=3600, description="An approval request expires after this long."
+    )
     admins: tuple[AdminId, ...] = Field(
         default=(), description="Who may approve in groups, each as platform:user_id."
     )
@@ -292,12 +300,12 @@ class ModelSettings(Section):
 
     default: ModelName = Field(
         default="auto",
-        description="The model of every agent that names none; auto takes what is there.",
+        description="The model of every agent that names none; auto uses routing.",
     )
     summaries: ModelName | None = Field(
         default=None,
-        description="The model that sums up: what is learnt and dreamt of people, unless "
-        "memory.extract_model or memory.dream_model names another; without it the default model.",
+        description="The model for summaries, learning and dreams, unless memory.extract_model "
+        "or memory.dream_model names another; default: the default model.",
     )
 
 
@@ -305,20 +313,20 @@ class LogSettings(Section):
     """Logs."""
 
     level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="The least important level that is written."
+        default="info", description="The lowest level that is written."
     )
     format: Literal["json", "console", "auto"] = Field(
         default="auto",
-        description="How a line is written; auto is console on a terminal, else json.",
+        description="The format of a line; auto is console on a terminal, else json.",
     )
     file: Path | None = Field(
         default=Path("logs/hermes.log"),
-        description="A file to write JSON lines to as well, for `hermes logs`; a relative path "
-        "starts at the home folder, and null writes none.",
+        description="A file for JSON lines in addition, for `hermes logs`; a relative path "
+        "starts at the home folder, and null disables it.",
     )
     file_max_mb: Count = Field(default=20, description="The file is rotated at this size.")
     file_keep: Rounds = Field(
-        default=3, description="How many rotated files are kept beside it, as hermes.log.1 and on."
+        default=3, description="How many rotated files are kept (hermes.log.1 and so on)."
     )
 
 
@@ -336,10 +344,10 @@ class AuditSettings(Section):
     """Which orders of operators stay on record."""
 
     retention_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
-        default=365, description="How long an order is kept."
+        default=365, description="How long an operator action is kept in the audit log."
     )
     max_rows: Annotated[int, Field(ge=100, le=100_000_000)] = Field(
-        default=100_000, description="At most this many orders are kept, the newest."
+        default=100_000, description="At most this many operator actions are kept, the newest."
     )
 
 
@@ -351,14 +359,14 @@ class HookSettings(Section):
     )
     entry_points: bool = Field(
         default=False,
-        description="Whether hooks of installed packages run, too (entry points hermes.hooks).",
+        description="Whether hooks of installed packages run too (entry points hermes.hooks).",
     )
     timeout_s: Seconds = Field(
-        default=5, description="How long one call may take where the hook itself says nothing."
+        default=5, description="The time limit of one call, unless the hook sets its own."
     )
     queue: Count = Field(
         default=1000,
-        description="With how many calls waiting for one hook further ones are dropped.",
+        description="If this many calls wait for one hook, further ones are dropped.",
     )
     failures: Count = Field(
         default=5,
@@ -371,6 +379,6 @@ class SearchSettings(Section):
 
     enabled: bool = Field(
         default=True,
-        description="Whether what people and agents say can be searched; the index is an encrypted "
-        "file beside the database, made anew when it is missing.",
+        description="Whether conversations can be searched. The index is an encrypted file "
+        "beside the database; it is rebuilt if it is missing.",
     )

@@ -22,11 +22,9 @@ class ResetSettings(Section):
 
     mode: ResetMode = Field(
         default="both",
-        description="daily, idle, both of them, or none: then only /new starts a new conversation.",
+        description="daily, idle, both, or none; with none only /new starts a new conversation.",
     )
-    at: TimeOfDay = Field(
-        default="04:00", description="When a day of conversation ends, in time_zone."
-    )
+    at: TimeOfDay = Field(default="04:00", description="The time of the daily reset, in time_zone.")
     idle_min: Minutes = Field(
         default=1_440, description="A conversation ends after this many minutes of silence."
     )
@@ -37,11 +35,12 @@ class SessionCacheSettings(Section):
 
     max: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
         default=128,
-        description="Of so many conversations, the last ones used; those that are being answered "
-        "are kept beside.",
+        description="How many recently used conversations are cached; those with a running turn "
+        "are kept in addition.",
     )
     idle_s: Annotated[float, Field(gt=0)] = Field(
-        default=3_600.0, description="What is ready is let go after so many seconds of silence."
+        default=3_600.0,
+        description="A cached conversation is dropped after this many seconds of silence.",
     )
 
 
@@ -51,24 +50,24 @@ class SessionSettings(Section):
     reset: ResetSettings = Field(default_factory=ResetSettings)
     reset_chat_types: Named[ResetSettings] = Field(
         default_factory=lambda: MappingProxyType({}),
-        description="Other rules for one kind of chat: dm, group, channel or thread.",
+        description="Reset rules for one chat type: dm, group, channel or thread.",
     )
     reset_platforms: Named[ResetSettings] = Field(
         default_factory=lambda: MappingProxyType({}),
-        description="Other rules for one platform, by its name; they take precedence over those of chat types. "
-        "In the web chat (web) and hermes chat (rest) only such a rule ends conversations.",
+        description="Reset rules for one platform, by its name; they override those of chat "
+        "types. In the web chat (web) and hermes chat (rest) only such a rule ends "
+        "conversations.",
     )
     tell_reset: bool = Field(
         default=True, description="Whether people are told why a new conversation started."
     )
     context: bool = Field(
         default=True,
-        description="Whether a model is told where a conversation takes place, with whom, and what "
-        "is connected; programs that call the API are left out.",
+        description="Whether the model is told where a conversation takes place, with whom, and "
+        "which platforms are connected; not for programs that call the API.",
     )
     cache: SessionCacheSettings = Field(default_factory=SessionCacheSettings)
     prune_days: Annotated[int, Field(ge=0, le=36_500)] = Field(
         default=0,
-        description="What was said in conversations that ended this many days ago is deleted; "
-        "0 keeps everything.",
+        description="Conversations that ended this many days ago are deleted; 0 keeps everything.",
     )

@@ -97,11 +97,12 @@ class Settings(Section):
         default_factory=_agents, description="The agents that answer, by name."
     )
     default_agent: Name = Field(
-        default="main", description="The agent that answers where no rule names another."
+        default="main", description="The agent that answers if no rule names another."
     )
     agent_rules: Named[AgentRuleSettings] = Field(
         default_factory=lambda: MappingProxyType({}),
-        description="Which agent answers which messages; of several rules that fit, the closest.",
+        description="Which agent answers which messages; of several matching rules, the most "
+        "specific applies.",
     )
     platforms: Named[PlatformSettings] = Field(
         default_factory=lambda: MappingProxyType({}), description="The chat platforms, by name."
@@ -117,7 +118,7 @@ class Settings(Section):
     alerts: AlertSettings = Field(default_factory=AlertSettings)
     time_zone: Word | None = Field(
         default=None,
-        description="The time zone for daily times, such as Europe/Paris; else the system's.",
+        description="The time zone for daily times, such as Europe/Paris; default: the system's.",
     )
     net: NetSettings = Field(default_factory=NetSettings)
     ipv4_only: bool = Field(

@@ -20,31 +20,34 @@ class BudgetSettings(Section):
     """How much model calls may take; what is not set is not limited. Days follow time_zone."""
 
     platform_day_usd: Price | None = Field(
-        default=None, description="All model calls of one day together may cost this many dollars."
+        default=None, description="What all model calls of one day together may cost, in dollars."
     )
     by_tier: bool = Field(
         default=False,
-        description="Whether each person has the day's tokens of their tier (person_day_tokens).",
+        description="Whether each person is limited to the daily tokens of their tier "
+        "(person_day_tokens).",
     )
     person_day_tokens: Named[Whole] = Field(
         default_factory=lambda: DAY_TOKENS,
-        description="The tokens that a person of a tier may use a day; a tier that is not listed "
-        "has no limit. Built in are free, starter and pro.",
+        description="The tokens that a person of a tier may use per day; a tier that is not "
+        "listed has no limit. Built in are free, starter and pro.",
     )
     person_month_usd: Price | None = Field(
-        default=None, description="What the calls of one person may cost a month, in dollars."
+        default=None, description="What the calls of one person may cost per month, in dollars."
     )
     assumed_price_in_per_million: Price = Field(
         default=3.0,
-        description="Dollars per million tokens read that budgets count for a model whose price "
+        description="Dollars per million input tokens that budgets count for a model whose price "
         "is unknown.",
     )
     assumed_price_out_per_million: Price = Field(
-        default=15.0, description="The same for tokens written."
+        default=15.0,
+        description="Dollars per million output tokens that budgets count for a model whose "
+        "price is unknown.",
     )
     expected_output_tokens: Count = Field(
         default=1024,
-        description="What a call is expected to write at most where nothing limits it; set aside "
+        description="How many tokens a call without a limit is expected to write at most; held "
         "before the call, settled after it.",
     )
 
@@ -54,10 +57,10 @@ class CacheSettings(Section):
 
     v1: bool = Field(
         default=False,
-        description="Whether calls of /v1 are answered from memory unless they say otherwise.",
+        description="Whether calls of /v1 may get cached answers unless they say otherwise.",
     )
-    max_age_s: Seconds = Field(default=3600, description="How long an answer may be given again.")
-    max_answers: Count = Field(default=10_000, description="How many answers are remembered.")
+    max_age_s: Seconds = Field(default=3600, description="How long an answer stays cached.")
+    max_answers: Count = Field(default=10_000, description="How many answers are cached.")
 
 
 class CallSettings(Section):
@@ -73,9 +76,9 @@ class CallSettings(Section):
     )
     wait_s: Delay = Field(
         default=5,
-        description="A model service that asks for at most this much patience is waited for; "
-        "otherwise the next candidate is tried.",
+        description="If a model service asks to retry within this time, Hermes waits; otherwise "
+        "it tries the next candidate.",
     )
     ledger_lag_s: Delay = Field(
-        default=0.1, description="What calls took is written to the ledger within this time."
+        default=0.1, description="The usage of calls is written to the ledger within this time."
     )

@@ -31,20 +31,21 @@ class IntentSettings(Section):
 
     words: tuple[Word, ...] = Field(
         default=(),
-        description="Words and beginnings of words that tell it, in any language; they replace "
-        "those of the built-in intent of the same name.",
+        description="Words and word beginnings that indicate the intent, in any language; they "
+        "replace those of the built-in intent of the same name.",
     )
     patterns: tuple[Pattern, ...] = Field(
         default=(),
-        description="Regular expressions that tell it; searched in small letters without accents.",
+        description="Regular expressions that indicate the intent; they are matched against "
+        "lower case without accents.",
     )
     attached: bool = Field(
-        default=False, description="Whether any picture, sound or file tells it, too."
+        default=False, description="Whether any picture, sound or file also indicates the intent."
     )
     tools: tuple[Word, ...] = Field(
         default=(),
-        description="Tools that are for it beside those that name it themselves; * stands for "
-        "any letters.",
+        description="Tools for this intent, in addition to those that name it themselves; * "
+        "matches any letters.",
     )
 
 
@@ -53,20 +54,20 @@ class GateSettings(Section):
 
     mode: Literal["auto", "always", "off"] = Field(
         default="auto",
-        description="auto sends the same tools throughout a session, so that the service's prompt "
-        "cache holds, and none while there was only small talk; always sends each message only "
-        "the tools that it can need; off sends all with every message.",
+        description="auto sends the same tools throughout a session, so that the service's "
+        "prompt cache stays valid, and none while there was only small talk. always sends only "
+        "the tools that each message may need. off sends all tools with every message.",
     )
     trivial: tuple[Word, ...] = Field(
-        default=(), description="More greetings, thanks and the like, which need no tools."
+        default=(), description="Additional greetings, thanks and the like, which need no tools."
     )
     follow_ups: tuple[Word, ...] = Field(
         default=(),
-        description="More words that begin a message which goes on with the one before.",
+        description="Additional words that begin a message which continues the one before.",
     )
     intents: Named[IntentSettings] = Field(
         default_factory=lambda: MappingProxyType({}),
-        description="What people want, by name; an intent of your own, or more about a built-in one.",
+        description="What people want, by name: your own intents, or changes to built-in ones.",
     )
 
 
@@ -75,7 +76,7 @@ class ToolSettings(Section):
 
     modules: tuple[Word, ...] = Field(
         default=(),
-        description="Where functions with @tool are, each a module name or the path of a .py file; "
+        description="Modules with @tool functions, each a module name or the path of a .py file; "
         "a relative path starts at the home folder.",
     )
     web_fetch: bool = Field(
@@ -84,22 +85,21 @@ class ToolSettings(Section):
     )
     memory: bool = Field(
         default=True,
-        description="Whether agents get the tool memory, which keeps facts of the person who writes.",
+        description="Whether agents get the tool memory, which stores facts about the sender.",
     )
     send_message: bool = Field(
         default=True,
-        description="Whether agents get the tool send_message; what goes to other chats than the "
-        "person's own is asked for first.",
+        description="Whether agents get the tool send_message; a message to another chat than "
+        "the sender's own needs an approval.",
     )
     session_search: bool = Field(
         default=True,
-        description="Whether agents get the tool session_search, which finds what the person who "
-        "writes said before, and what they were answered; search.enabled must be on, too.",
+        description="Whether agents get the tool session_search, which finds what the sender "
+        "said before, and the answers; search.enabled must be on too.",
     )
     schedule: bool = Field(
         default=True,
-        description="Whether agents get the tool schedule, which makes jobs for the person who "
-        "writes.",
+        description=("Whether agents get the tool schedule, which creates jobs for the sender."),
     )
     delegate: bool = Field(
         default=True,
@@ -107,16 +107,15 @@ class ToolSettings(Section):
     )
     delegate_to: tuple[Word, ...] = Field(
         default=(),
-        description="The agents that a task may be given to beside the one that has it; "
-        '"*" is all of them.',
+        description=('The agents to which an agent may delegate besides itself; "*" means all.'),
     )
     max_result_chars: Annotated[int, Field(ge=1_000, le=4_000_000)] = Field(
         default=30_000,
-        description="A longer result of a tool is cut in the middle for the model, and kept whole.",
+        description="A longer tool result is cut in the middle for the model, and stored whole.",
     )
     parallel_calls: Annotated[int, Field(ge=1, le=100)] = Field(
         default=8,
-        description="At most this many tool calls of one message run at the same time, where the "
-        "tools say that they may.",
+        description="At most this many tool calls of one message run in parallel, if the tools "
+        "allow it.",
     )
     gate: GateSettings = Field(default_factory=GateSettings)

@@ -24,12 +24,13 @@ class ImageIntentSettings(Section):
 
     words: tuple[Word, ...] = Field(
         default=(),
-        description="Words and beginnings of words that tell it, in any language; they replace "
-        "those of the built-in intent of the same name.",
+        description="Words and word beginnings that indicate the intent, in any language; they "
+        "replace those of the built-in intent of the same name.",
     )
     patterns: tuple[Pattern, ...] = Field(
         default=(),
-        description="Regular expressions that tell it; searched in small letters without accents.",
+        description="Regular expressions that indicate the intent; they are matched against "
+        "lower case without accents.",
     )
 
 
@@ -38,24 +39,24 @@ class VisionSettings(Section):
 
     model: Seer = Field(
         default="auto",
-        description="The model that describes pictures to one that cannot see them, as "
-        "provider:model; auto for any that can, off for none.",
+        description="The model that describes pictures for a model that cannot see them, as "
+        "provider:model; auto uses any that can, off none.",
     )
     max_pictures: Annotated[int, Field(ge=1, le=50)] = Field(
         default=8, description="At most this many pictures of one message are described."
     )
     ask_model: bool = Field(
         default=False,
-        description="Whether a model decides what a picture is sent for where its caption tells "
-        "nothing; only if a plugin answers some intent.",
+        description="Whether a model decides what a picture was sent for if its caption does not "
+        "say; only if a plugin handles some intent.",
     )
     timeout_s: Seconds = Field(
         default=60.0,
-        description="A vision pipeline of a plugin is given up after so long without a result; "
-        "the models that it asks have their own limits.",
+        description="A plugin's vision pipeline is stopped after this long without a result; the "
+        "models that it calls have their own limits.",
     )
     intents: Named[ImageIntentSettings] = Field(
         default_factory=lambda: MappingProxyType({}),
-        description="What pictures are sent for, by name; an intent of your own, or other words "
-        "for a built-in one.",
+        description="What pictures are sent for, by name: your own intents, or other words for "
+        "built-in ones.",
     )
