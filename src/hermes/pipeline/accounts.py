@@ -1,12 +1,20 @@
-"""On whose account the model calls of a turn go, and as whose they wait for a place."""
+"""Who pays for the model calls of a turn, and how the turn waits while all places are taken."""
+
+import structlog
 
 from hermes.calls.budgets import Payer
 from hermes.calls.shares import ShareHolder
-from hermes.pipeline.services import TurnContext
+from hermes.errors import StorageFull, StoreError
+from hermes.pipeline.needs import ModelJournal, ModelServices, StageContext
 from hermes.pipeline.turn import Turn
 from hermes.ports.keys import CallerKey
 from hermes.ports.shares import way_of
 from hermes.ports.spend import PLATFORM, Account
+from hermes.ports.steps import TimelineEvent
+from hermes.ports.turns import WAITS_FOR_PLACE
+
+_log = structlog.get_logger(__name__)
+ModelContext = StageContext[ModelServices, ModelJournal]
 
 
 def account_of(turn: Turn, *, pays_platform: bool = False) -> Account:
@@ -19,13 +27,13 @@ def account_of(turn: Turn, *, pays_platform: bool = False) -> Account:
     )
 
 
-def payer_of(turn: Turn, ctx: TurnContext) -> Payer:
+def payer_of(turn: Turn, ctx: ModelContext) -> Payer:
     """Return who pays for a turn's calls, with the limits of their tier and of their key."""
     tier = None if turn.person is None else turn.person.tier
     return Payer(account=account_of(turn), tier=tier, key=key_of(turn, ctx))
 
 
-def key_of(turn: Turn, ctx: TurnContext) -> CallerKey | None:
+def key_of(turn: Turn, ctx: ModelContext) -> CallerKey | None:
     """Return the caller's key that a turn runs on."""
     return None if turn.event.key is None else ctx.services.store.keys.get(turn.event.key)
 
@@ -35,7 +43,7 @@ def asker_of(turn: Turn) -> ShareHolder:
     return ShareHolder(way_of(turn.event), turn.event.key or turn.person_id)
 
 
-def place_wait_s(turn: Turn, ctx: TurnContext) -> float:
+def place_wait_s(turn: Turn, ctx: ModelContext) -> float:
     """Return how long a call of a turn waits for a place.
 
     A turn that waits for its first call has not started: it waits until its message expires.
@@ -44,3 +52,18 @@ def place_wait_s(turn: Turn, ctx: TurnContext) -> float:
     if ctx.journal.begun:
         return expire_s
     return max(0.0, turn.received_at + expire_s - ctx.services.clock.now())
+
+
+async def note_wait(turn: Turn, ctx: ModelContext) -> None:
+    """Write at once that the turn waits for a place: `hermes why` has to know it now.
+
+    The results of its tools are written too: they must outlive whatever ends this process meanwhile.
+    """
+    ctx.journal.waits_for_place = True
+    if ctx.journal.begun:
+        await ctx.journal.write_results(turn)
+    event = TimelineEvent(WAITS_FOR_PLACE, ctx.services.clock.now())
+    try:
+        await ctx.services.store.inbox.note(turn.id, event)
+    except (StoreError, StorageFull) as error:
+        _log.warning("wait_not_noted", message_id=turn.id, problem=str(error))

@@ -4,11 +4,16 @@ Asked before anything else is done for a message, in its lane or beside it, so t
 gets a model's turn or a command.
 """
 
+from typing import Protocol
+
+from hermes.message.event import MessageEvent
 from hermes.message.outcome import Outcome
 from hermes.message.parts import Part, TextPart
 from hermes.message.reply import Reply
+from hermes.message.source import Source
+from hermes.people.access import Admission
 from hermes.people.reception import AccessNotice
-from hermes.pipeline.services import TurnContext
+from hermes.pipeline.needs import HasCommands, StageContext, TimelineWriter
 from hermes.pipeline.turn import Turn
 from hermes.sessions.commands import CommandSpec
 
@@ -16,7 +21,35 @@ _LINK = "link"
 _CODE = "forbidden"
 
 
-async def turned_away(turn: Turn, ctx: TurnContext) -> Reply | None:
+class Doorkeeper(Protocol):
+    """Decides who is answered, and what the others are told."""
+
+    def admit(self, event: MessageEvent) -> Admission: ...
+    async def turn_away(
+        self, event: MessageEvent, admission: Admission, *, person_id: str, message_id: str
+    ) -> AccessNotice: ...
+    async def link(
+        self, source: Source, argument: str, *, person_id: str, message_id: str
+    ) -> AccessNotice: ...
+
+
+class CommandAccess(Protocol):
+    """Decides who may use a command where."""
+
+    def may_use(self, command: str, source: Source, *, admins: bool = False) -> bool: ...
+
+
+class AdmissionServices(HasCommands, Protocol):
+    """Who is answered, and the command that lets a stranger in."""
+
+    @property
+    def reception(self) -> Doorkeeper: ...
+
+
+_Context = StageContext[AdmissionServices, TimelineWriter]
+
+
+async def turned_away(turn: Turn, ctx: _Context) -> Reply | None:
     """Return what somebody gets who is not answered; None for those who are.
 
     A stranger may carry a code over from an account that is known: that lets them in.
@@ -35,7 +68,7 @@ async def turned_away(turn: Turn, ctx: TurnContext) -> Reply | None:
     return _refused(told)
 
 
-async def _carried_over(turn: Turn, ctx: TurnContext, *, code: str, verdict: str) -> Reply | None:
+async def _carried_over(turn: Turn, ctx: _Context, *, code: str, verdict: str) -> Reply | None:
     """Return the answer to a stranger's code; None where strangers hear of nothing but success."""
     source = turn.event.source
     if verdict == "blocked" or source.chat_type != "dm":
@@ -49,10 +82,10 @@ async def _carried_over(turn: Turn, ctx: TurnContext, *, code: str, verdict: str
     return None if verdict == "ignore" else _refused(said)
 
 
-def refusal_of(command: CommandSpec, turn: Turn, ctx: TurnContext) -> Reply | None:
+def refusal_of(command: CommandSpec, turn: Turn, access: CommandAccess) -> Reply | None:
     """Return what somebody gets who may not use a command there; None for those who may."""
     source, name = turn.event.source, command.name
-    if ctx.services.reception.may_use(name, source, admins=command.admins):
+    if access.may_use(name, source, admins=command.admins):
         return None
     place = f"access.platforms.{source.platform}.commands"
     missing = "names them no admin" if command.admins else f"does not let them use /{name}"

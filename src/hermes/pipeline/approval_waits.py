@@ -1,18 +1,58 @@
 """Waiting for a person: a turn that needs an approval leaves its lane and is taken up later."""
 
+from collections.abc import Mapping
+from typing import Protocol
+
+from hermes.message.ids import MakeId
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart, ToolCallPart
-from hermes.pipeline.services import TurnContext
+from hermes.pipeline.needs import (
+    HasClock,
+    HasDigest,
+    HasOutbox,
+    HasSettings,
+    HasWatch,
+    Lookup,
+    StageContext,
+    ToolJournal,
+)
 from hermes.pipeline.targets import target_of
 from hermes.pipeline.turn import Turn
 from hermes.ports.approvals import Approval, NewApproval
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.steps import Step
+from hermes.ports.tool import Tool
 from hermes.ports.turns import TurnResult
 from hermes.ports.upward import Progress
 from hermes.tools.approvers import ELSEWHERE
 
 _SHOWN_ARGUMENTS = 500
+
+
+class ApprovalRecords(HasDigest, Protocol):
+    """A store that knows approvals."""
+
+    @property
+    def approvals(self) -> Lookup[Approval]: ...
+
+
+class AskServices(HasClock, HasOutbox, HasWatch, Protocol):
+    """What every question to a person needs: an id, a way to the chat, and the time."""
+
+    @property
+    def make_id(self) -> MakeId: ...
+
+
+class ApprovalServices(AskServices, HasSettings, Protocol):
+    """What a turn needs that asks for approval: the tools, and what was decided before."""
+
+    @property
+    def store(self) -> ApprovalRecords: ...
+    @property
+    def tools(self) -> Mapping[str, Tool]: ...
+
+
+_Context = StageContext[ApprovalServices, ToolJournal]
 
 
 class Parked(Exception):
@@ -28,7 +68,7 @@ def binding(call: ToolCallPart) -> bytes:
     return f"{call.name}\n{call.arguments}".encode()
 
 
-def find_decision(steps: tuple[Step, ...], call: ToolCallPart, ctx: TurnContext) -> Approval | None:
+def find_decision(steps: tuple[Step, ...], call: ToolCallPart, ctx: _Context) -> Approval | None:
     """Return the approval that was asked for exactly this call and has not been used."""
     wanted = ctx.services.store.digest(binding(call))
     for step in reversed(steps):
@@ -43,7 +83,7 @@ def find_decision(steps: tuple[Step, ...], call: ToolCallPart, ctx: TurnContext)
     return None
 
 
-def _is_run_again(step: Step, ctx: TurnContext) -> bool:
+def _is_run_again(step: Step, ctx: _Context) -> bool:
     """Tell whether a call's result was lost with an earlier process, so that it is run once more.
 
     What was allowed then is allowed still: a person is asked once.
@@ -54,9 +94,7 @@ def _is_run_again(step: Step, ctx: TurnContext) -> bool:
     return tool is not None and tool.traits.idempotent
 
 
-async def park(
-    turn: Turn, ctx: TurnContext, call: ToolCallPart, *, by_admins: bool = False
-) -> None:
+async def park(turn: Turn, ctx: _Context, call: ToolCallPart, *, by_admins: bool = False) -> None:
     """Ask for approval and leave the lane; raises `Parked`.
 
     With `by_admins` only they decide, also in the person's own chat.

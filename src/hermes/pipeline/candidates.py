@@ -8,7 +8,7 @@ import msgspec
 
 from hermes.memory.soul import is_earlier
 from hermes.message.parts import ImagePart
-from hermes.pipeline.services import TurnContext
+from hermes.pipeline.accounts import ModelContext
 from hermes.pipeline.turn import Prepared, Turn
 from hermes.routing.plan import CallNeeds
 from hermes.tools.gate import only
@@ -20,7 +20,7 @@ _BE_SHORT = (
 )
 
 
-async def choose_model(turn: Turn, ctx: TurnContext) -> Turn:
+async def choose_model(turn: Turn, ctx: ModelContext) -> Turn:
     """Give the turn its plan; raises `ProviderUnavailable` when nothing can answer."""
     if turn.plan is not None:
         return turn
@@ -44,7 +44,7 @@ async def choose_model(turn: Turn, ctx: TurnContext) -> Turn:
     return msgspec.structs.replace(turn, plan=plan)
 
 
-def _given(turn: Turn, ctx: TurnContext) -> frozenset[str]:
+def _given(turn: Turn, ctx: ModelContext) -> frozenset[str]:
     """Return the names of the turn's tools that are not merely on by default."""
     if not turn.tools:
         return frozenset()
@@ -52,11 +52,11 @@ def _given(turn: Turn, ctx: TurnContext) -> frozenset[str]:
     return frozenset([spec.name for spec in turn.tools if spec.name in given])
 
 
-def _tool_set(turn: Turn, ctx: TurnContext) -> ToolSet:
+def _tool_set(turn: Turn, ctx: ModelContext) -> ToolSet:
     return ctx.services.tool_sets.of(turn.agent.settings.tools, turn.event.source.platform)
 
 
-def _with_given_tools(turn: Turn, ctx: TurnContext, given: frozenset[str]) -> Turn:
+def _with_given_tools(turn: Turn, ctx: ModelContext, given: frozenset[str]) -> Turn:
     """Return the turn without the tools that are on by default, and note it for `hermes why`."""
     gated = only(given, _tool_set(turn, ctx).tools, rule=_TOO_SMALL)
     ctx.journal.note(
@@ -76,7 +76,7 @@ def _made_short(turn: Turn) -> Turn:
     return msgspec.structs.replace(turn, system=(*blocks, wish))
 
 
-def _ask_of(turn: Turn, ctx: TurnContext) -> CallNeeds:
+def _ask_of(turn: Turn, ctx: ModelContext) -> CallNeeds:
     settings = ctx.services.settings
     tier = turn.person.tier if turn.person is not None and settings.routing.by_tier else None
     parts = () if turn.asked is None else turn.asked.parts
@@ -93,7 +93,7 @@ def _ask_of(turn: Turn, ctx: TurnContext) -> CallNeeds:
     )
 
 
-def freeze(turn: Turn, ctx: TurnContext) -> Prepared | None:
+def freeze(turn: Turn, ctx: ModelContext) -> Prepared | None:
     """Return what the first step freezes, or None when it was frozen before."""
     if ctx.journal.begun or turn.plan is None:
         return None

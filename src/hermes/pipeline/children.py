@@ -1,18 +1,58 @@
 """Subagents: a tool's turn inside a turn, on a lane that contains the parent turn's id."""
 
 from collections.abc import AsyncIterator
+from typing import Protocol
 
+from hermes.agents.roster import Agent
 from hermes.errors import NotFound, ToolError
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import MessageState, Outcome
 from hermes.message.parts import TextPart
 from hermes.message.session_key import child_lane, depth_of
-from hermes.pipeline.services import Services, TurnContext
+from hermes.pipeline.needs import Follow, HasClock, HasWatch, PutChild, StageContext, ToolJournal
 from hermes.pipeline.turn import Turn
-from hermes.ports.store import Store
+from hermes.ports.turns import LaneView
 from hermes.ports.upward import Progress
 
 MAX_DEPTH = 3
+
+
+class FindsAgent(Protocol):
+    """Finds an agent by its name; raises `NotFound`."""
+
+    def get(self, key: str, /) -> Agent: ...
+
+
+class MessageStates(Protocol):
+    """Knows how far a message is."""
+
+    def state(self, message_id: str) -> MessageState | None: ...
+
+
+class LaneViews(Protocol):
+    """Shows the next message of a lane."""
+
+    def view(self, lane: str) -> LaneView: ...
+
+
+class HasStates(Protocol):
+    """A store that knows how far messages are."""
+
+    @property
+    def inbox(self) -> MessageStates: ...
+
+
+class ChildServices(HasClock, HasWatch, Protocol):
+    """What a subagent needs: its agent, a place in the inbox, and somebody who follows its turn."""
+
+    @property
+    def store(self) -> HasStates: ...
+    @property
+    def roster(self) -> FindsAgent: ...
+    @property
+    def put_child(self) -> PutChild: ...
+    @property
+    def follow(self) -> Follow: ...
 
 
 def parent_of(event: MessageEvent) -> str:
@@ -21,7 +61,13 @@ def parent_of(event: MessageEvent) -> str:
 
 
 async def run_child(
-    turn: Turn, ctx: TurnContext, *, text: str, agent: str, call: int, ordinal: int
+    turn: Turn,
+    ctx: StageContext[ChildServices, ToolJournal],
+    *,
+    text: str,
+    agent: str,
+    call: int,
+    ordinal: int,
 ) -> str:
     """Run a subagent's turn to its end and return its reply; `call` counts the turn's tool calls.
 
@@ -54,19 +100,19 @@ async def run_child(
     return await _reply_of(services, accepted.message_id)
 
 
-def children_of(store: Store, lane: str, turn_id: str, *, call: int) -> tuple[str, ...]:
+def children_of(turns: LaneViews, lane: str, turn_id: str, *, call: int) -> tuple[str, ...]:
     """Return the lanes of the subagents that a tool call of a turn had started, in order."""
     found: list[str] = []
     while True:
         number = str(call) if not found else f"{call}.{len(found) + 1}"
         child = child_lane(lane, turn_id, number=number)
-        view = store.turns.view(child)
+        view = turns.view(child)
         if view.message is None and view.fence == 0:
             return tuple(found)
         found.append(child)
 
 
-async def _reply_of(services: Services, message_id: str) -> str:
+async def _reply_of(services: ChildServices, message_id: str) -> str:
     """Return what a subagent answers, also if a person has to be waited for in between."""
     while True:
         async for progress in services.follow(message_id):
@@ -76,7 +122,9 @@ async def _reply_of(services: Services, message_id: str) -> str:
             raise ToolError("the subagent gave no answer before Hermes stopped")
 
 
-async def _decided(services: Services, updates: AsyncIterator[Progress], message_id: str) -> bool:
+async def _decided(
+    services: ChildServices, updates: AsyncIterator[Progress], message_id: str
+) -> bool:
     """Wait until a subagent goes on that asked a person; false if this process tells no more."""
     async for progress in updates:
         if progress.kind == "status":

@@ -4,7 +4,8 @@ The first message is the host of the turn and the others are steps of it; their 
 are until its commit. Waiting for more of them is the work of the stage `join_follow_ups`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Protocol
 
 import msgspec
 
@@ -12,13 +13,22 @@ from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, DeliveryState, Outcome
 from hermes.message.parts import ImagePart, Part, TextPart
 from hermes.message.reply import Reply
-from hermes.pipeline.services import Services, TurnContext
+from hermes.pipeline.needs import HasCommands, HasSettings, Lookup
 from hermes.pipeline.turn import Turn
 from hermes.ports.steps import Step
 from hermes.ports.turns import MessageRecord
 
 
-def takes_more(message: MessageRecord, services: Services) -> bool:
+class FollowUpServices(HasSettings, HasCommands, Protocol):
+    """What decides which messages are meant as one: the settings, and how platforms are answered."""
+
+    @property
+    def merging(self) -> frozenset[str]: ...
+    @property
+    def first_state(self) -> Callable[[str], DeliveryState]: ...
+
+
+def takes_more(message: MessageRecord, services: FollowUpServices) -> bool:
     """Tell whether others might join a message that nobody has worked on yet; asked every turn."""
     event = message.event
     if event is None or message.attempts or message.control:
@@ -26,13 +36,13 @@ def takes_more(message: MessageRecord, services: Services) -> bool:
     return event.source.platform in services.merging or starts_burst(event, services)
 
 
-def is_gathering(message: MessageRecord, services: Services) -> bool:
+def is_gathering(message: MessageRecord, services: FollowUpServices) -> bool:
     """Tell whether the turn of a message that nobody has worked on yet may be waiting for others."""
     event = message.event
     return event is not None and takes_more(message, services) and may_join(event, services)
 
 
-def starts_burst(event: MessageEvent, services: Services) -> bool:
+def starts_burst(event: MessageEvent, services: FollowUpServices) -> bool:
     """Tell whether more photos may follow: in an album, or by their time where replies are sent.
 
     Who asks for the reply over HTTP sends pictures together if they are meant so.
@@ -42,7 +52,7 @@ def starts_burst(event: MessageEvent, services: Services) -> bool:
     return may_join(event, services) and (event.album is not None or _is_pushed(event, services))
 
 
-def may_join(event: MessageEvent, services: Services) -> bool:
+def may_join(event: MessageEvent, services: FollowUpServices) -> bool:
     """Tell whether an event is what somebody says, and needs no turn of its own."""
     if event.is_queued or event.internal or event.scheduled is not None:
         return False
@@ -64,7 +74,7 @@ def is_photo(event: MessageEvent) -> bool:
 
 
 def belong_together(
-    turn: Turn, waiting: Iterable[MessageRecord], services: Services
+    turn: Turn, waiting: Iterable[MessageRecord], services: FollowUpServices
 ) -> tuple[tuple[MessageRecord, ...], MessageRecord | None]:
     """Return those that follow a turn's own message as one, and the first behind that does not.
 
@@ -106,12 +116,12 @@ def with_joined(turn: Turn, joined: Iterable[MessageRecord]) -> Turn:
     return msgspec.structs.replace(turn, event=event, own=turn.event, joined=names)
 
 
-def rejoined(turn: Turn, steps: Iterable[Step], ctx: TurnContext) -> Turn:
+def rejoined(turn: Turn, steps: Iterable[Step], inbox: Lookup[MessageRecord]) -> Turn:
     """Return the turn with the messages that had joined it before a crash."""
     names = [step.name for step in steps if step.kind == "burst"]
     if not names:
         return turn
-    found = [ctx.services.store.inbox.get(name) for name in names]
+    found = [inbox.get(name) for name in names]
     return with_joined(turn, [record for record in found if record is not None])
 
 
@@ -128,7 +138,12 @@ def has_used_joined(turn: Turn, reply: Reply) -> bool:
 
 
 def _belongs(
-    record: MessageRecord, event: MessageEvent, turn: Turn, *, last: float, services: Services
+    record: MessageRecord,
+    event: MessageEvent,
+    turn: Turn,
+    *,
+    last: float,
+    services: FollowUpServices,
 ) -> bool:
     host = turn.event
     if record.person_id != turn.person_id or record.control or not may_join(event, services):
@@ -141,7 +156,7 @@ def _belongs(
 
 
 def _is_follow_up(
-    record: MessageRecord, event: MessageEvent, host: MessageEvent, *, services: Services
+    record: MessageRecord, event: MessageEvent, host: MessageEvent, *, services: FollowUpServices
 ) -> bool:
     """Tell whether a message only waits for its turn; one that is to steer joins where tools run."""
     if record.busy is BusyPolicy.STEER or event.source.platform not in services.merging:
@@ -155,7 +170,7 @@ def _is_of_burst(
     host: MessageEvent,
     *,
     last: float,
-    services: Services,
+    services: FollowUpServices,
 ) -> bool:
     """Tell whether a photo was sent along with other photos."""
     if not is_photo(event) or not is_photo(host):
@@ -166,7 +181,7 @@ def _is_of_burst(
     return host.album is not None and event.album == host.album
 
 
-def _is_pushed(event: MessageEvent, services: Services) -> bool:
+def _is_pushed(event: MessageEvent, services: FollowUpServices) -> bool:
     return services.first_state(event.source.platform) is DeliveryState.PENDING
 
 

@@ -44,7 +44,7 @@ def restore(turn: Turn, steps: tuple[Step, ...], ctx: TurnContext) -> Turn | Non
     if first is None or first.body is None:
         return None
     frozen = _decode_prepared(first.body)
-    turn = _thaw(rejoined(turn, steps, ctx), frozen, ctx)
+    turn = _thaw(rejoined(turn, steps, ctx.services.store.inbox), frozen, ctx)
     is_erased = any(step.kind == "steer" and step.body is None for step in steps)
     is_same = not is_erased and _is_as_it_was(turn, frozen, ctx)
     for step in steps:
@@ -229,7 +229,9 @@ def _lost_tool(turn: Turn, step: Step, *, call: ToolCallPart, ctx: TurnContext) 
         ctx.journal.lose(step.ordinal, msgspec.structs.replace(step, state="lost"))
         return turn
     body = _encode(ChatMessage("tool", (outcome_unknown(call),)))
-    children = children_of(ctx.services.store, turn.lane, turn.id, call=call_number(turn, call))
+    children = children_of(
+        ctx.services.store.turns, turn.lane, turn.id, call=call_number(turn, call)
+    )
     facts = msgspec.structs.replace(step.facts or StepFacts(), children=children)
     unknown = msgspec.structs.replace(step, state="unknown", body=body, facts=facts)
     ctx.journal.lose(step.ordinal, unknown)

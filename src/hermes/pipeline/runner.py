@@ -18,7 +18,7 @@ from hermes.pipeline.commands.reload import with_note
 from hermes.pipeline.follow_ups import takes_more
 from hermes.pipeline.interrupts import Arrivals, Interrupt
 from hermes.pipeline.journal import Journal
-from hermes.pipeline.plan import PREPARE, next_stage
+from hermes.pipeline.plan import END, PREPARE, next_stage
 from hermes.pipeline.resume import restore, tell_of_cut
 from hermes.pipeline.scheduled_replies import end_scheduled
 from hermes.pipeline.services import Services, TurnContext
@@ -26,7 +26,7 @@ from hermes.pipeline.session_ends import notices_of, tell_notices
 from hermes.pipeline.stages.join_follow_ups import has_company
 from hermes.pipeline.stages.load_history import load_history
 from hermes.pipeline.stages.load_soul import load_soul
-from hermes.pipeline.stages.save import build_commit, commit_patiently, save
+from hermes.pipeline.stages.save import build_commit, commit_patiently
 from hermes.pipeline.streamed_text import is_awaited
 from hermes.pipeline.targets import reply_id, target_of
 from hermes.pipeline.turn import Turn
@@ -94,7 +94,7 @@ class TurnRunner:
             reply = _once_told(acted, tell_expired=tell_expired)
         if turn.event.scheduled is not None:
             reply = await end_scheduled(turn, reply, ctx)
-        await save(turn, self._with_what_was_shown(reply, view), ctx)
+        await END(turn, self._with_what_was_shown(reply, view), ctx)
         return reply.outcome
 
     def _working(self, turn: Turn) -> AbstractAsyncContextManager[object]:
@@ -224,7 +224,7 @@ class TurnRunner:
         assert view.message.event is not None
         turn = self._turn(view, view.message)
         reply = replies.failed("Something broke on my side. Please try again.", cause)
-        await save(turn, reply, ctx)
+        await END(turn, reply, ctx)
 
     async def abandon(self, view: LaneView, outcome: Outcome) -> Outcome:
         """End a message without words: its person was erased, or it cannot be committed."""

@@ -1,6 +1,6 @@
 """What the stages may use: the parts that `app.py` hands in, and the one turn's own state."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
@@ -11,18 +11,17 @@ from hermes.config import Settings
 from hermes.memory.facts import PeoplesFacts
 from hermes.memory.recall import Recall
 from hermes.memory.soul_cache import SoulCache
-from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.outcome import DeliveryState
 from hermes.people.reception import Reception
 from hermes.pipeline.comebacks import ALL_TAKEN_UP, Comeback
 from hermes.pipeline.interrupts import Interrupt
 from hermes.pipeline.journal import Journal
+from hermes.pipeline.needs import Follow, PutChild, Sleep
 from hermes.pipeline.observer import NOBODY, Observer
 from hermes.pipeline.questions import Questions
 from hermes.pipeline.session_keep import SessionKeep
 from hermes.pipeline.turn_hooks import TurnHooks
-from hermes.ports.channel import Accepted
 from hermes.ports.clock import Clock
 from hermes.ports.command import ChatCommand
 from hermes.ports.cron import Scheduler
@@ -32,7 +31,7 @@ from hermes.ports.search import Search
 from hermes.ports.sends import Courier
 from hermes.ports.store import Store
 from hermes.ports.tool import Tool
-from hermes.ports.upward import Previewer, Progress, Watch
+from hermes.ports.upward import Previewer, Watch
 from hermes.ports.vision import VisionPipeline
 from hermes.sessions.commands import CommandBook
 from hermes.sessions.resets import Resets
@@ -42,9 +41,6 @@ from hermes.tools.mcp.report import Diff
 from hermes.tools.tool_sets import ToolSets
 
 ReloadMcp = Callable[[], Awaitable[Diff]]
-Sleep = Callable[[float], Awaitable[None]]
-Follow = Callable[[str], AsyncIterator[Progress]]
-PutChild = Callable[[MessageEvent, str], Awaitable[Accepted]]
 
 
 # Asks the process to restart, for a reason; false where nothing would start it again.

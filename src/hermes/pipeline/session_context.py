@@ -1,8 +1,25 @@
 """What is around a turn's session now, for what it begins with and for what it is told later."""
 
+from typing import Protocol
+from zoneinfo import ZoneInfo
+
 from hermes.memory.session_context import SessionContext, is_of_program, told_day
-from hermes.pipeline.services import TurnContext
+from hermes.pipeline.needs import HasClock, HasSettings
 from hermes.pipeline.turn import Turn
+
+
+class HasZone(Protocol):
+    """Knows the time zone in which days begin and end."""
+
+    @property
+    def zone(self) -> ZoneInfo: ...
+
+
+class PlaceServices(HasSettings, HasClock, Protocol):
+    """What is told of a session's place: the platforms and the day."""
+
+    @property
+    def resets(self) -> HasZone: ...
 
 
 def begins_alike(turn: Turn) -> bool:
@@ -15,10 +32,9 @@ def begins_alike(turn: Turn) -> bool:
     return event.key is not None or bool(event.history) or bool(turn.agent.settings.cache)
 
 
-def around(turn: Turn, ctx: TurnContext) -> SessionContext | None:
+def around(turn: Turn, services: PlaceServices) -> SessionContext | None:
     """Return what is around a session, or None where its model is told nothing of it."""
-    services, event = ctx.services, turn.event
-    settings = services.settings
+    event, settings = turn.event, services.settings
     if event.internal or is_of_program(event.source):
         return None
     if not settings.sessions.context or begins_alike(turn):

@@ -1,23 +1,43 @@
 """What the person has been shown of a call so far: watchers and the platform's preview."""
 
+from typing import Protocol
+
 import structlog
 
 from hermes.errors import StorageFull, StoreError
 from hermes.message.reply_tags import TagFilter, visible
 from hermes.message.session_key import is_background
 from hermes.message.thoughts import ThoughtFilter
-from hermes.pipeline.services import TurnContext
+from hermes.pipeline.needs import ModelJournal, ModelServices, StageContext
 from hermes.pipeline.targets import target_of
 from hermes.pipeline.turn import Turn
+from hermes.ports.channel import Target
+from hermes.ports.steps import Lease
 from hermes.ports.upward import Preview, Progress
 
 _log = structlog.get_logger(__name__)
 
 
+class PreviewOpener(Protocol):
+    """Shows a reply on its platform while it is written."""
+
+    def can_preview(self, target: Target) -> bool: ...
+    async def open(
+        self, lease: Lease, *, target: Target, message_id: str, person_id: str
+    ) -> Preview: ...
+
+
+class ShownModelServices(ModelServices, Protocol):
+    """What a stage needs that calls a model and shows what it says."""
+
+    @property
+    def previewer(self) -> PreviewOpener: ...
+
+
 class StreamedText:
     """The text of one model call while it streams."""
 
-    def __init__(self, turn: Turn, ctx: TurnContext) -> None:
+    def __init__(self, turn: Turn, ctx: StageContext[ShownModelServices, ModelJournal]) -> None:
         self._turn = turn
         self._ctx = ctx
         self._pieces: list[str] = []

@@ -5,6 +5,7 @@ answer. The tool waits inside its running call, so a crash ends it as it ends an
 """
 
 import asyncio
+from typing import Protocol
 
 import msgspec
 import structlog
@@ -13,8 +14,9 @@ from hermes.errors import StorageFull, StoreError
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
 from hermes.message.session_key import depth_of, root_lane, root_turn
-from hermes.pipeline.questions import Answer, OpenQuestion, asker_of
-from hermes.pipeline.services import TurnContext
+from hermes.pipeline.approval_waits import AskServices
+from hermes.pipeline.needs import HasDigest, StageContext, TimelineWriter, ToolJournal
+from hermes.pipeline.questions import Answer, OpenQuestion, Questions, asker_of
 from hermes.pipeline.targets import target_of
 from hermes.pipeline.turn import Turn
 from hermes.ports.approvals import ApprovalState, NewApproval
@@ -30,8 +32,37 @@ _IN_WORDS = "Please answer the question in words, or decline with /deny."
 _log = structlog.get_logger(__name__)
 
 
+class QuestionRecords(Protocol):
+    """Closes the row of a question, and knows who was ever asked."""
+
+    async def settle(
+        self, approval_id: str, state: ApprovalState, *, by: str, at: float
+    ) -> bool: ...
+    def was_asked(self, who: str) -> bool: ...
+
+
+class QuestionStore(HasDigest, Protocol):
+    """A store that knows questions."""
+
+    @property
+    def approvals(self) -> QuestionRecords: ...
+
+
+class QuestionServices(AskServices, Protocol):
+    """What a tool needs that asks the person: the open questions, and their rows."""
+
+    @property
+    def store(self) -> QuestionStore: ...
+    @property
+    def questions(self) -> Questions: ...
+
+
+_ToolContext = StageContext[QuestionServices, ToolJournal]
+_AnswerContext = StageContext[QuestionServices, TimelineWriter]
+
+
 async def ask_person(
-    turn: Turn, ctx: TurnContext, question: Question, *, tool: str, ordinal: int
+    turn: Turn, ctx: _ToolContext, question: Question, *, tool: str, ordinal: int
 ) -> Answer:
     """Put a question to the person of a turn; None when they decline or cannot be asked."""
     secret = secret_in(question.schema)
@@ -55,7 +86,7 @@ async def ask_person(
             return await _wait(turn, ctx, opened, within_s=question.within_s)
 
 
-def _why_not(turn: Turn, ctx: TurnContext) -> str | None:
+def _why_not(turn: Turn, ctx: _ToolContext) -> str | None:
     """Return why nobody can be asked, or None."""
     event = turn.event
     if not ctx.services.questions.can_answer(event.source.platform):
@@ -66,7 +97,7 @@ def _why_not(turn: Turn, ctx: TurnContext) -> str | None:
 
 
 def _row(
-    turn: Turn, ctx: TurnContext, question: Question, *, tool: str, ordinal: int
+    turn: Turn, ctx: _ToolContext, question: Question, *, tool: str, ordinal: int
 ) -> NewApproval:
     now = ctx.services.clock.now()
     return NewApproval(
@@ -82,7 +113,7 @@ def _row(
     )
 
 
-async def _show(turn: Turn, ctx: TurnContext, opened: OpenQuestion, *, row: NewApproval) -> None:
+async def _show(turn: Turn, ctx: _ToolContext, opened: OpenQuestion, *, row: NewApproval) -> None:
     services, platform = ctx.services, turn.event.source.platform
     text = opened.interview.opening
     target = target_of(turn.event)
@@ -103,14 +134,14 @@ async def _show(turn: Turn, ctx: TurnContext, opened: OpenQuestion, *, row: NewA
     _tell(turn, ctx, opened, text=text)
 
 
-def _tell(turn: Turn, ctx: TurnContext, opened: OpenQuestion, *, text: str) -> None:
+def _tell(turn: Turn, ctx: _ToolContext, opened: OpenQuestion, *, text: str) -> None:
     """Tell whoever watches of an open question; no text means that it is settled."""
     kind = "question" if text else "settled"
     progress = Progress(kind=kind, text=text, result=TurnResult(text=text, question=opened.id))
     ctx.services.watch.publish(root_turn(turn.lane, turn.id), progress)
 
 
-async def _wait(turn: Turn, ctx: TurnContext, opened: OpenQuestion, *, within_s: float) -> Answer:
+async def _wait(turn: Turn, ctx: _ToolContext, opened: OpenQuestion, *, within_s: float) -> Answer:
     """Wait for the answer; whatever else ends the waiting settles the row."""
     state: ApprovalState = "denied"
     try:
@@ -127,7 +158,7 @@ async def _wait(turn: Turn, ctx: TurnContext, opened: OpenQuestion, *, within_s:
 
 
 async def _close(
-    turn: Turn, ctx: TurnContext, opened: OpenQuestion, *, state: ApprovalState
+    turn: Turn, ctx: _ToolContext, opened: OpenQuestion, *, state: ApprovalState
 ) -> None:
     """Settle the row of a question that nobody answered; one that is left over closes at a start."""
     now = ctx.services.clock.now()
@@ -144,7 +175,7 @@ class Taken(msgspec.Struct, frozen=True):
     is_refused: bool = False
 
 
-def was_asked(turn: Turn, ctx: TurnContext, lane: str) -> bool:
+def was_asked(turn: Turn, ctx: _AnswerContext, lane: str) -> bool:
     """Tell whether a message beside a lane is the answer to a question, if only to a closed one."""
     services = ctx.services
     if services.questions.at(lane) is not None:
@@ -152,7 +183,7 @@ def was_asked(turn: Turn, ctx: TurnContext, lane: str) -> bool:
     return services.store.approvals.was_asked(asker_of(turn.event))
 
 
-async def take_answer(turn: Turn, ctx: TurnContext, lane: str) -> Taken:
+async def take_answer(turn: Turn, ctx: _AnswerContext, lane: str) -> Taken:
     """Read a message as the answer to the question that waits on a lane."""
     opened = ctx.services.questions.at(lane)
     if opened is None or opened.who != asker_of(turn.event):
@@ -161,7 +192,7 @@ async def take_answer(turn: Turn, ctx: TurnContext, lane: str) -> Taken:
 
 
 async def settle_question(
-    turn: Turn, ctx: TurnContext, opened: OpenQuestion, *, is_yes: bool
+    turn: Turn, ctx: _AnswerContext, opened: OpenQuestion, *, is_yes: bool
 ) -> Taken:
     """Take `/approve` or `/deny` as the answer to a question."""
     if opened.who != asker_of(turn.event):
@@ -173,7 +204,7 @@ async def settle_question(
 
 
 async def _heard(
-    turn: Turn, ctx: TurnContext, opened: OpenQuestion, *, heard: InterviewStep
+    turn: Turn, ctx: _AnswerContext, opened: OpenQuestion, *, heard: InterviewStep
 ) -> Taken:
     if not heard.is_over:
         opened.say(heard.say)

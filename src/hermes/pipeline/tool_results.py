@@ -6,7 +6,7 @@ from hermes.message.chat import ChatMessage
 from hermes.message.parts import ToolCallPart, ToolResultPart
 from hermes.pipeline.exchange import with_result
 from hermes.pipeline.graph_notes import note_tool
-from hermes.pipeline.services import TurnContext
+from hermes.pipeline.needs import HasSettings, StageContext, ToolJournal
 from hermes.pipeline.turn import Turn
 from hermes.ports.steps import Step, StepFacts
 from hermes.ports.turns import ToolUse
@@ -24,7 +24,7 @@ class Ran(msgspec.Struct, frozen=True):
     ms: float = 0.0
 
 
-async def take_result(turn: Turn, ctx: TurnContext, ran: Ran) -> Turn:
+async def take_result(turn: Turn, ctx: StageContext[HasSettings, ToolJournal], ran: Ran) -> Turn:
     """Return the turn with the result of a call, which the next write records."""
     facts = StepFacts(
         ms=ran.ms, children=ctx.journal.take_children(ran.ordinal), call_id=ran.call.id

@@ -5,11 +5,13 @@ from hermes.message.outcome import Outcome
 from hermes.message.parts import TextPart
 from hermes.message.reply import Reply
 from hermes.people.wallet import upgrade_text
-from hermes.pipeline.services import TurnContext
+from hermes.pipeline.needs import CreditServices, StageContext, TimelineWriter
 from hermes.pipeline.turn import Turn
 
 
-def upgrade(turn: Turn, ctx: TurnContext, error: NoCredits) -> Reply:
+def upgrade(
+    turn: Turn, ctx: StageContext[CreditServices, TimelineWriter], error: NoCredits
+) -> Reply:
     """Return the upgrade message with the person's referral code."""
     services = ctx.services
     wallet = services.store.wallets.get(turn.person_id)

@@ -16,9 +16,8 @@ from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable, 
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import ImagePart, TextPart, text_of
 from hermes.message.reply import Usage
-from hermes.pipeline.accounts import asker_of, key_of, payer_of, place_wait_s
-from hermes.pipeline.place_waits import note_wait
-from hermes.pipeline.services import TurnContext
+from hermes.pipeline.accounts import asker_of, key_of, note_wait, payer_of, place_wait_s
+from hermes.pipeline.needs import ModelJournal, ModelServices, StoppableContext
 from hermes.pipeline.turn import Turn
 from hermes.ports.provider import ModelRequest
 from hermes.ports.steps import Step, StepFacts
@@ -34,6 +33,7 @@ _OFF = "off"
 _encode = msgspec.json.Encoder().encode
 _decode_text = msgspec.json.Decoder(str).decode
 _log = structlog.get_logger(__name__)
+VisionContext = StoppableContext[ModelServices, ModelJournal]
 
 
 class VisionCaller:
@@ -42,7 +42,7 @@ class VisionCaller:
     It `is_alone` when there was no model to ask.
     """
 
-    def __init__(self, turn: Turn, ctx: TurnContext) -> None:
+    def __init__(self, turn: Turn, ctx: VisionContext) -> None:
         self.usage = Usage()
         self.model: str | None = None
         self.is_alone = False

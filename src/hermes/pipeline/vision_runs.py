@@ -12,9 +12,8 @@ import structlog
 from hermes.errors import ProviderError, TryLater
 from hermes.message.parts import ImagePart
 from hermes.pipeline.pending_images import own_pictures
-from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
-from hermes.pipeline.vision_calls import VisionCaller
+from hermes.pipeline.vision_calls import VisionCaller, VisionContext
 from hermes.ports.vision import VisionAsked, VisionPipeline
 from hermes.tools.result_limit import kept_text
 
@@ -32,7 +31,9 @@ class _Wanted(msgspec.Struct, frozen=True):
 class VisionRun:
     """One run of a pipeline."""
 
-    def __init__(self, pipeline: VisionPipeline, looker: VisionCaller, *, ctx: TurnContext) -> None:
+    def __init__(
+        self, pipeline: VisionPipeline, looker: VisionCaller, *, ctx: VisionContext
+    ) -> None:
         self._pipeline = pipeline
         self._looker = looker
         self._ctx = ctx

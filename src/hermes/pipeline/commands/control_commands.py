@@ -75,7 +75,7 @@ async def _act(turn: Turn, ctx: TurnContext, lane: str) -> tuple[Reply, Effect]:
     ctx.journal.note("command", name=written.name)
     if written.spec is None:
         return _ended(unknown(turn, ctx, written))
-    refusal = refusal_of(written.spec, turn, ctx)
+    refusal = refusal_of(written.spec, turn, ctx.services.reception)
     if refusal is None and ctx.services.hooks is not None:
         refusal = await ctx.services.hooks.refusal(written, turn)
     if refusal is not None:
@@ -96,7 +96,7 @@ async def _answered(turn: Turn, ctx: TurnContext, lane: str) -> Effect:
 async def _effect(written: TypedCommand, turn: Turn, ctx: TurnContext) -> Effect:
     act = BESIDE.get(written.name)
     if act is None:
-        return Effect(text=await run_plugged(written, turn, ctx))
+        return Effect(text=await run_plugged(written, turn, ctx.services))
     return await act(turn, ctx, written.argument)
 
 

@@ -1,13 +1,14 @@
 """Commands of plugins: their code may be slow or fail, and neither ends more than the command."""
 
 import asyncio
+from collections.abc import Mapping
+from typing import Protocol
 
 import structlog
 
 from hermes.message.session_key import base_lane
-from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
-from hermes.ports.command import CommandCall
+from hermes.ports.command import ChatCommand, CommandCall
 from hermes.sessions.commands import TypedCommand
 
 _LONGEST_S = 30.0
@@ -15,9 +16,16 @@ _LONGEST_BESIDE_S = 5.0
 _log = structlog.get_logger(__name__)
 
 
-async def run_plugged(written: TypedCommand, turn: Turn, ctx: TurnContext) -> str:
+class HasPlugged(Protocol):
+    """Knows the commands of plugins, by name."""
+
+    @property
+    def plugged(self) -> Mapping[str, ChatCommand]: ...
+
+
+async def run_plugged(written: TypedCommand, turn: Turn, services: HasPlugged) -> str:
     """Return what a plugin's command says, or that it failed."""
-    command = ctx.services.plugged[written.name]
+    command = services.plugged[written.name]
     call = CommandCall(
         argument=written.argument,
         person_id=turn.person_id,

@@ -3,6 +3,8 @@
 What changes from turn to turn is a note at the end of the message, behind everything that stays.
 """
 
+from typing import Protocol
+
 import msgspec
 
 from hermes.memory.recall import RECALLED, Recalled
@@ -12,12 +14,37 @@ from hermes.message.chat import ChatMessage
 from hermes.message.parts import NotePart, Part
 from hermes.message.reply import Reply
 from hermes.pipeline.message_notes import said_parts, told_beside
-from hermes.pipeline.services import TurnContext
-from hermes.pipeline.session_context import around
+from hermes.pipeline.needs import StageContext, TimelineWriter
+from hermes.pipeline.session_context import PlaceServices, around
 from hermes.pipeline.turn import Turn
+from hermes.ports.memory import Fact
 
 
-async def build_messages(turn: Turn, ctx: TurnContext) -> Turn | Reply:
+class RecallsFacts(Protocol):
+    """Finds the facts that a message is about."""
+
+    async def of(self, person_id: str, text: str) -> Recalled: ...
+
+
+class KnowsFacts(Protocol):
+    """Lists what is known of a person."""
+
+    def of(self, person_id: str) -> tuple[Fact, ...]: ...
+
+
+class MessageServices(PlaceServices, Protocol):
+    """What `build_messages` uses: the session's place, recall and facts."""
+
+    @property
+    def recall(self) -> RecallsFacts: ...
+    @property
+    def facts(self) -> KnowsFacts: ...
+
+
+_Context = StageContext[MessageServices, TimelineWriter]
+
+
+async def build_messages(turn: Turn, ctx: _Context) -> Turn | Reply:
     """Give the turn its user message; in groups it carries the sender's name."""
     if turn.retry is not None:
         # The message stands in the conversation already, with what was told beside it.
@@ -42,15 +69,15 @@ def _with_user(turn: Turn, parts: tuple[Part, ...], *, sections: tuple[str, ...]
     return msgspec.structs.replace(turn, user=ChatMessage("user", parts))
 
 
-def _news(turn: Turn, ctx: TurnContext) -> tuple[str, ...]:
+def _news(turn: Turn, ctx: _Context) -> tuple[str, ...]:
     """Return what has changed around the session since it was last told of it."""
-    found = around(turn, ctx)
+    found = around(turn, ctx.services)
     if found is None:
         return ()
     return place_news(turn.event.source, found, blocks=turn.system, notes=_notes(turn))
 
 
-def _known(turn: Turn, ctx: TurnContext, recalled: Recalled) -> tuple[str, ...]:
+def _known(turn: Turn, ctx: _Context, recalled: Recalled) -> tuple[str, ...]:
     """Return what has changed of what is known of the person, and what was recalled."""
     changed = changed_lines(turn.system, _notes(turn), facts=ctx.services.facts.of(turn.person_id))
     sections = ("\n".join((CHANGED, *changed)),) if changed else ()

@@ -23,14 +23,20 @@ from hermes.errors import (
 from hermes.message.chat import ChatMessage, as_read
 from hermes.message.parts import Part, TextPart, ToolCallPart
 from hermes.message.reply import Reply
-from hermes.pipeline.accounts import asker_of, key_of, payer_of, place_wait_s
+from hermes.pipeline.accounts import (
+    ModelContext,
+    asker_of,
+    key_of,
+    note_wait,
+    payer_of,
+    place_wait_s,
+)
 from hermes.pipeline.candidates import choose_model, freeze
 from hermes.pipeline.exchange import rounds_used
 from hermes.pipeline.graph_notes import note_call
-from hermes.pipeline.place_waits import note_wait
+from hermes.pipeline.needs import ModelJournal, StoppableContext
 from hermes.pipeline.replies import cut_off, interrupted, model_failed, no_place, not_now
-from hermes.pipeline.services import TurnContext
-from hermes.pipeline.streamed_text import StreamedText
+from hermes.pipeline.streamed_text import ShownModelServices, StreamedText
 from hermes.pipeline.turn import Turn
 from hermes.pipeline.upgrade import upgrade
 from hermes.ports.provider import ModelRequest, TextDelta
@@ -39,9 +45,10 @@ from hermes.routing.plan import Candidate
 
 _log = structlog.get_logger(__name__)
 _encode = msgspec.json.Encoder().encode
+_Context = StoppableContext[ShownModelServices, ModelJournal]
 
 
-async def call_model(turn: Turn, ctx: TurnContext) -> Turn | Reply:
+async def call_model(turn: Turn, ctx: _Context) -> Turn | Reply:
     """Return the turn with the model's answer, or the reply that ends it."""
     try:
         turn = await choose_model(turn, ctx)
@@ -73,7 +80,7 @@ async def call_model(turn: Turn, ctx: TurnContext) -> Turn | Reply:
 class _Call:
     """The listener of one call: writes each try down, shows the text, keeps the answer."""
 
-    def __init__(self, turn: Turn, ctx: TurnContext) -> None:
+    def __init__(self, turn: Turn, ctx: _Context) -> None:
         self.shown = StreamedText(turn, ctx)
         self.receipt = SpendLog()
         self._turn = turn
@@ -184,7 +191,7 @@ def _allowed(parts: tuple[Part, ...], request: ModelRequest) -> tuple[Part, ...]
     return tuple(part for part in parts if not isinstance(part, ToolCallPart))
 
 
-def _request(turn: Turn, ctx: TurnContext) -> ModelRequest:
+def _request(turn: Turn, ctx: ModelContext) -> ModelRequest:
     limit = turn.agent.settings.tool_rounds
     rounds = ctx.services.settings.turns.tool_rounds if limit is None else limit
     key = key_of(turn, ctx)

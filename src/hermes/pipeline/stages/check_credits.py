@@ -9,12 +9,14 @@ import msgspec
 from hermes.errors import NoCredits
 from hermes.message.reply import Reply
 from hermes.people.credits import cannot_pay, hold_for
-from hermes.pipeline.services import TurnContext
+from hermes.pipeline.needs import CreditServices, StageContext, TimelineWriter
 from hermes.pipeline.turn import Turn
 from hermes.pipeline.upgrade import upgrade
 
 
-async def check_credits(turn: Turn, ctx: TurnContext) -> Turn | Reply:
+async def check_credits(
+    turn: Turn, ctx: StageContext[CreditServices, TimelineWriter]
+) -> Turn | Reply:
     """Decide the hold, which the first write of the turn sets aside."""
     services, event = ctx.services, turn.event
     hold = hold_for(event, turn.person_id, person=turn.person, settings=services.settings.credits)

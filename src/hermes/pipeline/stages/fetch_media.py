@@ -16,9 +16,9 @@ from hermes.message.file_name import safe_name
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, NotePart, Part
 from hermes.message.picture_kind import PICTURE_KINDS
 from hermes.message.reply import Reply
-from hermes.pipeline.services import TurnContext
+from hermes.pipeline.needs import MediaFetcher, MediaServices, StageContext, TimelineWriter
 from hermes.pipeline.turn import Turn
-from hermes.ports.media import Attachments, Brought, MediaOwner
+from hermes.ports.media import Brought, MediaOwner
 
 _ATTACHED: Final = (ImagePart, AudioPart, FilePart)
 _Attached = ImagePart | AudioPart | FilePart
@@ -28,6 +28,7 @@ _GONE: Final = "it is gone"
 _LATE: Final = "it did not come in time"
 _FAILED: Final = "it could not be fetched"
 _log = structlog.get_logger(__name__)
+_Context = StageContext[MediaServices, TimelineWriter]
 
 
 class Had(msgspec.Struct, frozen=True):
@@ -37,12 +38,12 @@ class Had(msgspec.Struct, frozen=True):
     missed: str = ""
 
 
-async def fetch_media(turn: Turn, ctx: TurnContext) -> Turn | Reply:
+async def fetch_media(turn: Turn, ctx: _Context) -> Turn | Reply:
     """Give the turn its attachments as files."""
     parts = turn.event.parts
     if not _has_attached(parts) or ctx.services.media is None:
         return turn
-    had = await _all(parts, turn, ctx, most=_most(ctx, 1 + len(turn.joined)))
+    had = await _all(parts, turn, ctx.services, most=_most(ctx.services, 1 + len(turn.joined)))
     missed = tuple(one.missed for one in had if one.missed)
     if missed:
         ctx.journal.note("media_missed", count=len(missed))
@@ -54,15 +55,15 @@ async def fetch_media(turn: Turn, ctx: TurnContext) -> Turn | Reply:
     return msgspec.structs.replace(turn, event=event, own=own, missed=_word(missed))
 
 
-async def fetched(parts: tuple[Part, ...], turn: Turn, ctx: TurnContext) -> tuple[Part, ...]:
+async def fetched(parts: tuple[Part, ...], turn: Turn, services: MediaServices) -> tuple[Part, ...]:
     """Return the parts of a message that joins a running turn, with files for attachments."""
-    if not _has_attached(parts) or ctx.services.media is None:
+    if not _has_attached(parts) or services.media is None:
         return parts
-    return _together(await _all(parts, turn, ctx, most=_most(ctx, 1)))
+    return _together(await _all(parts, turn, services, most=_most(services, 1)))
 
 
-def _most(ctx: TurnContext, messages: int) -> int:
-    return ctx.services.settings.media.max_files * messages
+def _most(services: MediaServices, messages: int) -> int:
+    return services.settings.media.max_files * messages
 
 
 def _has_attached(parts: tuple[Part, ...]) -> bool:
@@ -70,10 +71,10 @@ def _has_attached(parts: tuple[Part, ...]) -> bool:
 
 
 async def _all(
-    parts: tuple[Part, ...], turn: Turn, ctx: TurnContext, *, most: int
+    parts: tuple[Part, ...], turn: Turn, services: MediaServices, *, most: int
 ) -> tuple[Had, ...]:
     """Return what became of each part."""
-    media, limit_s = ctx.services.media, ctx.services.settings.media.timeout_s
+    media, limit_s = services.media, services.settings.media.timeout_s
     assert media is not None
     bringing: dict[int, asyncio.Task[Had]] = {}
     had: dict[int, Had] = {}
@@ -103,7 +104,7 @@ def _is_here(media: Media) -> bool:
     return media.path is None and media.ref is None and (media.url or "")[:5].lower() == "data:"
 
 
-async def _one(part: _Attached, turn: Turn, media: Attachments) -> Had:
+async def _one(part: _Attached, turn: Turn, media: MediaFetcher) -> Had:
     owner = MediaOwner(turn.person_id, turn.id)
     try:
         brought = await media.bring(part.media, platform=turn.event.source.platform, owner=owner)

@@ -4,17 +4,30 @@ They stand before everything else in a request, so a list that changes from mess
 a service read the whole session anew.
 """
 
+from typing import Protocol
+
 import msgspec
 
 from hermes.message.parts import TextPart
 from hermes.message.reply import Reply
-from hermes.pipeline.services import TurnContext
+from hermes.pipeline.needs import HasToolSets, StageContext, TimelineWriter
 from hermes.pipeline.turn import Turn
 from hermes.tools.gate import OPENING, Gated, gate, only_small_talk
+from hermes.tools.gate_rules import GateRules
 from hermes.tools.tool_sets import ToolSet
 
 
-async def gate_tools(turn: Turn, ctx: TurnContext) -> Turn | Reply:
+class GateServices(HasToolSets, Protocol):
+    """What `gate_tools` uses: the tools of agents, and the rules of the gate."""
+
+    @property
+    def gate_rules(self) -> GateRules: ...
+
+
+_Context = StageContext[GateServices, TimelineWriter]
+
+
+async def gate_tools(turn: Turn, ctx: _Context) -> Turn | Reply:
     """Give the turn the tools that its agent may use and its session can need."""
     offered = ctx.services.tool_sets.of(turn.agent.settings.tools, turn.event.source.platform)
     if not offered.tools:
@@ -30,7 +43,7 @@ async def gate_tools(turn: Turn, ctx: TurnContext) -> Turn | Reply:
     return msgspec.structs.replace(turn, tools=gated.tools)
 
 
-def _gated(turn: Turn, ctx: TurnContext, offered: ToolSet) -> Gated:
+def _gated(turn: Turn, ctx: _Context, offered: ToolSet) -> Gated:
     rules, event = ctx.services.gate_rules, turn.event
     if rules.mode == "off":
         return offered.whole

@@ -7,10 +7,12 @@ as it was.
 """
 
 import asyncio
+from typing import Protocol
 
 from hermes.errors import TurnInterrupted
 from hermes.message.reply import Reply
 from hermes.pipeline.follow_ups import (
+    FollowUpServices,
     belong_together,
     is_photo,
     may_join,
@@ -19,16 +21,53 @@ from hermes.pipeline.follow_ups import (
     with_joined,
 )
 from hermes.pipeline.interrupts import Arrivals
-from hermes.pipeline.services import TurnContext
+from hermes.pipeline.needs import HasClock, Lookup, StoppableContext, TimelineWriter
 from hermes.pipeline.turn import Turn
+from hermes.ports.steps import Step
 from hermes.ports.turns import MessageRecord
 
 
-async def join_follow_ups(turn: Turn, ctx: TurnContext) -> Turn | Reply:
+class WaitingMessages(Protocol):
+    """Lists the messages that wait on a lane."""
+
+    def waiting(self, lane: str) -> tuple[MessageRecord, ...]: ...
+
+
+class JoinStore(Protocol):
+    """A store that knows messages which wait, or had joined a turn before a crash."""
+
+    @property
+    def turns(self) -> WaitingMessages: ...
+    @property
+    def inbox(self) -> Lookup[MessageRecord]: ...
+
+
+class JoinServices(FollowUpServices, HasClock, Protocol):
+    """What `join_follow_ups` uses: which messages are meant as one, and those that wait."""
+
+    @property
+    def store(self) -> JoinStore: ...
+
+
+class JoinJournal(TimelineWriter, Protocol):
+    """What joined before a crash, and what joins now."""
+
+    @property
+    def steps(self) -> tuple[Step, ...]: ...
+    @property
+    def is_followed(self) -> bool: ...
+    def join(self, message_ids: tuple[str, ...]) -> None: ...
+
+
+_Context = StoppableContext[JoinServices, JoinJournal]
+
+
+async def join_follow_ups(turn: Turn, ctx: _Context) -> Turn | Reply:
     """Return the turn with the messages that were sent along with its own."""
     arrivals = ctx.interrupt.gathering
     if arrivals is None:
-        return rejoined(turn, ctx.journal.steps, ctx) if ctx.journal.steps else turn
+        steps = ctx.journal.steps
+        return rejoined(turn, steps, ctx.services.store.inbox) if steps else turn
     is_alone = not (ctx.journal.is_followed or arrivals.ids)
     if is_alone and not arrivals.is_after_stop and not is_photo(turn.event):
         return turn
@@ -44,7 +83,7 @@ async def join_follow_ups(turn: Turn, ctx: TurnContext) -> Turn | Reply:
     return with_joined(turn, joined)
 
 
-def has_company(turn: Turn, prepared: Turn, ctx: TurnContext) -> bool:
+def has_company(turn: Turn, prepared: Turn, ctx: _Context) -> bool:
     """Tell whether others came while a turn was prepared, which is prepared anew with them.
 
     Otherwise nobody joins it any more, and what came and may not join it stops it, if it is to.
@@ -65,7 +104,7 @@ def has_company(turn: Turn, prepared: Turn, ctx: TurnContext) -> bool:
     return False
 
 
-async def _gather(turn: Turn, ctx: TurnContext, arrivals: Arrivals) -> tuple[MessageRecord, ...]:
+async def _gather(turn: Turn, ctx: _Context, arrivals: Arrivals) -> tuple[MessageRecord, ...]:
     """Wait until nothing more follows; what else arrives ends the waiting."""
     services = ctx.services
     while True:
@@ -82,7 +121,7 @@ async def _gather(turn: Turn, ctx: TurnContext, arrivals: Arrivals) -> tuple[Mes
             return joined
 
 
-def _window_s(turn: Turn, joined: tuple[MessageRecord, ...], ctx: TurnContext) -> float:
+def _window_s(turn: Turn, joined: tuple[MessageRecord, ...], ctx: _Context) -> float:
     """Return how long the next message may take; 0 if none is awaited."""
     busy = ctx.services.settings.busy
     if 1 + len(joined) >= busy.max_merged:
@@ -95,7 +134,7 @@ def _window_s(turn: Turn, joined: tuple[MessageRecord, ...], ctx: TurnContext) -
     return max(burst_s, busy.follow_up_s if is_after_stop else 0.0)
 
 
-async def _has_arrived(ctx: TurnContext, arrivals: Arrivals, *, within_s: float) -> bool:
+async def _has_arrived(ctx: _Context, arrivals: Arrivals, *, within_s: float) -> bool:
     """Wait for another message; false when none came in time, or the turn is to stop."""
     try:
         with ctx.interrupt.scope():

@@ -1,12 +1,57 @@
 """Stage: what was said before in this session, and in no other."""
 
+from typing import Protocol
+
 from hermes.message.reply import Reply
-from hermes.pipeline.services import TurnContext
-from hermes.pipeline.session_keep import signature_of
+from hermes.pipeline.needs import HasSettings, HasToolSets, StageContext
+from hermes.pipeline.session_keep import Signature, signature_of
 from hermes.pipeline.turn import Turn
+from hermes.ports.transcripts import VisibleHistory
 
 
-async def load_history(turn: Turn, ctx: TurnContext) -> Turn | Reply:
+class HistoryRecords(Protocol):
+    """What was said in a session."""
+
+    def history(
+        self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0
+    ) -> VisibleHistory: ...
+
+
+class HasHistory(Protocol):
+    """A store that knows what was said."""
+
+    @property
+    def transcripts(self) -> HistoryRecords: ...
+
+
+class KeepsSessions(Protocol):
+    """Keeps what is ready of a session while the session is used."""
+
+    def use(self, lane: str, signature: Signature, /) -> None: ...
+
+
+class HasDefaultModel(Protocol):
+    """Knows the model that an operator put in the place of `models.default`."""
+
+    @property
+    def default_model(self) -> str | None: ...
+
+
+class HistoryServices(HasSettings, HasToolSets, Protocol):
+    """What `load_history` uses: the transcript, and what is kept ready of sessions."""
+
+    @property
+    def store(self) -> HasHistory: ...
+    @property
+    def session_keep(self) -> KeepsSessions: ...
+    @property
+    def planner(self) -> HasDefaultModel: ...
+
+
+_Context = StageContext[HistoryServices, object]
+
+
+async def load_history(turn: Turn, ctx: _Context) -> Turn | Reply:
     """Give the turn its session's newest entries."""
     use_session(turn, ctx)
     said = ctx.services.store.transcripts.history(
@@ -19,7 +64,7 @@ async def load_history(turn: Turn, ctx: TurnContext) -> Turn | Reply:
     return turn.after(said)
 
 
-def use_session(turn: Turn, ctx: TurnContext) -> None:
+def use_session(turn: Turn, ctx: _Context) -> None:
     """Say that what is ready of a session is used now; a subagent's lane is none."""
     if turn.event.internal:
         return

@@ -4,6 +4,9 @@ The latter is frozen with the first turn: the same bytes until the session start
 known of a person is used only in direct chats in which nobody else has written.
 """
 
+from collections.abc import Mapping
+from typing import Protocol
+
 import msgspec
 
 from hermes.memory.session_context import group_block, is_only_news, is_place, place_block
@@ -11,13 +14,58 @@ from hermes.memory.soul import dream_block, earlier_block, soul_blocks
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import NotePart
 from hermes.message.reply import Reply
-from hermes.pipeline.services import TurnContext
-from hermes.pipeline.session_context import around, begins_alike
+from hermes.pipeline.needs import StageContext
+from hermes.pipeline.session_context import PlaceServices, around, begins_alike
 from hermes.pipeline.turn import Turn
-from hermes.ports.memory import Soul
+from hermes.ports.dreams import Dream
+from hermes.ports.memory import SaidBefore, Soul
 
 
-async def load_soul(turn: Turn, ctx: TurnContext) -> Turn | Reply:
+class SoulRecords(Protocol):
+    """What a session was told of its person, and what the person said elsewhere."""
+
+    def get(self, lane: str, epoch: int) -> Soul | None: ...
+    def said_before(
+        self, person_id: str, *, lane: str, epoch: int, limit: int
+    ) -> tuple[SaidBefore, ...]: ...
+
+
+class DreamRecords(Protocol):
+    """The last dream of a person."""
+
+    def of(self, person_id: str) -> Dream | None: ...
+
+
+class PersonBlocks(Protocol):
+    """What every agent is told of a person."""
+
+    async def of(self, person_id: str) -> tuple[str, ...]: ...
+
+
+class HasSouls(Protocol):
+    """A store that knows souls and dreams."""
+
+    @property
+    def souls(self) -> SoulRecords: ...
+    @property
+    def dreams(self) -> DreamRecords: ...
+
+
+class SoulServices(PlaceServices, Protocol):
+    """What `load_soul` uses: the session's place, the platforms' hints, and what is known."""
+
+    @property
+    def store(self) -> HasSouls: ...
+    @property
+    def souls(self) -> PersonBlocks: ...
+    @property
+    def hints(self) -> Mapping[str, str]: ...
+
+
+_Context = StageContext[SoulServices, object]
+
+
+async def load_soul(turn: Turn, ctx: _Context) -> Turn | Reply:
     """Give the turn its system blocks."""
     clock = ctx.services.clock
     started = clock.monotonic()
@@ -28,7 +76,7 @@ async def load_soul(turn: Turn, ctx: TurnContext) -> Turn | Reply:
     return msgspec.structs.replace(turn, soul_ms=(clock.monotonic() - started) * 1000)
 
 
-async def _with_soul(turn: Turn, ctx: TurnContext) -> Turn:
+async def _with_soul(turn: Turn, ctx: _Context) -> Turn:
     personality = soul_blocks(turn.agent.settings)
     if turn.event.internal:
         return msgspec.structs.replace(turn, system=personality)
@@ -85,13 +133,13 @@ def _has_facts(message: ChatMessage) -> bool:
     )
 
 
-def _place(turn: Turn, ctx: TurnContext) -> tuple[str, ...]:
+def _place(turn: Turn, ctx: _Context) -> tuple[str, ...]:
     """Return what a session that begins is told of its place."""
-    found = around(turn, ctx)
+    found = around(turn, ctx.services)
     return () if found is None else place_block(turn.event.source, found)
 
 
-async def _begin(turn: Turn, ctx: TurnContext) -> tuple[str, ...]:
+async def _begin(turn: Turn, ctx: _Context) -> tuple[str, ...]:
     """Return what a session that begins is told of its place and its person."""
     services = ctx.services
     known = (*_place(turn, ctx), *await services.souls.of(turn.person_id))

@@ -1,16 +1,42 @@
-"""Stage: who wrote, whether they are answered, and the commands that need no model."""
+"""Stage: who wrote, and whether they are answered."""
+
+from typing import Protocol
 
 import msgspec
 
+from hermes.agents.roster import AgentRule
 from hermes.message.reply import Reply
-from hermes.pipeline.admission import turned_away
-from hermes.pipeline.commands.in_lane import answer_command
-from hermes.pipeline.services import TurnContext
+from hermes.message.source import Source
+from hermes.pipeline.admission import AdmissionServices, turned_away
+from hermes.pipeline.needs import Lookup, StageContext, TimelineWriter
 from hermes.pipeline.turn import Turn
+from hermes.ports.people import Person
 
 
-async def resolve_user(turn: Turn, ctx: TurnContext) -> Turn | Reply:
-    """Give the turn its person, or end it for those who are not let in."""
+class FindsAgentRule(Protocol):
+    """Finds the rule that chooses the agent of a message."""
+
+    def rule_for(self, source: Source, *, person_id: str | None = None) -> AgentRule | None: ...
+
+
+class HasPeople(Protocol):
+    """A store that knows people."""
+
+    @property
+    def people(self) -> Lookup[Person]: ...
+
+
+class UserServices(AdmissionServices, Protocol):
+    """What `resolve_user` uses: who is answered, by which agent, and who they are."""
+
+    @property
+    def roster(self) -> FindsAgentRule: ...
+    @property
+    def store(self) -> HasPeople: ...
+
+
+async def resolve_user(turn: Turn, ctx: StageContext[UserServices, TimelineWriter]) -> Turn | Reply:
+    """Resolve the sender to a person; end the turn if the person may not use Hermes."""
     away = await turned_away(turn, ctx)
     if away is not None:
         return away
@@ -18,5 +44,4 @@ async def resolve_user(turn: Turn, ctx: TurnContext) -> Turn | Reply:
     rule = services.roster.rule_for(turn.event.source, person_id=turn.person_id)
     if rule is not None and rule.agent == turn.agent.key:
         ctx.journal.note("agent", agent=rule.agent, rule=f"agent_rules.{rule.name}")
-    turn = msgspec.structs.replace(turn, person=services.store.people.get(turn.person_id))
-    return await answer_command(turn, ctx)
+    return msgspec.structs.replace(turn, person=services.store.people.get(turn.person_id))

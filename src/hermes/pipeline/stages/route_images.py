@@ -4,16 +4,27 @@ Only read here, off the caption and without any effect: a message without pictur
 that has shown none lately, passes at once. What has to be done about them is done in `see_images`.
 """
 
+from typing import Protocol
+
 import msgspec
 
 from hermes.message.reply import Reply
+from hermes.pipeline.needs import HasVisions, StageContext, TimelineWriter
 from hermes.pipeline.pending_images import earlier_pictures, has_pictures, own_pictures
-from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import PendingImages, Turn
-from hermes.tools.image_intents import GENERAL, IntentMatch
+from hermes.tools.image_intents import GENERAL, ImageIntents, IntentMatch
 
 
-async def route_images(turn: Turn, ctx: TurnContext) -> Turn | Reply:
+class ImageRouteServices(HasVisions, Protocol):
+    """What `route_images` uses: the rules of captions, and the plugins that answer pictures."""
+
+    @property
+    def image_intents(self) -> ImageIntents: ...
+
+
+async def route_images(
+    turn: Turn, ctx: StageContext[ImageRouteServices, TimelineWriter]
+) -> Turn | Reply:
     """Give a turn with pictures its intent."""
     if not has_pictures(turn.event.parts, turn.history):
         return turn

@@ -6,6 +6,7 @@ that they may. Either way each call has its own step, written before it starts.
 
 import asyncio
 from contextlib import nullcontext
+from typing import Protocol
 
 import msgspec
 
@@ -13,18 +14,21 @@ from hermes.errors import ToolError, TurnInterrupted
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import ToolCallPart, ToolResultPart
 from hermes.message.reply import Reply
-from hermes.pipeline.approval_waits import binding, find_decision, park
-from hermes.pipeline.children import run_child
+from hermes.message.session_key import is_direct
+from hermes.pipeline.approval_waits import ApprovalServices, binding, find_decision, park
+from hermes.pipeline.children import ChildServices, HasStates, LaneViews, run_child
 from hermes.pipeline.exchange import call_number, pending_call, pending_calls
 from hermes.pipeline.message_notes import joined_parts
-from hermes.pipeline.privacy import is_private
+from hermes.pipeline.needs import HasDigest, Lookup, MediaServices, StoppableContext, ToolJournal
 from hermes.pipeline.replies import interrupted
-from hermes.pipeline.services import TurnContext
 from hermes.pipeline.stages.fetch_media import fetched
-from hermes.pipeline.tool_questions import ask_person
+from hermes.pipeline.tool_questions import QuestionRecords, QuestionServices, ask_person
 from hermes.pipeline.tool_results import Ran, take_result
 from hermes.pipeline.turn import Turn
+from hermes.ports.approvals import Approval
+from hermes.ports.memory import Soul
 from hermes.ports.tool import Approver, AsksByCall, Tool, ToolContext
+from hermes.ports.turns import MessageRecord
 from hermes.ports.upward import Progress
 from hermes.tools.arguments import checked_arguments
 from hermes.tools.executor import denied, run_tool, stopped, unknown_tool
@@ -32,7 +36,44 @@ from hermes.tools.executor import denied, run_tool, stopped, unknown_tool
 _encode = msgspec.json.Encoder().encode
 
 
-async def run_tools(turn: Turn, ctx: TurnContext) -> Turn | Reply:
+class SteeringMessages(LaneViews, Protocol):
+    """Knows the messages that wait to join a turn."""
+
+    def steering(self, lane: str, person_id: str) -> tuple[MessageRecord, ...]: ...
+
+
+class SessionSouls(Protocol):
+    """Knows what a session was told of its person."""
+
+    def get(self, lane: str, epoch: int) -> Soul | None: ...
+
+
+class ApprovalAndQuestionRecords(Lookup[Approval], QuestionRecords, Protocol):
+    """Knows what people were asked."""
+
+
+class ToolStore(HasDigest, HasStates, Protocol):
+    """A store that knows what tools ask of it: approvals, subagents, and whose a session is."""
+
+    @property
+    def turns(self) -> SteeringMessages: ...
+    @property
+    def souls(self) -> SessionSouls: ...
+    @property
+    def approvals(self) -> ApprovalAndQuestionRecords: ...
+
+
+class ToolServices(ApprovalServices, QuestionServices, ChildServices, MediaServices, Protocol):
+    """What `run_tools` uses: tools, and what a tool may do: ask, start subagents, be steered."""
+
+    @property
+    def store(self) -> ToolStore: ...
+
+
+_Context = StoppableContext[ToolServices, ToolJournal]
+
+
+async def run_tools(turn: Turn, ctx: _Context) -> Turn | Reply:
     """Run the next pending tool calls; afterwards let waiting messages join the turn."""
     calls = pending_calls(turn)
     if not calls:
@@ -51,14 +92,14 @@ async def run_tools(turn: Turn, ctx: TurnContext) -> Turn | Reply:
     return turn
 
 
-def _tool_for(turn: Turn, ctx: TurnContext, call: ToolCallPart) -> Tool | None:
+def _tool_for(turn: Turn, ctx: _Context, call: ToolCallPart) -> Tool | None:
     """Return the tool of a call, if the model was given it."""
     allowed = any(spec.name == call.name for spec in turn.tools)
     return ctx.services.tools.get(call.name) if allowed else None
 
 
 def _side_by_side(
-    turn: Turn, ctx: TurnContext, calls: tuple[ToolCallPart, ...]
+    turn: Turn, ctx: _Context, calls: tuple[ToolCallPart, ...]
 ) -> list[tuple[Tool, ToolCallPart]]:
     """Return the calls from the first one on that may run at the same time, with their tools."""
     found: list[tuple[Tool, ToolCallPart]] = []
@@ -73,7 +114,7 @@ def _side_by_side(
     return found
 
 
-async def _answer(turn: Turn, ctx: TurnContext, call: ToolCallPart) -> Turn:
+async def _answer(turn: Turn, ctx: _Context, call: ToolCallPart) -> Turn:
     tool = _tool_for(turn, ctx, call)
     if tool is None:
         return await _refuse(turn, ctx, call=call, result=unknown_tool(call))
@@ -87,7 +128,7 @@ async def _answer(turn: Turn, ctx: TurnContext, call: ToolCallPart) -> Turn:
     return await take_result(_timed(turn, ran.ms), ctx, ran)
 
 
-def _approver(turn: Turn, ctx: TurnContext, *, tool: Tool, call: ToolCallPart) -> Approver:
+def _approver(turn: Turn, ctx: _Context, *, tool: Tool, call: ToolCallPart) -> Approver:
     """Return who has to agree to a call: by the tool's traits, or by what it says of this one."""
     if tool.traits.needs_approval:
         return "person"
@@ -102,7 +143,7 @@ def _approver(turn: Turn, ctx: TurnContext, *, tool: Tool, call: ToolCallPart) -
 
 
 async def _decision(
-    turn: Turn, ctx: TurnContext, call: ToolCallPart, *, by_admins: bool = False
+    turn: Turn, ctx: _Context, call: ToolCallPart, *, by_admins: bool = False
 ) -> ToolResultPart | None:
     """Return None when a person approved this call; parks the turn when nobody was asked."""
     approval = find_decision(ctx.journal.steps, call, ctx)
@@ -117,15 +158,13 @@ async def _decision(
     return denied(call, f"approval {approval.id} was {approval.state}")
 
 
-async def _refuse(
-    turn: Turn, ctx: TurnContext, *, call: ToolCallPart, result: ToolResultPart
-) -> Turn:
+async def _refuse(turn: Turn, ctx: _Context, *, call: ToolCallPart, result: ToolResultPart) -> Turn:
     """Record a result that no tool gave."""
     (ordinal,) = await ctx.journal.start_tools(turn, (call,), arguments=(b"",))
     return await take_result(turn, ctx, Ran(call, ordinal, result))
 
 
-async def _run_all(turn: Turn, ctx: TurnContext, *, pairs: list[tuple[Tool, ToolCallPart]]) -> Turn:
+async def _run_all(turn: Turn, ctx: _Context, *, pairs: list[tuple[Tool, ToolCallPart]]) -> Turn:
     """Run calls at the same time; what has ended is written down while others still run.
 
     When the person stops the turn, those that can be cancelled are, and the others are waited for.
@@ -156,7 +195,7 @@ async def _run_all(turn: Turn, ctx: TurnContext, *, pairs: list[tuple[Tool, Tool
 
 
 async def _run_beside(
-    turn: Turn, ctx: TurnContext, *, tool: Tool, call: ToolCallPart, ordinal: int
+    turn: Turn, ctx: _Context, *, tool: Tool, call: ToolCallPart, ordinal: int
 ) -> Ran:
     try:
         return await _run(turn, ctx, tool=tool, call=call, ordinal=ordinal)
@@ -166,7 +205,7 @@ async def _run_beside(
 
 async def _run(
     turn: Turn,
-    ctx: TurnContext,
+    ctx: _Context,
     *,
     tool: Tool,
     call: ToolCallPart,
@@ -185,7 +224,7 @@ async def _run(
 
 def _context(
     turn: Turn,
-    ctx: TurnContext,
+    ctx: _Context,
     *,
     call: ToolCallPart,
     ordinal: int,
@@ -201,17 +240,39 @@ def _context(
             turn, ctx, text=text, agent=agent, call=number, ordinal=ordinal
         ),
         call=number,
-        is_private=is_private(turn, ctx),
+        is_private=_is_private(turn, ctx.services.store),
         approved_by=approved_by,
         ask=lambda question: ask_person(turn, ctx, question, tool=call.name, ordinal=ordinal),
     )
+
+
+def _is_private(turn: Turn, store: ToolStore) -> bool:
+    """Tell whether the person alone reads along: a direct chat in which nobody else has written.
+
+    What a subagent finds out is told in the chat that it works for.
+    """
+    if not is_direct(turn.lane):
+        return False
+    root = turn.lane.partition("/")[0]
+    if root == turn.lane:
+        soul = turn.soul or store.souls.get(turn.lane, turn.epoch)
+        return _is_theirs(turn, soul)
+    view = store.turns.view(root)
+    soul = store.souls.get(root, view.epoch)
+    if soul is None and view.head == 0 and view.message is not None:
+        return view.message.person_id == turn.person_id
+    return _is_theirs(turn, soul)
+
+
+def _is_theirs(turn: Turn, soul: Soul | None) -> bool:
+    return soul is not None and soul.shared_from is None and soul.person_id == turn.person_id
 
 
 def _timed(turn: Turn, ms: float) -> Turn:
     return msgspec.structs.replace(turn, tool_ms=turn.tool_ms + ms)
 
 
-async def _steer(turn: Turn, ctx: TurnContext) -> Turn:
+async def _steer(turn: Turn, ctx: _Context) -> Turn:
     """Let the person's own messages that wait with the policy `steer` join the turn.
 
     What others say never does: the tools of a turn act for its person alone.
@@ -220,7 +281,8 @@ async def _steer(turn: Turn, ctx: TurnContext) -> Turn:
         if waiting.event is None:
             continue
         joined = ChatMessage(
-            "user", await fetched(await joined_parts(waiting.event, turn.context()), turn, ctx)
+            "user",
+            await fetched(await joined_parts(waiting.event, turn.context()), turn, ctx.services),
         )
         ordinal = await ctx.journal.claim(turn, waiting.id, body=_encode(joined))
         turn = msgspec.structs.replace(turn, claimed=(*turn.claimed, waiting.id))

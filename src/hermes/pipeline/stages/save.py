@@ -1,5 +1,7 @@
 """Stage: the end of a turn, in one transaction; then whoever watches is told."""
 
+from typing import Protocol
+
 import msgspec
 import structlog
 
@@ -10,20 +12,30 @@ from hermes.message.outcome import DeliveryState, Outcome
 from hermes.message.parts import Part, TextPart
 from hermes.message.reply import STOPPED, Reply
 from hermes.message.rewind import Rewind
-from hermes.message.session_key import base_lane, is_background
+from hermes.message.session_key import base_lane, graph_name, is_background
 from hermes.people.credits import charge_for
 from hermes.pipeline.background import mirrors_of, under_task
 from hermes.pipeline.exchange import is_answered, pending_call, pending_calls
-from hermes.pipeline.extraction_jobs import extraction_of
 from hermes.pipeline.follow_ups import has_used_joined
 from hermes.pipeline.graph_notes import note_tool
 from hermes.pipeline.message_notes import said_parts
+from hermes.pipeline.needs import (
+    HasClock,
+    HasOutbox,
+    HasSettings,
+    HasWatch,
+    Sleep,
+    StageContext,
+    TimelineWriter,
+)
+from hermes.pipeline.observer import Trace
 from hermes.pipeline.scheduled_replies import for_schedule
-from hermes.pipeline.services import TurnContext
 from hermes.pipeline.targets import reply_id, target_of
 from hermes.pipeline.turn import Turn
+from hermes.ports.memory import EXTRACT, NewJob
 from hermes.ports.outbox import NewDelivery
-from hermes.ports.steps import Lease, Step, StepFacts
+from hermes.ports.spend import Spent
+from hermes.ports.steps import Lease, Step, StepFacts, TimelineEvent
 from hermes.ports.transcripts import TranscriptEntry
 from hermes.ports.turns import Commit, Interaction, TurnResult
 from hermes.ports.upward import Progress
@@ -33,7 +45,65 @@ _RETRY_S = 0.5
 _log = structlog.get_logger(__name__)
 
 
-async def save(turn: Turn, reply: Reply, ctx: TurnContext) -> None:
+class SaveJournal(TimelineWriter, Protocol):
+    """Hands over all that is not written yet."""
+
+    lease: Lease | None
+
+    @property
+    def begun(self) -> bool: ...
+    @property
+    def trace(self) -> Trace | None: ...
+    async def begin(self, turn: Turn) -> None: ...
+    def take_ended(self) -> tuple[Step, ...]: ...
+    def take_spent(self) -> tuple[Spent, ...]: ...
+    def take_events(self) -> tuple[TimelineEvent, ...]: ...
+    def take_children(self) -> tuple[str, ...]: ...
+
+
+class CommitsTurns(Protocol):
+    """Writes the end of a turn."""
+
+    async def commit(self, lease: Lease, commit: Commit) -> None: ...
+
+
+class CommitStore(Protocol):
+    """A store that ends turns."""
+
+    @property
+    def turns(self) -> CommitsTurns: ...
+
+
+class EndObserver(Protocol):
+    """Is told how a turn ended."""
+
+    def ended(self, turn: Turn, reply: Reply, *, result: TurnResult, trace: Trace) -> None: ...
+
+
+class EndHooks(Protocol):
+    """Tells hooks how a turn or a session ended."""
+
+    def ended(self, turn: Turn, reply: Reply, /) -> None: ...
+    def session_ended(self, lane: str, reason: str, /) -> None: ...
+
+
+class SaveServices(HasSettings, HasClock, HasOutbox, HasWatch, Protocol):
+    """What `save` uses: the store, and all who are told of the end."""
+
+    @property
+    def store(self) -> CommitStore: ...
+    @property
+    def sleep(self) -> Sleep: ...
+    @property
+    def observer(self) -> EndObserver: ...
+    @property
+    def hooks(self) -> EndHooks | None: ...
+
+
+_Context = StageContext[SaveServices, SaveJournal]
+
+
+async def save(turn: Turn, reply: Reply, ctx: _Context) -> None:
     """Commit the turn's one outcome and tell its watchers."""
     if not ctx.journal.begun:
         # Nothing ran, so there is nothing to pay for: no credit is needed to be told so.
@@ -63,7 +133,7 @@ async def save(turn: Turn, reply: Reply, ctx: TurnContext) -> None:
         services.hooks.ended(turn, reply)
 
 
-async def commit_patiently(ctx: TurnContext, lease: Lease, commit: Commit) -> None:
+async def commit_patiently(ctx: _Context, lease: Lease, commit: Commit) -> None:
     """Commit, waiting out a full disk or a failing one for as long as the lease stands."""
     while True:
         try:
@@ -80,7 +150,7 @@ async def commit_patiently(ctx: TurnContext, lease: Lease, commit: Commit) -> No
             return
 
 
-def build_commit(turn: Turn, reply: Reply, ctx: TurnContext) -> Commit:
+def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
     """Return everything that becomes true with the end of the turn."""
     turn = msgspec.structs.replace(
         turn, usage=turn.usage.plus(reply.usage), model=reply.model or turn.model
@@ -121,11 +191,11 @@ def build_commit(turn: Turn, reply: Reply, ctx: TurnContext) -> Commit:
         rewind=reply.rewind if turn.retry is None or not entries else Rewind(cut=turn.retry),
         mirrors=mirrors_of(turn, reply),
         soul=turn.soul,
-        job=extraction_of(turn, ctx) if entries else None,
+        job=_extraction(turn, ctx.services) if entries else None,
     )
 
 
-def _links(turn: Turn, ctx: TurnContext) -> tuple[Link, ...]:
+def _links(turn: Turn, ctx: _Context) -> tuple[Link, ...]:
     """Return the turn's links, and those to subagents whose tool was stopped with the turn."""
     children, call = ctx.journal.take_children(), pending_call(turn)
     if not children or call is None:
@@ -208,7 +278,7 @@ def _stopped(turn: Turn, reply: Reply) -> tuple[Part, ...]:
     return (TextPart(f"{shown}\n\n{STOPPED}" if shown else STOPPED),)
 
 
-def _deliveries(turn: Turn, reply: Reply, ctx: TurnContext) -> tuple[NewDelivery, ...]:
+def _deliveries(turn: Turn, reply: Reply, ctx: _Context) -> tuple[NewDelivery, ...]:
     if turn.event.internal or reply.silent:
         return ()
     platform = turn.event.source.platform
@@ -237,4 +307,26 @@ def _interaction(turn: Turn) -> Interaction:
         tool_exec_ms=turn.tool_ms,
         usage=turn.usage,
         platform_usage=turn.platform_usage,
+    )
+
+
+def _extraction(turn: Turn, services: SaveServices) -> NewJob | None:
+    """Return the job of a turn's session and person, if facts are learnt at all.
+
+    Nothing is learnt from subagents, nor from programs, whose words are not a person's own.
+    """
+    settings, event = services.settings.memory, turn.event
+    if not settings.extract or event.internal or event.key is not None or event.history:
+        return None
+    if event.scheduled is not None:
+        return None
+    now = services.clock.now()
+    return NewJob(
+        kind=EXTRACT,
+        key=f"{EXTRACT}:{graph_name(turn.lane, turn.epoch)}:{turn.person_id}",
+        lane=turn.lane,
+        epoch=turn.epoch,
+        person_id=turn.person_id,
+        due_at=now + settings.extract_pause_s,
+        latest_at=now + settings.extract_after_s,
     )

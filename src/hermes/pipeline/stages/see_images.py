@@ -5,6 +5,8 @@ can see gets the pictures as they are, and one that cannot a description of them
 is kept in one step and not done again after a crash; a failure never ends the turn.
 """
 
+from typing import Protocol
+
 import msgspec
 
 from hermes.errors import NoCredits, ProviderError, ProviderUnavailable, TryLater, TurnInterrupted
@@ -13,9 +15,9 @@ from hermes.message.parts import TextPart
 from hermes.message.reply import Reply
 from hermes.pipeline.candidates import choose_model, freeze
 from hermes.pipeline.image_descriptions import describe
+from hermes.pipeline.needs import HasVisions, ModelJournal, ModelServices, StoppableContext
 from hermes.pipeline.pending_images import NOTHING, own_pictures, sighted
 from hermes.pipeline.replies import interrupted, model_failed
-from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import PendingImages, Turn
 from hermes.pipeline.upgrade import upgrade
 from hermes.pipeline.vision_calls import VisionCaller
@@ -26,7 +28,14 @@ _encode = msgspec.json.Encoder().encode
 _LOOKING = "Looking at the picture"
 
 
-async def see_images(turn: Turn, ctx: TurnContext) -> Turn | Reply:
+class ImageServices(ModelServices, HasVisions, Protocol):
+    """What `see_images` uses: models, and the plugins that answer pictures."""
+
+
+_Context = StoppableContext[ImageServices, ModelJournal]
+
+
+async def see_images(turn: Turn, ctx: _Context) -> Turn | Reply:
     """Return the turn with its pictures dealt with, or the reply that ends it."""
     try:
         turn = await _planned(turn, ctx)
@@ -45,7 +54,7 @@ async def see_images(turn: Turn, ctx: TurnContext) -> Turn | Reply:
         return upgrade(turn, ctx, error)
 
 
-async def _planned(turn: Turn, ctx: TurnContext) -> Turn:
+async def _planned(turn: Turn, ctx: _Context) -> Turn:
     """Give the turn its plan; where no model can see, one that cannot will do."""
     sight = turn.sight
     assert sight is not None
@@ -63,17 +72,17 @@ async def _planned(turn: Turn, ctx: TurnContext) -> Turn:
     return msgspec.structs.replace(turn, sight=sight)
 
 
-def _may_be_answered(sight: PendingImages, ctx: TurnContext) -> bool:
+def _may_be_answered(sight: PendingImages, ctx: _Context) -> bool:
     """Tell whether a pipeline is for the pictures, or a model has to be asked about that."""
     return bool(sight.own) and (sight.intent in ctx.services.visions or _is_asked(sight, ctx))
 
 
-def _is_asked(sight: PendingImages, ctx: TurnContext) -> bool:
+def _is_asked(sight: PendingImages, ctx: _Context) -> bool:
     services = ctx.services
     return bool(services.settings.vision.ask_model and services.visions and not sight.rule)
 
 
-async def _see(turn: Turn, ctx: TurnContext, *, looker: VisionCaller) -> Turn:
+async def _see(turn: Turn, ctx: _Context, *, looker: VisionCaller) -> Turn:
     sight = turn.sight
     assert sight is not None
     ctx.services.watch.publish(turn.id, Progress(kind="status", text=_LOOKING))
@@ -90,7 +99,7 @@ async def _see(turn: Turn, ctx: TurnContext, *, looker: VisionCaller) -> Turn:
     return turn
 
 
-async def _answered(turn: Turn, ctx: TurnContext, *, looker: VisionCaller) -> ChatMessage | None:
+async def _answered(turn: Turn, ctx: _Context, *, looker: VisionCaller) -> ChatMessage | None:
     """Return the answer of the pipeline that is for the pictures; None where none answers."""
     sight = turn.sight
     if sight is None or not _may_be_answered(sight, ctx):
@@ -106,7 +115,7 @@ async def _answered(turn: Turn, ctx: TurnContext, *, looker: VisionCaller) -> Ch
     return ChatMessage("assistant", (TextPart(answer),))
 
 
-async def _asked(turn: Turn, ctx: TurnContext, *, looker: VisionCaller) -> str:
+async def _asked(turn: Turn, ctx: _Context, *, looker: VisionCaller) -> str:
     """Return what a model takes the pictures to be sent for."""
     names = sorted(ctx.services.visions)
     prompt = (
@@ -122,7 +131,7 @@ async def _asked(turn: Turn, ctx: TurnContext, *, looker: VisionCaller) -> str:
     return intent
 
 
-async def _described(turn: Turn, ctx: TurnContext, *, looker: VisionCaller) -> ChatMessage:
+async def _described(turn: Turn, ctx: _Context, *, looker: VisionCaller) -> ChatMessage:
     """Return the pictures in words."""
     described = await describe(turn, looker, most=ctx.services.settings.vision.max_pictures)
     ctx.journal.note(
