@@ -17,9 +17,9 @@ from google.genai import types
 
 from hermes.errors import StreamTruncated
 from hermes.message.parts import ReasoningPart, text_of, tool_calls_of
-from hermes.ports.provider import CallEnd, ReasoningDelta, TextDelta
+from hermes.ports.provider import CallEnd, ModelEvent, ReasoningDelta, TextDelta
 from hermes.provider_kit.sse_parser import SseParser
-from hermes.providers.gemini.assembly import Delta, GeminiAssembly
+from hermes.providers.gemini.assembly import GeminiAssembly
 from hermes.providers.gemini.settings import GeminiSettings
 
 SETTINGS = GeminiSettings(name="gemini", model="gemini-3-pro-preview")
@@ -108,7 +108,7 @@ def as_bytes(chunks: Iterable[dict]) -> bytes:
     return b"".join(b"data: %s\r\n\r\n" % msgspec.json.encode(one) for one in chunks)
 
 
-def read(pieces: Iterable[bytes]) -> tuple[list[Delta], CallEnd]:
+def read(pieces: Iterable[bytes]) -> tuple[list[ModelEvent], CallEnd]:
     """Return what Hermes makes of a stream that arrives in `pieces` and then ends."""
     parser = SseParser()
     assembly = GeminiAssembly(
@@ -118,7 +118,7 @@ def read(pieces: Iterable[bytes]) -> tuple[list[Delta], CallEnd]:
         d for piece in pieces for payload in parser.feed(piece) for d in assembly.feed(payload)
     ]
     for payload in parser.finish():
-        deltas += assembly.feed(payload, is_last=True)
+        deltas += assembly.feed_last(payload)
     return deltas, assembly.end()
 
 

@@ -8,13 +8,14 @@ import asyncio
 import base64
 import binascii
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote, unquote_to_bytes
 
 import msgspec
 
 from hermes.errors import ProviderRejected
-from hermes.message.parts import ImagePart
+from hermes.message.parts import ImagePart, Media
 from hermes.ports.provider import ModelRequest
 
 _MAX_IMAGE_BYTES = 20_000_000
@@ -68,6 +69,21 @@ def inline_image(url: str | None) -> InlineImage | None:
     if is_empty:
         raise _malformed("nothing")
     return InlineImage(kind, data)
+
+
+def image_url(media: Media, files: Mapping[str, str]) -> str | None:
+    """Return the address that shows an image, or None if it is gone or too large.
+
+    `files` maps the path of each image file to its data URL. The file comes first: a platform's
+    address may be private or short-lived.
+    """
+    found = files.get(media.path) if media.path else None
+    if found is not None:
+        return found
+    inline = inline_image(media.url)
+    if inline is None:
+        return media.url
+    return None if inline.is_too_large else inline.url
 
 
 def image_files(request: ModelRequest) -> dict[str, str]:

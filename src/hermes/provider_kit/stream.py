@@ -58,6 +58,10 @@ class Assembling(Protocol):
         """Take one payload and return what it adds."""
         ...
 
+    def feed_last(self, payload: bytes) -> Sequence[ModelEvent]:
+        """Take a payload in which the stream ended, so that half of it may be missing."""
+        ...
+
     def end(self) -> CallEnd:
         """Return the whole answer; raise `StreamTruncated` when its end was never announced."""
         ...
@@ -96,7 +100,8 @@ class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     """Where a provider's calls go; `secret` never appears in an error.
 
     `kinds` are the content types that an answer may have, and `absent` says what helps when the
-    service answers 404.
+    service answers 404. `end_wait_s` is how long to wait for more after the answer has ended, where
+    only the end of the connection says that nothing more comes.
     """
 
     provider: str
@@ -106,25 +111,28 @@ class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     kinds: tuple[str, ...] = EVENTS
     absent: str = ""
     failure: Failing = failure
+    end_wait_s: float | None = None
 
 
-Prepare = Callable[[], Awaitable[tuple[bytes, Assembling]]]
+Prepare = Callable[[], Awaitable[tuple[ModelEndpoint, bytes, Assembling]]]
 
 
 async def stream_model(
-    client: HttpClient, endpoint: ModelEndpoint, *, prepare: Prepare, parser: PayloadParser
+    client: HttpClient, *, prepare: Prepare, parser: PayloadParser
 ) -> AsyncGenerator[ModelEvent, None]:
-    """Run one call; `prepare` gives its body and its assembly; closing the iterator cancels it."""
-    body, assembly = await prepare()
+    """Run one call; `prepare` gives its endpoint, body and assembly; closing the iterator cancels it."""
+    endpoint, body, assembly = await prepare()
     async with open_call(client, endpoint, body=body) as response:
         more = True
         while more and not assembly.done:
             payloads, more = await _read(response, parser, assembly=assembly, endpoint=endpoint)
+            feed = assembly.feed if more else assembly.feed_last
             for payload in payloads:
-                for event in assembly.feed(payload):
+                for event in feed(payload):
                     yield event
         yield assembly.end()
-        await _linger(response)
+        if more:
+            await _linger(response)
 
 
 async def call_json(
@@ -241,11 +249,17 @@ async def _read(
 ) -> tuple[list[bytes], bool]:
     """Return the next payloads and whether more may come.
 
-    What is lost behind the announced end is not missed.
+    What is late or lost behind the announced end is not missed.
     """
     try:
-        chunk = await response.read_some()
+        if endpoint.end_wait_s is None or not assembly.ended:
+            chunk = await response.read_some()
+        else:
+            async with asyncio.timeout(endpoint.end_wait_s):
+                chunk = await response.read_some()
         return (parser.feed(chunk), True) if chunk else (parser.finish(), False)
+    except TimeoutError:
+        return [], False
     except NetError as error:
         if assembly.ended:
             return [], False

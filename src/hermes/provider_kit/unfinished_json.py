@@ -12,13 +12,18 @@ import msgspec
 _INSIDE = re.compile(r'(?:[^"\\]++|\\.?)*+', re.DOTALL)
 
 
-def is_unfinished(text: str) -> bool:
-    """Tell whether `text` has begun a string, an object or a list that it does not end."""
+def is_json(text: str) -> bool:
+    """Tell whether `text` is one JSON value."""
     try:
         msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return _is_open(text)
-    return False
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False
+    return True
+
+
+def is_unfinished(text: str) -> bool:
+    """Tell whether `text` has begun a string, an object or a list that it does not end."""
+    return not is_json(text) and _is_open(text)
 
 
 def _is_open(text: str) -> bool:

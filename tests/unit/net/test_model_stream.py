@@ -30,6 +30,8 @@ class Echo:
         self.started = True
         return (TextDelta(payload.decode()),)
 
+    feed_last = feed
+
     def end(self) -> CallEnd:
         if not self.ended:
             raise StreamTruncated("m: no end")
@@ -47,10 +49,6 @@ async def client() -> AsyncIterator[HttpClient]:
     await made.close()
 
 
-async def prepare() -> tuple[bytes, Assembling]:
-    return b"{}", Echo()
-
-
 async def streamed(client: HttpClient, head: str, body: bytes) -> list[ModelEvent]:
     async def answer(_received: Received, out: Out) -> None:
         length = f"Content-Length: {len(body)}\r\n"
@@ -58,7 +56,11 @@ async def streamed(client: HttpClient, head: str, body: bytes) -> list[ModelEven
 
     async with ScriptedHttp(answer) as server:
         endpoint = ModelEndpoint(provider="m", url=server.origin, headers={})
-        events = stream_model(client, endpoint, prepare=prepare, parser=SseParser())
+
+        async def prepare() -> tuple[ModelEndpoint, bytes, Assembling]:
+            return endpoint, b"{}", Echo()
+
+        events = stream_model(client, prepare=prepare, parser=SseParser())
         return [event async for event in events]
 
 

@@ -15,7 +15,6 @@ from hermes.providers.anthropic.settings import (
     OFFICIAL_URL,
     AnthropicSettings,
     build_headers,
-    check,
 )
 from hermes.providers.anthropic.traits import Traits, traits_of
 from hermes.providers.anthropic.wire import build_body
@@ -90,7 +89,7 @@ def test_a_service_is_usable_with_a_credential_or_on_this_machine(fields, usable
 @pytest.mark.parametrize("key", ["sk-1\n", "sk 1", "sk-é"])
 def test_a_key_that_cannot_be_one_is_refused_by_name_and_not_shown(field, key):
     with pytest.raises(ConfigurationError, match=rf"providers\.m\.{field}") as caught:
-        check(AnthropicSettings(name="m", model="m", **{field: key}))
+        AnthropicSettings(name="m", model="m", **{field: key}).check()
 
     assert key not in str(caught.value)
 

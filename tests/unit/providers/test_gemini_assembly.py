@@ -195,7 +195,7 @@ def test_a_chunk_that_is_none_is_translated(payload):
     with pytest.raises(ProviderUnavailable, match="no generateContent chunk"):
         assembly().feed(payload)
     with pytest.raises(StreamTruncated, match="ended without"):
-        assembly().feed(payload, is_last=True)
+        assembly().feed_last(payload)
 
 
 @pytest.mark.req("P5")

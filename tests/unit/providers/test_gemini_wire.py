@@ -17,7 +17,7 @@ from hermes.message.parts import (
     ToolResultPart,
 )
 from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSpec
-from hermes.providers.gemini.settings import GeminiSettings, check
+from hermes.providers.gemini.settings import GeminiSettings
 from hermes.providers.gemini.wire import FOREIGN_SIGNATURE, build_body, fitted
 
 NEW, OLD = "gemini-3-pro-preview", "gemini-2.5-flash"
@@ -296,7 +296,7 @@ def test_a_name_that_would_change_the_address_is_refused(model):
 )
 def test_settings_that_cannot_work_are_refused_with_the_fix(field, value, text):
     with pytest.raises(ConfigurationError, match=text):
-        check(msgspec.structs.replace(SETTINGS, **{field: value}))
+        msgspec.structs.replace(SETTINGS, **{field: value}).check()
 
 
 @pytest.mark.req("M2", "P6")

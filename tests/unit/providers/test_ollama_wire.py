@@ -16,7 +16,7 @@ from hermes.message.parts import (
     ToolResultPart,
 )
 from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSpec
-from hermes.providers.ollama.settings import OllamaSettings, check
+from hermes.providers.ollama.settings import OllamaSettings
 from hermes.providers.ollama.wire import build_body
 from hermes.testing.ollama_shape import read_chat
 
@@ -192,4 +192,4 @@ def test_images_go_as_bytes_and_other_things_become_words():
 )
 def test_settings_that_cannot_work_are_refused_by_name(fields, named):
     with pytest.raises(ConfigurationError, match=rf"providers\.o\.{named}"):
-        check(OllamaSettings(name="o", model="m", **fields))
+        OllamaSettings(name="o", model="m", **fields).check()

@@ -19,7 +19,7 @@ from hermes.message.parts import (
 )
 from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSpec
 from hermes.providers.openai.presets import Quirks
-from hermes.providers.openai.settings import OFFICIAL_URL, OpenAISettings, check, complete
+from hermes.providers.openai.settings import OFFICIAL_URL, OpenAISettings, complete
 from hermes.providers.openai.wire import build_body
 from hermes.testing.openai_shape import read_request
 
@@ -188,7 +188,7 @@ def test_a_service_is_usable_with_a_key_or_at_an_address_of_ones_own(
 @pytest.mark.parametrize("key", ["sk-1\n", "sk 1", "sk-é"])
 def test_a_key_that_cannot_be_one_is_refused_by_name_and_not_shown(key):
     with pytest.raises(ConfigurationError, match=r"providers\.m\.api_key") as caught:
-        check(OpenAISettings(name="m", model="m", api_key=key))
+        OpenAISettings(name="m", model="m", api_key=key).check()
 
     assert key not in str(caught.value)
 

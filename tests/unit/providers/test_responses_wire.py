@@ -16,7 +16,7 @@ from hermes.message.parts import (
     ToolResultPart,
 )
 from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSpec
-from hermes.providers.openai_responses.settings import OFFICIAL_URL, ResponsesSettings, check
+from hermes.providers.openai_responses.settings import OFFICIAL_URL, ResponsesSettings
 from hermes.providers.openai_responses.wire import build_body
 from hermes.testing.responses_shape import read_request
 
@@ -265,7 +265,7 @@ def test_a_service_is_usable_with_a_key_or_at_an_address_of_ones_own(
 @pytest.mark.req("M2")
 def test_a_key_that_cannot_be_one_is_refused_by_name_and_not_shown():
     with pytest.raises(ConfigurationError, match=r"providers\.r\.api_key") as caught:
-        check(ResponsesSettings(name="r", model="m", api_key="sk 1"))
+        ResponsesSettings(name="r", model="m", api_key="sk 1").check()
 
     assert "sk 1" not in str(caught.value)
 

@@ -4,25 +4,20 @@ Text, reasoning and tool calls leave as they come; the end is told only after th
 it stopped and that the message is whole.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 
-from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable, StreamTruncated
+from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable
 from hermes.message.ids import MakeId
 from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart
-from hermes.ports.provider import (
-    CallEnd,
-    ReasoningDelta,
-    StopReason,
-    TextDelta,
-    ToolCallDelta,
-)
+from hermes.message.reply import Usage
+from hermes.ports.provider import ReasoningDelta, StopReason, TextDelta, ToolCallDelta
+from hermes.provider_kit.assembly import BaseAssembly
 from hermes.provider_kit.service_failure import is_refused_everywhere, mask
-from hermes.provider_kit.unfinished_json import is_unfinished
 from hermes.providers.anthropic.conversation import DIALECT
 from hermes.providers.anthropic.settings import AnthropicSettings
-from hermes.providers.anthropic.usage import Counts, guessed, measured
+from hermes.providers.anthropic.usage import Counts, measured
 from hermes.providers.anthropic.wire import AnswerTool, unwrap
 
 Delta = TextDelta | ReasoningDelta | ToolCallDelta
@@ -31,13 +26,12 @@ Delta = TextDelta | ReasoningDelta | ToolCallDelta
 _STOP_REASONS: dict[str, StopReason] = {
     "end_turn": "end",
     "stop_sequence": "end",
-    "tool_use": "tool_calls",
+    "tool_use": "end",
     "max_tokens": "length",
     "pause_turn": "length",
     "model_context_window_exceeded": "length",
     "refusal": "refusal",
 }
-_UNFINISHED = frozenset({"length", "refusal"})
 
 
 class _Content(msgspec.Struct):
@@ -90,8 +84,8 @@ class _Block:
 _decode = msgspec.json.Decoder(_Event).decode
 
 
-class AnthropicAssembly:
-    """One call's answer in the making; `sent_chars` is the size of what was asked."""
+class AnthropicAssembly(BaseAssembly[AnthropicSettings]):
+    """One call's answer in the making; `answer` is the tool whose call is the answer."""
 
     def __init__(
         self,
@@ -101,23 +95,24 @@ class AnthropicAssembly:
         make_id: MakeId,
         answer: AnswerTool | None = None,
     ) -> None:
-        self._settings = settings
-        self._sent_chars = sent_chars
-        self._make_id = make_id
+        super().__init__(settings, sent_chars=sent_chars, make_id=make_id)
         self._answer = answer
         self._blocks: dict[int, _Block] = {}
         self._calls = 0
         self._saying: _Block | None = None
         self._counts: Counts | None = None
-        self._model = settings.model
         self._stop: str | None = None
-        self.started = False
-        self.done = False
+        self._started = False
 
     @property
     def ended(self) -> bool:
-        """Whether the service has said that the answer is whole."""
-        return self.done
+        """Whether the service has said why the answer stopped, and that it is whole."""
+        return self.done and self._stop is not None
+
+    @property
+    def started(self) -> bool:
+        """Whether anything of the answer has arrived."""
+        return self._started
 
     def feed(self, payload: bytes) -> tuple[Delta, ...]:
         """Take one event's payload and return what it adds to the visible stream."""
@@ -130,31 +125,10 @@ class AnthropicAssembly:
         made = take(self, event) if take is not None else None
         if made is None:
             return ()
-        self.started = True
+        self._started = True
         if not isinstance(made, TextDelta):
             self._saying = None
         return (made,)
-
-    def end(self) -> CallEnd:
-        """Return the whole answer; raise `StreamTruncated` when its end was never announced."""
-        if not self.done or self._stop is None:
-            raise StreamTruncated(
-                f"{self._settings.name}: the stream of {self._model} ended without its end marker;"
-                " the answer is not whole"
-            )
-        reason = _STOP_REASONS.get(self._stop, "end")
-        if reason not in _UNFINISHED and any(map(self._is_cut, self._blocks.values())):
-            raise self._broken("ended in the middle of a tool call's arguments")
-        parts = self._parts(reason)
-        calling = any(isinstance(part, ToolCallPart) for part in parts)
-        if reason in {"end", "tool_calls"}:
-            reason = "tool_calls" if calling else "end"
-        if self._counts is not None:
-            usage = measured(self._counts)
-        else:
-            written = sum(len(piece) for block in self._blocks.values() for piece in block.pieces)
-            usage = guessed(self._sent_chars, written)
-        return CallEnd(parts, reason, usage, self._model)
 
     def _begin(self, event: _Event) -> None:
         message = event.message or _Message()
@@ -173,7 +147,7 @@ class AnthropicAssembly:
         return self._more(block, text=content.text, thinking=content.thinking)
 
     def _open_call(self, block: _Block) -> Delta | None:
-        self.started = True
+        self._started = True
         if self._is_answer(block):
             return None
         self._calls += 1
@@ -231,27 +205,25 @@ class AnthropicAssembly:
         error = stream_failure(
             self._settings.name, bytes(event.error), secret=self._settings.secret
         )
-        if self.started:
-            raise StreamTruncated(f"{error}; the answer is not whole") from error
-        raise error
+        raise self._failed(error)
 
     def _count(self, told: Counts | None) -> None:
         if told is not None:
             self._counts = told if self._counts is None else self._counts.updated(told)
 
-    def _parts(self, reason: StopReason) -> tuple[Part, ...]:
-        made = [self._part(block) for _, block in sorted(self._blocks.items())]
-        return tuple(
-            part
-            for part in made
-            if part is not None
-            # A call that was cut off must not be run.
-            and not (
-                reason in _UNFINISHED
-                and isinstance(part, ToolCallPart)
-                and not _is_json(part.arguments)
-            )
-        )
+    def _stop_reason(self) -> StopReason:
+        return _STOP_REASONS.get(self._stop or "", "end")
+
+    def _parts(self) -> Iterator[Part]:
+        for _, block in sorted(self._blocks.items()):
+            part = self._part(block)
+            if part is not None:
+                yield part
+
+    def _measure(self, parts: tuple[Part, ...]) -> Usage:
+        if self._counts is not None:
+            return measured(self._counts)
+        return self._guess(sum(len(p) for block in self._blocks.values() for p in block.pieces))
 
     def _part(self, block: _Block) -> Part | None:
         content, text = block.content, "".join(block.pieces)
@@ -268,11 +240,6 @@ class AnthropicAssembly:
             return TextPart(self._text_of_answer(block))
         return ToolCallPart(content.id or "", content.name or "", text or _compact(content.input))
 
-    def _is_cut(self, block: _Block) -> bool:
-        # An answer is held against its schema; nothing else looks at the arguments of a call.
-        is_call = block.content.type == "tool_use" and not self._is_answer(block)
-        return is_call and is_unfinished("".join(block.pieces) or "{}")
-
     def _is_answer(self, block: _Block) -> bool:
         return (
             self._answer is not None
@@ -283,10 +250,6 @@ class AnthropicAssembly:
     def _text_of_answer(self, block: _Block) -> str:
         text = "".join(block.pieces) or _compact(block.content.input)
         return unwrap(text) if self._answer is not None and self._answer.wrapped else text
-
-    def _broken(self, what: str) -> ProviderError:
-        text = f"{self._settings.name}: the service {what}; the answer is not whole"
-        return StreamTruncated(text) if self.started else ProviderUnavailable(text)
 
 
 _TAKERS: dict[str, Callable[[AnthropicAssembly, _Event], Delta | None]] = {
@@ -312,14 +275,6 @@ def _last_piece(block: _Block) -> Delta | None:
 def _compact(raw: msgspec.Raw) -> str:
     """Return an input that came whole, without the spaces that a service may put in it."""
     return msgspec.json.encode(msgspec.json.decode(raw)).decode()
-
-
-def _is_json(text: str) -> bool:
-    try:
-        msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return False
-    return True
 
 
 _REJECTED_TYPES = frozenset(

@@ -6,16 +6,13 @@ of it is flattened.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import msgspec
 
 from hermes.media.image_files import inline_image
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import (
-    AudioPart,
-    FilePart,
     ImagePart,
     Part,
     ReasoningPart,
@@ -23,9 +20,7 @@ from hermes.message.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-
-# Any: JSON objects on their way to the encoder.
-Json = dict[str, Any]
+from hermes.provider_kit.request_json import IMAGE_GONE, NO_VISION, Images, Json, part_text
 
 DIALECT = "anthropic"
 _MEDIA_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
@@ -42,14 +37,9 @@ RAW_ARGUMENTS = "raw_arguments"
 _BAD_IN_ID = re.compile(r"[^a-zA-Z0-9_-]")
 _BEGINNING = "[the conversation begins with the assistant]"
 _EMPTY = "[an empty message]"
-_NO_VISION = "[an image was attached; this model cannot see images]"
 _NO_KIND = "[an image was attached; this model cannot see its format]"
-_GONE = "[an image was attached; it is no longer available or too large]"
 _UNANSWERED = "The call was not finished; it has no result."
 _FAILED = "The tool failed without a word."
-
-
-Images = Mapping[str, str]
 
 
 def build_turns(messages: Sequence[ChatMessage], *, images: Images, vision: bool) -> list[Json]:
@@ -122,12 +112,8 @@ def _block(part: Part, *, images: Images, vision: bool) -> Json:
     if isinstance(part, ToolResultPart):
         return _result(part)
     if isinstance(part, ImagePart):
-        return _image(part, images=images) if vision else text_block(_NO_VISION)
-    if isinstance(part, AudioPart):
-        return text_block(part.transcript or "[a sound was attached; it has no transcript]")
-    if isinstance(part, FilePart):
-        return text_block(f"[a file was attached: {part.media.name or part.media.mime}]")
-    return text_block(part.text if isinstance(part, TextPart) else "")
+        return _image(part, images=images) if vision else text_block(NO_VISION)
+    return text_block(part_text(part))
 
 
 def _result(part: ToolResultPart) -> Json:
@@ -148,7 +134,7 @@ def _image(part: ImagePart, *, images: Images) -> Json:
             return {"type": "image", "source": {"type": "url", "url": url}}
         mime, data = inline.mime, inline.data
     if data is None or len(data) > _MAX_IMAGE_CHARS:
-        return text_block(_GONE)
+        return text_block(IMAGE_GONE)
     mime = _true_mime(data) or mime
     if mime not in _MEDIA_TYPES:
         return text_block(_NO_KIND)

@@ -3,7 +3,7 @@
 import msgspec
 
 from hermes.message.reply import Usage
-from hermes.ports.pricing import counted, estimated
+from hermes.ports.pricing import counted
 
 
 class OutputDetails(msgspec.Struct, frozen=True):
@@ -43,8 +43,3 @@ def measured(counts: Counts) -> Usage:
         reasoning_out=counted(details.thinking_tokens if details else None),
         cache_written=written,
     )
-
-
-def guessed(sent_chars: int, written_chars: int) -> Usage:
-    """Return a guess: a server that counts nothing must not make budgets believe it is free."""
-    return Usage(estimated(sent_chars), estimated(written_chars))

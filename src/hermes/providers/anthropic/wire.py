@@ -6,24 +6,16 @@ tool) is left out; limits on output are never exceeded for it.
 
 import re
 from functools import lru_cache
-from typing import Any
 
 import msgspec
 
 from hermes.ports.effort import Effort, effort_of
 from hermes.ports.provider import ModelRequest, ToolSpec
-from hermes.providers.anthropic.conversation import (
-    THINKING_KINDS,
-    Images,
-    build_turns,
-    text_block,
-)
+from hermes.provider_kit.request_json import Images, Json
+from hermes.providers.anthropic.conversation import THINKING_KINDS, build_turns, text_block
 from hermes.providers.anthropic.schema import DoesNotFit, fit
 from hermes.providers.anthropic.settings import API_VERSION, AnthropicSettings
 from hermes.providers.anthropic.traits import Traits, traits_of
-
-# Any: JSON objects on their way to the encoder.
-Json = dict[str, Any]
 
 _EPHEMERAL = {"type": "ephemeral"}
 _LEAST_BUDGET = 1024
@@ -59,7 +51,7 @@ def build_body(
     traits = traits_of(request.model or settings.model)
     turns = build_turns(request.messages, images=images, vision=settings.vision)
     choice = _one_call(request, _choice(request, traits, answer=answer))
-    limit = _limit(request, settings)
+    limit = settings.output_limit(request)
     thinking = None if _is_forced(choice) else _thinking(request, traits, turns=turns, limit=limit)
     body: Json = {
         "model": request.model or settings.model,
@@ -170,11 +162,6 @@ def _one_call(request: ModelRequest, choice: Json | None) -> Json | None:
 
 def _is_forced(choice: Json | None) -> bool:
     return choice is not None and choice["type"] in {"any", "tool"}
-
-
-def _limit(request: ModelRequest, settings: AnthropicSettings) -> int | None:
-    limits = [n for n in (request.max_output_tokens, settings.max_output_tokens) if n is not None]
-    return min(limits) if limits else None
 
 
 def _default_limit(traits: Traits, thinking: Json | None) -> int:

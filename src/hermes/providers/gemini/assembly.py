@@ -4,19 +4,19 @@ Text and thoughts leave as they come, each tool call whole; parts keep their ord
 and the end is told only after the service said why it stopped.
 """
 
+from collections.abc import Iterable
+
 import msgspec
 
-from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable, StreamTruncated
-from hermes.message.ids import MakeId
-from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart, tool_calls_of
+from hermes.errors import ProviderRejected
+from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart
 from hermes.message.reply import Usage
-from hermes.ports.pricing import counted, estimated
-from hermes.ports.provider import CallEnd, ReasoningDelta, StopReason, TextDelta, ToolCallDelta
+from hermes.ports.pricing import counted
+from hermes.ports.provider import ModelEvent, ReasoningDelta, StopReason, TextDelta
+from hermes.provider_kit.assembly import RunAssembly
+from hermes.providers.gemini import wire
 from hermes.providers.gemini.failures import failure, mask
 from hermes.providers.gemini.settings import GeminiSettings
-from hermes.providers.gemini.wire import ALONE, DIALECT, NEXT
-
-Delta = TextDelta | ReasoningDelta | ToolCallDelta
 
 _NO_SIGNATURE = "MISSING_THOUGHT_SIGNATURE"
 # Every other reason (a malformed call, an unexpected one, one that is new) means a broken answer.
@@ -88,65 +88,35 @@ class _Chunk(msgspec.Struct, rename="camel"):
     error: _Error | None = None
 
 
-class _Run:
-    """Text of one kind that is still growing; a signed piece is never merged with others."""
-
-    __slots__ = ("pieces", "thought")
-
-    def __init__(self, *, thought: bool) -> None:
-        self.thought = thought
-        self.pieces: list[str] = []
-
-    def part(self) -> Part:
-        text = "".join(self.pieces)
-        return ReasoningPart(text, DIALECT) if self.thought else TextPart(text)
-
-
 _decode = msgspec.json.Decoder(_Chunk).decode
 
 
-class GeminiAssembly:
-    """One call's answer in the making; `sent_chars` is the size of what was asked."""
+class GeminiAssembly(RunAssembly[GeminiSettings]):
+    """One call's answer in the making; a signed piece of text is never merged with others."""
 
-    def __init__(
-        self, settings: GeminiSettings, *, model: str, sent_chars: int, make_id: MakeId
-    ) -> None:
-        self._settings = settings
-        self._sent_chars = sent_chars
-        self._make_id = make_id
-        self._parts: list[Part] = []
-        self._run: _Run | None = None
-        self._calls = 0
-        self._written = 0
-        self._usage: _Usage | None = None
-        self._model = model
-        self._finish: str | None = None
-        self._finish_message = ""
-        self._blocked: str | None = None
+    END_MARKER = "a finish reason"
+    DIALECT = wire.DIALECT
+
+    _usage: _Usage | None = None
+    _finish: str | None = None
+    _finish_message = ""
+    _blocked: str | None = None
 
     @property
     def ended(self) -> bool:
         """Whether the service has said why the answer stopped."""
         return self._finish is not None or self._blocked is not None
 
-    @property
-    def started(self) -> bool:
-        """Whether anything of the answer has arrived."""
-        return bool(self._parts or self._run)
-
-    def feed(self, payload: bytes, *, is_last: bool = False) -> list[Delta]:
-        """Take one event's payload and return what it adds to the visible stream.
-
-        `is_last` says that the stream ended inside this event, so that half of it may be missing.
-        """
+    def feed(self, payload: bytes) -> list[ModelEvent]:
+        """Take one event's payload and return what it adds to the visible stream."""
         try:
             chunk = _decode(payload)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            if is_last:
-                raise self._truncated() from error
             raise self._broken("sent something that is no generateContent chunk") from error
         if chunk.error is not None:
-            raise self._reported(chunk.error, payload)
+            name, code = self._settings.name, chunk.error.code or 500
+            secret = self._settings.api_key
+            raise self._failed(failure(name, code, headers={}, body=payload, secret=secret))
         if chunk.usage_metadata is not None:
             self._usage = chunk.usage_metadata
         if chunk.model_version:
@@ -155,18 +125,15 @@ class GeminiAssembly:
             self._blocked = chunk.prompt_feedback.block_reason
         return self._candidate(chunk.candidates[0]) if chunk.candidates else []
 
-    def end(self) -> CallEnd:
-        """Return the whole answer; raise when its end was never announced or is no proper one."""
-        if not self.ended:
-            raise self._truncated()
-        reason = self._stop_reason()
-        self._close_run()
-        parts = tuple(self._parts)
-        if reason == "end" and tool_calls_of(parts):
-            reason = "tool_calls"
-        return CallEnd(parts, reason, self._measure(), self._model)
+    def feed_last(self, payload: bytes) -> list[ModelEvent]:
+        """Take the event in which the stream ended: half of one is a truncated answer."""
+        try:
+            _decode(payload)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._truncated() from error
+        return self.feed(payload)
 
-    def _candidate(self, candidate: _Candidate) -> list[Delta]:
+    def _candidate(self, candidate: _Candidate) -> list[ModelEvent]:
         if candidate.finish_reason is not None:
             self._finish = candidate.finish_reason
             self._finish_message = candidate.finish_message or ""
@@ -174,68 +141,43 @@ class GeminiAssembly:
         found = [delta for part in parts or () for delta in self._part(part)]
         return found + self._close_run() if self.ended else found
 
-    def _part(self, part: _Part) -> list[Delta]:
+    def _part(self, part: _Part) -> list[ModelEvent]:
         if part.function_call is not None:
             return self._call(part.function_call, signature=part.thought_signature)
         for name in ("inline_data", "file_data", "executable_code", "code_execution_result"):
             if getattr(part, name):
                 raise self._broken(f"answered with a part that is no text and no call ({name})")
         text = part.text or ""
-        self._written += len(text)
         if part.thought_signature is not None:
             return self._signed_text(text, part.thought_signature, thought=part.thought)
         return self._more(text, thought=part.thought) if text else []
 
-    def _more(self, text: str, *, thought: bool) -> list[Delta]:
-        told: list[Delta] = []
-        if self._run is None or self._run.thought is not thought:
-            told = self._close_run()
-            self._run = _Run(thought=thought)
-        self._run.pieces.append(text)
-        return [*told, ReasoningDelta(text) if thought else self._text(text)]
-
-    def _text(self, text: str) -> TextDelta:
-        """Return more text; directly behind a signed text it is a part of its own."""
-        is_next = bool(self._run and len(self._run.pieces) == 1 and self._parts)
-        return TextDelta(text, starts_part=is_next and isinstance(self._parts[-1], TextPart))
-
-    def _signed_text(self, text: str, signature: str, *, thought: bool) -> list[Delta]:
-        told = self._close_run()
+    def _signed_text(self, text: str, signature: str, *, thought: bool) -> list[ModelEvent]:
+        events = self._close_run()
+        self._written += len(text)
         if thought:
-            return [*told, self._think(text, signature)]
+            return [*events, self._think(text, signature)]
         if not text:
-            return [*told, self._think("", signature, of=ALONE)]
-        told.append(self._think("", signature, of=NEXT))
-        self._parts.append(TextPart(text))
-        return [*told, TextDelta(text)]
+            return [*events, self._think("", signature, of=wire.ALONE)]
+        events.append(self._think("", signature, of=wire.NEXT))
+        self._made.append(TextPart(text))
+        return [*events, TextDelta(text)]
 
     def _think(self, text: str, signature: str | None, *, of: str | None = None) -> ReasoningDelta:
         """Keep a thought that is whole, or the signature `of` another part, and tell it."""
-        part = ReasoningPart(text, DIALECT, signature=signature, id=of)
-        self._parts.append(part)
+        part = ReasoningPart(text, wire.DIALECT, signature=signature, id=of)
+        self._made.append(part)
         return ReasoningDelta(text, whole=(part,))
 
-    def _call(self, call: _Call, *, signature: str | None) -> list[Delta]:
-        told = self._close_run()
+    def _call(self, call: _Call, *, signature: str | None) -> list[ModelEvent]:
+        events = self._close_run()
         arguments = bytes(call.args).decode()
         if arguments in {"", "null"}:
             arguments = "{}"
         made = ToolCallPart(call.id or self._make_id("call"), call.name, arguments)
         if signature is not None:
-            told.append(self._think("", signature, of=made.id))
-        self._parts.append(made)
-        self._written += len(arguments)
-        self._calls += 1
-        return [*told, ToolCallDelta(self._calls - 1, made.id, made.name, made.arguments)]
-
-    def _close_run(self) -> list[Delta]:
-        """End the text or thought that is still growing; the end of a thought is told."""
-        if self._run is None:
-            return []
-        part = self._run.part()
-        self._run = None
-        self._parts.append(part)
-        return [ReasoningDelta("", whole=(part,))] if isinstance(part, ReasoningPart) else []
+            events.append(self._think("", signature, of=made.id))
+        return [*events, self._add_call(made)]
 
     def _stop_reason(self) -> StopReason:
         if self._blocked is not None or self._finish is None:
@@ -251,11 +193,14 @@ class GeminiAssembly:
             )
         raise self._broken(f"stopped for a reason that makes no answer: {told}")
 
-    def _measure(self) -> Usage:
+    def _parts(self) -> Iterable[Part]:
+        self._close_run()
+        return self._made
+
+    def _measure(self, parts: tuple[Part, ...]) -> Usage:
         usage = self._usage
         if usage is None:
-            # A server that counts nothing must not make budgets believe that nothing was used.
-            return Usage(estimated(self._sent_chars), estimated(self._written))
+            return self._guess(self._written)
         thoughts = counted(usage.thoughts_token_count)
         tokens_in = counted(usage.prompt_token_count) + counted(usage.tool_use_prompt_token_count)
         return Usage(
@@ -264,21 +209,3 @@ class GeminiAssembly:
             cached_in=min(tokens_in, counted(usage.cached_content_token_count)),
             reasoning_out=thoughts,
         )
-
-    def _reported(self, error: _Error, payload: bytes) -> ProviderError:
-        """Return what an error inside the stream means; before any output it is as good as a status."""
-        settings = self._settings
-        made = failure(
-            settings.name, error.code or 500, headers={}, body=payload, secret=settings.api_key
-        )
-        return StreamTruncated(f"{made}; the answer is not whole") if self.started else made
-
-    def _truncated(self) -> StreamTruncated:
-        return StreamTruncated(
-            f"{self._settings.name}: the stream of {self._model} ended without a finish reason;"
-            " the answer is not whole"
-        )
-
-    def _broken(self, what: str) -> ProviderError:
-        text = f"{self._settings.name}: the service {what}; the answer is not whole"
-        return StreamTruncated(text) if self.started else ProviderUnavailable(text)

@@ -7,7 +7,7 @@ the one content that Gemini demands. A `ReasoningPart` of this dialect is a thou
 nothing visible (`ALONE`).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -15,30 +15,22 @@ import msgspec
 from hermes.media.image_files import inline_image
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import (
-    AudioPart,
-    FilePart,
     ImagePart,
     Media,
     Part,
     ReasoningPart,
-    TextPart,
     ToolCallPart,
     ToolResultPart,
 )
 from hermes.ports.provider import ModelRequest, ToolChoice, ToolSpec
+from hermes.provider_kit.request_json import IMAGE_GONE, NO_VISION, Images, Json, part_text
 from hermes.providers.gemini.settings import GeminiSettings, Thinking
-
-# Any: JSON objects on their way to the encoder.
-Json = dict[str, Any]
-Images = Mapping[str, str]
 
 DIALECT = "gemini"
 NEXT = "next"
 ALONE = "alone"
 # Gemini 3 refuses a call without signature; this is Google's word for calls it did not make.
 FOREIGN_SIGNATURE = "skip_thought_signature_validator"
-_NO_VISION = "[an image was attached; this model cannot see images]"
-_GONE = "[an image was attached; it is no longer available or too large]"
 # Google's own translation of efforts for the models that count tokens.
 _BUDGETS = {"low": 1024, "medium": 8192, "high": 24_576}
 
@@ -126,15 +118,10 @@ def _parts(message: ChatMessage, *, look: _Look) -> Iterator[Json]:
 
 
 def _user_part(part: Part, *, look: _Look) -> Json | None:
-    if isinstance(part, TextPart):
-        return _text(part.text) if part.text else None
     if isinstance(part, ImagePart):
-        return _image(part.media, images=look.images) if look.vision else _text(_NO_VISION)
-    if isinstance(part, AudioPart):
-        return _text(part.transcript or "[a sound was attached; it has no transcript]")
-    if isinstance(part, FilePart):
-        return _text(f"[a file was attached: {part.media.name or part.media.mime}]")
-    return None
+        return _image(part.media, images=look.images) if look.vision else _text(NO_VISION)
+    text = part_text(part)
+    return _text(text) if text else None
 
 
 def _model_parts(parts: tuple[Part, ...], *, look: _Look) -> Iterator[Json]:
@@ -207,7 +194,7 @@ def _image(media: Media, *, images: Images) -> Json:
         return {"inlineData": {"mimeType": media.mime, "data": data}}
     inline = inline_image(media.url)
     if media.url is None or (inline is not None and inline.is_too_large):
-        return _text(_GONE)
+        return _text(IMAGE_GONE)
     if inline is not None:
         return {"inlineData": {"mimeType": inline.mime, "data": inline.data}}
     return {"fileData": {"mimeType": media.mime, "fileUri": media.url}}
@@ -235,7 +222,7 @@ def _calling(choice: ToolChoice) -> Json | None:
 
 def _generation(request: ModelRequest, settings: GeminiSettings, *, thinking: Thinking) -> Json:
     made: Json = {
-        "maxOutputTokens": _output_limit(request, settings),
+        "maxOutputTokens": settings.output_limit(request),
         "temperature": request.temperature,
         "topP": request.top_p,
         "stopSequences": list(request.stop) or None,
@@ -245,11 +232,6 @@ def _generation(request: ModelRequest, settings: GeminiSettings, *, thinking: Th
         made["responseMimeType"] = "application/json"
         made["responseJsonSchema"] = fitted(request.schema.schema)
     return {name: value for name, value in made.items() if value is not None}
-
-
-def _output_limit(request: ModelRequest, settings: GeminiSettings) -> int | None:
-    limits = [n for n in (request.max_output_tokens, settings.max_output_tokens) if n is not None]
-    return min(limits) if limits else None
 
 
 def _thinking(effort: str | int | None, *, kind: Thinking) -> Json | None:

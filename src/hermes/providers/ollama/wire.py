@@ -3,8 +3,7 @@
 What the server has no way for is refused by name here, never left out in silence.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import msgspec
 
@@ -12,26 +11,25 @@ from hermes.errors import ProviderRejected
 from hermes.media.image_files import inline_image
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import (
-    AudioPart,
-    FilePart,
     ImagePart,
     Part,
     ReasoningPart,
-    TextPart,
     ToolCallPart,
     ToolResultPart,
     text_of,
 )
-from hermes.ports.provider import ModelRequest, ToolSpec
+from hermes.ports.provider import ModelRequest
+from hermes.provider_kit.request_json import (
+    IMAGE_GONE,
+    NO_VISION,
+    Images,
+    Json,
+    function_tool,
+    part_text,
+)
 from hermes.providers.ollama.settings import OllamaSettings
 
-# Any: JSON objects on their way to the encoder.
-Json = dict[str, Any]
-Images = Mapping[str, str]
-
 DIALECT = "ollama"
-_NO_VISION = "[an image was attached; this model cannot see images]"
-_GONE = "[an image was attached; it is no longer available or too large]"
 
 
 def build_body(request: ModelRequest, settings: OllamaSettings, *, images: Images) -> bytes:
@@ -63,9 +61,9 @@ def build_embedding(texts: tuple[str, ...], model: str) -> bytes:
 
 def _options(request: ModelRequest, settings: OllamaSettings) -> Json:
     options: Json = {"num_ctx": settings.context_tokens}
-    limits = [n for n in (request.max_output_tokens, settings.max_output_tokens) if n is not None]
-    if limits:
-        options["num_predict"] = min(limits)
+    limit = settings.output_limit(request)
+    if limit is not None:
+        options["num_predict"] = limit
     if request.temperature is not None:
         options["temperature"] = request.temperature
     if request.top_p is not None:
@@ -84,18 +82,7 @@ def _tools(request: ModelRequest, settings: OllamaSettings) -> list[Json]:
             f"{settings.name}: Ollama cannot be made to use a tool; leave the choice to the model,"
             " or ask for a JSON schema"
         )
-    return [_tool(spec) for spec in request.tools]
-
-
-def _tool(spec: ToolSpec) -> Json:
-    return {
-        "type": "function",
-        "function": {
-            "name": spec.name,
-            "description": spec.description,
-            "parameters": spec.parameters,
-        },
-    }
+    return [function_tool(spec) for spec in request.tools]
 
 
 def _thinking(request: ModelRequest, settings: OllamaSettings, *, model: str) -> bool | str:
@@ -179,12 +166,6 @@ def _picture(part: Part, *, images: Images | None) -> str | None:
 
 
 def _words(part: Part, *, sees: bool) -> str:
-    if isinstance(part, TextPart):
-        return part.text
     if isinstance(part, ImagePart):
-        return _GONE if sees else _NO_VISION
-    if isinstance(part, AudioPart):
-        return part.transcript or "[a sound was attached; it has no transcript]"
-    if isinstance(part, FilePart):
-        return f"[a file was attached: {part.media.name or part.media.mime}]"
-    return ""
+        return IMAGE_GONE if sees else NO_VISION
+    return part_text(part)

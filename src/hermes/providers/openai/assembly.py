@@ -9,27 +9,13 @@ from typing import Any
 
 import msgspec
 
-from hermes.errors import ProviderError, ProviderUnavailable, StreamTruncated
 from hermes.message.ids import MakeId
-from hermes.message.parts import (
-    Part,
-    ReasoningPart,
-    TextPart,
-    ToolCallPart,
-    text_of,
-    tool_calls_of,
-)
+from hermes.message.parts import Part, ReasoningPart, TextPart, text_of, tool_calls_of
 from hermes.message.reply import Usage
-from hermes.ports.pricing import counted, estimated
-from hermes.ports.provider import (
-    CallEnd,
-    ModelEvent,
-    ReasoningDelta,
-    StopReason,
-    TextDelta,
-)
+from hermes.ports.pricing import counted
+from hermes.ports.provider import ModelEvent, ReasoningDelta, StopReason, TextDelta
+from hermes.provider_kit.assembly import BaseAssembly
 from hermes.provider_kit.service_failure import reported
-from hermes.provider_kit.unfinished_json import is_unfinished
 from hermes.providers.openai.calls import CallCollector
 from hermes.providers.openai.chunks import CallPiece, ContentBlock, Delta, WireUsage, decode_chunk
 from hermes.providers.openai.presets import Quirks
@@ -38,8 +24,6 @@ from hermes.providers.openai.wire import DIALECT, join_detail
 
 DONE = b"[DONE]"
 _FAILED = "error"
-# Ends at which a tool call may be cut off by what ended the answer.
-_UNFINISHED = frozenset({"length", "content_filter"})
 _STOP_REASONS: dict[str, StopReason] = {
     "stop": "end",
     "length": "length",
@@ -49,22 +33,18 @@ _STOP_REASONS: dict[str, StopReason] = {
 }
 
 
-class OpenAIAssembly:
-    """One call's answer in the making; `sent_chars` is the size of what was asked."""
+class OpenAIAssembly(BaseAssembly[OpenAISettings]):
+    """One call's answer in the making."""
 
     def __init__(self, settings: OpenAISettings, *, sent_chars: int, make_id: MakeId) -> None:
-        self._settings = settings
-        self._sent_chars = sent_chars
+        super().__init__(settings, sent_chars=sent_chars, make_id=make_id)
         # In the order in which they began: runs of text, thoughts, and the calls by position.
         self._order: list[list[str] | ReasoningPart | int] = []
         self._run: list[str] | None = None
         self._thoughts = ThoughtCollector(settings.rules)
         self._calls = CallCollector(make_id)
         self._usage: WireUsage | None = None
-        self._model = settings.model
         self._finish: str | None = None
-        self._refused = False
-        self.done = False
 
     @property
     def ended(self) -> bool:
@@ -89,7 +69,8 @@ class OpenAIAssembly:
                 return ()
             raise self._broken("sent something that is no chat-completion chunk") from error
         if chunk.error and bytes(chunk.error) != b"null":
-            raise self._reported(payload)
+            settings = self._settings
+            raise self._failed(reported(settings.name, payload, secret=settings.api_key))
         if chunk.usage is not None:
             self._usage = chunk.usage
         if chunk.model:
@@ -103,27 +84,15 @@ class OpenAIAssembly:
         events = self._delta(choice.delta) if choice.delta is not None else ()
         return [*events, *self._close_thought()]
 
-    def end(self) -> CallEnd:
-        """Return the whole answer; raise `StreamTruncated` when its end was never announced."""
-        if not self.ended:
-            raise StreamTruncated(
-                f"{self._settings.name}: the stream of {self._model} ended without its end marker;"
-                " the answer is not whole"
-            )
+    def _parts(self) -> Iterator[Part]:
         self._close_thought()
-        calls = self._calls.finished(cut=self._finish in _UNFINISHED)
-        if any(is_unfinished(call.arguments) for call in calls.values()):
-            raise self._broken("ended in the middle of a tool call's arguments")
-        parts = tuple(self._parts(calls))
-        return CallEnd(parts, self._stop_reason(parts), self._measure(parts), self._model)
-
-    def _parts(self, calls: dict[int, ToolCallPart]) -> Iterator[Part]:
+        calls = self._calls.finished()
         for one in self._order:
             if isinstance(one, list):
                 yield TextPart("".join(one))
             elif isinstance(one, ReasoningPart):
                 yield one
-            elif one in calls:
+            else:
                 yield calls[one]
 
     def _finish_with(self, reason: str) -> None:
@@ -183,35 +152,20 @@ class OpenAIAssembly:
             self._run = None
         return events if told is None else [*events, told]
 
-    def _stop_reason(self, parts: tuple[Part, ...]) -> StopReason:
-        reason = _STOP_REASONS.get(self._finish or "stop", "end")
-        if reason == "end" and tool_calls_of(parts):
-            return "tool_calls"
-        if reason == "end" and self._refused:
-            return "refusal"
-        return reason
+    def _stop_reason(self) -> StopReason:
+        return _STOP_REASONS.get(self._finish or "stop", "end")
 
     def _measure(self, parts: tuple[Part, ...]) -> Usage:
         usage = self._usage
         if usage is None:
-            # A server that counts nothing must not make budgets believe that nothing was used.
             written = len(text_of(parts)) + self._thoughts.size
-            written += sum(len(call.arguments) for call in tool_calls_of(parts))
-            return Usage(estimated(self._sent_chars), estimated(written))
+            return self._guess(written + sum(len(call.arguments) for call in tool_calls_of(parts)))
         return Usage(
             tokens_in=counted(usage.prompt_tokens),
             tokens_out=counted(usage.completion_tokens),
             cached_in=counted(usage.cached),
             reasoning_out=counted(usage.reasoned),
         )
-
-    def _reported(self, payload: bytes) -> ProviderError:
-        error = reported(self._settings.name, payload, secret=self._settings.api_key)
-        return StreamTruncated(f"{error}; the answer is not whole") if self.started else error
-
-    def _broken(self, what: str) -> ProviderError:
-        text = f"{self._settings.name}: the service {what}; the answer is not whole"
-        return StreamTruncated(text) if self.started else ProviderUnavailable(text)
 
 
 def _has_more(delta: Delta) -> bool:

@@ -1,7 +1,5 @@
 """Tool calls put together from their pieces, told as they grow: pure, no sockets."""
 
-import msgspec
-
 from hermes.message.ids import MakeId
 from hermes.message.parts import ToolCallPart
 from hermes.ports.provider import ToolCallDelta
@@ -49,15 +47,14 @@ class CallCollector:
     def __len__(self) -> int:
         return len(self._calls)
 
-    def finished(self, *, cut: bool) -> dict[int, ToolCallPart]:
-        """Return the calls by position; of a `cut` answer, only those with whole arguments."""
-        found = {
-            call.position: ToolCallPart(
+    def finished(self) -> list[ToolCallPart]:
+        """Return the calls by position, their pieces put together."""
+        return [
+            ToolCallPart(
                 call.id or self._make_id("call"), call.name, "".join(call.arguments) or "{}"
             )
             for call in self._calls.values()
-        }
-        return {n: call for n, call in found.items() if not cut or _is_json(call.arguments)}
+        ]
 
     def _call_of(self, piece: CallPiece) -> _Call:
         index = piece.index
@@ -73,11 +70,3 @@ class CallCollector:
         call.told = True
         call.id = call.id or self._make_id("call")
         return ToolCallDelta(call.position, call.id, call.name, "".join(call.arguments))
-
-
-def _is_json(text: str) -> bool:
-    try:
-        msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return False
-    return True

@@ -3,15 +3,11 @@
 What a service has no way for is refused by name here, never left out in silence.
 """
 
-from typing import Any
-
 from hermes.errors import ProviderRejected
 from hermes.ports.effort import effort_of
-from hermes.ports.provider import ModelRequest, ToolChoice, ToolSpec
+from hermes.ports.provider import ModelRequest, ToolChoice
+from hermes.provider_kit.request_json import Json, function_tool
 from hermes.providers.openai.settings import OpenAISettings
-
-# Any: JSON objects on their way to the encoder.
-Json = dict[str, Any]
 
 _STREAM_OPTIONS = {"include_usage": True}
 # OpenAI's models that refuse `parallel_tool_calls`, wherever they run.
@@ -24,7 +20,7 @@ def build_parameters(request: ModelRequest, settings: OpenAISettings) -> Json:
     body: Json = {"stream": True, **quirks.extra}
     if quirks.stream_options:
         body["stream_options"] = _STREAM_OPTIONS
-    limit = _output_limit(request, settings)
+    limit = settings.output_limit(request)
     if limit is not None:
         body[quirks.output_limit] = limit
     if request.temperature is not None:
@@ -42,13 +38,8 @@ def build_parameters(request: ModelRequest, settings: OpenAISettings) -> Json:
     return body
 
 
-def _output_limit(request: ModelRequest, settings: OpenAISettings) -> int | None:
-    limits = [n for n in (request.max_output_tokens, settings.max_output_tokens) if n is not None]
-    return min(limits) if limits else None
-
-
 def _tools(request: ModelRequest, settings: OpenAISettings) -> Json:
-    body: Json = {"tools": [_tool(spec) for spec in request.tools]}
+    body: Json = {"tools": [function_tool(spec) for spec in request.tools]}
     choice = request.tool_choice
     if choice.name is not None:
         body["tool_choice"] = _named(choice.name)
@@ -65,17 +56,6 @@ def _takes_parallel(model: str, settings: OpenAISettings) -> bool:
     """Tell whether the field is known to be taken; where it may be refused it is not sent."""
     bare = model.rpartition("/")[2]
     return settings.rules.parallel_field and not bare.startswith(_NO_PARALLEL_FIELD)
-
-
-def _tool(spec: ToolSpec) -> Json:
-    return {
-        "type": "function",
-        "function": {
-            "name": spec.name,
-            "description": spec.description,
-            "parameters": spec.parameters,
-        },
-    }
 
 
 def _named(name: str) -> Json:

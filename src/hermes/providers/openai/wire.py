@@ -7,15 +7,13 @@ tool result its own `tool` message.
 import base64
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import msgspec
 
-from hermes.media.image_files import inline_image
+from hermes.media.image_files import image_url
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import (
-    AudioPart,
-    FilePart,
     ImagePart,
     Part,
     ReasoningPart,
@@ -25,15 +23,13 @@ from hermes.message.parts import (
     text_of,
 )
 from hermes.ports.provider import ModelRequest
-from hermes.providers.openai.parameters import Json, build_parameters
+from hermes.provider_kit.request_json import IMAGE_GONE, NO_VISION, Images, Json, part_text
+from hermes.provider_kit.unfinished_json import is_json
+from hermes.providers.openai.parameters import build_parameters
 from hermes.providers.openai.presets import PLAIN, Quirks
 from hermes.providers.openai.settings import OpenAISettings
 
-Images = Mapping[str, str]
-
 DIALECT = "openai"
-_NO_VISION = "[an image was attached; this model cannot see images]"
-_GONE = "[an image was attached; it is no longer available or too large]"
 _MARK = {"type": "ephemeral"}
 # The fields of a reasoning detail that come in pieces.
 _GROWING = ("text", "summary", "data")
@@ -119,7 +115,7 @@ def _reasoning_back(parts: tuple[Part, ...], quirks: Quirks) -> Json:
         # Sent also when empty: the services that want the field refuse a tool call without it.
         return {field: "".join(part.text for part in kept)}
     # Callers bring these back: what is not one JSON value could write past its field.
-    sealed = [part.sealed for part in kept if part.sealed is not None and _is_json(part.sealed)]
+    sealed = [part.sealed for part in kept if part.sealed is not None and is_json(part.sealed)]
     return {field: _joined(sealed)} if sealed else {}
 
 
@@ -147,14 +143,6 @@ def _joined(sealed: list[str]) -> msgspec.Raw | list[Json]:
             if isinstance(detail, dict):
                 join_detail(details, detail)
     return details
-
-
-def _is_json(text: str) -> bool:
-    try:
-        msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return False
-    return True
 
 
 def _call_id(call_id: str, quirks: Quirks) -> str:
@@ -194,26 +182,16 @@ def _content(parts: tuple[Part, ...], *, images: Images, vision: bool) -> str | 
 
 
 def _block(part: Part, *, images: Images, vision: bool) -> Json:
-    if isinstance(part, ImagePart):
-        return _image(part, images=images) if vision else _text(_NO_VISION)
-    if isinstance(part, TextPart):
+    if isinstance(part, ToolResultPart):
         return _text(part.text)
-    if isinstance(part, AudioPart):
-        return _text(part.transcript or "[a sound was attached; it has no transcript]")
-    if isinstance(part, FilePart):
-        return _text(f"[a file was attached: {part.media.name or part.media.mime}]")
-    return _text(part.text if isinstance(part, ToolResultPart) else "")
-
-
-def _image(part: ImagePart, *, images: Images) -> Json:
-    # The file comes first: a platform's address may be private or short-lived.
-    source = images.get(part.media.path) if part.media.path else None
-    if source is None:
-        inline = inline_image(part.media.url)
-        source = part.media.url if inline is None else inline.url
-        if source is None or (inline is not None and inline.is_too_large):
-            return _text(_GONE)
-    return {"type": "image_url", "image_url": {"url": source}}
+    if not isinstance(part, ImagePart):
+        return _text(part_text(part))
+    if not vision:
+        return _text(NO_VISION)
+    source = image_url(part.media, images)
+    return (
+        _text(IMAGE_GONE) if source is None else {"type": "image_url", "image_url": {"url": source}}
+    )
 
 
 def _text(text: str) -> Json:

@@ -8,21 +8,20 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable, StreamTruncated
+from hermes.errors import ProviderRejected
 from hermes.message.ids import MakeId
-from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart, tool_calls_of
+from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart
 from hermes.message.reply import Usage
-from hermes.ports.pricing import counted, estimated
+from hermes.ports.pricing import counted
 from hermes.ports.provider import (
-    CallEnd,
     ModelEvent,
     ReasoningDelta,
     StopReason,
     TextDelta,
     ToolCallDelta,
 )
+from hermes.provider_kit.assembly import BaseAssembly
 from hermes.provider_kit.service_failure import mask
-from hermes.provider_kit.unfinished_json import is_unfinished
 from hermes.providers.openai_responses.events import (
     Event,
     Item,
@@ -61,13 +60,13 @@ _REJECTED = frozenset(
 )
 
 
-class ResponsesAssembly:
-    """One call's answer in the making; `sent_chars` is the size of what was asked."""
+class ResponsesAssembly(BaseAssembly[ResponsesSettings]):
+    """One call's answer in the making."""
+
+    END_MARKER = "its end event"
 
     def __init__(self, settings: ResponsesSettings, *, sent_chars: int, make_id: MakeId) -> None:
-        self._settings = settings
-        self._sent_chars = sent_chars
-        self._make_id = make_id
+        super().__init__(settings, sent_chars=sent_chars, make_id=make_id)
         self._items: dict[int, Item] = {}
         self._calls: dict[int, int] = {}
         self._written = 0
@@ -76,7 +75,6 @@ class ResponsesAssembly:
         self._has_said = False
         self._saying: int | None = None
         self._before = b""
-        self._model = settings.model
         self._last: WireResponse | None = None
         self._cut: str | None = None
         self._takes: dict[str, Callable[[Event], Sequence[ModelEvent]]] = {
@@ -94,7 +92,6 @@ class ResponsesAssembly:
             "response.failed": self._fail,
             "error": self._fail,
         }
-        self.done = False
 
     @property
     def ended(self) -> bool:
@@ -120,20 +117,6 @@ class ResponsesAssembly:
         self._before = payload
         take = self._takes.get(event.type)
         return take(event) if take is not None else ()
-
-    def end(self) -> CallEnd:
-        """Return the whole answer; raise `StreamTruncated` when its end was never announced."""
-        last = self._last
-        if last is None:
-            raise StreamTruncated(
-                f"{self._settings.name}: the stream of {self._model} ended without its end event;"
-                " the answer is not whole"
-            )
-        items = self._output(last)
-        parts = parts_of(items, cut=self._cut is not None, make_id=self._make_id)
-        if any(is_unfinished(call.arguments) for call in tool_calls_of(parts)):
-            raise self._broken("ended in the middle of a tool call's arguments")
-        return CallEnd(parts, self._stop_reason(parts, items), self._measure(last), self._model)
 
     def _begin(self, event: Event) -> Sequence[ModelEvent]:
         if event.response is not None and event.response.model:
@@ -207,13 +190,6 @@ class ResponsesAssembly:
         self._written += len(text)
         return (ReasoningDelta(text, whole=whole),)
 
-    def _output(self, last: WireResponse) -> list[Item]:
-        """Return the items of the answer; a thought stays as it was told when it was done."""
-        # Some servers leave the output out of their last event; the items came one by one before.
-        items = last.output or [item for _, item in sorted(self._items.items())]
-        told = {item.id: item for item in self._items.values() if item.type == "reasoning"}
-        return [told.get(item.id, item) if item.id else item for item in items]
-
     def _complete(self, event: Event) -> Sequence[ModelEvent]:
         self._begin(event)
         self._last = event.response or WireResponse()
@@ -237,20 +213,37 @@ class ResponsesAssembly:
             )
         raise self._broken(f"reported an error inside the stream: {told}")
 
-    def _stop_reason(self, parts: tuple[Part, ...], items: list[Item]) -> StopReason:
-        if self._cut == "content_filter":
-            return "refusal"
-        if self._cut is not None:
-            return "length"
-        if any(isinstance(part, ToolCallPart) for part in parts):
-            return "tool_calls"
-        return "refusal" if refuses(items) else "end"
+    def _stop_reason(self) -> StopReason:
+        if self._cut is None:
+            return "end"
+        return "refusal" if self._cut == "content_filter" else "length"
 
-    def _measure(self, last: WireResponse) -> Usage:
-        usage = last.usage
+    def _parts(self) -> Iterator[Part]:
+        last = self._last
+        # Some servers leave the output out of their last event; the items came one by one before.
+        output = last.output if last is not None else None
+        items = output or [item for _, item in sorted(self._items.items())]
+        # A thought stays as it was told when it was done.
+        told = {item.id: item for item in self._items.values() if item.type == "reasoning"}
+        for item in items:
+            whole = told.get(item.id, item) if item.id else item
+            self._refused = self._refused or refuses(whole)
+            yield from self._item_parts(whole)
+
+    def _item_parts(self, item: Item) -> Iterator[Part]:
+        if item.type == "message":
+            if text := said_in(item):
+                yield TextPart(text)
+        elif item.type == "function_call":
+            call_id = item.call_id or item.id or self._make_id("call")
+            yield ToolCallPart(call_id, item.name or "", item.arguments or "{}")
+        elif item.type == "reasoning":
+            yield from thoughts_of(item)
+
+    def _measure(self, parts: tuple[Part, ...]) -> Usage:
+        usage = self._last.usage if self._last is not None else None
         if usage is None:
-            # A server that counts nothing must not make budgets believe that nothing was used.
-            return Usage(estimated(self._sent_chars), estimated(self._written))
+            return self._guess(self._written)
         details_in, details_out = usage.input_tokens_details, usage.output_tokens_details
         return Usage(
             tokens_in=counted(usage.input_tokens),
@@ -259,38 +252,15 @@ class ResponsesAssembly:
             reasoning_out=counted(details_out.reasoning_tokens if details_out else None),
         )
 
-    def _broken(self, what: str) -> ProviderError:
-        text = f"{self._settings.name}: the service {what}; the answer is not whole"
-        return StreamTruncated(text) if self.started else ProviderUnavailable(text)
-
-
-def parts_of(items: list[Item], *, cut: bool, make_id: MakeId) -> tuple[Part, ...]:
-    """Return the items as parts; of a response that was `cut`, only tool calls that are whole."""
-    return tuple(part for item in items for part in _parts(item, cut=cut, make_id=make_id))
-
 
 def said_in(item: Item) -> str:
     """Return the text of a message, or its refusal."""
     return "".join(piece.text or piece.refusal or "" for piece in item.content or ())
 
 
-def refuses(items: list[Item]) -> bool:
+def refuses(item: Item) -> bool:
     """Tell whether the model refused to answer."""
-    return any(piece.refusal for item in items for piece in item.content or ())
-
-
-def _parts(item: Item, *, cut: bool, make_id: MakeId) -> Iterator[Part]:
-    if item.type == "message":
-        if text := said_in(item):
-            yield TextPart(text)
-    elif item.type == "function_call":
-        arguments = item.arguments or "{}"
-        if not cut or _is_json(arguments):
-            yield ToolCallPart(
-                item.call_id or item.id or make_id("call"), item.name or "", arguments
-            )
-    elif item.type == "reasoning":
-        yield from thoughts_of(item)
+    return any(piece.refusal for piece in item.content or ())
 
 
 def thoughts_of(item: Item) -> Iterator[ReasoningPart]:
@@ -304,11 +274,3 @@ def thoughts_of(item: Item) -> Iterator[ReasoningPart]:
     yield ReasoningPart(first, DIALECT, sealed=item.encrypted_content, id=item.id)
     for text in others:
         yield ReasoningPart(text, DIALECT, id=item.id)
-
-
-def _is_json(text: str) -> bool:
-    try:
-        msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return False
-    return True

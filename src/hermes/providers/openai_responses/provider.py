@@ -1,77 +1,31 @@
 """`ResponsesProvider`: one Responses call over the one HTTP client; no policy, no retries."""
 
-from collections.abc import AsyncGenerator
 from typing import Any
 
 from hermes.media.image_files import load_data_urls
-from hermes.message.ids import MakeId, make_id
 from hermes.net.client import HttpClient
-from hermes.ports.provider import ModelEvent, ModelRequest, ProviderInfo
+from hermes.ports.provider import ModelRequest
+from hermes.provider_kit.provider import WireProvider
 from hermes.provider_kit.sse_parser import SseParser
-from hermes.provider_kit.stream import Assembling, ModelEndpoint, stream_model
+from hermes.provider_kit.stream import Assembling, ModelEndpoint
 from hermes.providers.openai_responses.assembly import ResponsesAssembly
-from hermes.providers.openai_responses.settings import ResponsesSettings, check
+from hermes.providers.openai_responses.settings import ResponsesSettings
 from hermes.providers.openai_responses.wire import DIALECT, build_body
 
 # The last event repeats the whole answer.
 _MAX_EVENT_BYTES = 16_777_216
 
 
-class ResponsesProvider:
+class ResponsesProvider(WireProvider[ResponsesSettings]):
     """One configured service that speaks OpenAI's Responses wire."""
 
-    def __init__(
-        self, settings: ResponsesSettings, client: HttpClient, *, new_id: MakeId = make_id
-    ) -> None:
-        check(settings)
-        self._settings = settings
-        self._client = client
-        self._new_id = new_id
-        headers = {
-            "Content-Type": "application/json",
-            "Accept": "text/event-stream",
-            **settings.headers,
-        }
-        if settings.api_key:
-            headers["Authorization"] = f"Bearer {settings.api_key}"
-        self._endpoint = ModelEndpoint(
-            provider=settings.name,
-            url=settings.base_url.rstrip("/") + "/responses",
-            headers=headers,
-            secret=settings.api_key,
-        )
-        self._info = ProviderInfo(
-            dialect=DIALECT,
-            name=settings.name,
-            model=settings.model,
-            tools=settings.tools,
-            vision=settings.vision,
-            schema=True,
-            context_tokens=settings.context_tokens,
-            local=settings.is_on_this_machine,
-            probed=False,
-        )
+    DIALECT = DIALECT
 
-    @property
-    def info(self) -> ProviderInfo:
-        """What this service can do."""
-        return self._info
+    def _endpoint_of(self, model: str) -> ModelEndpoint:
+        return self._endpoint(self._settings.url("/responses"))
 
-    async def available(self) -> bool:
-        """Tell whether the service is enabled and has the key that its address needs."""
-        return self._settings.usable
-
-    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """Run one call; closing the iterator closes its connection."""
-        return stream_model(
-            self._client,
-            self._endpoint,
-            prepare=lambda: self._prepare(request),
-            parser=SseParser(_MAX_EVENT_BYTES),
-        )
-
-    async def close(self) -> None:
-        """Release nothing: the client belongs to the composition root."""
+    def _parser(self) -> SseParser:
+        return SseParser(_MAX_EVENT_BYTES)
 
     async def _prepare(self, request: ModelRequest) -> tuple[bytes, Assembling]:
         settings = self._settings

@@ -4,17 +4,15 @@ Nothing is kept at the service (`store` is false): every call carries its whole 
 items, the service's own sealed reasoning among them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from hermes.errors import ProviderRejected
-from hermes.media.image_files import inline_image
+from hermes.media.image_files import image_url
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import (
-    AudioPart,
-    FilePart,
     ImagePart,
     Part,
     ReasoningPart,
@@ -24,17 +22,12 @@ from hermes.message.parts import (
 )
 from hermes.ports.effort import effort_of
 from hermes.ports.provider import ModelRequest, ToolChoice
+from hermes.provider_kit.request_json import IMAGE_GONE, NO_VISION, Images, Json, part_text
 from hermes.providers.openai_responses.settings import ResponsesSettings
-
-# Any: JSON objects on their way to the encoder.
-Json = dict[str, Any]
-Images = Mapping[str, str]
 
 DIALECT = "responses"
 _SEALED = "reasoning.encrypted_content"
 _LEAST_OUTPUT_TOKENS = 16
-_NO_VISION = "[an image was attached; this model cannot see images]"
-_GONE = "[an image was attached; it is no longer available or too large]"
 
 
 def build_body(request: ModelRequest, settings: ResponsesSettings, *, images: Images) -> bytes:
@@ -70,10 +63,10 @@ def _sampling(request: ModelRequest, settings: ResponsesSettings) -> Json:
             " the model over chat completions (kind: openai)"
         )
     body: Json = {}
-    limits = [n for n in (request.max_output_tokens, settings.max_output_tokens) if n is not None]
-    if limits:
+    limit = settings.output_limit(request)
+    if limit is not None:
         # The service refuses less.
-        body["max_output_tokens"] = max(_LEAST_OUTPUT_TOKENS, min(limits))
+        body["max_output_tokens"] = max(_LEAST_OUTPUT_TOKENS, limit)
     if request.temperature is not None:
         body["temperature"] = request.temperature
     if request.top_p is not None:
@@ -185,23 +178,13 @@ def _content(parts: tuple[Part, ...], *, images: Images | None) -> str | list[Js
 
 
 def _block(part: Part, *, images: Images | None) -> Json:
-    if isinstance(part, ImagePart):
-        return _image(part, images=images) if images is not None else _text(_NO_VISION)
-    if isinstance(part, AudioPart):
-        return _text(part.transcript or "[a sound was attached; it has no transcript]")
-    if isinstance(part, FilePart):
-        return _text(f"[a file was attached: {part.media.name or part.media.mime}]")
-    return _text(part.text if isinstance(part, TextPart) else "")
-
-
-def _image(part: ImagePart, *, images: Images) -> Json:
-    # The file comes first: a platform's address may be private or short-lived.
-    source = images.get(part.media.path) if part.media.path else None
+    if not isinstance(part, ImagePart):
+        return _text(part_text(part))
+    if images is None:
+        return _text(NO_VISION)
+    source = image_url(part.media, images)
     if source is None:
-        inline = inline_image(part.media.url)
-        source = part.media.url if inline is None else inline.url
-        if source is None or (inline is not None and inline.is_too_large):
-            return _text(_GONE)
+        return _text(IMAGE_GONE)
     return {"type": "input_image", "image_url": source, "detail": "auto"}
 
 

@@ -1,0 +1,50 @@
+"""The answer to an embedding call, checked before any of its vectors is used: pure."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from hermes.errors import ProviderUnavailable
+from hermes.message.reply import Usage
+from hermes.ports.pricing import counted, estimated
+from hermes.provider_kit.service_failure import unusable
+from hermes.provider_kit.settings import WireSettings
+
+MAX_EMBEDDING_BYTES = 268_435_456
+
+Answer = TypeVar("Answer")
+
+
+def decode_embedding(
+    answer: bytes, settings: WireSettings, *, decode: Callable[[bytes], Answer]
+) -> Answer:
+    """Return the decoded answer; raise a `ProviderError` if it is something else."""
+    try:
+        return decode(answer)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise unusable(
+            settings.name,
+            answer,
+            found="something else",
+            expected="a list of embeddings",
+            secret=settings.secret,
+        ) from error
+
+
+def check_vectors(
+    vectors: Sequence[Sequence[float]], settings: WireSettings, *, expected: int
+) -> None:
+    """Raise `ProviderUnavailable` unless there are `expected` vectors, all with numbers."""
+    who = f"{settings.name}: the {settings.SERVICE}"
+    if len(vectors) != expected:
+        raise ProviderUnavailable(
+            f"{who} answered {len(vectors)} embeddings, expected {expected}: one for each text"
+        )
+    if not all(vectors):
+        raise ProviderUnavailable(f"{who} answered an embedding without numbers; none is used")
+
+
+def embedding_usage(told: int | None, texts: Sequence[str]) -> Usage:
+    """Return the tokens that the service counted, or a guess by the size of the texts."""
+    return Usage(tokens_in=estimated(sum(map(len, texts))) if told is None else counted(told))

@@ -1,0 +1,100 @@
+"""`WireProvider`: one model service over the one HTTP client; no policy, no retries.
+
+A wire says what its service can do, where a call goes, and makes the body and the assembly of each
+call. The call itself is the same on every wire.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator
+from typing import ClassVar, Generic
+
+from hermes.message.ids import MakeId, make_id
+from hermes.net.client import HttpClient
+from hermes.ports.provider import ModelEvent, ModelRequest, ProviderInfo
+from hermes.provider_kit.assembly import SettingsT
+from hermes.provider_kit.sse_parser import SseParser
+from hermes.provider_kit.stream import (
+    EVENTS,
+    Assembling,
+    ModelEndpoint,
+    PayloadParser,
+    stream_model,
+)
+
+
+class WireProvider(ABC, Generic[SettingsT]):
+    """One configured service; `info` is what it can do, and `DIALECT` names its wire."""
+
+    DIALECT: ClassVar[str]
+
+    def __init__(
+        self, settings: SettingsT, client: HttpClient, *, new_id: MakeId = make_id
+    ) -> None:
+        settings.check()
+        self._settings = settings
+        self._client = client
+        self._new_id = new_id
+        self.info: ProviderInfo = self._describe()
+
+    async def available(self) -> bool:
+        """Tell whether the service is enabled and has the key that its address needs."""
+        return self._settings.usable
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Run one call; closing the iterator closes its connection.
+
+        Time limits on output are the caller's; only connecting is limited here.
+        """
+
+        async def prepare() -> tuple[ModelEndpoint, bytes, Assembling]:
+            endpoint = self._endpoint_of(request.model or self._settings.model)
+            return endpoint, *await self._prepare(request)
+
+        return stream_model(self._client, prepare=prepare, parser=self._parser())
+
+    async def close(self) -> None:
+        """Release nothing: the client belongs to the composition root."""
+
+    @abstractmethod
+    def _endpoint_of(self, model: str) -> ModelEndpoint:
+        """Return where a call to `model` goes."""
+
+    @abstractmethod
+    async def _prepare(self, request: ModelRequest) -> tuple[bytes, Assembling]:
+        """Return the body of a call and the assembly of its answer."""
+
+    def _describe(self) -> ProviderInfo:
+        """Return what the service can do; here, a cloud that holds answers to a schema."""
+        settings = self._settings
+        return ProviderInfo(
+            dialect=self.DIALECT,
+            name=settings.name,
+            model=settings.model,
+            tools=settings.tools,
+            vision=settings.vision,
+            schema=True,
+            context_tokens=settings.context_tokens,
+            local=settings.is_on_this_machine,
+            probed=False,
+        )
+
+    def _parser(self) -> PayloadParser:
+        return SseParser()
+
+    def _headers(self, accept: str) -> dict[str, str]:
+        """Return the headers of a call: here, the key goes out as a bearer token."""
+        settings = self._settings
+        headers = {"Content-Type": "application/json", "Accept": accept, **settings.headers}
+        if settings.secret:
+            headers["Authorization"] = f"Bearer {settings.secret}"
+        return headers
+
+    def _endpoint(self, url: str, kinds: tuple[str, ...] = EVENTS) -> ModelEndpoint:
+        settings = self._settings
+        return ModelEndpoint(
+            provider=settings.name,
+            url=url,
+            headers=self._headers(kinds[0]),
+            secret=settings.secret,
+            kinds=kinds,
+        )
