@@ -235,6 +235,6 @@ def _is_known(word: str) -> bool:
 @lru_cache(maxsize=1)
 def _known_words() -> frozenset[str]:
     """Return the words in which services fail."""
-    file = resources.files("hermes.net") / "error_words.toml"
+    file = resources.files(__package__) / "error_words.toml"
     groups: Mapping[str, str] = tomllib.loads(file.read_text(encoding="utf-8"))
     return frozenset(word for group in groups.values() for word in group.split())

@@ -16,8 +16,14 @@ from hermes.ports.provider import ReasoningDelta, StopReason, TextDelta, ToolCal
 from hermes.provider_kit.assembly import BaseAssembly
 from hermes.provider_kit.service_failure import is_refused_everywhere, mask
 from hermes.providers.anthropic.conversation import DIALECT
+from hermes.providers.anthropic.events import (
+    BlockStart,
+    Counts,
+    MessageStart,
+    StreamEvent,
+    decode_event,
+)
 from hermes.providers.anthropic.settings import AnthropicSettings
-from hermes.providers.anthropic.usage import Counts, measured
 from hermes.providers.anthropic.wire import AnswerTool, unwrap
 
 Delta = TextDelta | ReasoningDelta | ToolCallDelta
@@ -34,54 +40,16 @@ _STOP_REASONS: dict[str, StopReason] = {
 }
 
 
-class _Content(msgspec.Struct):
-    type: str = ""
-    id: str | None = None
-    name: str | None = None
-    text: str | None = None
-    thinking: str | None = None
-    signature: str | None = None
-    data: str | None = None
-    input: msgspec.Raw = msgspec.Raw(b"{}")
-
-
-class _Change(msgspec.Struct):
-    type: str = ""
-    text: str | None = None
-    thinking: str | None = None
-    signature: str | None = None
-    partial_json: str | None = None
-    stop_reason: str | None = None
-
-
-class _Message(msgspec.Struct):
-    model: str | None = None
-    usage: Counts | None = None
-
-
-class _Event(msgspec.Struct):
-    type: str
-    index: int = 0
-    message: _Message | None = None
-    content_block: _Content | None = None
-    delta: _Change | None = None
-    usage: Counts | None = None
-    error: msgspec.Raw = msgspec.Raw(b"{}")
-
-
 class _Block:
     """One content block whose pieces are still arriving; `call` counts the tool calls."""
 
     __slots__ = ("call", "content", "pieces", "signature")
 
-    def __init__(self, content: _Content, call: int) -> None:
+    def __init__(self, content: BlockStart, call: int) -> None:
         self.content = content
         self.call = call
         self.pieces: list[str] = []
         self.signature = content.signature
-
-
-_decode = msgspec.json.Decoder(_Event).decode
 
 
 class AnthropicAssembly(BaseAssembly[AnthropicSettings]):
@@ -117,7 +85,7 @@ class AnthropicAssembly(BaseAssembly[AnthropicSettings]):
     def feed(self, payload: bytes) -> tuple[Delta, ...]:
         """Take one event's payload and return what it adds to the visible stream."""
         try:
-            event = _decode(payload)
+            event = decode_event(payload)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise self._broken("sent something that is no event of a message") from error
         # Kinds of events may be added at any time: unknown ones mean nothing here.
@@ -130,13 +98,13 @@ class AnthropicAssembly(BaseAssembly[AnthropicSettings]):
             self._saying = None
         return (made,)
 
-    def _begin(self, event: _Event) -> None:
-        message = event.message or _Message()
+    def _begin(self, event: StreamEvent) -> None:
+        message = event.message or MessageStart()
         self._model = message.model or self._model
         self._count(message.usage)
 
-    def _open(self, event: _Event) -> Delta | None:
-        content = event.content_block or _Content()
+    def _open(self, event: StreamEvent) -> Delta | None:
+        content = event.content_block or BlockStart()
         if event.index in self._blocks:
             raise self._broken(f"opened the block {event.index} twice")
         block = self._blocks[event.index] = _Block(content, self._calls)
@@ -155,7 +123,7 @@ class AnthropicAssembly(BaseAssembly[AnthropicSettings]):
         content.id = content.id or self._make_id("call")
         return ToolCallDelta(block.call, content.id, content.name or "")
 
-    def _grow(self, event: _Event) -> Delta | None:
+    def _grow(self, event: StreamEvent) -> Delta | None:
         block = self._blocks.get(event.index)
         change = event.delta
         if block is None or change is None:
@@ -184,7 +152,7 @@ class AnthropicAssembly(BaseAssembly[AnthropicSettings]):
         # A wrapped answer can be shown only when it is whole.
         return None if self._answer is None or self._answer.wrapped else TextDelta(piece)
 
-    def _close(self, event: _Event) -> Delta | None:
+    def _close(self, event: StreamEvent) -> Delta | None:
         block = self._blocks.get(event.index)
         if block is None:
             return None
@@ -193,15 +161,15 @@ class AnthropicAssembly(BaseAssembly[AnthropicSettings]):
         shown = self._answer is not None and not self._answer.wrapped and bool(block.pieces)
         return None if shown else TextDelta(self._text_of_answer(block))
 
-    def _change(self, event: _Event) -> None:
+    def _change(self, event: StreamEvent) -> None:
         if event.delta is not None and event.delta.stop_reason is not None:
             self._stop = event.delta.stop_reason
         self._count(event.usage)
 
-    def _finish(self, _event: _Event) -> None:
+    def _finish(self, _event: StreamEvent) -> None:
         self.done = True
 
-    def _fail(self, event: _Event) -> None:
+    def _fail(self, event: StreamEvent) -> None:
         error = stream_failure(
             self._settings.name, bytes(event.error), secret=self._settings.secret
         )
@@ -222,7 +190,7 @@ class AnthropicAssembly(BaseAssembly[AnthropicSettings]):
 
     def _measure(self, parts: tuple[Part, ...]) -> Usage:
         if self._counts is not None:
-            return measured(self._counts)
+            return self._counts.usage()
         return self._guess(sum(len(p) for block in self._blocks.values() for p in block.pieces))
 
     def _part(self, block: _Block) -> Part | None:
@@ -252,7 +220,7 @@ class AnthropicAssembly(BaseAssembly[AnthropicSettings]):
         return unwrap(text) if self._answer is not None and self._answer.wrapped else text
 
 
-_TAKERS: dict[str, Callable[[AnthropicAssembly, _Event], Delta | None]] = {
+_TAKERS: dict[str, Callable[[AnthropicAssembly, StreamEvent], Delta | None]] = {
     "message_start": AnthropicAssembly._begin,
     "content_block_start": AnthropicAssembly._open,
     "content_block_delta": AnthropicAssembly._grow,

@@ -7,7 +7,7 @@ behind the provider port like any service; that a child process does the work, i
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import structlog
@@ -23,6 +23,7 @@ from hermes.ports.provider import (
     ProviderInfo,
     StopReason,
 )
+from hermes.provider_kit.idle_timer import CallLater, IdleTimer
 from hermes.providers.local.answer import Astray, ConstrainedAnswer
 from hermes.providers.local.constraint import Constraint, constraint_of
 from hermes.providers.local.free_answer import FreeAnswer
@@ -35,15 +36,6 @@ _TOP_P = 0.9
 _log = structlog.get_logger(__name__)
 
 
-class Timer(Protocol):
-    """Something that will happen later, unless it is cancelled."""
-
-    def cancel(self) -> None:
-        """Do not let it happen."""
-        ...
-
-
-CallLater = Callable[[float, Callable[[], None]], Timer]
 OnStatus = Callable[[str], None]
 
 
@@ -109,11 +101,10 @@ class LocalProvider:
     ) -> None:
         self._settings = settings
         self._on_status = on_status
-        self._call_later = call_later
         self._new_id = new_id
         self._busy = asyncio.Lock()
         self._engine: EngineProcess | None = None
-        self._timer: Timer | None = None
+        self._timer = IdleTimer(settings.idle_unload_s, self._on_idle, call_later=call_later)
         self._unloading: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -147,14 +138,14 @@ class LocalProvider:
         """Run one call after those before it; closing the iterator stops the generation."""
         constraint = constraint_of(request, name=self._settings.name)
         async with self._busy:
-            self._disarm()
+            self._timer.stop()
             try:
                 engine = await self._loaded()
                 async with aclosing(self._call(engine, request, constraint)) as events:
                     async for event in events:
                         yield event
             finally:
-                self._arm()
+                self._start_timer()
 
     async def unload(self) -> None:
         """Take the model out of memory once no call is running."""
@@ -167,7 +158,7 @@ class LocalProvider:
     async def close(self) -> None:
         """Stop for good."""
         self._closed = True
-        self._disarm()
+        self._timer.stop()
         if self._unloading is not None:
             await self._unloading
         await self.unload()
@@ -297,19 +288,12 @@ class LocalProvider:
                 text_cut=fitted.cut,
             )
 
-    def _arm(self) -> None:
-        if self._engine is None or self._closed:
-            return
-        later = self._call_later or asyncio.get_running_loop().call_later
-        self._timer = later(self._settings.idle_unload_s, self._on_idle)
-
-    def _disarm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def _start_timer(self) -> None:
+        if self._engine is not None and not self._closed:
+            self._timer.start()
 
     def _on_idle(self) -> None:
-        # A call that came in between arms the timer again when it ends.
+        # A call that came in between starts the timer again when it ends.
         if not self._busy.locked():
             self._unloading = asyncio.get_running_loop().create_task(self.unload())
 

@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 from hermes.errors import ProviderRejected, ProviderUnavailable
 from hermes.message.reply import Usage
 from hermes.ports.provider import Embedding, ModelEvent, ModelRequest, ProviderInfo
+from hermes.provider_kit.idle_timer import CallLater, IdleTimer
 from hermes.providers.minilm.batches import Batches, Vectors
 from hermes.providers.minilm.model import MAX_CHARS, MAX_TOKENS, MiniLm
 from hermes.providers.minilm.settings import (
@@ -30,14 +31,6 @@ Tokens = list[list[int]]
 _READ_CHARS = 4 * MAX_CHARS
 
 
-class Timer(Protocol):
-    """Something that will happen later, unless it is cancelled."""
-
-    def cancel(self) -> None:
-        """Do not let it happen."""
-        ...
-
-
 class Model(Protocol):
     """What makes vectors; one thread at a time."""
 
@@ -50,7 +43,6 @@ class Model(Protocol):
         ...
 
 
-CallLater = Callable[[float, Callable[[], None]], Timer]
 OnStatus = Callable[[str], None]
 
 
@@ -68,7 +60,6 @@ class MiniLmEmbedder:
         self._settings = settings
         self._load = load
         self._on_status = on_status
-        self._call_later = call_later
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=settings.name)
         self._model: Model | None = None
         self._waiting = 0
@@ -77,7 +68,7 @@ class MiniLmEmbedder:
             piece_tokens=settings.piece_tokens,
         )
         self._reading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._timer: Timer | None = None
+        self._timer = IdleTimer(settings.idle_unload_s, self._on_idle, call_later=call_later)
         self._unloading: asyncio.Task[None] | None = None
         self._closed = False
         self._info = ProviderInfo(
@@ -117,7 +108,7 @@ class MiniLmEmbedder:
                 f"{self._settings.name}: {self._waiting} calls are waiting, which is the most it"
                 " takes; try again in a moment"
             )
-        self._disarm()
+        self._timer.stop()
         if self._model is None and not self._waiting:
             self._on_status("loading the embedder")
         self._waiting += 1
@@ -126,7 +117,7 @@ class MiniLmEmbedder:
             vectors = await self._together.embed(tokens, asker=asker)
         finally:
             self._waiting -= 1
-            self._arm()
+            self._start_timer()
         return Embedding(tuple(vectors), Usage(tokens_in=sum(map(len, tokens))), MODEL_NAME)
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
@@ -145,7 +136,7 @@ class MiniLmEmbedder:
         """Stop for good; a call that is not done ends with an error after its piece at work."""
         if self._closed:
             return
-        self._disarm()
+        self._timer.stop()
         if self._unloading is not None:
             await self._unloading
         self._closed = True
@@ -182,20 +173,12 @@ class MiniLmEmbedder:
     def _forget(self) -> None:
         self._model = None
 
-    def _arm(self) -> None:
-        if self._waiting or self._closed or self._model is None:
-            return
-        self._disarm()
-        later = self._call_later or asyncio.get_running_loop().call_later
-        self._timer = later(self._settings.idle_unload_s, self._on_idle)
-
-    def _disarm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def _start_timer(self) -> None:
+        if not self._waiting and not self._closed and self._model is not None:
+            self._timer.start()
 
     def _on_idle(self) -> None:
-        # A call that came in between arms the timer again when it ends.
+        # A call that came in between starts the timer again when it ends.
         if not self._waiting and not self._closed:
             self._unloading = asyncio.get_running_loop().create_task(self.unload())
 
