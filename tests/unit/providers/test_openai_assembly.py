@@ -98,10 +98,11 @@ def test_calls_without_index_or_id_are_kept_apart_and_named():
 
 
 @pytest.mark.req("M5")
-def test_a_tool_call_cut_off_by_the_limit_is_not_handed_on():
+@pytest.mark.parametrize("cut", ['{"y":', "[" * 100_000], ids=["open", "deep"])
+def test_a_tool_call_cut_off_by_the_limit_is_not_handed_on(cut):
     made = assembly()
     made.feed(delta(tool_calls=[piece(0, "c0", name="a", arguments='{"x":1}')]))
-    made.feed(delta("length", tool_calls=[piece(1, "c1", name="b", arguments='{"y":')]))
+    made.feed(delta("length", tool_calls=[piece(1, "c1", name="b", arguments=cut)]))
 
     end = made.end()
 
