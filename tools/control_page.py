@@ -1,11 +1,10 @@
 """Writes docs/control-orders.md: every order over REST with its address, its role and its fields.
 
 `python -m tools.control_page > docs/control-orders.md`. The addresses, fields, types and defaults are
-read from the gateway's own routes; only what a field means is said here. A field that nobody
+read from the table of orders; only what a field means is said here. A field that nobody
 explains, or an explanation that no field needs, is an error.
 """
 
-import inspect
 import sys
 from collections.abc import Iterator
 from types import NoneType, UnionType
@@ -13,8 +12,8 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from hermes.control.actions import ACTIONS
-from hermes.server.control_routes import Control, control_routes
+from hermes.control.order import AnyOrder
+from hermes.control.orders import ORDERS
 
 _INTRO = """\
 # The fields of every order
@@ -126,79 +125,39 @@ WORDS: dict[str, str] = {
 _TYPES = {str: "text", int: "whole number", float: "number", bool: "true or false"}
 
 
-class _Anything:
-    """Stands for every function of a gateway: the routes only name them."""
-
-    def __getattr__(self, name: str) -> "_Anything":
-        return self
-
-
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One order at one address."""
-
-    action: str
-    method: str
-    path: str
-    # Any: the type of the body or the query; none where nothing is taken.
-    kind: Any = None
-
-
-def entries() -> list[Entry]:
-    """Return every order of the routes, in their order."""
-    # Any: stands for functions of many types, of which none is called.
-    anything: Any = _Anything()
-    parts = {field.name: anything for field in msgspec.structs.fields(Control)}
-    routes = control_routes(anything, Control(**parts), origins=anything)
-    # Any: Starlette knows the endpoints of routes as functions; these are the gateway's own.
-    endpoints: list[tuple[str, Any]] = [(route.path, route.endpoint) for route in routes]
-    return [
-        entry
-        for path, endpoint in endpoints
-        for method, handler in endpoint._handlers.items()
-        for entry in _of(method, path.replace(":path}", "}"), handler)
-    ]
-
-
-# Any: a handler as the gate made it; its closure says what for.
-def _of(method: str, path: str, handler: Any) -> Iterator[Entry]:
-    made = inspect.getclosurevars(handler).nonlocals
-    yield Entry(action=made["action"], method=method, path=path, kind=made.get("kind"))
-    if "in_full" in made:
-        yield Entry(action=made["in_full"], method=method, path=f"{path}?text=true")
-
-
 def page() -> str:
     """Return the page; raises `KeyError` for a field that is not explained."""
-    sections = ["\n".join(_section(one)) for one in entries()]
+    sections = ["\n".join(_section(one)) for one in ORDERS]
     return "\n".join((_INTRO, *sections))
 
 
 def unused() -> set[str]:
     """Return the explanations that no field needs."""
-    asked = {_word_of(one.action, name) for one in entries() for name, _ in _fields(one)}
+    asked = {_word_of(one.name, name) for one in ORDERS for name, _ in _fields(one)}
     return set(WORDS) - asked
 
 
-def _section(entry: Entry) -> Iterator[str]:
-    fields = _fields(entry)
-    yield f"## {entry.action}: {entry.method} {entry.path}\n"
-    yield f"Least role: {ACTIONS[entry.action].least}.{'' if fields else ' It takes no fields.'}\n"
+def _section(order: AnyOrder) -> Iterator[str]:
+    fields = _fields(order)
+    yield f"## {order.name}: {order.method} {order.path.replace(':path}', '}')}\n"
+    yield f"{order.summary}\n"
+    yield f"Least role: {order.least}.{'' if fields else ' It takes no fields.'}\n"
     if not fields:
         return
     yield "| field | what | default | |"
     yield "| --- | --- | --- | --- |"
     for name, field in fields:
-        said = WORDS[_word_of(entry.action, name)]
+        said = WORDS[_word_of(order.name, name)]
         yield f"| `{name}` | {_type(field.type)} | {_default(field)} | {said} |"
     yield ""
 
 
 # Any: msgspec's own description of a field.
-def _fields(entry: Entry) -> list[tuple[str, Any]]:
-    if entry.kind is None:
+def _fields(order: AnyOrder) -> list[tuple[str, Any]]:
+    if order.has_parameter:
         return []
-    hides = entry.method == "POST"
-    found = [(one.encode_name, one) for one in msgspec.structs.fields(entry.kind)]
+    hides = order.method == "POST"
+    found = [(one.encode_name, one) for one in msgspec.structs.fields(order.request)]
     return [(name, one) for name, one in found if not (hides and name == "by")]
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from hermes.control.actions import ACTIONS
+from hermes.control.orders import BY_NAME, ORDERS
 from tests.docs.markdown import ROOT
-from tools.control_page import entries, page, unused
+from tools.control_page import page, unused
 
 
 @pytest.mark.req("W7")
@@ -18,5 +18,5 @@ def test_the_page_is_the_generated_one() -> None:
 
 @pytest.mark.req("W7")
 def test_every_order_has_its_fields_explained_and_nothing_else_is() -> None:
-    assert {one.action for one in entries()} == set(ACTIONS)
+    assert {one.name for one in ORDERS} == set(BY_NAME)
     assert unused() == set()

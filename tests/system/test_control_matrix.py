@@ -1,36 +1,25 @@
 """Who may order what, cell by cell: every order of the table, by every role, at every way in."""
 
-import ast
 import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import aiohttp
 import msgspec
 import pytest
 
-from hermes.app import Gateway, offline_desk
+from hermes.app import Gateway, offline_operator
 from hermes.cli import commands as command_line
 from hermes.config import Loaded, load
-from hermes.control.actions import ACTIONS, AT_DESK, BY_CHAT
-from hermes.control.audit import AuditAsk, AuditOperations, AuditReport
-from hermes.control.channels import ChannelOperations
-from hermes.control.credits import CreditOperations
-from hermes.control.cron import CronOperations
-from hermes.control.deadletters import DeadLetterOperations
-from hermes.control.graph_access import GraphOperations
-from hermes.control.memory import MemoryOperations
-from hermes.control.operations import Operations
-from hermes.control.pairing import PairingOperations
-from hermes.control.runtime import GatewayOperations, ModelOperations
-from hermes.control.search import SearchOperations
-from hermes.control.sessions import SessionOperations
-from hermes.control.tokens import TokenOperations
-from hermes.control.users import UserOperations
+from hermes.control import orders
+from hermes.control.audit import AuditAsk, AuditReport
+from hermes.control.audited import Operator
+from hermes.control.order import AnyOrder, NoFields
+from hermes.control.orders import AUDIT_LIST, BY_CHAT, BY_NAME, ORDERS
 from hermes.errors import HermesError
 from hermes.ports.access import ROLES, Role, allows
 from hermes.sessions.commands import BUILT_IN
@@ -116,23 +105,6 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "audit.list": ("GET", "audit", {}),
 }
 # Commands about a person's own affairs; none of them reaches an operator's function.
-PARTS: dict[str, type] = {
-    "": Operations,
-    "audit": AuditOperations,
-    "channels": ChannelOperations,
-    "credits": CreditOperations,
-    "cron": CronOperations,
-    "deadletters": DeadLetterOperations,
-    "gateway": GatewayOperations,
-    "graphs": GraphOperations,
-    "memory": MemoryOperations,
-    "models": ModelOperations,
-    "pairing": PairingOperations,
-    "search": SearchOperations,
-    "sessions": SessionOperations,
-    "tokens": TokenOperations,
-    "users": UserOperations,
-}
 OWN = {spec.name for spec in BUILT_IN} - set(BY_CHAT)
 ADMIN_COMMANDS = {
     "HERMES_ACCESS__PLATFORMS__REST__COMMANDS__DM__ADMINS": '["ann"]',
@@ -198,7 +170,7 @@ async def ways(tmp_path: Path) -> AsyncIterator[Ways]:
 
 
 def test_every_order_of_the_table_is_asked_here() -> None:
-    assert set(CALLS) == set(ACTIONS)
+    assert set(CALLS) == set(BY_NAME)
 
 
 def test_the_page_about_operating_has_the_table() -> None:
@@ -207,7 +179,7 @@ def test_the_page_about_operating_has_the_table() -> None:
 
     assert {row for row in shown if "." in row[0]} == {
         (one.name, one.least, "changes" if one.changes else "shows" if one.shows else "looks")
-        for one in ACTIONS.values()
+        for one in BY_NAME.values()
     }
 
 
@@ -222,12 +194,12 @@ async def test_rest_lets_each_role_give_exactly_the_orders_of_the_table(
 
     actor = f"token:{token_id}"
     rows = await ways.orders(actor=actor)
-    assert allowed == {name: allows(role, one.least) for name, one in ACTIONS.items()}
+    assert allowed == {name: allows(role, one.least) for name, one in BY_NAME.items()}
     assert {row["action"] for row in rows} == {
-        name for name, one in ACTIONS.items() if one.is_audited or not allows(role, one.least)
+        name for name, one in BY_NAME.items() if one.is_audited or not allows(role, one.least)
     }
     assert {row["action"] for row in rows if row["code"] == "forbidden"} == {
-        name for name, one in ACTIONS.items() if not allows(role, one.least)
+        name for name, one in BY_NAME.items() if not allows(role, one.least)
     }
     assert {row["state"] for row in rows} <= {"ok", "refused"}
     assert {row["role"] for row in rows} == {role}
@@ -254,41 +226,37 @@ async def test_a_revoked_token_is_worth_nothing_at_once(ways: Ways) -> None:
 
 
 @pytest.mark.req("W7", "J20")
-def test_the_command_line_without_a_gateway_passes_the_same_office(tmp_path: Path) -> None:
+def test_the_command_line_without_a_gateway_is_audited_in_the_same_way(tmp_path: Path) -> None:
     loaded = settings_for(tmp_path / "home")
-    functions = {path: found for path in AT_DESK if (found := real_function(path)) is not None}
 
-    async def give_all(desk: Operations) -> AuditReport:
-        for path, function in functions.items():
+    async def give_all(operator: Operator) -> AuditReport:
+        for order in ORDERS:
             with suppress(HermesError):
-                await function_at(desk, path)(*arguments_for(function, AT_DESK[path].name))
-        return await desk.audit.list(AuditAsk(limit=1000))
+                await operator.give(order, request_of(order))
+        return await operator.give(AUDIT_LIST, AuditAsk(limit=1000))
 
-    with offline_desk(loaded, create=True, operator="olga") as desk:
-        assert desk is not None
-        rows = asyncio.run(give_all(desk)).orders
+    with offline_operator(loaded, create=True, operator="olga") as operator:
+        assert operator is not None
+        rows = asyncio.run(give_all(operator)).orders
 
-    asked = {AT_DESK[path] for path in functions}
-    assert len(asked) > 50
-    assert {row.action for row in rows} == {one.name for one in asked if one.is_audited}
+    assert {row.action for row in rows} == {one.name for one in ORDERS if one.is_audited}
     assert {(row.actor, row.role) for row in rows} == {("local:olga", "owner")}
     assert {row.state for row in rows} <= {"ok", "refused"}
     assert SECRET not in repr(rows)
 
 
 def test_without_a_gateway_nothing_but_orders_can_be_reached(tmp_path: Path) -> None:
-    with offline_desk(settings_for(tmp_path / "home"), create=True) as desk:
-        for path in ("_store", "search.erased", "users._forget"):
-            with pytest.raises(AttributeError):
-                function_at(desk, path)
+    with offline_operator(settings_for(tmp_path / "home"), create=True) as operator:
+        assert {name for name in dir(operator) if not name.startswith("_")} == {"act", "give"}
 
 
-def test_every_order_of_the_command_line_is_in_the_table() -> None:
+def test_the_command_line_reaches_the_gateway_only_by_orders_of_the_table() -> None:
     folder = Path(command_line.__file__).parent
-    reached = {path for file in folder.glob("*.py") for path in desk_paths(file)}
+    texts = [file.read_text() for file in folder.glob("*.py")]
+    used = {name for text in texts for name in re.findall(r"\b[A-Z][A-Z_]+\b", text)}
 
-    assert len(reached) > 40
-    assert reached <= set(AT_DESK)
+    assert [text for text in texts if '"/control' in text] == []
+    assert len(used & {name for name, one in vars(orders).items() if one in ORDERS}) > 60
 
 
 @pytest.mark.req("W18")
@@ -305,52 +273,17 @@ async def test_in_a_chat_those_whom_the_settings_name_act_as_operators(ways: Way
 
 
 def test_every_chat_command_is_an_order_of_the_table_or_a_persons_own() -> None:
-    assert set(BY_CHAT.values()) <= set(ACTIONS)
+    assert set(BY_CHAT.values()) <= set(BY_NAME)
     assert {
         "help", "whoami", "new", "stop", "status", "queue", "steer", "approve", "deny", "model",
         "reasoning", "memory", "search", "schedule", "usage", "credits", "link",
     } <= OWN  # fmt: skip
 
 
-def desk_paths(file: Path) -> set[str]:
-    """Return what the commands of a file ask of a desk when no gateway runs."""
-    paths = set()
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.Call) and (path := chain(node.func)).startswith("desk."):
-            paths.add(path.removeprefix("desk."))
-    return paths
-
-
-def chain(node: ast.expr) -> str:
-    """Return a dotted name; empty for anything else."""
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute) and (before := chain(node.value)):
-        return f"{before}.{node.attr}"
-    return ""
-
-
-def function_at(desk: object, path: str) -> Any:
-    for name in path.split("."):
-        desk = getattr(desk, name)
-    return desk
-
-
-def real_function(path: str) -> Any:
-    """Return the desk's own function of an order; None for one that only a gateway has."""
-    owner, _, name = path.rpartition(".")
-    hints = PARTS.get(owner)
-    return None if hints is None else getattr(hints, name, None)
-
-
-def arguments_for(function: Any, action: str) -> list[Any]:
-    """Return the order of `CALLS` as the function takes it."""
-    kind, body = type_of(function), CALLS[action][2]
-    if kind is str:
-        return ["m_1"]
-    return [] if body is None else [msgspec.convert(body, kind)]
-
-
-def type_of(function: Any) -> Any:
-    hints = [kind for name, kind in get_type_hints(function).items() if name != "return"]
-    return hints[0] if hints else None
+def request_of(order: AnyOrder) -> Any:
+    """Return the request of `CALLS` for an order."""
+    if order.has_parameter:
+        return msgspec.convert({"id": "m_1"}, order.request)
+    if order.request is NoFields:
+        return NoFields()
+    return msgspec.convert(CALLS[order.name][2] or {}, order.request)

@@ -13,7 +13,7 @@ import pytest
 
 from hermes.app import Gateway
 from hermes.config import load
-from hermes.control.actions import ACTIONS
+from hermes.control.orders import BY_NAME
 from tests.system.test_control_matrix import CALLS, Ways
 
 # Nothing is sent to it: no message is answered here by a model.
@@ -61,12 +61,12 @@ async def test_the_body_of_who_may_not_give_an_order_is_never_read(ways: Ways) -
     assert len(posts) > 20
     for name, path in posts.items():
         assert await status_without_body(ways, path, "") == 401
-        if ACTIONS[name].least != "viewer":
+        if BY_NAME[name].least != "viewer":
             assert await status_without_body(ways, path, viewer) == 403
 
     rows = await ways.orders(actor=f"token:{token_id}")
     assert {row["action"] for row in rows} == {
-        name for name in posts if ACTIONS[name].least != "viewer"
+        name for name in posts if BY_NAME[name].least != "viewer"
     }
     assert {(row["code"], tuple(row["targets"])) for row in rows} == {("forbidden", ())}
 

@@ -8,43 +8,32 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from hashlib import sha256
+from typing import Any
 
+import msgspec
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.channels.web.channel import WebChannel, WebSettings
-from hermes.config import Settings, load
-from hermes.control.audited import Actor, AuditedActions
-from hermes.control.consent import ConsentAsk, ConsentOrder
-from hermes.control.credits import GrantOrder, ReferOrder, RefundOrder, WalletAsk, WalletsAsk
-from hermes.control.cron import JobAsk, JobOrder, JobsAsk, NewJobOrder
-from hermes.control.interactions import InteractionAsk
-from hermes.control.keys import KeyEnd, NewKey
-from hermes.control.mcp import McpOperations
-from hermes.control.memory import DreamOrder, FactOrder, ForgetOrder, MemoryAsk
-from hermes.control.pairing import PairApproval, PairOrder
-from hermes.control.search import SearchOrder
-from hermes.control.spending import CostAsk, SwitchOrder
-from hermes.control.tokens import LinkWish
-from hermes.control.users import LinkOrder, TierOrder, UserAsk, UserOrder, UsersAsk
-from hermes.errors import Unauthenticated
+from hermes.control.audited import AuditedActions
+from hermes.control.order import Actor
+from hermes.control.orders import ORDERS
+from hermes.errors import NotFound, Unauthenticated
 from hermes.http.same_origin import Origins
 from hermes.message.ids import make_id
 from hermes.plugins.manifest import load_capabilities
 from hermes.ports.channel import Accept, Capabilities, HttpRequest, HttpResponse
 from hermes.ports.clock import SystemClock
-from hermes.routing.plan import CallNeeds
 from hermes.server.app import build_app
 from hermes.server.auth import StoredAccess
-from hermes.server.control_routes import Control
+from hermes.server.control_routes import ControlGate, control_routes
 from hermes.server.listen import HttpServer, ServeSettings, address_of, bind
 from hermes.server.webhooks import WebhookLimits
 from hermes.testing.access import MemoryAccessStore
 from hermes.testing.audit import MemoryAudit
 from hermes.testing.gateway_api import MemoryGatewayApi, Script
-from hermes.tools.mcp.servers import McpServers
 
 LOCAL_TOKEN = "local-secret"
 
@@ -164,7 +153,7 @@ def _app(gateway: Gateway, options: Options) -> ASGIApp:
         gateway.gateway_api,
         channels=[rest, web],
         webhooks={"echo": EchoWebhook()},
-        control=_control(gateway),
+        control=_control(gateway, origins),
         ready=lambda: gateway.reasons,
         origins=origins,
         make_id=make_id,
@@ -172,220 +161,44 @@ def _app(gateway: Gateway, options: Options) -> ASGIApp:
     )
 
 
-def _control(gateway: Gateway) -> Control:
-    async def status() -> object:
-        return {"state": "connected"}
+def _control(gateway: Gateway, origins: Origins) -> tuple[Route, ...]:
+    """Return the routes of every order; each repeats its request, but for a few."""
 
-    async def why(name: str, _include_text: bool) -> object | None:
-        return {"id": name} if name == "m/1" else None
-
-    async def models() -> object:
-        return {"models": []}
-
-    async def route(ask: CallNeeds) -> object:
-        return {"candidates": [], "prompt": ask.prompt}
-
-    async def link(wish: LinkWish, actor: Actor) -> object:
+    # Any: requests and reports of many types; here they need not be those of the table.
+    async def link(_operations: Any, _request: Any, _actor: Actor) -> object:
         return {"url": await gateway.link()}
 
-    async def token(_actor: Actor) -> object:
-        return {"token": await gateway.access.make_token("test")}
-
-    return Control(
-        status=status,
-        why=why,
-        models=models,
-        route=route,
-        link=link,
-        token=token,
-        create_key=_create_key,
-        keys=_keys,
-        revoke_key=_revoke_key,
-        kill_switch=_kill_switch,
-        set_kill_switch=_set_kill_switch,
-        costs=_costs,
-        interactions=_interactions,
-        consent=_consent,
-        set_consent=_set_consent,
-        credits=_Credits(),
-        memory=_Memory(),
-        users=_Users(),
-        pairing=_Pairing(),
-        cron=_Cron(),
-        search=_Search(),
-        mcp=McpOperations(McpServers(Settings().mcp, clock=SystemClock()), partial(load, {}, None)),
-        reload=_reload,
-        audited=AuditedActions(
-            gateway.audit,
-            person_of=lambda _platform, _user_id: None,
-            digest=lambda content: sha256(content).digest(),
-            clock=SystemClock(),
-            make_id=make_id,
-        ),
+    own = {"access.link": link, "gateway.status": _status, "consent.show": _consent}
+    own |= {"messages.why": _why, "messages.read": _why}
+    audited = AuditedActions(
+        gateway.audit,
+        person_of=lambda _platform, _user_id: None,
+        digest=lambda content: sha256(content).digest(),
+        clock=SystemClock(),
+        make_id=make_id,
+    )
+    # Any: no function of these orders looks at the operations.
+    nothing: Any = None
+    return control_routes(
+        ControlGate(gateway.gateway_api, audited, origins=origins),
+        nothing,
+        orders=[msgspec.structs.replace(one, run=own.get(one.name, _repeat)) for one in ORDERS],
     )
 
 
-class _Users:
-    """Repeats what it is asked."""
+async def _repeat(_operations: Any, request: Any, _actor: Actor) -> object:
+    return request
 
-    async def list(self, ask: UsersAsk) -> object:
-        return ask
 
-    async def show(self, ask: UserAsk) -> object:
-        return ask
+async def _status(_operations: Any, _request: Any, _actor: Actor) -> object:
+    return {"state": "connected"}
 
-    async def add(self, order: UserOrder) -> object:
-        return order
 
-    async def activate(self, order: UserOrder) -> object:
-        return order
+async def _consent(_operations: Any, request: Any, _actor: Actor) -> object:
+    return {"user": request.user, "may_train": False}
 
-    async def block(self, order: UserOrder) -> object:
-        return order
 
-    async def link(self, order: LinkOrder) -> object:
-        return order
-
-    async def unlink(self, order: UserOrder) -> object:
-        return order
-
-    async def set_tier(self, order: TierOrder) -> object:
-        return order
-
-    async def erase(self, order: UserOrder) -> object:
-        return order
-
-
-class _Cron:
-    """Repeats what it is asked."""
-
-    async def list(self, ask: JobsAsk) -> object:
-        return ask
-
-    async def show(self, ask: JobAsk) -> object:
-        return ask
-
-    async def add(self, order: NewJobOrder) -> object:
-        return order
-
-    async def pause(self, order: JobOrder) -> object:
-        return order
-
-    async def resume(self, order: JobOrder) -> object:
-        return order
-
-    async def run(self, order: JobOrder) -> object:
-        return order
-
-    async def remove(self, order: JobOrder) -> object:
-        return order
-
-
-class _Pairing:
-    """Repeats what it is asked."""
-
-    async def list(self) -> object:
-        return {"waiting": []}
-
-    async def approve(self, order: PairApproval) -> object:
-        return order
-
-    async def deny(self, order: PairOrder) -> object:
-        return order
-
-    async def revoke(self, order: PairOrder) -> object:
-        return order
-
-
-class _Search:
-    """Repeats what it is asked."""
-
-    async def find(self, order: SearchOrder) -> object:
-        return order
-
-    async def state(self) -> object:
-        return {"messages": 0}
-
-    async def rebuild(self) -> object:
-        return {"messages": 0}
-
-
-class _Memory:
-    """Repeats what it is asked."""
-
-    async def show(self, ask: MemoryAsk) -> object:
-        return ask
-
-    async def set(self, order: FactOrder) -> object:
-        return order
-
-    async def forget(self, order: ForgetOrder) -> object:
-        return order
-
-    async def dream(self, order: DreamOrder) -> object:
-        return order
-
-    async def record(self, ask: MemoryAsk) -> object:
-        return ask
-
-
-class _Credits:
-    """Repeats what it is asked."""
-
-    async def show(self, ask: WalletAsk) -> object:
-        return ask
-
-    async def list(self, ask: WalletsAsk) -> object:
-        return ask
-
-    async def grant(self, order: GrantOrder) -> object:
-        return order
-
-    async def refund(self, order: RefundOrder) -> object:
-        return order
-
-    async def refer(self, order: ReferOrder) -> object:
-        return order
-
-    async def audit(self) -> object:
-        return {"wrong": 0}
-
-
-async def _create_key(new: NewKey) -> object:
-    return {"user": new.user}
-
-
-async def _keys() -> object:
-    return {"keys": []}
-
-
-async def _revoke_key(end: KeyEnd) -> object:
-    return {"id": end.id}
-
-
-async def _kill_switch() -> object:
-    return {"is_on": False}
-
-
-async def _set_kill_switch(order: SwitchOrder) -> object:
-    return {"is_on": order.is_on}
-
-
-async def _reload() -> object:
-    return {"applied": []}
-
-
-async def _interactions(ask: InteractionAsk) -> object:
-    return {"interactions": []}
-
-
-async def _costs(ask: CostAsk) -> object:
-    return {"by": ask.by, "days": ask.days}
-
-
-async def _consent(ask: ConsentAsk) -> object:
-    return {"user": ask.user, "may_train": False}
-
-
-async def _set_consent(order: ConsentOrder) -> object:
-    return {"user": order.user, "may_train": order.may_train}
+async def _why(_operations: Any, request: Any, _actor: Actor) -> object:
+    if request.id != "m/1":
+        raise NotFound(f"No message is known as {request.id!r}.")
+    return {"id": request.id}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
+import msgspec
 import structlog
 from starlette.routing import Route
 
@@ -27,7 +28,7 @@ from hermes.app.key_rotation import make_rotation
 from hermes.app.make_courier import make_send_desk
 from hermes.app.make_hooks import GatewayHooks, make_hooks
 from hermes.app.make_observability import Observability, make_observing, watch_core
-from hermes.app.make_operations import as_swapped, make_audited, make_handles, operating_desks
+from hermes.app.make_operations import as_swapped, make_audited, make_handles
 from hermes.app.make_schedule import make_cron_desk
 from hermes.app.make_search import open_search
 from hermes.app.media import make_shelf
@@ -41,18 +42,15 @@ from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.channels.web.channel import WebChannel, WebSettings
 from hermes.config import Loaded, ensure_home
 from hermes.config.tiers import tier_names
-from hermes.control.audited import Actor, local_actor
-from hermes.control.channels import ChannelOperations
 from hermes.control.mcp import McpOperations
 from hermes.control.models import ModelsReport, RouteReport, models_report, route_report
 from hermes.control.operations import Operations
-from hermes.control.reload import ReloadOperations, ReloadReport
-from hermes.control.runtime import RuntimeHandles
+from hermes.control.reload import ReloadOperations
+from hermes.control.runtime import ReloadReport, RuntimeHandles
 from hermes.control.search import SearchOperations
 from hermes.control.sends import SendOperations
 from hermes.control.status import Live, StatusReport, live_status
-from hermes.control.tokens import LinkWish
-from hermes.control.why import WhyReport, explain
+from hermes.control.tokens import LinkWish, SignInLink
 from hermes.http.same_origin import Origins, is_loopback
 from hermes.media.turn_media import TurnMedia
 from hermes.message.ids import make_id
@@ -72,7 +70,7 @@ from hermes.ports.upward import Progress
 from hermes.routing.plan import CallNeeds, ProviderOffer
 from hermes.server.app import build_app
 from hermes.server.auth import StoredAccess
-from hermes.server.control_routes import Control
+from hermes.server.control_routes import ControlGate, control_routes
 from hermes.server.listen import HttpServer, address_of, bind, serve_settings
 from hermes.server.metrics_route import metrics_route
 from hermes.server.v1.agent_turns import AgentTurns
@@ -251,11 +249,11 @@ class Gateway:
         )
         self._providers = make_providers(settings, registry, client=self._client)
         self._mcp = make_mcp(settings, clock=self._clock, tell=self._tell_progress)
-        self._mcp_desk = McpOperations(self._mcp, self._read_again)
+        self._mcp_operations = McpOperations(self._mcp, self._read_again)
         self._reloading = ReloadOperations(
             settings,
             reread=self._read_again,
-            mcp=self._mcp_desk,
+            mcp=self._mcp_operations,
             set_level=self._set_level,
             renew=lambda name, found: self._renewal.renew(name, found),  # noqa: PLW0108  made later
         )
@@ -276,7 +274,7 @@ class Gateway:
             clock=self._clock,
             make_id=make_id,
             meter=self._observing.metrics,
-            reload_mcp=self._mcp_desk.reload,
+            reload_mcp=self._mcp_operations.reload,
             on_record=self._audited.by_chat,
             visions=registry.visions,
             plugged=registry.commands,
@@ -355,7 +353,10 @@ class Gateway:
             self._core.gateway_api,
             channels=tuple(own.values()),
             webhooks=self._webhooks,
-            control=self._control(self._desk()),
+            control=control_routes(
+                ControlGate(self._core.gateway_api, self._audited, origins=origins),
+                self._operations(),
+            ),
             ready=self._reasons_not_ready,
             origins=origins,
             make_id=make_id,
@@ -377,37 +378,6 @@ class Gateway:
                 version=__version__,
                 started_at=self._started_at,
             )
-        )
-
-    def _control(self, desk: Operations) -> Control:
-        """Return the operator's functions, for the routes under /control."""
-        return Control(
-            status=self.status,
-            why=self.why,
-            models=self.models,
-            route=self.route,
-            link=self.link,
-            token=self.token,
-            create_key=desk.create_key,
-            keys=desk.keys,
-            revoke_key=desk.revoke_key,
-            kill_switch=desk.kill_switch,
-            set_kill_switch=desk.set_kill_switch,
-            costs=desk.costs,
-            interactions=desk.interactions,
-            consent=desk.consent,
-            set_consent=desk.set_consent,
-            credits=desk.credits,
-            memory=desk.memory,
-            users=desk.users,
-            pairing=desk.pairing,
-            search=desk.search,
-            cron=desk.cron,
-            mcp=self._mcp_desk,
-            reload=self.reload,
-            audited=self._audited,
-            operating=operating_desks(desk),
-            hooks=self._hooks.report,
         )
 
     async def _stop(self) -> None:
@@ -515,24 +485,23 @@ class Gateway:
             address=self._address,
             home=str(self._home),
             model=model,
-            sign_in_link=(await self.link(LinkWish(), local_actor("")))["link"],
+            sign_in_link=(await self.link(LinkWish(), "")).link,
             api_token=self._first_token,
             is_demonstration=is_demonstration,
             is_listening_widely=not is_loopback(self._settings.server.host),
         )
 
-    async def link(self, wish: LinkWish, actor: Actor) -> dict[str, str]:
-        """Return a new one-time sign-in link; it ends with the token or browser that asks for it."""
-        others = wish.revoke_others
-        code = await self._access.make_signin_code(actor.credential, revoke_others=others)
-        return {"link": f"{self._public_address()}/signin?code={code}"}
+    async def link(self, wish: LinkWish, maker: str) -> SignInLink:
+        """Return a new one-time sign-in link; it ends with the credential `maker`, if there is one."""
+        code = await self._access.make_signin_code(maker, revoke_others=wish.revoke_others)
+        return SignInLink(link=f"{self._public_address()}/signin?code={code}")
 
     def _public_address(self) -> str:
         public = self._settings.server.public_url
         return self._address if public is None else str(public).rstrip("/")
 
-    def _desk(self) -> Operations:
-        """Return where operators' orders about keys and money arrive."""
+    def _operations(self) -> Operations:
+        """Return the functions behind operator orders."""
         return Operations(
             self._core.store,
             calendar=self._core.models.calendar,
@@ -547,15 +516,30 @@ class Gateway:
             search=SearchOperations(self._core.store, self._core.search),
             forget_files=self._shelf.erase,
             cron=make_cron_desk(self._core.store, self._settings, self._core.cron.schedules),
-            handles=make_handles(
-                self._core,
-                self._settings,
-                channels=self._connections.states,
-                restart=self._restart,
-                rotate=make_rotation(self._home, self._core).rotate,
-                reconnect=self._reloading.reconnect,
-            ),
+            handles=self._handles(),
             sends=self._sends(),
+        )
+
+    def _handles(self) -> RuntimeHandles:
+        """Return what operator orders reach in this gateway."""
+        handles = make_handles(
+            self._core,
+            self._settings,
+            channels=self._connections.states,
+            restart=self._restart,
+            rotate=make_rotation(self._home, self._core).rotate,
+            reconnect=self._reloading.reconnect,
+        )
+        return msgspec.structs.replace(
+            handles,
+            status=self.status,
+            reload=self.reload,
+            link=self.link,
+            hooks=self._hooks.report,
+            models=self.models,
+            route=self.route,
+            mcp_status=self._mcp_operations.status,
+            mcp_reload=self._mcp_operations.reload,
         )
 
     def _sends(self) -> SendOperations:
@@ -568,17 +552,6 @@ class Gateway:
             wake_lane=self._core.lanes.wake,
             wake_outbox=self._core.wake_outbox,
         )
-
-    async def token(self, actor: Actor) -> dict[str, str]:
-        """Return a new API token."""
-        return {"token": await self._access.make_token("hermes token", maker=actor.credential)}
-
-    async def why(self, name: str, include_text: bool) -> WhyReport:
-        """Return the story of a message, with its words only when they are asked for."""
-        now = self._clock.now()
-        store, states = self._core.store, self._connections.states
-        hold = ChannelOperations(store, RuntimeHandles(channels=states), clock=self._clock).hold_of
-        return explain(store, name, now=now, include_text=include_text, hold=hold)
 
     async def status(self) -> StatusReport:
         """Return how this gateway stands."""

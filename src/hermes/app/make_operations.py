@@ -1,4 +1,4 @@
-"""What operators' orders move in a gateway, and the office through which they all pass."""
+"""Builds what operator orders reach in a gateway, and what checks and audits them."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,6 @@ from hermes.app.core import Core
 from hermes.calls.planner import Planner
 from hermes.config import Settings
 from hermes.control.audited import AuditedActions, audited_for
-from hermes.control.operations import Operations
 from hermes.control.runtime import Reconnect, Restart, Rotate, RuntimeHandles
 from hermes.control.status import ChannelStatus
 from hermes.message.ids import MakeId
@@ -14,7 +13,6 @@ from hermes.ports.audit import AuditLimits
 from hermes.ports.clock import Clock
 from hermes.ports.store import Store
 from hermes.routing.plan import CallNeeds
-from hermes.server.operating_routes import OperationRoutes
 
 _AS_CONFIGURED = "default"
 _AUTO = "auto"
@@ -24,7 +22,7 @@ _DAY_S = 86_400.0
 def make_audited(
     store: Store, settings: Settings, *, clock: Clock, make_id: MakeId
 ) -> AuditedActions:
-    """Return the office of a home."""
+    """Return what checks and audits the orders of a home."""
     limits = AuditLimits(
         retention_s=settings.audit.retention_days * _DAY_S, most_rows=settings.audit.max_rows
     )
@@ -40,7 +38,7 @@ def make_handles(
     rotate: Rotate,
     reconnect: Reconnect,
 ) -> RuntimeHandles:
-    """Return what orders move in a running gateway."""
+    """Return what orders reach in the core of a running gateway."""
     planner = core.models.planner
 
     async def swap(name: str) -> tuple[str, str]:
@@ -77,18 +75,3 @@ def as_swapped(settings: Settings, planner: Planner) -> Settings:
         return settings
     models = settings.models.model_copy(update={"default": planner.default_model})
     return settings.model_copy(update={"models": models})
-
-
-def operating_desks(desk: Operations) -> OperationRoutes:
-    """Return the parts of a desk that have routes of their own."""
-    return OperationRoutes(
-        audit=desk.audit,
-        tokens=desk.tokens,
-        sessions=desk.sessions,
-        channels=desk.channels,
-        deadletters=desk.deadletters,
-        models=desk.models,
-        gateway=desk.gateway,
-        sends=desk.sends,
-        graphs=desk.graphs,
-    )

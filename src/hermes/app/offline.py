@@ -14,8 +14,9 @@ from hermes.app.store_files import DATABASE, check_database, open_shelf, open_st
 from hermes.calls.days import Calendar
 from hermes.config import Loaded, Settings, ensure_home
 from hermes.config.tiers import tier_names
-from hermes.control.audited import acting_desk, local_actor
+from hermes.control.audited import Operator
 from hermes.control.operations import Operations
+from hermes.control.order import local_actor
 from hermes.control.runtime import RuntimeHandles
 from hermes.control.search import SearchOperations
 from hermes.message.ids import make_id
@@ -64,12 +65,12 @@ def offline_shelf(loaded: Loaded) -> Iterator[GraphReader | None]:
 
 
 @contextmanager
-def offline_desk(
+def offline_operator(
     loaded: Loaded, *, create: bool, operator: str = ""
-) -> Iterator[Operations | None]:
-    """Open the operator's desk of a home; None when nothing is stored there and it stays so.
+) -> Iterator[Operator | None]:
+    """Open a home for the orders of its owner; None when nothing is stored there and it stays so.
 
-    What the operator orders there is on record under their name.
+    The audit log names them as the operator.
     """
     with offline_store(loaded, create=create) as store:
         if store is None:
@@ -77,15 +78,17 @@ def offline_desk(
             return
         search = open_search(loaded.home, loaded.settings, clock=SystemClock())
         try:
-            desk = _desk(store, loaded, search=SearchOperations(store, search, fills=True))
+            operations = _operations(
+                store, loaded, search=SearchOperations(store, search, fills=True)
+            )
             audited = make_audited(store, loaded.settings, clock=SystemClock(), make_id=make_id)
-            yield acting_desk(desk, local_actor(operator), audited=audited)
+            yield Operator(operations, local_actor(operator), audited=audited)
         finally:
             if search is not None:
                 asyncio.run(search.close())
 
 
-def _desk(store: Store, loaded: Loaded, *, search: SearchOperations) -> Operations:
+def _operations(store: Store, loaded: Loaded, *, search: SearchOperations) -> Operations:
     settings = loaded.settings
     return Operations(
         store,

@@ -1,18 +1,17 @@
 """`hermes audit`: who ordered what of the gateway, about whom, and what came of it."""
 
 from typing import Annotated
-from urllib.parse import urlencode
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.operator_calls import at_desk
+from hermes.cli.operator_calls import call
 from hermes.cli.since import since_time
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.audit import MOST_ROWS, AuditAsk, AuditReport
+from hermes.control.orders import AUDIT_LIST
 from hermes.control.why_answer import clock_time
 from hermes.ports.audit import AuditRow
 
@@ -46,13 +45,7 @@ def command(
 ) -> None:
     """List the orders that were given, the newest first."""
     ask = AuditAsk(since=since_time(since, home) or 0.0, actor=actor, action=action, limit=limit)
-    query = urlencode(msgspec.to_builtins(ask))
-    report = at_desk(
-        home,
-        lambda gateway: gateway.get(f"/control/audit?{query}", AuditReport),
-        here=lambda desk: desk.audit.list(ask),
-        empty=AuditReport,
-    )
+    report = call(home, AUDIT_LIST, ask, empty=AuditReport)
     if as_json:
         print_json(report)
     else:

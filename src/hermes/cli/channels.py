@@ -7,10 +7,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.operator_calls import at_desk
+from hermes.cli.operator_calls import call
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.cli.who import operator_name
 from hermes.control.channels import ChannelOrder, ChannelReport, ChannelsReport
+from hermes.control.order import NoFields
+from hermes.control.orders import CHANNELS_LIST, CHANNELS_PAUSE, CHANNELS_RESUME
 from hermes.control.why_answer import clock_time
 from hermes.control.why_delivery import resting_text
 
@@ -32,12 +34,7 @@ def command(context: typer.Context, home: Home = None, as_json: AsJson = False) 
 
 def list_all(home: Home = None, as_json: AsJson = False) -> None:
     """List the platforms: how each stands, what it can do, and when traffic really flowed."""
-    report = at_desk(
-        home,
-        lambda gateway: gateway.get("/control/channels", ChannelsReport),
-        here=lambda desk: desk.channels.list(),
-        empty=ChannelsReport,
-    )
+    report = call(home, CHANNELS_LIST, NoFields(), empty=ChannelsReport)
     if as_json:
         print_json(report)
     else:
@@ -47,24 +44,14 @@ def list_all(home: Home = None, as_json: AsJson = False) -> None:
 def pause(platform: Platform, *, home: Home = None, as_json: AsJson = False) -> None:
     """Accept nothing on a platform and send nothing there, over restarts too; nothing is lost."""
     order = ChannelOrder(platform=platform, by=operator_name())
-    report = at_desk(
-        home,
-        lambda gateway: gateway.post("/control/channels/pause", ChannelReport, body=order),
-        here=lambda desk: desk.channels.pause(order),
-    )
+    report = call(home, CHANNELS_PAUSE, order)
     _tell(report, "rests now" if report.changed else "rests already", as_json=as_json)
 
 
 def resume(platform: Platform, *, home: Home = None, as_json: AsJson = False) -> None:
     """Accept and send on a platform again; one that has stopped is connected anew."""
     order = ChannelOrder(platform=platform, by=operator_name())
-    report = at_desk(
-        home,
-        lambda gateway: gateway.post(
-            "/control/channels/resume", ChannelReport, body=order, timeout_s=_CONNECT_S
-        ),
-        here=lambda desk: desk.channels.resume(order),
-    )
+    report = call(home, CHANNELS_RESUME, order, timeout_s=_CONNECT_S)
     _tell(report, _resumed(report), as_json=as_json)
 
 

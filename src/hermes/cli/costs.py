@@ -1,9 +1,7 @@
 """`hermes costs`: what model calls took, by person, agent, channel, key, model or day."""
 
 from typing import Annotated, get_args
-from urllib.parse import urlencode
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -11,8 +9,9 @@ from rich.text import Text
 
 from hermes.calls.days import Calendar
 from hermes.cli.environment import settings_for
-from hermes.cli.operator_calls import at_desk, money
+from hermes.cli.operator_calls import call, money
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.control.orders import COSTS_SHOW
 from hermes.control.spending import CostAsk, CostLine, CostsReport, costs
 from hermes.ports.clock import SystemClock
 from hermes.ports.spend import CostBy, CostRow
@@ -74,13 +73,7 @@ def command(
 
 
 def _report(ask: CostAsk, home: Home) -> CostsReport:
-    query = urlencode(msgspec.to_builtins(ask))
-    return at_desk(
-        home,
-        lambda gateway: gateway.get(f"/control/costs?{query}", CostsReport),
-        here=lambda desk: desk.costs(ask),
-        empty=lambda: _nothing(ask, home),
-    )
+    return call(home, COSTS_SHOW, ask, empty=lambda: _nothing(ask, home))
 
 
 def _nothing(ask: CostAsk, home: Home) -> CostsReport:

@@ -1,28 +1,34 @@
 """`hermes credits show|list|grant|refund|refer|audit`: what people have to spend, and the books."""
 
-from typing import Annotated
-from urllib.parse import urlencode
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.operator_calls import at_desk, operator_name
+from hermes.cli.operator_calls import call, operator_name
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.consent import unknown_person
 from hermes.control.credits import (
     BookedReport,
     GrantOrder,
     ReferOrder,
-    ReferralReport,
     RefundOrder,
     WalletAsk,
     WalletReport,
     WalletsAsk,
     WalletsReport,
 )
-from hermes.control.operations import Operations
+from hermes.control.order import NoFields
+from hermes.control.orders import (
+    CREDITS_AUDIT,
+    CREDITS_GRANT,
+    CREDITS_LIST,
+    CREDITS_REFER,
+    CREDITS_REFUND,
+    CREDITS_SHOW,
+)
 from hermes.control.why_answer import clock_time
 from hermes.errors import NotFound
 from hermes.message.referral_code import spoken
@@ -81,13 +87,7 @@ def list_all(
 ) -> None:
     """List wallets, those with the least in them first."""
     ask = WalletsAsk(below=below, limit=limit)
-    query = {"limit": limit, **({} if below is None else {"below": below})}
-    report = at_desk(
-        home,
-        lambda gateway: gateway.get(f"/control/credits?{urlencode(query)}", WalletsReport),
-        here=lambda desk: desk.credits.list(ask),
-        empty=WalletsReport,
-    )
+    report = call(home, CREDITS_LIST, ask, empty=WalletsReport)
     if as_json:
         print_json(report)
     else:
@@ -111,11 +111,7 @@ def grant(
     # Asked first: an order for somebody unknown is not to make a home.
     _wallet(home, user)
     order = GrantOrder(user=user, amount=amount, reason=reason, id=name, by=operator_name())
-    report = at_desk(
-        home,
-        lambda gateway: gateway.post("/control/credits/grant", BookedReport, body=order),
-        here=lambda desk: desk.credits.grant(order),
-    )
+    report = call(home, CREDITS_GRANT, order)
     did = "has got" if amount > 0 else "has lost"
     _print_booked(report, f"{user} {did} {in_credits(abs(amount))}", as_json=as_json)
 
@@ -130,13 +126,8 @@ def refund(
     as_json: AsJson = False,
 ) -> None:
     """Give back what an answered message cost."""
-    at_desk(home, lambda _gateway: None, here=_nothing, empty=lambda: _no_message(message))
     order = RefundOrder(message=message, reason=reason, by=operator_name())
-    report = at_desk(
-        home,
-        lambda gateway: gateway.post("/control/credits/refund", BookedReport, body=order),
-        here=lambda desk: desk.credits.refund(order),
-    )
+    report = call(home, CREDITS_REFUND, order, empty=lambda: _no_message(message))
     told = f"{report.person_id} has got {in_credits(report.line.amount)} back for {report.line.id}"
     _print_booked(report, told, as_json=as_json)
 
@@ -151,11 +142,7 @@ def refer(
     """Let a newcomer bring somebody's referral code; in a chat they write `/credits CODE`."""
     _wallet(home, user)
     order = ReferOrder(user=user, code=code, by=operator_name())
-    report = at_desk(
-        home,
-        lambda gateway: gateway.post("/control/credits/refer", ReferralReport, body=order),
-        here=lambda desk: desk.credits.refer(order),
-    )
+    report = call(home, CREDITS_REFER, order)
     if as_json:
         print_json(report)
         return
@@ -170,11 +157,8 @@ def refer(
 
 def audit(home: Home = None, as_json: AsJson = False) -> None:
     """Prove that every balance is its ledger's sum minus open holds; exit code 1 if one is not."""
-    report = at_desk(
-        home,
-        lambda gateway: gateway.get("/control/credits/audit", Audit),
-        here=lambda desk: desk.credits.audit(),
-        empty=lambda: Audit(wallets=0, lines=0, holds=0, total=0),
+    report = call(
+        home, CREDITS_AUDIT, NoFields(), empty=lambda: Audit(wallets=0, lines=0, holds=0, total=0)
     )
     if as_json:
         print_json(report)
@@ -189,21 +173,10 @@ def _wallet(home: Home, user: str) -> WalletReport:
         raise unknown_person(user)
 
     ask = WalletAsk(user=user)
-    return at_desk(
-        home,
-        lambda gateway: gateway.get(
-            f"/control/credits/wallet?{urlencode({'user': user})}", WalletReport
-        ),
-        here=lambda desk: desk.credits.show(ask),
-        empty=nobody,
-    )
+    return call(home, CREDITS_SHOW, ask, empty=nobody)
 
 
-async def _nothing(_desk: Operations) -> None:
-    """Look whether there is a journal at all."""
-
-
-def _no_message(name: str) -> None:
+def _no_message(name: str) -> NoReturn:
     raise NotFound(f"No message is known as {name[:80]!r}: nothing was ever stored here.")
 
 

@@ -1,14 +1,13 @@
 """`hermes cron list|add|show|pause|resume|run|remove`: scheduled jobs of everybody."""
 
 from typing import Annotated
-from urllib.parse import urlencode
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.operator_calls import at_desk, operator_name
+from hermes.cli.operator_calls import call, operator_name
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.cron import (
     JobAsk,
@@ -19,7 +18,16 @@ from hermes.control.cron import (
     JobsReport,
     NewJobOrder,
 )
-from hermes.control.operations import Operations
+from hermes.control.order import Order
+from hermes.control.orders import (
+    CRON_ADD,
+    CRON_LIST,
+    CRON_PAUSE,
+    CRON_REMOVE,
+    CRON_RESUME,
+    CRON_RUN,
+    CRON_SHOW,
+)
 from hermes.control.why_answer import clock_time
 from hermes.errors import NotFound
 
@@ -51,13 +59,7 @@ def list_all(
 ) -> None:
     """List scheduled jobs, the next to run first, and what was missed."""
     ask = JobsAsk(user=user, limit=limit)
-    query = urlencode({"user": user, "limit": limit})
-    report = at_desk(
-        home,
-        lambda gateway: gateway.get(f"/control/cron?{query}", JobsReport),
-        here=lambda desk: desk.cron.list(ask),
-        empty=JobsReport,
-    )
+    report = call(home, CRON_LIST, ask, empty=JobsReport)
     if as_json:
         print_json(report)
     else:
@@ -95,11 +97,7 @@ def add(
     order = NewJobOrder(
         user=user, when=when, text=text, to=to, chat=chat, agent=agent, by=operator_name()
     )
-    report = at_desk(
-        home,
-        lambda gateway: gateway.post("/control/cron", JobReport, body=order),
-        here=lambda desk: desk.cron.add(order),
-    )
+    report = call(home, CRON_ADD, order)
     _tell(
         report, f"{report.job.id} is scheduled: {report.job.when}, next: {report.job.next}", as_json
     )
@@ -116,17 +114,11 @@ def show(
 ) -> None:
     """Show one job."""
     ask = JobAsk(id=job, output=output)
-    query = urlencode({"id": job, "output": str(output).lower()})
 
     def nothing() -> JobReport:
         raise NotFound(f"There is no job {job[:40]!r}: nothing is stored here yet.")
 
-    report = at_desk(
-        home,
-        lambda gateway: gateway.get(f"/control/cron/job?{query}", JobReport),
-        here=lambda desk: desk.cron.show(ask),
-        empty=nothing,
-    )
+    report = call(home, CRON_SHOW, ask, empty=nothing)
     if as_json:
         print_json(report)
     elif report.output is not None:
@@ -137,19 +129,19 @@ def show(
 
 def pause(job: JobId, *, home: Home = None, as_json: AsJson = False) -> None:
     """Let a job rest until it is resumed."""
-    report = _order(home, "pause", job)
+    report = _order(home, CRON_PAUSE, job)
     _tell(report, f"{report.job.id} is paused.", as_json)
 
 
 def resume(job: JobId, *, home: Home = None, as_json: AsJson = False) -> None:
     """Let a job run again, from now on; what it missed is not caught up."""
-    report = _order(home, "resume", job)
+    report = _order(home, CRON_RESUME, job)
     _tell(report, f"{report.job.id} runs again, next: {report.job.next}", as_json)
 
 
 def run(job: JobId, *, home: Home = None, as_json: AsJson = False) -> None:
     """Run a job now, beside its times."""
-    report = _order(home, "run", job)
+    report = _order(home, CRON_RUN, job)
     text = (
         f"{report.job.id} runs as {report.message_id}: `hermes why {report.message_id}` tells more."
     )
@@ -158,28 +150,12 @@ def run(job: JobId, *, home: Home = None, as_json: AsJson = False) -> None:
 
 def remove(job: JobId, *, home: Home = None, as_json: AsJson = False) -> None:
     """Forget a job; what it has answered stays."""
-    report = _order(home, "remove", job)
+    report = _order(home, CRON_REMOVE, job)
     _tell(report, f"{report.job.id} is removed.", as_json)
 
 
-def _order(home: Home, verb: str, job: str) -> JobReport:
-    order = JobOrder(id=job, by=operator_name())
-
-    async def here(desk: Operations) -> JobReport:
-        cron = desk.cron
-        orders = {
-            "pause": cron.pause,
-            "resume": cron.resume,
-            "run": cron.run,
-            "remove": cron.remove,
-        }
-        return await orders[verb](order)
-
-    return at_desk(
-        home,
-        lambda gateway: gateway.post(f"/control/cron/{verb}", JobReport, body=order),
-        here=here,
-    )
+def _order(home: Home, order: Order[JobOrder, JobReport], job: str) -> JobReport:
+    return call(home, order, JobOrder(id=job, by=operator_name()))
 
 
 def _tell(report: JobReport, text: str, as_json: bool) -> None:

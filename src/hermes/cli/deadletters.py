@@ -1,15 +1,13 @@
 """`hermes deadletters list|show|replay|drop`: replies that could not be sent."""
 
 from typing import Annotated, NoReturn
-from urllib.parse import urlencode
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.operator_calls import at_desk
+from hermes.cli.operator_calls import call
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.cli.who import operator_name
 from hermes.control.deadletters import (
@@ -20,6 +18,12 @@ from hermes.control.deadletters import (
     LetterReport,
     LettersAsk,
     LettersReport,
+)
+from hermes.control.orders import (
+    DEADLETTERS_DROP,
+    DEADLETTERS_LIST,
+    DEADLETTERS_REPLAY,
+    DEADLETTERS_SHOW,
 )
 from hermes.control.why_answer import clock_time
 from hermes.errors import NotFound
@@ -45,13 +49,7 @@ def list_all(
 ) -> None:
     """List replies that were given up, or may have arrived and wait for your word."""
     ask = LettersAsk(platform=platform, limit=limit)
-    query = urlencode(msgspec.to_builtins(ask))
-    report = at_desk(
-        home,
-        lambda gateway: gateway.get(f"/control/deadletters?{query}", LettersReport),
-        here=lambda desk: desk.deadletters.list(ask),
-        empty=LettersReport,
-    )
+    report = call(home, DEADLETTERS_LIST, ask, empty=LettersReport)
     if as_json:
         print_json(report)
     else:
@@ -61,14 +59,7 @@ def list_all(
 def show(letter: LetterId, *, home: Home = None, as_json: AsJson = False) -> None:
     """Show one of them, with what it says."""
     ask = LetterAsk(id=letter)
-    report = at_desk(
-        home,
-        lambda gateway: gateway.get(
-            f"/control/deadletters/letter?{urlencode({'id': letter})}", LetterReport
-        ),
-        here=lambda desk: desk.deadletters.show(ask),
-        empty=_nothing,
-    )
+    report = call(home, DEADLETTERS_SHOW, ask, empty=_nothing)
     if as_json:
         print_json(report)
         return
@@ -82,24 +73,14 @@ def show(letter: LetterId, *, home: Home = None, as_json: AsJson = False) -> Non
 def replay(letter: LetterId, *, home: Home = None, as_json: AsJson = False) -> None:
     """Send one again, as if it were new; one that may have arrived may arrive twice."""
     order = LetterOrder(id=letter, by=operator_name())
-    report = at_desk(
-        home,
-        lambda gateway: gateway.post("/control/deadletters/replay", LetterReport, body=order),
-        here=lambda desk: desk.deadletters.replay(order),
-        empty=_nothing,
-    )
+    report = call(home, DEADLETTERS_REPLAY, order, empty=_nothing)
     _tell(report, "is on its way again", as_json=as_json)
 
 
 def drop(letter: LetterId, *, home: Home = None, as_json: AsJson = False) -> None:
     """Give one up for good; `hermes why` still tells of it."""
     order = LetterOrder(id=letter, by=operator_name())
-    report = at_desk(
-        home,
-        lambda gateway: gateway.post("/control/deadletters/drop", LetterReport, body=order),
-        here=lambda desk: desk.deadletters.drop(order),
-        empty=_nothing,
-    )
+    report = call(home, DEADLETTERS_DROP, order, empty=_nothing)
     _tell(report, "is given up", as_json=as_json)
 
 

@@ -1,15 +1,15 @@
 """`hermes channels directory`: the chats that are known by name, and can be sent to by it."""
 
 from typing import Annotated
-from urllib.parse import urlencode
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.operator_calls import at_desk
+from hermes.cli.operator_calls import call
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.control.orders import CHANNELS_DIRECTORY
 from hermes.control.sends import DirectoryAsk, DirectoryReport
 
 EPILOG = examples("hermes channels directory", "hermes channels directory --platform slack --json")
@@ -25,13 +25,7 @@ def command(
 ) -> None:
     """List the chats that are known by name; `hermes send` takes those names."""
     ask = DirectoryAsk(platform=platform)
-    query = urlencode({"platform": platform})
-    report = at_desk(
-        home,
-        lambda gateway: gateway.get(f"/control/channels/directory?{query}", DirectoryReport),
-        here=lambda desk: desk.sends.directory(ask),
-        empty=DirectoryReport,
-    )
+    report = call(home, CHANNELS_DIRECTORY, ask, empty=DirectoryReport)
     if as_json:
         print_json(report)
     else:

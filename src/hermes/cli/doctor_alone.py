@@ -14,15 +14,18 @@ from hermes.app.key_test import KeyTest, try_configured
 from hermes.cli.environment import home_for, settings_for
 from hermes.cli.mcp_alone import look
 from hermes.cli.model_offers import ask_here, gateway_of
+from hermes.cli.operator_calls import ask_gateway
 from hermes.cli.progress import Show, progress_bar
 from hermes.cli.terminal import clean, console, print_json
 from hermes.config import Loaded
 from hermes.control.doctor import Check, DoctorReport, Status
-from hermes.control.models import ModelLine, ModelsReport, models_report
-from hermes.control.status import ChannelStatus, StatusReport, StoreStatus
+from hermes.control.models import ModelLine, models_report
+from hermes.control.order import NoFields
+from hermes.control.orders import GATEWAY_STATUS, MCP_STATUS, MODELS_LIST
+from hermes.control.status import ChannelStatus, StoreStatus
 from hermes.ops.instance import find_running
 from hermes.ports.clock import SystemClock
-from hermes.tools.mcp.report import McpReport, ServerStatus
+from hermes.tools.mcp.report import ServerStatus
 
 
 def examine_and_show(home: Path | None, *, fix: bool, call: bool, as_json: bool) -> bool:
@@ -42,19 +45,19 @@ def examine_home(home: Path | None, *, fix: bool, call: bool, show: Show) -> Doc
 
     def models(loaded: Loaded) -> tuple[ModelLine, ...]:
         if gateway is not None:
-            return gateway.get("/control/models", ModelsReport).models
+            return ask_gateway(gateway, MODELS_LIST, NoFields()).models
         return models_report(loaded.settings, ask_here(loaded)).models
 
     def servers(loaded: Loaded) -> tuple[ServerStatus, ...]:
         if gateway is not None:
-            return gateway.get("/control/mcp", McpReport).servers
+            return ask_gateway(gateway, MCP_STATUS, NoFields()).servers
         return look(loaded, None).servers
 
     def channels() -> tuple[ChannelStatus, ...]:
-        return () if gateway is None else gateway.get("/control/status", StatusReport).channels
+        return () if gateway is None else ask_gateway(gateway, GATEWAY_STATUS, NoFields()).channels
 
     def store() -> StoreStatus | None:
-        return None if gateway is None else gateway.get("/control/status", StatusReport).store
+        return None if gateway is None else ask_gateway(gateway, GATEWAY_STATUS, NoFields()).store
 
     around = DoctorContext(
         home=home_for(home),

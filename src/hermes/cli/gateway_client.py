@@ -18,7 +18,7 @@ from hermes.cli.who import operator_name
 from hermes.errors import Conflict, HermesError, NotFound, Refused, StreamTruncated, TryLater
 from hermes.ops.instance import GatewayAddress, Running, find_running
 
-_SHORT_S = 15.0
+SHORT_S = 15.0
 _Answer = TypeVar("_Answer")
 _ERRORS: dict[int, type[HermesError]] = {404: NotFound, 409: Conflict, 429: TryLater, 503: TryLater}
 
@@ -56,7 +56,7 @@ class GatewayClient:
         return self._ask("GET", path, answer=answer)
 
     def post(
-        self, path: str, answer: type[_Answer], *, body: object = None, timeout_s: float = _SHORT_S
+        self, path: str, answer: type[_Answer], *, body: object = None, timeout_s: float = SHORT_S
     ) -> _Answer:
         """Return what the gateway answers to POST, within a time that fits what it has to do."""
         return self._ask("POST", path, answer=answer, body=body, timeout_s=timeout_s)
@@ -83,7 +83,7 @@ class GatewayClient:
         *,
         answer: type[_Answer],
         body: object = None,
-        timeout_s: float = _SHORT_S,
+        timeout_s: float = SHORT_S,
     ) -> _Answer:
         with self._exchange(method, path, body=body, timeout_s=timeout_s) as response:
             try:
@@ -140,11 +140,6 @@ def connect(home: Path) -> GatewayClient:
     if running is None:
         raise NoGateway(f"No gateway runs in {home}. Start one with `hermes up`.")
     return client_for(running)
-
-
-def path_of(*pieces: str) -> str:
-    """Return a path with each piece escaped."""
-    return "/" + "/".join(quote(piece, safe="") for piece in pieces)
 
 
 def _encoded(body: object) -> bytes | None:

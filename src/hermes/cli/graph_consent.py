@@ -1,13 +1,13 @@
 """`hermes graph consent USER on|off|show`: whether a person's conversations may be trained on."""
 
 from typing import Annotated
-from urllib.parse import urlencode
 
 import typer
 
-from hermes.cli.operator_calls import at_desk, operator_name
+from hermes.cli.operator_calls import call, operator_name
 from hermes.cli.terminal import AsJson, Home, clean, examples, print_json
 from hermes.control.consent import ConsentAsk, ConsentOrder, ConsentReport, unknown_person
+from hermes.control.orders import CONSENT_SET, CONSENT_SHOW
 
 EPILOG = examples(
     "hermes graph consent telegram:4711 show",
@@ -53,22 +53,11 @@ def _ask(home: Home, ask: ConsentAsk) -> ConsentReport:
     def nobody() -> ConsentReport:
         raise unknown_person(ask.user)
 
-    return at_desk(
-        home,
-        lambda gateway: gateway.get(
-            f"/control/consent?{urlencode({'user': ask.user})}", ConsentReport
-        ),
-        here=lambda desk: desk.consent(ask),
-        empty=nobody,
-    )
+    return call(home, CONSENT_SHOW, ask, empty=nobody)
 
 
 def _order(home: Home, order: ConsentOrder) -> ConsentReport:
-    return at_desk(
-        home,
-        lambda gateway: gateway.post("/control/consent", ConsentReport, body=order),
-        here=lambda desk: desk.set_consent(order),
-    )
+    return call(home, CONSENT_SET, order)
 
 
 def _text(report: ConsentReport) -> str:

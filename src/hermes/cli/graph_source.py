@@ -8,10 +8,11 @@ from contextlib import AbstractContextManager, contextmanager
 
 from hermes.cli.environment import home_for, settings_for
 from hermes.cli.lazy import load_named
-from hermes.cli.operator_calls import at_desk, operator_name
+from hermes.cli.operator_calls import call, operator_name
 from hermes.cli.terminal import Home
 from hermes.config import Loaded
-from hermes.control.graph_access import EVERYBODY, GraphsOrder, GraphsReport, people_of
+from hermes.control.graph_access import EVERYBODY, GraphsOrder, people_of
+from hermes.control.orders import GRAPHS_EXPORT, GRAPHS_SHOW
 from hermes.errors import NotFound
 from hermes.ports.graph_reader import GraphEntry, GraphReader
 
@@ -45,19 +46,11 @@ def the_shelf(home: Home) -> Iterator[GraphReader]:
 def note_shown(home: Home, entries: Iterable[GraphEntry]) -> None:
     """Put on record that conversations are shown."""
     order = GraphsOrder(people=people_of(entries), by=operator_name())
-    at_desk(
-        home,
-        lambda gateway: gateway.post("/control/graphs/show", GraphsReport, body=order),
-        here=lambda desk: desk.graphs.show(order),
-    )
+    call(home, GRAPHS_SHOW, order)
 
 
 def note_exported(home: Home, entries: Iterable[GraphEntry], *, every: bool) -> None:
     """Put on record that conversations are written into a file."""
     people = (EVERYBODY,) if every else people_of(entries)
     order = GraphsOrder(people=people, by=operator_name())
-    at_desk(
-        home,
-        lambda gateway: gateway.post("/control/graphs/export", GraphsReport, body=order),
-        here=lambda desk: desk.graphs.export(order),
-    )
+    call(home, GRAPHS_EXPORT, order)

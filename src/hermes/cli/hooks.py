@@ -6,8 +6,11 @@ from rich.text import Text
 
 from hermes.cli.environment import home_for, settings_for
 from hermes.cli.gateway_client import client_for
+from hermes.cli.operator_calls import ask_gateway
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.hooks import HooksReport, hooks_on_disk
+from hermes.control.order import NoFields
+from hermes.control.orders import HOOKS_LIST
 from hermes.ops.instance import find_running
 from hermes.plugins.hook_worker import HookReport
 
@@ -27,7 +30,7 @@ def list_all(home: Home = None, as_json: AsJson = False) -> None:
 def _report(home: Home) -> HooksReport:
     running = find_running(home_for(home))
     if running is not None:
-        return client_for(running).get("/control/hooks", HooksReport)
+        return ask_gateway(client_for(running), HOOKS_LIST, NoFields())
     loaded = settings_for(home)
     return hooks_on_disk(loaded.home, timeout_s=loaded.settings.hooks.timeout_s)
 

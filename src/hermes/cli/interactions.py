@@ -1,15 +1,13 @@
 """`hermes interactions`: the provenance of turns: which model, how many tokens, which tools."""
 
 from typing import Annotated
-from urllib.parse import urlencode
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.operator_calls import at_desk, money
+from hermes.cli.operator_calls import call, money
 from hermes.cli.since import since_time
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.interactions import (
@@ -17,6 +15,7 @@ from hermes.control.interactions import (
     InteractionAsk,
     InteractionsReport,
 )
+from hermes.control.orders import INTERACTIONS_LIST
 from hermes.control.why_answer import clock_time
 from hermes.ports.interactions import InteractionRow
 
@@ -62,13 +61,7 @@ def command(
         since=since_time(since, home),
         limit=limit,
     )
-    query = urlencode(msgspec.to_builtins(ask))
-    report = at_desk(
-        home,
-        lambda gateway: gateway.get(f"/control/interactions?{query}", InteractionsReport),
-        here=lambda desk: desk.interactions(ask),
-        empty=InteractionsReport,
-    )
+    report = call(home, INTERACTIONS_LIST, ask, empty=InteractionsReport)
     if as_json:
         print_json(report)
     else:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.operator_calls import at_desk, money, operator_name
+from hermes.cli.operator_calls import call, money, operator_name
 from hermes.cli.terminal import (
     AsJson,
     Home,
@@ -19,7 +19,9 @@ from hermes.cli.terminal import (
     print_json,
 )
 from hermes.control.key_terms import lifetime, model_patterns, one_period, token_budget, usd_budget
-from hermes.control.keys import EndedKey, KeyEnd, KeyLine, KeysReport, MadeKey, NewKey
+from hermes.control.keys import KeyEnd, KeyLine, KeysReport, MadeKey, NewKey
+from hermes.control.order import NoFields
+from hermes.control.orders import KEYS_CREATE, KEYS_LIST, KEYS_REVOKE
 from hermes.control.why_answer import clock_time
 from hermes.errors import BadRequest
 from hermes.ports.keys import BudgetPeriod
@@ -115,11 +117,7 @@ def create(
         lifetime_s=None if expires is None else lifetime(expires),
         by=operator_name(),
     )
-    made = at_desk(
-        home,
-        lambda gateway: gateway.post("/control/keys", MadeKey, body=new),
-        here=lambda desk: desk.create_key(new),
-    )
+    made = call(home, KEYS_CREATE, new)
     if as_json:
         print_json(made)
     else:
@@ -129,12 +127,7 @@ def create(
 
 def list_all(home: Home = None, as_json: AsJson = False) -> None:
     """List every key: whose it is, what it may do, and what it used of its budget."""
-    report = at_desk(
-        home,
-        lambda gateway: gateway.get("/control/keys", KeysReport),
-        here=lambda desk: desk.keys(),
-        empty=KeysReport,
-    )
+    report = call(home, KEYS_LIST, NoFields(), empty=KeysReport)
     if as_json:
         print_json(report)
     else:
@@ -151,11 +144,7 @@ def revoke(
 ) -> None:
     """End a key at once; what it spent stays in `hermes costs`."""
     end = KeyEnd(id=key_id, by=operator_name())
-    ended = at_desk(
-        home,
-        lambda gateway: gateway.post("/control/keys/revoke", EndedKey, body=end),
-        here=lambda desk: desk.revoke_key(end),
-    )
+    ended = call(home, KEYS_REVOKE, end)
     if as_json:
         print_json(ended)
         return

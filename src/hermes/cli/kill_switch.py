@@ -4,8 +4,10 @@ from typing import Annotated
 
 import typer
 
-from hermes.cli.operator_calls import at_desk, operator_name
+from hermes.cli.operator_calls import call, operator_name
 from hermes.cli.terminal import AsJson, Home, clean, examples, print_json
+from hermes.control.order import NoFields
+from hermes.control.orders import KILL_SWITCH_SET, KILL_SWITCH_SHOW
 from hermes.control.spending import SwitchOrder, SwitchReport
 from hermes.control.why_answer import clock_time
 from hermes.ports.spend import KillSwitch
@@ -38,12 +40,7 @@ def turn_off(home: Home = None, as_json: AsJson = False) -> None:
 
 def status(home: Home = None, as_json: AsJson = False) -> None:
     """Show whether model calls are stopped, since when, by whom and why."""
-    report = at_desk(
-        home,
-        lambda gateway: gateway.get("/control/kill-switch", SwitchReport),
-        here=lambda desk: desk.kill_switch(),
-        empty=lambda: SwitchReport(is_on=False),
-    )
+    report = call(home, KILL_SWITCH_SHOW, NoFields(), empty=lambda: SwitchReport(is_on=False))
     _print(report, as_json=as_json)
 
 
@@ -58,11 +55,7 @@ def switch_text(switch: KillSwitch) -> str:
 
 
 def _order(home: Home, order: SwitchOrder, *, as_json: bool) -> None:
-    report = at_desk(
-        home,
-        lambda gateway: gateway.post("/control/kill-switch", SwitchReport, body=order),
-        here=lambda desk: desk.set_kill_switch(order),
-    )
+    report = call(home, KILL_SWITCH_SET, order)
     _print(report, as_json=as_json)
 
 

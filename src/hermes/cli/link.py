@@ -2,20 +2,16 @@
 
 from typing import Annotated
 
-import msgspec
 import typer
 
 from hermes.cli.environment import home_for
 from hermes.cli.gateway_client import connect
+from hermes.cli.operator_calls import ask_gateway, operator_name
 from hermes.cli.terminal import AsJson, Home, examples, print_json
-from hermes.cli.who import operator_name
+from hermes.control.orders import ACCESS_LINK
 from hermes.control.tokens import LinkWish
 
 EPILOG = examples("hermes link", "open $(hermes link)", "hermes link --revoke-others")
-
-
-class _Link(msgspec.Struct, frozen=True):
-    link: str
 
 
 def command(
@@ -28,7 +24,7 @@ def command(
 ) -> None:
     """Print a new sign-in link for the web chat; it works once."""
     wish = LinkWish(revoke_others=revoke_others, by=operator_name())
-    made = connect(home_for(home)).post("/control/link", _Link, body=wish)
+    made = ask_gateway(connect(home_for(home)), ACCESS_LINK, wish)
     if as_json:
         print_json(made)
     else:

@@ -11,10 +11,13 @@ from rich.text import Text
 from hermes.cli.environment import home_for, settings_for
 from hermes.cli.gateway_client import client_for, connect
 from hermes.cli.lazy import load_named
+from hermes.cli.operator_calls import ask_gateway
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.config import Loaded
+from hermes.control.order import NoFields
+from hermes.control.orders import MCP_RELOAD, MCP_STATUS
 from hermes.ops.instance import find_running
-from hermes.tools.mcp.report import Diff, McpReport, ServerStatus, diff_text
+from hermes.tools.mcp.report import McpReport, ServerStatus, diff_text
 
 LIST_EPILOG = examples("hermes mcp list", "hermes mcp list --tools", "hermes mcp list --json")
 TEST_EPILOG = examples("hermes mcp test", "hermes mcp test github", "hermes mcp test --json")
@@ -31,7 +34,7 @@ def list_all(
     """List the MCP servers and how they stand; without a gateway they are started for a moment."""
     running = find_running(home_for(home))
     if running is not None:
-        report = client_for(running).get("/control/mcp", McpReport)
+        report = ask_gateway(client_for(running), MCP_STATUS, NoFields())
     else:
         report = _look(settings_for(home), None)
     if as_json:
@@ -66,7 +69,7 @@ def try_out(
 
 def reload(home: Home = None, as_json: AsJson = False) -> None:
     """Have the running gateway read its MCP servers again; only what changed is started anew."""
-    diff = connect(home_for(home)).post("/control/mcp/reload", Diff)
+    diff = ask_gateway(connect(home_for(home)), MCP_RELOAD, NoFields())
     if as_json:
         print_json(diff)
     else:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Annotated, NoReturn
-from urllib.parse import urlencode
 
 import msgspec
 import typer
@@ -16,23 +15,26 @@ from rich.text import Text
 from hermes.cli.environment import home_for, settings_for
 from hermes.cli.gateway_client import connect
 from hermes.cli.lazy import load_named
-from hermes.cli.operator_calls import at_desk, operator_name
+from hermes.cli.operator_calls import ask_gateway, call, operator_name
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.config import Loaded
 from hermes.control.consent import unknown_person
 from hermes.control.memory import (
     DreamOrder,
-    DreamReport,
     FactLine,
     FactOrder,
-    FactReport,
     ForgetOrder,
-    ForgottenReport,
     MemoryAsk,
     MemoryReport,
 )
+from hermes.control.orders import (
+    MEMORY_DREAM,
+    MEMORY_FORGET,
+    MEMORY_RECORD,
+    MEMORY_SET,
+    MEMORY_SHOW,
+)
 from hermes.control.person_export import export_lines
-from hermes.control.person_record import PersonRecord
 from hermes.control.why_answer import clock_time
 from hermes.ports.dreams import Dream
 from hermes.ports.graph_reader import GraphReader
@@ -80,11 +82,7 @@ def set_fact(
     # Asked in any case: an order for somebody unknown is not to make a home.
     _known(home, user)
     order = FactOrder(user=user, key=key, value=value, by=operator_name())
-    report = at_desk(
-        home,
-        lambda gateway: gateway.post("/control/memory", FactReport, body=order),
-        here=lambda desk: desk.memory.set(order),
-    )
+    report = call(home, MEMORY_SET, order)
     if as_json:
         print_json(report)
         return
@@ -109,11 +107,7 @@ def forget(
         raise typer.BadParameter("name the key to forget, or --everything, and not both")
     _known(home, user)
     order = ForgetOrder(user=user, key=key, is_everything=everything, by=operator_name())
-    report = at_desk(
-        home,
-        lambda gateway: gateway.post("/control/memory/forget", ForgottenReport, body=order),
-        here=lambda desk: desk.memory.forget(order),
-    )
+    report = call(home, MEMORY_FORGET, order)
     if as_json:
         print_json(report)
         return
@@ -124,9 +118,7 @@ def forget(
 def dream(user: User, *, home: Home = None, as_json: AsJson = False) -> None:
     """Let a model look at what is known of a person now; the platform pays for the call."""
     order = DreamOrder(user=user, by=operator_name())
-    report = connect(home_for(home)).post(
-        "/control/memory/dream", DreamReport, body=order, timeout_s=_DREAM_S
-    )
+    report = ask_gateway(connect(home_for(home)), MEMORY_DREAM, order, timeout_s=_DREAM_S)
     if as_json:
         print_json(report)
     elif report.dream is None:
@@ -137,13 +129,7 @@ def dream(user: User, *, home: Home = None, as_json: AsJson = False) -> None:
 
 def export(user: User, *, home: Home = None) -> None:
     """Print all that is kept of a person as JSON lines: facts, credits, consent, what was said."""
-    query = urlencode({"user": user})
-    record = at_desk(
-        home,
-        lambda gateway: gateway.get(f"/control/memory/record?{query}", PersonRecord),
-        here=lambda desk: desk.memory.record(MemoryAsk(user=user)),
-        empty=partial(_nobody, user),
-    )
+    record = call(home, MEMORY_RECORD, MemoryAsk(user=user), empty=partial(_nobody, user))
     open_shelf: OpenShelf = load_named("hermes.cli.offline:open_shelf")
     with open_shelf(settings_for(home)) as shelf:
         _write(export_lines(record, shelf))
@@ -156,12 +142,7 @@ def _write(lines: Iterable[dict[str, object]]) -> None:
 
 def _known(home: Home, user: str) -> MemoryReport:
     ask = MemoryAsk(user=user)
-    return at_desk(
-        home,
-        lambda gateway: gateway.get(f"/control/memory?{urlencode({'user': user})}", MemoryReport),
-        here=lambda desk: desk.memory.show(ask),
-        empty=partial(_nobody, user),
-    )
+    return call(home, MEMORY_SHOW, ask, empty=partial(_nobody, user))
 
 
 def _nobody(user: str) -> NoReturn:

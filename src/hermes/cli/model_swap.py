@@ -6,9 +6,10 @@ import typer
 
 from hermes.cli.environment import home_for
 from hermes.cli.gateway_client import connect
+from hermes.cli.operator_calls import ask_gateway, operator_name
 from hermes.cli.terminal import AsJson, Home, clean, examples, print_json
-from hermes.cli.who import operator_name
-from hermes.control.runtime import SwapOrder, SwapReport
+from hermes.control.orders import MODELS_SWAP
+from hermes.control.runtime import SwapOrder
 
 EPILOG = examples(
     "hermes models swap anthropic:claude-sonnet-4-6",
@@ -30,7 +31,7 @@ def command(
 ) -> None:
     """Let another model answer where no agent, person or session names one; until a restart."""
     order = SwapOrder(model=model, by=operator_name())
-    report = connect(home_for(home)).post("/control/models/swap", SwapReport, body=order)
+    report = ask_gateway(connect(home_for(home)), MODELS_SWAP, order)
     if as_json:
         print_json(report)
     else:

@@ -7,8 +7,11 @@ from rich.text import Text
 
 from hermes.cli.environment import settings_for
 from hermes.cli.model_offers import ask_here, gateway_of, price_text
+from hermes.cli.operator_calls import ask_gateway
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.models import ModelLine, ModelsReport, models_report
+from hermes.control.order import NoFields
+from hermes.control.orders import MODELS_LIST
 
 EPILOG = examples(
     "hermes models",
@@ -31,7 +34,7 @@ def command(context: typer.Context, home: Home = None, as_json: AsJson = False) 
 def _report(home: Home) -> ModelsReport:
     gateway = gateway_of(home)
     if gateway is not None:
-        return gateway.get("/control/models", ModelsReport)
+        return ask_gateway(gateway, MODELS_LIST, NoFields())
     loaded = settings_for(home)
     return models_report(loaded.settings, ask_here(loaded))
 

@@ -6,16 +6,16 @@ Loaded by name only when they are used: it brings the whole composition root wit
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
-from hermes.app import offline_desk, offline_shelf, offline_store
+from hermes.app import offline_operator, offline_shelf, offline_store
 from hermes.cli.who import operator_name
 from hermes.config import Loaded
-from hermes.control.operations import Operations
+from hermes.control.audited import Operator
 from hermes.ops.logs import plan_of, secrets_in, set_up
 from hermes.ports.clock import SystemClock
 from hermes.ports.graph_reader import GraphReader
@@ -38,26 +38,28 @@ def open_shelf(loaded: Loaded) -> Iterator[GraphReader | None]:
         yield shelf
 
 
-def at_desk(
+def run_here(
     loaded: Loaded,
-    work: Callable[[Operations], Awaitable[_Answer]],
+    work: Callable[[Operator], Awaitable[_Answer]],
     *,
     empty: Callable[[], _Answer] | None,
+    logs: bool,
 ) -> _Answer:
-    """Do what the gateway would do; `empty` is the answer of a home where nothing is stored yet.
+    """Give orders as the gateway would; `empty` answers for a home where nothing is stored yet.
 
-    Without it there is something to write, and a home without a journal gets one.
+    Without it there is something to write, and a home without a journal gets one. With `logs` what
+    is logged goes into a file.
     """
 
-    async def answer(desk: Operations) -> _Answer:
-        return await work(desk)
+    async def answer(operator: Operator) -> _Answer:
+        return await work(operator)
 
-    with offline_desk(loaded, create=empty is None, operator=operator_name()) as desk:
-        if empty is not None:
-            return empty() if desk is None else asyncio.run(answer(desk))
-        assert desk is not None
-        with logs_in_a_file(loaded):
-            return asyncio.run(answer(desk))
+    with offline_operator(loaded, create=empty is None, operator=operator_name()) as operator:
+        if operator is None:
+            assert empty is not None
+            return empty()
+        with logs_in_a_file(loaded) if logs or empty is None else nullcontext():
+            return asyncio.run(answer(operator))
 
 
 @contextmanager

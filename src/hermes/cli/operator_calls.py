@@ -1,39 +1,75 @@
-"""How the commands about keys and money reach the operator's functions.
+"""How a command gives an operator order: one call for every row of the table of orders.
 
-They go through the running gateway; only where none runs, they open its files themselves.
+It asks the running gateway over HTTP; only if none runs, it opens the files of the home itself.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode
+
+import msgspec
 
 from hermes.cli.environment import home_for, settings_for
-from hermes.cli.gateway_client import GatewayClient, client_for
+from hermes.cli.gateway_client import SHORT_S, GatewayClient, client_for
 from hermes.cli.lazy import load_named
 from hermes.cli.terminal import Home
 from hermes.cli.who import operator_name
-from hermes.control.operations import Operations
+from hermes.control.audited import Operator
+from hermes.control.order import AnyOrder, NoFields, Order, Report, Request
 from hermes.ops.instance import find_running
 
-__all__ = ("at_desk", "money", "operator_name")
+__all__ = ("ask_gateway", "call", "call_here", "money", "operator_name")
 
-_Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result")
 _LEAST_SHOWN = 0.0001
 
 
-def at_desk(
+def call(
     home: Home,
-    ask: Callable[[GatewayClient], _Answer],
+    order: Order[Request, Report],
+    request: Request,
     *,
-    here: Callable[[Operations], Awaitable[_Answer]],
-    empty: Callable[[], _Answer] | None = None,
-) -> _Answer:
-    """Ask the gateway, or do it here; `empty` answers for a home in which nothing is stored yet."""
+    empty: Callable[[], Report] | None = None,
+    timeout_s: float = SHORT_S,
+) -> Report:
+    """Give an order to the gateway of a home, or run it here if none runs.
+
+    `empty` answers for a home in which nothing is stored yet; without it the order makes the home.
+    """
     running = find_running(home_for(home))
     if running is not None:
-        return ask(client_for(running))
+        return ask_gateway(client_for(running), order, request, timeout_s=timeout_s)
+    return call_here(
+        home, lambda operator: operator.give(order, request), empty=empty, logs=order.changes
+    )
+
+
+def ask_gateway(
+    gateway: GatewayClient,
+    order: Order[Request, Report],
+    request: Request,
+    *,
+    timeout_s: float = SHORT_S,
+) -> Report:
+    """Give an order to a running gateway."""
+    path = _path(order, request)
+    if order.method == "GET":
+        return gateway.get(path, order.report)
+    body = None if order.request is NoFields else request
+    return gateway.post(path, order.report, body=body, timeout_s=timeout_s)
+
+
+def call_here(
+    home: Home,
+    work: Callable[[Operator], Awaitable[_Result]],
+    *,
+    empty: Callable[[], _Result] | None,
+    logs: bool,
+) -> _Result:
+    """Give orders on the files of a home where no gateway runs."""
     # Loaded by name: it brings the whole composition root with it.
-    work: Callable[..., _Answer] = load_named("hermes.cli.offline:at_desk")
-    return work(settings_for(home), here, empty=empty)
+    run: Callable[..., _Result] = load_named("hermes.cli.offline:run_here")
+    return run(settings_for(home), work, empty=empty, logs=logs)
 
 
 def money(usd: float) -> str:
@@ -42,3 +78,21 @@ def money(usd: float) -> str:
         return f"<${_LEAST_SHOWN:.4f}"
     is_whole_cents = abs(usd * 100 - round(usd * 100)) < 1e-6
     return f"${usd:,.2f}" if is_whole_cents else f"${usd:,.4f}"
+
+
+def _path(order: AnyOrder, request: object) -> str:
+    """Return the path of an order with what its request says there."""
+    fields = msgspec.to_builtins(request)
+    if order.has_parameter:
+        before, _, rest = order.path.partition("{")
+        name, _, after = rest.partition("}")
+        return before + quote(fields[name.partition(":")[0]], safe="") + after
+    if order.method != "GET":
+        return order.path
+    query = urlencode({name: _text(one) for name, one in fields.items() if one is not None})
+    return f"{order.path}?{query}" if query else order.path
+
+
+# Any: a field of a request, as JSON has it.
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -8,8 +8,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.operator_calls import at_desk, operator_name
+from hermes.cli.operator_calls import call, operator_name
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.control.order import NoFields
+from hermes.control.orders import PAIRING_APPROVE, PAIRING_DENY, PAIRING_LIST, PAIRING_REVOKE
 from hermes.control.pairing import PairApproval, PairingReport, PairOrder, PairReport
 from hermes.control.why_answer import clock_time
 from hermes.errors import NotFound
@@ -47,11 +49,7 @@ def approve(
     """Let in whoever was told this code; 5 wrong ones lock the platform's approvals for an hour."""
     _check_home(home)
     order = PairApproval(platform=platform, code=code, by=operator_name())
-    report = at_desk(
-        home,
-        lambda gateway: gateway.post("/control/pair/approve", PairReport, body=order),
-        here=lambda desk: desk.pairing.approve(order),
-    )
+    report = call(home, PAIRING_APPROVE, order)
     told = " They are told so where they asked." if report.is_told else ""
     text = f"{report.platform}:{report.user_id} ({report.person_id}) is let in now.{told}"
     _print_done(report, text, as_json=as_json)
@@ -61,11 +59,7 @@ def deny(channel: ChannelName, *, home: Home = None, as_json: AsJson = False) ->
     """Make the code of somebody who waits worthless; they may ask again after ten minutes."""
     _check_home(home)
     order = PairOrder(user=channel, by=operator_name())
-    report = at_desk(
-        home,
-        lambda gateway: gateway.post("/control/pair/deny", PairReport, body=order),
-        here=lambda desk: desk.pairing.deny(order),
-    )
+    report = call(home, PAIRING_DENY, order)
     text = f"The code of {channel} is worth nothing now. `hermes users block` keeps them out."
     _print_done(report, text, as_json=as_json)
 
@@ -74,22 +68,13 @@ def revoke(channel: ChannelName, *, home: Home = None, as_json: AsJson = False) 
     """Let a channel in no longer, however it was let in."""
     _check_home(home)
     order = PairOrder(user=channel, by=operator_name())
-    report = at_desk(
-        home,
-        lambda gateway: gateway.post("/control/pair/revoke", PairReport, body=order),
-        here=lambda desk: desk.pairing.revoke(order),
-    )
+    report = call(home, PAIRING_REVOKE, order)
     did = "is no longer let in" if report.changed else "was not let in"
     _print_done(report, f"{channel} ({report.person_id}) {did}.", as_json=as_json)
 
 
 def _look(home: Home, empty: Callable[[], PairingReport] = PairingReport) -> PairingReport:
-    return at_desk(
-        home,
-        lambda gateway: gateway.get("/control/pair", PairingReport),
-        here=lambda desk: desk.pairing.list(),
-        empty=empty,
-    )
+    return call(home, PAIRING_LIST, NoFields(), empty=empty)
 
 
 def _check_home(home: Home) -> None:

@@ -2,8 +2,10 @@
 
 from hermes.cli.environment import home_for
 from hermes.cli.gateway_client import connect
+from hermes.cli.operator_calls import ask_gateway
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
-from hermes.control.reload import ReloadReport
+from hermes.control.order import NoFields
+from hermes.control.orders import GATEWAY_RELOAD
 from hermes.tools.mcp.report import diff_text
 
 # A platform with a new credential has half a minute to connect.
@@ -13,7 +15,7 @@ EPILOG = examples("hermes reload", "hermes reload --json")
 
 def command(home: Home = None, as_json: AsJson = False) -> None:
     """Take over what can change while the gateway runs, and name what needs a restart."""
-    report = connect(home_for(home)).post("/control/reload", ReloadReport, timeout_s=_CONNECT_S)
+    report = ask_gateway(connect(home_for(home)), GATEWAY_RELOAD, NoFields(), timeout_s=_CONNECT_S)
     if as_json:
         print_json(report)
         return

@@ -10,9 +10,11 @@ from rich.text import Text
 from hermes.cli.environment import settings_for
 from hermes.cli.failure import FAILED
 from hermes.cli.model_offers import ask_here, gateway_of, price_text
+from hermes.cli.operator_calls import ask_gateway
 from hermes.cli.terminal import AsJson, Home, clean, console, error_console, examples, print_json
 from hermes.config.routing import TASKS
 from hermes.control.models import RouteReport, route_report
+from hermes.control.orders import MODELS_ROUTE
 from hermes.ports.provider import Capability
 from hermes.routing.plan import CallNeeds
 
@@ -92,7 +94,7 @@ def command(
 def _report(ask: CallNeeds, home: Home) -> RouteReport:
     gateway = gateway_of(home)
     if gateway is not None:
-        return gateway.post("/control/route", RouteReport, body=ask)
+        return ask_gateway(gateway, MODELS_ROUTE, ask)
     loaded = settings_for(home)
     return route_report(ask, ask_here(loaded), settings=loaded.settings)
 

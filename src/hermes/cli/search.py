@@ -3,23 +3,24 @@
 import re
 import threading
 from datetime import datetime
+from functools import partial
 from typing import Annotated
-from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from hermes.cli.environment import settings_for
-from hermes.cli.gateway_client import GatewayClient
-from hermes.cli.operator_calls import at_desk
+from hermes.cli.environment import home_for, settings_for
+from hermes.cli.gateway_client import GatewayClient, client_for
+from hermes.cli.operator_calls import ask_gateway, call, call_here
 from hermes.cli.progress import Show, progress_bar
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
-from hermes.control.operations import Operations
+from hermes.control.order import NoFields
+from hermes.control.orders import SEARCH_FIND, SEARCH_REBUILD, SEARCH_STATE
 from hermes.control.search import SearchOrder
 from hermes.control.why_answer import clock_time
+from hermes.ops.instance import find_running
 from hermes.ports.clock import SystemClock
 from hermes.ports.search import MOST_RESULTS, IndexState, SearchResult
 
@@ -120,13 +121,7 @@ def _since(text: str, home: Home) -> float:
 
 
 def _find(order: SearchOrder, home: Home) -> SearchResult:
-    query = urlencode(msgspec.to_builtins(order))
-    return at_desk(
-        home,
-        lambda gateway: gateway.get(f"/control/search?{query}", SearchResult),
-        here=lambda desk: desk.search.find(order),
-        empty=SearchResult,
-    )
+    return call(home, SEARCH_FIND, order, empty=SearchResult)
 
 
 def _print(result: SearchResult, out: Console) -> None:
@@ -154,28 +149,30 @@ def _notes(result: SearchResult) -> list[str]:
 
 def _rebuild(home: Home, *, as_json: bool) -> None:
     with progress_bar("index") as show:
-        state = at_desk(
-            home,
-            lambda gateway: _wait_for(gateway, show),
-            here=lambda desk: _here(desk, show),
-            empty=lambda: IndexState(messages=0, waiting=0, bytes=0, is_whole=True),
-        )
+        running = find_running(home_for(home))
+        if running is None:
+            state = call_here(
+                home,
+                lambda operator: operator.act(
+                    SEARCH_REBUILD, lambda do: do.search.rebuild(partial(_move, show))
+                ),
+                empty=lambda: IndexState(messages=0, waiting=0, bytes=0, is_whole=True),
+                logs=True,
+            )
+        else:
+            state = _wait_for(client_for(running), show)
     if as_json:
         print_json(state)
     else:
         print(f"The index is made: {state.messages:,} messages, {state.bytes / 1e6:,.1f} MB.")
 
 
-async def _here(desk: Operations, show: Show) -> IndexState:
-    return await desk.search.rebuild(lambda state: _move(show, state))
-
-
 def _wait_for(gateway: GatewayClient, show: Show) -> IndexState:
-    state, pause = gateway.post("/control/search/rebuild", IndexState), threading.Event()
+    state, pause = ask_gateway(gateway, SEARCH_REBUILD, NoFields()), threading.Event()
     while not state.is_whole:
         _move(show, state)
         pause.wait(_LOOK_S)
-        state = gateway.get("/control/search/index", IndexState)
+        state = ask_gateway(gateway, SEARCH_STATE, NoFields())
     return state
 
 

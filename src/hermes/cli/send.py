@@ -5,11 +5,13 @@ from typing import Annotated
 
 import typer
 
-from hermes.cli.operator_calls import at_desk, operator_name
+from hermes.cli.environment import home_for
+from hermes.cli.operator_calls import call, operator_name
 from hermes.cli.terminal import AsJson, Home, clean, examples, print_json
-from hermes.control.operations import Operations
+from hermes.control.orders import SENDS_SEND
 from hermes.control.sends import SendOrder, SendReport
 from hermes.errors import BadRequest
+from hermes.ops.instance import find_running
 
 EPILOG = examples(
     'hermes send telegram:4711 "The backup is done."',
@@ -37,16 +39,8 @@ def command(
 ) -> None:
     """Send a message to a chat; the conversation there is told of it."""
     order = SendOrder(to=target, text=_read() if text == "-" else text, by=operator_name())
-    is_here = False
-
-    async def here(desk: Operations) -> SendReport:
-        nonlocal is_here
-        is_here = True
-        return await desk.sends.send(order)
-
-    report = at_desk(
-        home, lambda gateway: gateway.post("/control/send", SendReport, body=order), here=here
-    )
+    is_here = find_running(home_for(home)) is None
+    report = call(home, SENDS_SEND, order)
     if as_json:
         print_json(report)
     else:

@@ -1,17 +1,16 @@
 """`hermes sessions list|end`: the sessions that have not ended, and an end to one."""
 
 from typing import Annotated
-from urllib.parse import urlencode
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.operator_calls import at_desk
+from hermes.cli.operator_calls import call
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.cli.who import operator_name
+from hermes.control.orders import SESSIONS_END, SESSIONS_LIST
 from hermes.control.sessions import (
     MOST_SESSIONS,
     SessionOrder,
@@ -37,13 +36,7 @@ def list_all(
 ) -> None:
     """List sessions, the most recently used first; what was said is not shown."""
     ask = SessionsAsk(platform=platform, limit=limit)
-    query = urlencode(msgspec.to_builtins(ask))
-    report = at_desk(
-        home,
-        lambda gateway: gateway.get(f"/control/sessions?{query}", SessionsReport),
-        here=lambda desk: desk.sessions.list(ask),
-        empty=SessionsReport,
-    )
+    report = call(home, SESSIONS_LIST, ask, empty=SessionsReport)
     if as_json:
         print_json(report)
     else:
@@ -64,12 +57,7 @@ def end(
     def nothing() -> SessionReport:
         raise NotFound("There is no session: nothing is stored here yet.")
 
-    report = at_desk(
-        home,
-        lambda gateway: gateway.post("/control/sessions/end", SessionReport, body=order),
-        here=lambda desk: desk.sessions.end(order),
-        empty=nothing,
-    )
+    report = call(home, SESSIONS_END, order, empty=nothing)
     if as_json:
         print_json(report)
     else:

@@ -15,8 +15,11 @@ from hermes.cli.failure import NOT_RUNNING
 from hermes.cli.gateway_client import client_for
 from hermes.cli.kill_switch import switch_text
 from hermes.cli.lazy import load_named
+from hermes.cli.operator_calls import ask_gateway
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.config import Loaded
+from hermes.control.order import NoFields
+from hermes.control.orders import GATEWAY_STATUS
 from hermes.control.status import (
     ChannelStatus,
     MemoryStatus,
@@ -58,7 +61,7 @@ def _report(home: Home) -> StatusReport:
         # It is starting, or it lives inside a `hermes chat`, which listens nowhere.
         return _without_address(running, folder)
     if running is not None:
-        return client_for(running).get("/control/status", StatusReport)
+        return ask_gateway(client_for(running), GATEWAY_STATUS, NoFields())
     if not folder.exists():
         return offline_status(None, home=str(folder), version=__version__)
     open_store: OpenStore = load_named("hermes.cli.offline:open_store")

@@ -8,9 +8,10 @@ import typer
 from hermes.cli.environment import home_for, settings_for
 from hermes.cli.gateway_client import client_for
 from hermes.cli.lazy import load_named
-from hermes.cli.operator_calls import operator_name
+from hermes.cli.operator_calls import ask_gateway, operator_name
 from hermes.cli.progress import Show, progress_bar
 from hermes.cli.terminal import AsJson, Home, console, error_console, examples, print_json
+from hermes.control.orders import GATEWAY_ROTATE_KEYS
 from hermes.control.store_keys import RotationOrder, RotationReport
 from hermes.ops.instance import find_running
 
@@ -54,9 +55,7 @@ def _rotated(home: Home, show: Show) -> RotationReport:
     running, by = find_running(home_for(home)), operator_name()
     if running is not None:
         order = RotationOrder(by=by)
-        return client_for(running).post(
-            "/control/keys/rotate-store", RotationReport, body=order, timeout_s=_LONGEST_S
-        )
+        return ask_gateway(client_for(running), GATEWAY_ROTATE_KEYS, order, timeout_s=_LONGEST_S)
     # Loaded by name: it brings the whole composition root with it.
     rotate: Rotate = load_named("hermes.cli.store_keys_alone:rotate")
     return rotate(settings_for(home), by=by, show=show)

@@ -11,7 +11,8 @@ from hermes.app.store_files import DATABASE, KEY_FILE, open_store
 from hermes.cli.offline import logs_in_a_file
 from hermes.cli.progress import Show
 from hermes.config import Loaded, ensure_home
-from hermes.control.audited import local_actor
+from hermes.control.order import local_actor
+from hermes.control.orders import GATEWAY_ROTATE_KEYS
 from hermes.control.store_keys import RotationReport
 from hermes.errors import NotFound
 from hermes.message.ids import make_id
@@ -43,7 +44,7 @@ async def _rotate(loaded: Loaded, *, by: str, show: Show) -> RotationReport:
         audited = make_audited(store, loaded.settings, clock=SystemClock(), make_id=make_id)
         return await audited.act(
             local_actor(by),
-            "gateway.rotate_keys",
+            GATEWAY_ROTATE_KEYS,
             work=lambda: rotation.rotate(by, tell=lambda done: show(done, total, "")),
         )
     finally:

@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -10,11 +9,18 @@ from rich.text import Text
 
 from hermes.cli.environment import home_for
 from hermes.cli.gateway_client import connect
-from hermes.cli.operator_calls import at_desk
+from hermes.cli.operator_calls import ask_gateway, call, operator_name
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
-from hermes.cli.who import operator_name
 from hermes.control.key_terms import lifetime
-from hermes.control.tokens import EndedToken, MadeToken, NewToken, TokenEnd, TokensReport
+from hermes.control.order import NoFields
+from hermes.control.orders import TOKENS_CREATE, TOKENS_LIST, TOKENS_REVOKE
+from hermes.control.tokens import (
+    EndedToken,
+    NewToken,
+    TokenEnd,
+    TokenSecret,
+    TokensReport,
+)
 from hermes.control.why_answer import clock_time
 from hermes.errors import BadRequest, NotFound
 from hermes.ports.access import ROLES
@@ -51,18 +57,14 @@ _SYSTEMS = (
 _NAME_CHARS = 40
 
 
-class _Token(msgspec.Struct, frozen=True):
-    token: str
-
-
 def command(context: typer.Context, home: Home = None, as_json: AsJson = False) -> None:
     """Print a new API token of the owner; it is shown only now, and older ones stay valid."""
     if context.invoked_subcommand is not None:
         return
     new = NewToken(role="owner", by=operator_name())
-    made = connect(home_for(home)).post("/control/tokens", MadeToken, body=new)
+    made = ask_gateway(connect(home_for(home)), TOKENS_CREATE, new)
     if as_json:
-        print_json(_Token(made.secret))
+        print_json(TokenSecret(token=made.secret))
     else:
         print(made.secret)
 
@@ -88,11 +90,7 @@ def create(
         lifetime_s=None if expires is None else lifetime(expires),
         by=operator_name(),
     )
-    made = at_desk(
-        home,
-        lambda gateway: gateway.post("/control/tokens", MadeToken, body=new),
-        here=lambda desk: desk.tokens.create(new),
-    )
+    made = call(home, TOKENS_CREATE, new)
     if as_json:
         print_json(made)
     else:
@@ -101,12 +99,7 @@ def create(
 
 def list_all(home: Home = None, as_json: AsJson = False) -> None:
     """List the tokens and the browsers that are signed in; secrets are shown nowhere."""
-    report = at_desk(
-        home,
-        lambda gateway: gateway.get("/control/tokens", TokensReport),
-        here=lambda desk: desk.tokens.list(),
-        empty=TokensReport,
-    )
+    report = call(home, TOKENS_LIST, NoFields(), empty=TokensReport)
     if as_json:
         print_json(report)
     else:
@@ -140,12 +133,7 @@ def revoke(
     def nothing() -> EndedToken:
         raise NotFound("There is no token: nothing is stored here yet.")
 
-    ended = at_desk(
-        home,
-        lambda gateway: gateway.post("/control/tokens/revoke", EndedToken, body=end),
-        here=lambda desk: desk.tokens.revoke(end),
-        empty=nothing,
-    )
+    ended = call(home, TOKENS_REVOKE, end, empty=nothing)
     if as_json:
         print_json(ended)
     else:

@@ -1,17 +1,27 @@
 """`hermes users list|show|add|activate|block|tier|link|unlink|erase`: the people of this gateway."""
 
 from typing import Annotated
-from urllib.parse import urlencode
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.operator_calls import at_desk, operator_name
+from hermes.cli.operator_calls import call, operator_name
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.consent import unknown_person
-from hermes.control.operations import Operations
+from hermes.control.order import Order
+from hermes.control.orders import (
+    USERS_ACTIVATE,
+    USERS_ADD,
+    USERS_BLOCK,
+    USERS_ERASE,
+    USERS_LINK,
+    USERS_LIST,
+    USERS_SHOW,
+    USERS_TIER,
+    USERS_UNLINK,
+)
 from hermes.control.users import (
     LinkOrder,
     TierOrder,
@@ -63,13 +73,7 @@ def list_all(
 ) -> None:
     """List people, the newest first: who they are on which platform, and who was let in."""
     ask = UsersAsk(state=state, limit=limit)
-    query = {"limit": limit, **({} if state is None else {"state": state})}
-    report = at_desk(
-        home,
-        lambda gateway: gateway.get(f"/control/users?{urlencode(query)}", UsersReport),
-        here=lambda desk: desk.users.list(ask),
-        empty=UsersReport,
-    )
+    report = call(home, USERS_LIST, ask, empty=UsersReport)
     if as_json:
         print_json(report)
     else:
@@ -96,21 +100,21 @@ def add(
 ) -> None:
     """Let somebody in before they have written."""
     order = UserOrder(user=channel, name=name, by=operator_name())
-    report = _order(home, "add", order)
+    report = call(home, USERS_ADD, order)
     did = "is let in now" if report.changed else "was let in already"
     _print_done(report, f"{channel} ({report.user.id}) {did}.", as_json=as_json)
 
 
 def activate(user: Person, *, home: Home = None, as_json: AsJson = False) -> None:
     """Let somebody in on a channel, or on all of theirs; this lifts a block too."""
-    report = _known_order(home, "activate", user)
+    report = _known_order(home, USERS_ACTIVATE, user)
     did = "is let in now" if report.changed else "was let in already"
     _print_done(report, f"{_named(user, report.user)} {did}.", as_json=as_json)
 
 
 def block(user: Person, *, home: Home = None, as_json: AsJson = False) -> None:
     """Answer a person on no channel any more; `activate` lifts it."""
-    report = _known_order(home, "block", user)
+    report = _known_order(home, USERS_BLOCK, user)
     did = "is blocked now, on every channel" if report.changed else "was blocked already"
     _print_done(report, f"{_named(user, report.user)} {did}.", as_json=as_json)
 
@@ -127,11 +131,7 @@ def set_tier(
     """Give a person a tier; it counts from their next message on."""
     _show(home, user)
     order = TierOrder(user=user, tier=tier, by=operator_name())
-    report = at_desk(
-        home,
-        lambda gateway: gateway.post("/control/users/tier", UserReport, body=order),
-        here=lambda desk: desk.users.set_tier(order),
-    )
+    report = call(home, USERS_TIER, order)
     did = "has the tier" if report.changed else "had the tier already:"
     _print_done(report, f"{_named(user, report.user)} {did} {report.user.tier}.", as_json=as_json)
 
@@ -141,17 +141,13 @@ def link(user: Person, channel: ChannelName, *, home: Home = None, as_json: AsJs
     # Asked first: an order for somebody unknown is not to make a home.
     _show(home, user)
     order = LinkOrder(user=user, channel=channel, by=operator_name())
-    report = at_desk(
-        home,
-        lambda gateway: gateway.post("/control/users/link", UserReport, body=order),
-        here=lambda desk: desk.users.link(order),
-    )
+    report = call(home, USERS_LINK, order)
     _print_done(report, _moved_text(report, channel), as_json=as_json)
 
 
 def unlink(channel: ChannelName, *, home: Home = None, as_json: AsJson = False) -> None:
     """Take a channel from its person; it goes back to whom it was before, and is not let in."""
-    report = _known_order(home, "unlink", channel)
+    report = _known_order(home, USERS_UNLINK, channel)
     text = f"{channel} belongs to {report.user.id} again, and is not let in."
     _print_done(report, text, as_json=as_json)
 
@@ -167,7 +163,7 @@ def erase(
     found = _show(home, user).user
     if not yes and found.state != "erased":
         typer.confirm(f"Erase {_named(user, found)} for good?", abort=True, err=True)
-    report = _order(home, "erase", UserOrder(user=found.id, by=operator_name()))
+    report = call(home, USERS_ERASE, UserOrder(user=found.id, by=operator_name()))
     if as_json:
         print_json(report)
         return
@@ -188,37 +184,13 @@ def _show(home: Home, user: str) -> UserReport:
     def nobody() -> UserReport:
         raise unknown_person(user)
 
-    return at_desk(
-        home,
-        lambda gateway: gateway.get(f"/control/users/user?{urlencode({'user': user})}", UserReport),
-        here=lambda desk: desk.users.show(UserAsk(user=user)),
-        empty=nobody,
-    )
+    return call(home, USERS_SHOW, UserAsk(user=user), empty=nobody)
 
 
-def _known_order(home: Home, verb: str, user: str) -> UserReport:
-    """Give an order about somebody who is there: one about nobody is not to make a home."""
+def _known_order(home: Home, order: Order[UserOrder, UserReport], user: str) -> UserReport:
+    """Give an order about a person who is known: one about nobody must not make a home."""
     _show(home, user)
-    return _order(home, verb, UserOrder(user=user, by=operator_name()))
-
-
-def _order(home: Home, verb: str, order: UserOrder) -> UserReport:
-    async def here(desk: Operations) -> UserReport:
-        users = desk.users
-        orders = {
-            "add": users.add,
-            "activate": users.activate,
-            "block": users.block,
-            "unlink": users.unlink,
-            "erase": users.erase,
-        }
-        return await orders[verb](order)
-
-    return at_desk(
-        home,
-        lambda gateway: gateway.post(f"/control/users/{verb}", UserReport, body=order),
-        here=here,
-    )
+    return call(home, order, UserOrder(user=user, by=operator_name()))
 
 
 def _print_done(report: UserReport, text: str, *, as_json: bool) -> None:

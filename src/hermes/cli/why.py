@@ -1,6 +1,6 @@
 """`hermes why ID`: the story of a message or a call, asked of the gateway or read from its files."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -9,18 +9,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.environment import home_for, settings_for
-from hermes.cli.gateway_client import client_for, path_of
-from hermes.cli.lazy import load_named
+from hermes.cli.environment import home_for
+from hermes.cli.operator_calls import call
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
-from hermes.control.operations import Operations
-from hermes.control.why import WhyReport, WhyRoute
+from hermes.control.orders import MESSAGES_READ, MESSAGES_WHY
+from hermes.control.why import WhyAsk, WhyReport, WhyRoute
 from hermes.control.why_answer import clock_time, span
 from hermes.control.why_call import CallStory, cost_text, key_text
 from hermes.control.why_pictures import pictures_text
 from hermes.control.why_tools import tools_text
 from hermes.errors import NotFound
-from hermes.ops.instance import find_running
 
 EPILOG = examples(
     "hermes why m_0k3v9c2h6l1g",
@@ -59,22 +57,16 @@ def command(
 
 def _report(name: str, home: Home, *, text: bool) -> WhyReport:
     folder = home_for(home)
-    running = find_running(folder)
-    if running is not None:
-        query = "?text=true" if text else ""
-        return client_for(running).get(path_of("control", "why", name) + query, WhyReport)
-    if not folder.exists():
-        raise NotFound(f"There is no message {name!r}: {folder} does not exist yet.")
 
     def nothing() -> WhyReport:
-        raise NotFound(f"There is no message {name!r}: nothing is stored in {folder} yet.")
+        why = (
+            f"nothing is stored in {folder} yet"
+            if folder.exists()
+            else f"{folder} does not exist yet"
+        )
+        raise NotFound(f"There is no message {name!r}: {why}.")
 
-    work: Callable[..., WhyReport] = load_named("hermes.cli.offline:at_desk")
-
-    def here(desk: Operations) -> Awaitable[WhyReport]:
-        return desk.why_in_full(name) if text else desk.why(name)
-
-    return work(settings_for(home), here, empty=nothing)
+    return call(home, MESSAGES_READ if text else MESSAGES_WHY, WhyAsk(id=name), empty=nothing)
 
 
 def _print(report: WhyReport, out: Console) -> None:

@@ -16,11 +16,6 @@ class HooksReport(msgspec.Struct, frozen=True, kw_only=True):
     hooks: tuple[HookReport, ...] = ()
 
 
-async def no_hooks() -> HooksReport:
-    """Return the report of a gateway without hooks."""
-    return HooksReport(running=True)
-
-
 def hooks_on_disk(home: Path, *, timeout_s: float) -> HooksReport:
     """Return the hooks that the next start would find in the home; their code is not run."""
     files, problems = read_hook_files(home)

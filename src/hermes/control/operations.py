@@ -1,6 +1,6 @@
-"""The operator's functions for keys, money and consent, bound to one store.
+"""The functions behind operator orders, bound to one store.
 
-The running gateway has a desk behind `/control`; while none runs, a command opens one itself.
+The running gateway has them behind `/control`; while none runs, a command opens the store itself.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ from hermes.control.spending import (
 )
 from hermes.control.tokens import TokenOperations
 from hermes.control.users import Forget, UserOperations
-from hermes.control.why import WhyReport, explain
+from hermes.control.why import WhyAsk, WhyReport, explain
 from hermes.memory.facts import PeoplesFacts
 from hermes.memory.soul_cache import MemorySouls, SoulCache
 from hermes.message.ids import MakeId
@@ -67,7 +67,7 @@ def _facts(store: Store, *, clock: Clock, make_id: MakeId) -> PeoplesFacts:
 
 
 class Operations:
-    """Where operators' orders about keys, money and consent arrive; `address` is what callers use."""
+    """Runs operator orders; `address` is where callers of `/v1` reach the gateway."""
 
     def __init__(
         self,
@@ -128,24 +128,24 @@ class Operations:
 
     @property
     def cron(self) -> CronOperations:
-        """Where orders about scheduled jobs arrive."""
+        """Orders about scheduled jobs."""
         assert self._cron is not None
         return self._cron
 
     @property
     def sends(self) -> SendOperations:
-        """Where messages to chats arrive."""
+        """Orders to send messages."""
         assert self._sends is not None
         return self._sends
 
-    async def why(self, name: str) -> WhyReport:
+    async def why(self, ask: WhyAsk) -> WhyReport:
         """Return the story of a message, without what was said."""
-        return explain(self._store, name, now=self._clock.now(), hold=self._hold)
+        return explain(self._store, ask.id, now=self._clock.now(), hold=self._hold)
 
-    async def why_in_full(self, name: str) -> WhyReport:
+    async def why_in_full(self, ask: WhyAsk) -> WhyReport:
         """Return the story of a message with what was said."""
         now = self._clock.now()
-        return explain(self._store, name, now=now, include_text=True, hold=self._hold)
+        return explain(self._store, ask.id, now=now, include_text=True, hold=self._hold)
 
     async def create_key(self, new: NewKey) -> MadeKey:
         """Make a key for a caller; only now its secret is told."""

@@ -9,15 +9,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal
 
-import msgspec
 import structlog
 
 from hermes.config import Loaded, Settings
 from hermes.config.settings import leaves
 from hermes.control.mcp import McpOperations
+from hermes.control.runtime import ReloadReport
 from hermes.control.status import ChannelStatus
 from hermes.errors import BadRequest, ConfigurationError
-from hermes.tools.mcp.report import Diff
 
 _log = structlog.get_logger(__name__)
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -26,18 +25,6 @@ _MCP = "mcp."
 _PLATFORMS = "platforms."
 # Connects a platform with the settings of its own that these have; returns how its first try went.
 Renew = Callable[[str, Settings], Awaitable[ChannelStatus]]
-
-
-class ReloadReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings that changed: which of them hold now, and which after a restart.
-
-    `channels` are the platforms that were connected anew because of it.
-    """
-
-    applied: tuple[str, ...] = ()
-    needs_restart: tuple[str, ...] = ()
-    mcp: Diff | None = None
-    channels: tuple[ChannelStatus, ...] = ()
 
 
 class ReloadOperations:

@@ -1,19 +1,25 @@
-"""Orders to the running process: another model by default, and a restart.
+"""Orders to the running process: its state, its models, its configuration, and a restart.
 
-What they move is handed in as levers; without a gateway there is little to move.
+`RuntimeHandles` is what these orders reach in the gateway; most of it is absent without one.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
 
 import msgspec
 import structlog
 
+from hermes.control.hooks import HooksReport
+from hermes.control.models import ModelsReport, RouteReport
 from hermes.control.sessions import Ended
-from hermes.control.status import ChannelStatus
+from hermes.control.status import ChannelStatus, StatusReport
 from hermes.control.store_keys import RotationOrder, RotationReport
+from hermes.control.tokens import LinkWish, SignInLink
 from hermes.errors import Conflict
 from hermes.outbox.traffic import Flow
 from hermes.ports.channel import Capabilities
+from hermes.routing.plan import CallNeeds
+from hermes.tools.mcp.report import Diff, McpReport
 
 _log = structlog.get_logger(__name__)
 # Makes a model the default from the next turn on; returns its whole name and what to tell of it,
@@ -27,6 +33,7 @@ Rotate = Callable[[str], Awaitable[RotationReport]]
 Reconnect = Callable[[str], Awaitable[None]]
 # Told which platforms rest from now on.
 Rest = Callable[[frozenset[str]], None]
+_Handle = TypeVar("_Handle")
 _NOBODY = "No gateway runs, so there is nothing to change: `hermes up` starts one."
 
 
@@ -34,8 +41,23 @@ def unheard(_lane: str, _reason: str) -> None:
     """Where no gateway runs, nobody hears of the end of a session."""
 
 
+class ReloadReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings that changed: which of them hold now, and which after a restart.
+
+    `channels` are the platforms that were reconnected because of it.
+    """
+
+    applied: tuple[str, ...] = ()
+    needs_restart: tuple[str, ...] = ()
+    mcp: Diff | None = None
+    channels: tuple[ChannelStatus, ...] = ()
+
+
 class RuntimeHandles(msgspec.Struct, frozen=True, kw_only=True):
-    """What orders move in a running gateway; where none runs, nothing."""
+    """What orders reach in a running gateway; what is None exists only while one runs.
+
+    `link` makes a sign-in link for the credential with an id.
+    """
 
     platforms: tuple[str, ...] = ()
     channels: Callable[[], tuple[ChannelStatus, ...]] = tuple
@@ -49,6 +71,14 @@ class RuntimeHandles(msgspec.Struct, frozen=True, kw_only=True):
     restart: Restart | None = None
     rotate: Rotate | None = None
     reconnect: Reconnect | None = None
+    status: Callable[[], Awaitable[StatusReport]] | None = None
+    reload: Callable[[], Awaitable[ReloadReport]] | None = None
+    link: Callable[[LinkWish, str], Awaitable[SignInLink]] | None = None
+    hooks: Callable[[], Awaitable[HooksReport]] | None = None
+    models: Callable[[], Awaitable[ModelsReport]] | None = None
+    route: Callable[[CallNeeds], Awaitable[RouteReport]] | None = None
+    mcp_status: Callable[[], Awaitable[McpReport]] | None = None
+    mcp_reload: Callable[[], Awaitable[Diff]] | None = None
 
     @property
     def is_running(self) -> bool:
@@ -84,16 +114,22 @@ class RestartReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelOperations:
-    """Where orders about the default model arrive."""
+    """Orders about models of the running gateway."""
 
     def __init__(self, handles: RuntimeHandles) -> None:
         self._handles = handles
 
+    async def list(self) -> ModelsReport:
+        """Return every model service with what it can do, and whether it can be called now."""
+        return await _running(self._handles.models)()
+
+    async def route(self, ask: CallNeeds) -> RouteReport:
+        """Return the plan that a call would get now, with its reasons."""
+        return await _running(self._handles.route)(ask)
+
     async def swap(self, order: SwapOrder) -> SwapReport:
-        """Let another model answer by default, until the gateway ends."""
-        swap = self._handles.swap
-        if swap is None:
-            raise Conflict(_NOBODY)
+        """Change the default model until the gateway ends."""
+        swap = _running(self._handles.swap)
         before = self._handles.default_model()
         model, note = await swap(order.model)
         _log.info("model_swapped", model=model, before=before, by=order.by)
@@ -101,23 +137,49 @@ class ModelOperations:
 
 
 class GatewayOperations:
-    """Where orders to the process arrive."""
+    """Orders to the running process."""
 
     def __init__(self, handles: RuntimeHandles) -> None:
         self._handles = handles
 
+    async def status(self) -> StatusReport:
+        """Return the state of the gateway."""
+        return await _running(self._handles.status)()
+
+    async def reload(self) -> ReloadReport:
+        """Reload the configuration; return what holds now and what needs a restart."""
+        return await _running(self._handles.reload)()
+
+    async def link(self, wish: LinkWish, maker: str) -> SignInLink:
+        """Return a new sign-in link; it ends with the credential `maker` that asks for it."""
+        return await _running(self._handles.link)(wish, maker)
+
+    async def hooks(self) -> HooksReport:
+        """Return every hook and how its calls went."""
+        return await _running(self._handles.hooks)()
+
+    async def mcp_status(self) -> McpReport:
+        """Return the state of every MCP server."""
+        return await _running(self._handles.mcp_status)()
+
+    async def mcp_reload(self) -> Diff:
+        """Read the MCP servers of the configuration again; return what changed."""
+        return await _running(self._handles.mcp_reload)()
+
     async def restart(self, order: RestartOrder) -> RestartReport:
         """Finish what runs and start again."""
-        restart = self._handles.restart
-        if restart is None:
-            raise Conflict(_NOBODY)
+        restart = _running(self._handles.restart)
         if not restart(f"an operator asked for it ({order.by or 'unnamed'})"):
             raise Conflict("The gateway cannot restart: nothing would start it again.")
         return RestartReport()
 
     async def rotate_keys(self, order: RotationOrder) -> RotationReport:
         """Give the store a new key, while people are answered."""
-        rotate = self._handles.rotate
-        if rotate is None:
-            raise Conflict(_NOBODY)
-        return await rotate(order.by)
+        return await _running(self._handles.rotate)(order.by)
+
+
+def _running(handle: _Handle | None) -> _Handle:
+    """Return a handle of the running gateway; raises `Conflict` if none runs."""
+    if handle is None:
+        raise Conflict(_NOBODY)
+    return handle

@@ -105,6 +105,18 @@ class LinkWish(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     by: str = ""
 
 
+class SignInLink(msgspec.Struct, frozen=True, kw_only=True):
+    """A new one-time sign-in link."""
+
+    link: str
+
+
+class TokenSecret(msgspec.Struct, frozen=True, kw_only=True):
+    """The secret of a new token, which nobody can read again."""
+
+    token: str
+
+
 def token_digest(secret: str) -> bytes:
     """Return the hash under which a token is known."""
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()
@@ -162,6 +174,11 @@ class TokenOperations:
         )
         _log.info("token_created", token_id=token.id, role=token.role, by=new.by)
         return MadeToken(secret=secret, token=_line(token, now))
+
+    async def create_owner(self, maker: str = "") -> TokenSecret:
+        """Make a token with the owner's role and return only its secret."""
+        made = await self.create(NewToken(role="owner"), maker)
+        return TokenSecret(token=made.secret)
 
     async def list(self) -> TokensReport:
         """Return every token and every browser session."""

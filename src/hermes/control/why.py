@@ -49,6 +49,12 @@ from hermes.ports.turns import MessageRecord
 _ROUTED = "routed"
 
 
+class WhyAsk(msgspec.Struct, frozen=True, kw_only=True):
+    """A message, a refusal or a call of `/v1`, by its id or its sender's id for it."""
+
+    id: str
+
+
 class WhyLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that happened; `after_s` counts from acceptance, `took_s` until the next line."""
 

@@ -1,6 +1,6 @@
 """The ASGI app: the host check, the routes, and the boundary where unknown errors end.
 
-Channels bring their own routes or webhooks, operators' functions are handed in; the server
+Channels bring their own routes or webhooks, the routes of operator orders are handed in; the server
 names no concrete channel and no store.
 """
 
@@ -19,7 +19,6 @@ from hermes.http.same_origin import Origins
 from hermes.message.ids import MakeId
 from hermes.ports.channel import HttpResponse, WebhookChannel
 from hermes.ports.gateway_api import GatewayApi, RouteChannel
-from hermes.server.control_routes import Control, control_routes
 from hermes.server.metrics_route import RequestMeter, RouteMeter
 from hermes.server.webhooks import WebhookLimits, webhook_routes
 
@@ -53,7 +52,7 @@ def build_app(
     *,
     channels: Sequence[RouteChannel],
     webhooks: Mapping[str, WebhookChannel],
-    control: Control,
+    control: Sequence[BaseRoute],
     ready: Ready,
     origins: Origins,
     make_id: MakeId,
@@ -67,7 +66,7 @@ def build_app(
     ]
     routes.extend(webhook_routes(webhooks, limits or WebhookLimits()))
     routes.extend(health_routes(ready))
-    routes.extend(control_routes(gateway_api, control, origins=origins))
+    routes.extend(control)
     routes.extend(more_routes)
     router = Router(routes, redirect_slashes=False, default=_not_found)
     return _Boundary(

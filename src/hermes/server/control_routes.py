@@ -1,358 +1,169 @@
-"""`/control/...`: how operators reach the running gateway, and its own command line.
+"""`/control/...`: how operators and the command line reach the running gateway.
 
-The functions are handed in; here each gets an address and the name of its order. `control_gate.py`
-says who may come in.
+Every row of the table of orders becomes a handler. The gate before them says who calls, with which
+role, and over which way.
 """
 
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from ipaddress import ip_address
+from typing import Any, TypeVar
+from urllib.parse import unquote
 
 import msgspec
 from starlette.routing import Route
 
-from hermes.control.audited import Actor, AuditedActions
-from hermes.control.consent import ConsentAsk, ConsentOrder
-from hermes.control.credits import (
-    GrantOrder,
-    ReferOrder,
-    RefundOrder,
-    WalletAsk,
-    WalletsAsk,
-)
-from hermes.control.cron import JobAsk, JobOrder, JobsAsk, NewJobOrder
-from hermes.control.hooks import no_hooks
-from hermes.control.interactions import InteractionAsk
-from hermes.control.keys import KeyEnd, NewKey
-from hermes.control.mcp import McpOperations
-from hermes.control.memory import DreamOrder, FactOrder, ForgetOrder, MemoryAsk
-from hermes.control.pairing import PairApproval, PairOrder
-from hermes.control.search import SearchOrder
-from hermes.control.spending import CostAsk, SwitchOrder
-from hermes.control.tokens import LinkWish
-from hermes.control.users import LinkOrder, TierOrder, UserAsk, UserOrder, UsersAsk
-from hermes.http.route import Endpoint
-from hermes.http.same_origin import Origins
-from hermes.ports.gateway_api import GatewayApi
-from hermes.routing.plan import CallNeeds
-from hermes.server.control_gate import ControlGate
-from hermes.server.cron_orders import CronOrders
-from hermes.server.operating_routes import OperationRoutes, operating_routes
-from hermes.server.people_orders import PairingOrders, UserOrders
+from hermes.control.audited import AuditedActions, Operator
+from hermes.control.operations import Operations
+from hermes.control.order import Actor, AnyOrder, NoFields, local_actor
+from hermes.control.orders import ORDERS
+from hermes.errors import BadRequest, Forbidden
+from hermes.http.json_body import json_response
+from hermes.http.route import Answer, Endpoint, Handler, HttpExchange, refuse_url_credentials
+from hermes.http.same_origin import Origins, host_name, is_loopback
+from hermes.ports.gateway_api import Caller, GatewayApi
+
+_ASK_BYTES = 2_097_152
+_ASK_S = 15.0
+_OPERATOR_HEADER = "x-hermes-operator"
+_LONGEST_NAME = 64
+# Who gives an order, in its body; in a query it is a field like any other.
+_BY = "by"
+_Request = TypeVar("_Request")
 
 
-class CreditOrders(Protocol):
-    """The operator's functions about credits."""
-
-    async def show(self, ask: WalletAsk) -> object:
-        """Return how a person stands."""
-        ...
-
-    async def list(self, ask: WalletsAsk) -> object:
-        """Return the wallets with the least in them."""
-        ...
-
-    async def grant(self, order: GrantOrder) -> object:
-        """Give a person credits, or take some back."""
-        ...
-
-    async def refund(self, order: RefundOrder) -> object:
-        """Give back what a message cost."""
-        ...
-
-    async def refer(self, order: ReferOrder) -> object:
-        """Let a newcomer bring somebody's code."""
-        ...
-
-    async def audit(self) -> object:
-        """Compare the balances with the books."""
-        ...
-
-
-class MemoryOrders(Protocol):
-    """The operator's functions about memory."""
-
-    async def show(self, ask: MemoryAsk) -> object:
-        """Return what is known of a person."""
-        ...
-
-    async def set(self, order: FactOrder) -> object:
-        """Keep a fact about a person."""
-        ...
-
-    async def forget(self, order: ForgetOrder) -> object:
-        """Forget a fact about a person, or all of them."""
-        ...
-
-    async def dream(self, order: DreamOrder) -> object:
-        """Dream of a person now."""
-        ...
-
-    async def record(self, ask: MemoryAsk) -> object:
-        """Return all that is kept of a person but what was said."""
-        ...
-
-
-class SearchOrders(Protocol):
-    """The operator's functions about search."""
-
-    async def find(self, order: SearchOrder) -> object:
-        """Return what was said."""
-        ...
-
-    async def state(self) -> object:
-        """Return how the index stands."""
-        ...
-
-    async def rebuild(self) -> object:
-        """Make the index again."""
-        ...
-
-
-class Control(msgspec.Struct, frozen=True, kw_only=True):
-    """The operator's functions; each returns what JSON can say.
-
-    `why` takes the id and whether the words of the message are wanted too; `route` takes the call
-    whose plan is wanted. Every one passes the `audited`.
-    """
-
-    status: Callable[[], Awaitable[object]]
-    why: Callable[[str, bool], Awaitable[object | None]]
-    models: Callable[[], Awaitable[object]]
-    route: Callable[[CallNeeds], Awaitable[object]]
-    link: Callable[[LinkWish, Actor], Awaitable[object]]
-    token: Callable[[Actor], Awaitable[object]]
-    create_key: Callable[[NewKey], Awaitable[object]]
-    keys: Callable[[], Awaitable[object]]
-    revoke_key: Callable[[KeyEnd], Awaitable[object]]
-    kill_switch: Callable[[], Awaitable[object]]
-    set_kill_switch: Callable[[SwitchOrder], Awaitable[object]]
-    costs: Callable[[CostAsk], Awaitable[object]]
-    interactions: Callable[[InteractionAsk], Awaitable[object]]
-    consent: Callable[[ConsentAsk], Awaitable[object]]
-    set_consent: Callable[[ConsentOrder], Awaitable[object]]
-    credits: CreditOrders
-    memory: MemoryOrders
-    users: UserOrders
-    pairing: PairingOrders
-    search: SearchOrders
-    cron: CronOrders
-    mcp: McpOperations
-    reload: Callable[[], Awaitable[object]]
-    hooks: Callable[[], Awaitable[object]] = no_hooks
-    audited: AuditedActions
-    operating: OperationRoutes | None = None
-
-
-def control_routes(api: GatewayApi, control: Control, *, origins: Origins) -> tuple[Route, ...]:
-    """Return the operator's routes."""
-    local = ControlGate(api, control.audited, origins=origins)
-    told, ordered = local.told, local.ordered
-    keys = {
-        "GET": told("keys.list", control.keys),
-        "POST": ordered("keys.create", NewKey, control.create_key),
-    }
-    switch = {
-        "GET": told("kill_switch.show", control.kill_switch),
-        "POST": ordered("kill_switch.set", SwitchOrder, control.set_kill_switch),
-    }
-    consent = {
-        "GET": local.asked("consent.show", ConsentAsk, control.consent),
-        "POST": ordered("consent.set", ConsentOrder, control.set_consent),
-    }
-    return (
-        Route("/control/status", Endpoint({"GET": told("gateway.status", control.status)})),
+def control_routes(
+    gate: "ControlGate", operations: Operations, *, orders: Sequence[AnyOrder] = ORDERS
+) -> tuple[Route, ...]:
+    """Return the routes of all orders, one for each path."""
+    paths: dict[str, dict[str, list[AnyOrder]]] = {}
+    for order in orders:
+        paths.setdefault(order.route, {}).setdefault(order.method, []).append(order)
+    return tuple(
         Route(
-            "/control/why/{id:path}",
-            Endpoint({"GET": local.named("messages.why", "messages.read", control.why)}),
-        ),
-        *_model_routes(local, control),
-        *_access_routes(local, control),
-        Route("/control/keys", Endpoint(keys)),
-        Route(
-            "/control/keys/revoke",
-            Endpoint({"POST": ordered("keys.revoke", KeyEnd, control.revoke_key)}),
-        ),
-        Route("/control/kill-switch", Endpoint(switch)),
-        Route(
-            "/control/costs", Endpoint({"GET": local.asked("costs.show", CostAsk, control.costs)})
-        ),
-        Route(
-            "/control/interactions",
-            Endpoint(
-                {"GET": local.asked("interactions.list", InteractionAsk, control.interactions)}
-            ),
-        ),
-        Route("/control/consent", Endpoint(consent)),
-        *_credit_routes(local, control.credits),
-        *_memory_routes(local, control.memory),
-        *_user_routes(local, control.users),
-        *_pairing_routes(local, control.pairing),
-        *_cron_routes(local, control.cron),
-        *_search_routes(local, control.search),
-        *operating_routes(local, control.operating),
-        Route("/control/reload", Endpoint({"POST": told("gateway.reload", control.reload)})),
-        *_plugged_routes(local, control),
+            path,
+            Endpoint({name: gate.handler(rows, operations) for name, rows in methods.items()}),
+        )
+        for path, methods in paths.items()
     )
 
 
-def _plugged_routes(local: ControlGate, control: Control) -> tuple[Route, ...]:
-    told = local.told
-    return (
-        Route("/control/hooks", Endpoint({"GET": told("hooks.list", control.hooks)})),
-        Route("/control/mcp", Endpoint({"GET": told("mcp.status", control.mcp.status)})),
-        Route("/control/mcp/reload", Endpoint({"POST": told("mcp.reload", control.mcp.reload)})),
-    )
+class ControlGate:
+    """Makes HTTP handlers of orders: recognises the caller, reads the request, gives the order."""
+
+    def __init__(
+        self, gateway_api: GatewayApi, audited: AuditedActions, *, origins: Origins
+    ) -> None:
+        self._gateway_api = gateway_api
+        self._audited = audited
+        self._origins = origins
+
+    def handler(self, orders: Sequence[AnyOrder], operations: Operations) -> Handler:
+        """Return the handler of the orders at one path; the query says which of them is meant."""
+        by_variant = sorted(orders, key=lambda order: not order.variant)
+
+        async def handle(exchange: HttpExchange) -> Answer:
+            actor = await self.enter(exchange)
+            query = exchange.query().items()
+            order = next(one for one in by_variant if one.variant.items() <= query)
+            request = await self._request(exchange, order, actor)
+            operator = Operator(operations, actor, audited=self._audited)
+            return json_response(await operator.give(order, request))
+
+        return handle
+
+    # Any: the request type that the row names.
+    async def _request(self, exchange: HttpExchange, order: AnyOrder, actor: Actor) -> Any:
+        if order.request is NoFields:
+            return NoFields()
+        if order.has_parameter:
+            return msgspec.convert(exchange.scope["path_params"], order.request)
+        if order.method == "GET":
+            return await self._from_query(exchange, order, actor)
+        return await self._from_body(exchange, order, actor)
+
+    async def _from_body(self, exchange: HttpExchange, order: AnyOrder, actor: Actor) -> Any:
+        """Return the request in the body, which is not read for an actor who may not give it."""
+        await self._audited.admit(actor, order)
+        kind = order.request
+        body = await exchange.body(limit=_ASK_BYTES, timeout_s=_ASK_S)
+        try:
+            request = msgspec.json.decode(body or b"{}", type=kind)
+        except msgspec.DecodeError as error:
+            raise BadRequest(f"The body cannot be taken: {error}. {_takes(kind)}") from None
+        _refuse_unknown(msgspec.json.decode(body or b"{}"), kind)
+        return _signed(request, actor)
+
+    async def _from_query(self, exchange: HttpExchange, order: AnyOrder, actor: Actor) -> Any:
+        kind, query = order.request, exchange.query()
+        try:
+            request = msgspec.convert(query, kind, strict=False)
+        except msgspec.ValidationError as error:
+            await self._audited.admit(actor, order)
+            takes = _takes(kind, own="")
+            raise BadRequest(f"The query cannot be taken: {error}. {takes}") from None
+        await self._audited.admit(actor, order, request=request)
+        _refuse_unknown(query, kind, own="")
+        return request
+
+    async def enter(self, exchange: HttpExchange) -> Actor:
+        """Return who calls; raises `Unauthenticated`, and `Forbidden` for a way that is open to others."""
+        refuse_url_credentials(exchange)
+        caller = await self._gateway_api.recognise(exchange.headers)
+        self._origins.check(caller, exchange.headers)
+        if caller.kind != "local" and not self._is_private(exchange):
+            raise Forbidden(
+                "This token has come over plain http from another machine, where others can read "
+                "it: replace it, and use https (server.public_url), or this machine's own address."
+            )
+        return _actor(caller, exchange)
+
+    def _is_private(self, exchange: HttpExchange) -> bool:
+        scope, headers = exchange.scope, exchange.headers
+        if self._origins.is_secure(scope.get("scheme", "http"), headers):
+            return True
+        client = scope.get("client")
+        return (
+            client is not None
+            and _is_here(client[0])
+            and is_loopback(host_name(headers.get("host", "")))
+        )
 
 
-def _credit_routes(local: ControlGate, desk: CreditOrders) -> tuple[Route, ...]:
-    ordered = local.ordered
-    return (
-        Route(
-            "/control/credits",
-            Endpoint({"GET": local.asked("credits.list", WalletsAsk, desk.list)}),
-        ),
-        Route(
-            "/control/credits/wallet",
-            Endpoint({"GET": local.asked("credits.show", WalletAsk, desk.show)}),
-        ),
-        Route(
-            "/control/credits/grant",
-            Endpoint({"POST": ordered("credits.grant", GrantOrder, desk.grant)}),
-        ),
-        Route(
-            "/control/credits/refund",
-            Endpoint({"POST": ordered("credits.refund", RefundOrder, desk.refund)}),
-        ),
-        Route(
-            "/control/credits/refer",
-            Endpoint({"POST": ordered("credits.refer", ReferOrder, desk.refer)}),
-        ),
-        Route("/control/credits/audit", Endpoint({"GET": local.told("credits.audit", desk.audit)})),
-    )
+def _takes(kind: type, *, own: str = _BY) -> str:
+    """Say which fields there are, without the command line's own one."""
+    names = [field.encode_name for field in msgspec.structs.fields(kind)]
+    return f"The fields are: {', '.join(name for name in names if name != own) or 'none'}."
 
 
-def _memory_routes(local: ControlGate, desk: MemoryOrders) -> tuple[Route, ...]:
-    facts = {
-        "GET": local.asked("memory.show", MemoryAsk, desk.show),
-        "POST": local.ordered("memory.set", FactOrder, desk.set),
-    }
-    return (
-        Route("/control/memory", Endpoint(facts)),
-        Route(
-            "/control/memory/forget",
-            Endpoint({"POST": local.ordered("memory.forget", ForgetOrder, desk.forget)}),
-        ),
-        Route(
-            "/control/memory/dream",
-            Endpoint({"POST": local.ordered("memory.dream", DreamOrder, desk.dream)}),
-        ),
-        Route(
-            "/control/memory/record",
-            Endpoint({"GET": local.asked("memory.record", MemoryAsk, desk.record)}),
-        ),
-    )
+def _refuse_unknown(said: Iterable[str], kind: type, *, own: str = _BY) -> None:
+    """Raise `BadRequest` for a field that nobody reads: a limit that was misspelt is no limit."""
+    known = {field.encode_name for field in msgspec.structs.fields(kind)}
+    unknown = next((name for name in said if name not in known), None)
+    if unknown is not None:
+        raise BadRequest(f"There is no field {unknown[:80]!r} here. {_takes(kind, own=own)}")
 
 
-def _cron_routes(local: ControlGate, desk: CronOrders) -> tuple[Route, ...]:
-    ordered = local.ordered
-    jobs = {
-        "GET": local.asked("cron.list", JobsAsk, desk.list),
-        "POST": ordered("cron.add", NewJobOrder, desk.add),
-    }
-    return (
-        Route("/control/cron", Endpoint(jobs)),
-        Route("/control/cron/job", Endpoint({"GET": local.asked("cron.show", JobAsk, desk.show)})),
-        Route(
-            "/control/cron/pause", Endpoint({"POST": ordered("cron.pause", JobOrder, desk.pause)})
-        ),
-        Route(
-            "/control/cron/resume",
-            Endpoint({"POST": ordered("cron.resume", JobOrder, desk.resume)}),
-        ),
-        Route("/control/cron/run", Endpoint({"POST": ordered("cron.run", JobOrder, desk.run)})),
-        Route(
-            "/control/cron/remove",
-            Endpoint({"POST": ordered("cron.remove", JobOrder, desk.remove)}),
-        ),
-    )
+def _is_here(address: str) -> bool:
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
-def _user_routes(local: ControlGate, desk: UserOrders) -> tuple[Route, ...]:
-    ordered = local.ordered
-    return (
-        Route("/control/users", Endpoint({"GET": local.asked("users.list", UsersAsk, desk.list)})),
-        Route(
-            "/control/users/user", Endpoint({"GET": local.asked("users.show", UserAsk, desk.show)})
-        ),
-        Route("/control/users/add", Endpoint({"POST": ordered("users.add", UserOrder, desk.add)})),
-        Route(
-            "/control/users/activate",
-            Endpoint({"POST": ordered("users.activate", UserOrder, desk.activate)}),
-        ),
-        Route(
-            "/control/users/block",
-            Endpoint({"POST": ordered("users.block", UserOrder, desk.block)}),
-        ),
-        Route(
-            "/control/users/link", Endpoint({"POST": ordered("users.link", LinkOrder, desk.link)})
-        ),
-        Route(
-            "/control/users/unlink",
-            Endpoint({"POST": ordered("users.unlink", UserOrder, desk.unlink)}),
-        ),
-        Route(
-            "/control/users/tier",
-            Endpoint({"POST": ordered("users.tier", TierOrder, desk.set_tier)}),
-        ),
-        Route(
-            "/control/users/erase",
-            Endpoint({"POST": ordered("users.erase", UserOrder, desk.erase)}),
-        ),
-    )
+def _actor(caller: Caller, exchange: HttpExchange) -> Actor:
+    """Return who gives the order; this machine's command line says itself for whom."""
+    if caller.kind == "local":
+        name = exchange.headers.get(_OPERATOR_HEADER, "")
+        return local_actor(unquote(name)[:_LONGEST_NAME])
+    return Actor(caller.kind, caller.session or caller.id, caller.role)
 
 
-def _model_routes(local: ControlGate, control: Control) -> tuple[Route, ...]:
-    route = local.ordered("models.route", CallNeeds, control.route)
-    return (
-        Route("/control/models", Endpoint({"GET": local.told("models.list", control.models)})),
-        Route("/control/route", Endpoint({"POST": route})),
-    )
-
-
-def _access_routes(local: ControlGate, control: Control) -> tuple[Route, ...]:
-    link = local.ordered_by("access.link", LinkWish, control.link)
-    return (
-        Route("/control/link", Endpoint({"POST": link})),
-        Route("/control/token", Endpoint({"POST": local.told_to("tokens.create", control.token)})),
-    )
-
-
-def _pairing_routes(local: ControlGate, desk: PairingOrders) -> tuple[Route, ...]:
-    ordered = local.ordered
-    return (
-        Route("/control/pair", Endpoint({"GET": local.told("pairing.list", desk.list)})),
-        Route(
-            "/control/pair/approve",
-            Endpoint({"POST": ordered("pairing.approve", PairApproval, desk.approve)}),
-        ),
-        Route(
-            "/control/pair/deny", Endpoint({"POST": ordered("pairing.deny", PairOrder, desk.deny)})
-        ),
-        Route(
-            "/control/pair/revoke",
-            Endpoint({"POST": ordered("pairing.revoke", PairOrder, desk.revoke)}),
-        ),
-    )
-
-
-def _search_routes(local: ControlGate, desk: SearchOrders) -> tuple[Route, ...]:
-    return (
-        Route(
-            "/control/search", Endpoint({"GET": local.asked("search.find", SearchOrder, desk.find)})
-        ),
-        Route("/control/search/index", Endpoint({"GET": local.told("search.state", desk.state)})),
-        Route(
-            "/control/search/rebuild",
-            Endpoint({"POST": local.told("search.rebuild", desk.rebuild)}),
-        ),
-    )
+def _signed(request: _Request, actor: Actor) -> _Request:
+    """Return the request with who gives it; only this machine's command line says that itself."""
+    if (
+        actor.kind == "local"
+        or not isinstance(request, msgspec.Struct)
+        or not hasattr(request, _BY)
+    ):
+        return request
+    return msgspec.structs.replace(request, by=actor.name)

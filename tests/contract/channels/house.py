@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
 import aiohttp
+import msgspec
 import yaml
 
 from hermes import failpoints
 from hermes.app.gateway import Gateway
 from hermes.config import load
-from hermes.control.why import WhyDelivery
+from hermes.control.why import WhyDelivery, WhyReport
 from hermes.message.outcome import DeliveryState
 from hermes.ports.channel import Capabilities
 from hermes.testing.model_script import ScriptedTurn, answer_by_text
@@ -173,8 +174,9 @@ class House:
         """Return what `hermes why` tells of every reply, oldest first."""
         assert self._gateway is not None
         turns = (await self.control("interactions?limit=20"))["interactions"]
-        told = [await self._gateway.why(turn["message_id"], False) for turn in reversed(turns)]
-        return [reply for story in told for reply in story.deliveries]
+        told = [await self.control(f"why/{turn['message_id']}") for turn in reversed(turns)]
+        stories = [msgspec.convert(story, WhyReport) for story in told]
+        return [reply for story in stories for reply in story.deliveries]
 
     async def answered(self, number: int) -> list[WhyDelivery]:
         """Return the replies, once there are so many, whatever becomes of them."""

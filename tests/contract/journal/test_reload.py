@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.control.actions import BY_CHAT
+from hermes.control.orders import BY_CHAT
 from hermes.errors import BadRequest
 from hermes.message.parts import ReasoningPart, TextPart, ToolResultPart
 from hermes.testing.manual_time import ManualClock

@@ -15,19 +15,19 @@ from pathlib import Path
 
 from hermes import __version__
 from hermes.app.make_courier import make_send_desk
-from hermes.app.make_operations import operating_desks
 from hermes.app.make_schedule import make_cron_desk, make_schedules
 from hermes.calls.days import Calendar
 from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.config import Settings, load
-from hermes.control.audited import Actor, audited_for
+from hermes.control.audited import audited_for
+from hermes.control.hooks import HooksReport
 from hermes.control.mcp import McpOperations
-from hermes.control.models import models_report, route_report
+from hermes.control.models import ModelsReport, RouteReport, models_report, route_report
 from hermes.control.operations import Operations
-from hermes.control.reload import ReloadReport
+from hermes.control.runtime import ReloadReport, RuntimeHandles
 from hermes.control.status import ChannelStatus, ProviderStatus, StatusReport, StoreStatus
-from hermes.control.tokens import LinkWish
-from hermes.control.why import WhyReport, WhyText
+from hermes.control.tokens import LinkWish, SignInLink
+from hermes.control.why import WhyAsk, WhyReport, WhyText
 from hermes.control.why_call import CallStory, CallTry, WhyKey
 from hermes.errors import NotFound, ProviderUnavailable
 from hermes.http.same_origin import Origins
@@ -42,7 +42,7 @@ from hermes.ports.spend import Account, KillSwitch, Spent
 from hermes.routing.plan import CallNeeds, ProviderOffer
 from hermes.server.app import build_app
 from hermes.server.auth import StoredAccess
-from hermes.server.control_routes import Control
+from hermes.server.control_routes import ControlGate, control_routes
 from hermes.server.listen import HttpServer, ServeSettings, address_of, bind
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
@@ -150,6 +150,16 @@ async def a_ledger(path: Path) -> SqliteStore:
     return store
 
 
+class ToldOperations(Operations):
+    """Operations that tell made-up stories of messages."""
+
+    async def why(self, ask: WhyAsk) -> WhyReport:
+        return a_story(ask.id, include_text=False)
+
+    async def why_in_full(self, ask: WhyAsk) -> WhyReport:
+        return a_story(ask.id, include_text=True)
+
+
 async def main(home: Path) -> int:
     clock = SystemClock()
     instance = acquire(home)
@@ -169,7 +179,27 @@ async def main(home: Path) -> int:
         await store.dreams.finish(job, made, covered=0, seen=(), spent=())
         return store.dreams.of(person_id)
 
-    desk = Operations(
+    mcp = McpOperations(McpServers(Settings().mcp, clock=clock), partial(load, {}, home))
+
+    async def status() -> StatusReport:
+        return a_status(home, address)
+
+    async def models() -> ModelsReport:
+        return models_report(Settings(), the_offers())
+
+    async def route(ask: CallNeeds) -> RouteReport:
+        return route_report(ask, the_offers(), settings=Settings())
+
+    async def reload() -> ReloadReport:
+        return ReloadReport()
+
+    async def hooks() -> HooksReport:
+        return HooksReport(running=True)
+
+    async def link(_wish: LinkWish, _maker: str) -> SignInLink:
+        return SignInLink(link=f"{address}/signin?code={await access.make_signin_code()}")
+
+    operations = ToldOperations(
         store,
         calendar=Calendar("UTC"),
         clock=clock,
@@ -184,29 +214,20 @@ async def main(home: Path) -> int:
             Settings(time_zone="UTC"),
             make_schedules(store, Settings(time_zone="UTC"), clock=clock, make_id=make_id),
         ),
+        handles=RuntimeHandles(
+            status=status,
+            models=models,
+            route=route,
+            reload=reload,
+            hooks=hooks,
+            link=link,
+            mcp_status=mcp.status,
+            mcp_reload=mcp.reload,
+        ),
     )
-
-    async def status() -> object:
-        return a_status(home, address)
-
-    async def why(name: str, include_text: bool) -> object:
-        return a_story(name, include_text=include_text)
-
-    async def models() -> object:
-        return models_report(Settings(), the_offers())
-
-    async def route(ask: CallNeeds) -> object:
-        return route_report(ask, the_offers(), settings=Settings())
-
-    async def token(_actor: Actor) -> object:
-        return {"token": await access.make_token("test")}
-
-    async def reload() -> object:
-        return ReloadReport()
-
-    async def link(wish: LinkWish, actor: Actor) -> object:
-        return {"link": f"{address}/signin?code={await access.make_signin_code()}"}
-
+    gate = ControlGate(
+        gateway_api, audited_for(store, clock=clock, make_id=make_id), origins=origins
+    )
     rest = RestChannel(
         RestSettings(),
         capabilities=Capabilities(delivery="pull"),
@@ -218,33 +239,7 @@ async def main(home: Path) -> int:
         gateway_api,
         channels=[rest],
         webhooks={},
-        control=Control(
-            status=status,
-            why=why,
-            models=models,
-            route=route,
-            link=link,
-            token=token,
-            create_key=desk.create_key,
-            keys=desk.keys,
-            revoke_key=desk.revoke_key,
-            kill_switch=desk.kill_switch,
-            set_kill_switch=desk.set_kill_switch,
-            costs=desk.costs,
-            interactions=desk.interactions,
-            consent=desk.consent,
-            set_consent=desk.set_consent,
-            credits=desk.credits,
-            users=desk.users,
-            pairing=desk.pairing,
-            cron=desk.cron,
-            search=desk.search,
-            memory=desk.memory,
-            mcp=McpOperations(McpServers(Settings().mcp, clock=clock), partial(load, {}, home)),
-            reload=reload,
-            audited=audited_for(store, clock=clock, make_id=make_id),
-            operating=operating_desks(desk),
-        ),
+        control=control_routes(gate, operations),
         ready=lambda: (),
         origins=origins,
         make_id=make_id,

@@ -54,9 +54,18 @@ class Ended(MemoryShelf):
         return super().open(name, branch=branch)
 
 
-def at_desk(_loaded: object, work: Callable[..., Any], *, empty: object) -> object:
+class Unaudited:
+    """Runs the orders about graphs without a record."""
+
+    # Any: an order of the table and its request.
+    async def give(self, order: Any, request: Any) -> object:
+        operations: Any = SimpleNamespace(graphs=GraphOperations())
+        return await order.run(operations, request, None)
+
+
+def run_here(_loaded: object, work: Callable[..., Any], *, empty: object, logs: bool) -> object:
     """Let conversations be read; what is on record of it is tested over real files."""
-    return asyncio.run(work(SimpleNamespace(graphs=GraphOperations())))
+    return asyncio.run(work(Unaudited()))
 
 
 def main(arguments: list[str]) -> int:
@@ -70,7 +79,7 @@ def main(arguments: list[str]) -> int:
     # The command line loads this module by its name, when it needs the files.
     offline = ModuleType("hermes.cli.offline")
     offline.open_shelf = open_shelf  # type: ignore[attr-defined]
-    offline.at_desk = at_desk  # type: ignore[attr-defined]
+    offline.run_here = run_here  # type: ignore[attr-defined]
     sys.modules["hermes.cli.offline"] = offline
     return run_guarded(lambda: run(arguments[is_damaged or is_ended :]), {})
 

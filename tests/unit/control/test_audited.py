@@ -1,4 +1,4 @@
-"""The office: the role is checked, the order is on record before it is done, and what came of it."""
+"""How an order is run: the role is checked, it is on record before it is done, and its end after."""
 
 import asyncio
 from hashlib import sha256
@@ -6,7 +6,9 @@ from hashlib import sha256
 import msgspec
 import pytest
 
-from hermes.control.audited import Actor, AuditedActions, local_actor
+from hermes.control.audited import AuditedActions
+from hermes.control.order import Actor, local_actor
+from hermes.control.orders import GATEWAY_STATUS, USERS_BLOCK
 from hermes.errors import Forbidden, NotFound, StorageFull, StoreError
 from hermes.ports.audit import AuditLimits, AuditRow
 from hermes.testing.audit import MemoryAudit
@@ -17,16 +19,16 @@ VIEWER = Actor("token", "t_1", "viewer")
 KNOWN = {("telegram", "4711"): "p_ann"}
 
 
-class Order(msgspec.Struct, frozen=True):
+class Request(msgspec.Struct, frozen=True):
     user: str = "telegram:4711"
     reason: str = "words"
 
 
-ORDER = Order()
+REQUEST = Request()
 
 
-class Desk:
-    """An office over a log in memory, and what is done there."""
+class Record:
+    """Runs orders over a log in memory, and counts what is done."""
 
     def __init__(self, audit: MemoryAudit | None = None) -> None:
         self.audit = audit or MemoryAudit()
@@ -43,7 +45,7 @@ class Desk:
         )
 
     async def block(
-        self, actor: Actor, order: object = ORDER, *, error: Exception | None = None
+        self, actor: Actor, request: object = REQUEST, *, error: Exception | None = None
     ) -> None:
         async def work() -> None:
             assert [row.state for row in self.audit.rows][-1] == "started"
@@ -51,7 +53,7 @@ class Desk:
             if error is not None:
                 raise error
 
-        await self.audited.act(actor, "users.block", work=work, order=order)
+        await self.audited.act(actor, USERS_BLOCK, work=work, request=request)
 
     def rows(self) -> list[tuple[str, str, str, tuple[str, ...]]]:
         return [(row.actor, row.state, row.code, row.targets) for row in self.audit.rows]
@@ -59,41 +61,41 @@ class Desk:
 
 @pytest.mark.req("W7")
 async def test_an_order_is_on_record_before_it_is_done_and_its_end_after_it() -> None:
-    desk = Desk()
+    record = Record()
 
-    await desk.block(OWNER)
+    await record.block(OWNER)
 
-    assert desk.rows() == [("local:olga", "ok", "", ("p_ann",))]
+    assert record.rows() == [("local:olga", "ok", "", ("p_ann",))]
 
 
 @pytest.mark.req("W7")
 async def test_too_little_a_role_is_refused_on_record_and_nothing_is_done() -> None:
-    desk = Desk()
+    record = Record()
 
     with pytest.raises(Forbidden, match=r"users\.block needs the role operator"):
-        await desk.block(VIEWER)
+        await record.block(VIEWER)
 
-    assert desk.done == 0
-    assert desk.rows() == [("token:t_1", "refused", "forbidden", ("p_ann",))]
+    assert record.done == 0
+    assert record.rows() == [("token:t_1", "refused", "forbidden", ("p_ann",))]
 
 
 async def test_the_same_refusal_is_on_record_once_a_minute() -> None:
-    desk = Desk()
+    record = Record()
     for seconds in (0.0, 30.0, 29.0, 2.0):
-        desk.clock.advance(seconds)
+        record.clock.advance(seconds)
         with pytest.raises(Forbidden):
-            await desk.block(VIEWER)
+            await record.block(VIEWER)
 
-    assert len(desk.rows()) == 2
+    assert len(record.rows()) == 2
 
 
 async def test_what_was_refused_and_what_failed_are_told_apart() -> None:
-    desk = Desk()
+    record = Record()
     for error in (NotFound("nobody"), StoreError("the disk"), RuntimeError("a defect")):
         with pytest.raises(type(error)):
-            await desk.block(OWNER, error=error)
+            await record.block(OWNER, error=error)
 
-    assert [row[1:3] for row in desk.rows()] == [
+    assert [row[1:3] for row in record.rows()] == [
         ("refused", "not_found"),
         ("failed", StoreError.code),
         ("failed", "internal"),
@@ -101,12 +103,12 @@ async def test_what_was_refused_and_what_failed_are_told_apart() -> None:
 
 
 async def test_what_was_cut_off_stays_begun() -> None:
-    desk = Desk()
+    record = Record()
 
     with pytest.raises(asyncio.CancelledError):
-        await desk.audited.act(OWNER, "users.block", work=_cut_off, order=Order())
+        await record.audited.act(OWNER, USERS_BLOCK, work=_cut_off, request=Request())
 
-    assert desk.rows() == [("local:olga", "started", "", ("p_ann",))]
+    assert record.rows() == [("local:olga", "started", "", ("p_ann",))]
 
 
 async def _cut_off() -> None:
@@ -118,25 +120,25 @@ async def _cut_off() -> None:
     "name", ["telegram:815", "4711", "Ann Smith", "hermes_AbCdEfGh", "discord:@ann"]
 )
 async def test_who_is_unknown_is_only_recognisable(name: str) -> None:
-    desk = Desk()
+    record = Record()
 
-    await desk.block(OWNER, Order(user=name))
-    await desk.block(OWNER, Order(user=name))
+    await record.block(OWNER, Request(user=name))
+    await record.block(OWNER, Request(user=name))
 
-    first, second = (row[3] for row in desk.rows())
+    first, second = (row[3] for row in record.rows())
     assert first == second
     assert name not in str(first)
     assert "#" in first[0]
 
 
 async def test_looking_is_not_on_record() -> None:
-    desk = Desk()
+    record = Record()
 
     async def look() -> str:
         return "connected"
 
-    assert await desk.audited.act(VIEWER, "gateway.status", work=look) == "connected"
-    assert desk.rows() == []
+    assert await record.audited.act(VIEWER, GATEWAY_STATUS, work=look) == "connected"
+    assert record.rows() == []
 
 
 class FullAudit(MemoryAudit):
@@ -147,9 +149,9 @@ class FullAudit(MemoryAudit):
 
 
 async def test_what_cannot_go_on_record_is_not_done() -> None:
-    desk = Desk(FullAudit())
+    record = Record(FullAudit())
 
     with pytest.raises(StorageFull):
-        await desk.block(OWNER)
+        await record.block(OWNER)
 
-    assert desk.done == 0
+    assert record.done == 0

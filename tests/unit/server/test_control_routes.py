@@ -1,4 +1,4 @@
-"""The gate of /control: over which ways a token may come, and who signs an order."""
+"""The routes of /control: over which ways a token may come, and who signs an order."""
 
 from hashlib import sha256
 from typing import Any
@@ -7,21 +7,32 @@ import msgspec
 import pytest
 
 from hermes.control.audited import AuditedActions
+from hermes.control.order import Actor, AnyOrder
+from hermes.control.orders import ORDERS, USERS_BLOCK
 from hermes.errors import BadRequest, Forbidden
 from hermes.http.route import HttpExchange
 from hermes.http.same_origin import Origins
 from hermes.ports.channel import HttpResponse
 from hermes.server.auth import StoredAccess
-from hermes.server.control_gate import ControlGate
+from hermes.server.control_routes import ControlGate, control_routes
 from hermes.testing.access import MemoryAccessStore
 from hermes.testing.audit import MemoryAudit
 from hermes.testing.gateway_api import MemoryGatewayApi, Script
 from hermes.testing.manual_time import ManualClock
 
 
-class Order(msgspec.Struct, frozen=True):
+class Request(msgspec.Struct, frozen=True):
     user: str
     by: str = ""
+
+
+async def repeat(_operations: object, request: Request, _actor: Actor) -> Request:
+    return request
+
+
+# Any: none of these orders looks at the operations.
+NOTHING: Any = None
+REPEAT: AnyOrder = msgspec.structs.replace(USERS_BLOCK, request=Request, run=repeat)
 
 
 class Gate:
@@ -50,11 +61,8 @@ class Gate:
         client: str,
         body: bytes = b'{"user": "telegram:1", "by": "mallory"}',
         **headers: str,
-    ) -> Order:
+    ) -> Request:
         """Give an order over a way."""
-
-        async def repeat(order: Order) -> object:
-            return order
 
         async def receive() -> dict[str, object]:
             return {"type": "http.request", "body": body, "more_body": False}
@@ -69,10 +77,10 @@ class Gate:
             "client": (client, 1),
             "headers": [(name.encode(), value.encode()) for name, value in sent.items()],
         }
-        handle = self.gate.ordered("users.block", Order, repeat)
+        handle = self.gate.handler([REPEAT], NOTHING)
         answer = await handle(HttpExchange(scope, receive))
         assert isinstance(answer, HttpResponse)
-        return msgspec.json.decode(answer.body, type=Order)
+        return msgspec.json.decode(answer.body, type=Request)
 
 
 @pytest.mark.req("W35")
@@ -121,14 +129,13 @@ async def test_only_the_command_line_says_itself_for_whom_it_orders() -> None:
     assert (order.by, gate.audit.rows[0].actor) == ("mallory", "local:olga k")
 
 
-def test_there_is_no_handler_without_an_order() -> None:
-    gate = Gate()
+def test_every_order_has_its_route_and_every_route_an_order() -> None:
+    routes = control_routes(Gate().gate, NOTHING)
 
-    async def nothing() -> object:
-        return None
-
-    with pytest.raises(KeyError):
-        gate.gate.told("users.invent", nothing)
+    paths = [route.path for route in routes]
+    assert len(paths) == len(set(paths))
+    assert set(paths) == {order.route for order in ORDERS}
+    assert len({(order.method, order.path) for order in ORDERS}) == len(ORDERS)
 
 
 @pytest.mark.req("W35")
