@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from hermes.config.variables import HOME
+from hermes.durable_file import sync_folder, write_durably, write_new
 from hermes.errors import ConfigurationError
 
 FOLDERS = ("keys", "logs", "run")
@@ -88,12 +89,8 @@ def read_or_create_secret_file(path: Path, make: Callable[[], bytes]) -> bytes:
 
 def replace_secret_file(path: Path, content: bytes) -> None:
     """Replace a secret as a whole: after a crash the file is the old one or the new one."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        draft.unlink(missing_ok=True)
-        _write_new(draft, content)
-        draft.replace(path)
-        _sync_folder(path.parent)
+        write_durably(path, content)
     except OSError as fault:
         raise ConfigurationError(
             f"{path} cannot be replaced ({fault.strerror}); it is as it was. Its folder must be "
@@ -105,19 +102,11 @@ def rename_secret_file(path: Path, to: Path) -> None:
     """Give a secret another name in its folder; after a crash it has one of the two."""
     try:
         path.rename(to)
-        _sync_folder(to.parent)
+        sync_folder(to.parent)
     except OSError as fault:
         raise ConfigurationError(
             f"{path} cannot be renamed to {to.name} ({fault.strerror}); its folder must be writable"
         ) from None
-
-
-def _write_new(path: Path, content: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _create(path: Path, content: bytes) -> None:
@@ -125,22 +114,14 @@ def _create(path: Path, content: bytes) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
     try:
-        _write_new(draft, content)
+        write_new(draft, content)
         try:
             os.link(draft, path)
         except FileExistsError:
             return
     finally:
         draft.unlink(missing_ok=True)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_folder(path.parent)
 
 
 def _read_private(path: Path) -> bytes:

@@ -109,7 +109,8 @@ class MediaCache:
     async def read(self, media: Media, *, limit: int) -> bytes:
         """Return the bytes of an attachment that is to be sent: a kept file, or a fetch from a host of the list.
 
-        Raises `Refused` for what may never be sent, and other `HermesError`s for what failed now.
+        Raises `Refused` for what may never be sent, and other `HermesError`s or an `OSError` for what
+        failed now.
         """
         if media.path is not None:
             path = media.path
@@ -129,7 +130,10 @@ class MediaCache:
         mine = self._folder / _plain(owner.person_id)
         folders = OpenFolders(self.rules.folders, home=self._folder.parent, shelf=mine)
         most = self.rules.max_bytes
-        return await asyncio.to_thread(lambda: folders.read(place, limit=most))
+        try:
+            return await asyncio.to_thread(lambda: folders.read(place, limit=most))
+        except OSError as error:
+            raise Forbidden(f"it cannot be read ({error.strerror})") from error
 
     async def fetch(self, url: str, *, limit: int, may_ask: MayAsk | None = None) -> bytes:
         """Return what is at an address, through the guarded side of the client.

@@ -4,6 +4,7 @@ A path is resolved first, links and all, and then opened piece by piece without 
 that nothing put in its way in between leads elsewhere. Hidden files and Hermes' own home never are.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Iterable
@@ -14,6 +15,7 @@ from hermes.errors import Forbidden, NotFound, TooLarge
 
 _NEVER: Final = tuple(map(Path, ("/proc", "/sys", "/dev")))
 _FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_IN_THE_WAY: Final = frozenset({errno.ELOOP, errno.ENOTDIR})
 _REFUSED: Final = "it is not in a folder whose files may be sent"
 
 
@@ -26,7 +28,10 @@ class OpenFolders:
         self._shelf = shelf
 
     def read(self, place: str, *, limit: int) -> bytes:
-        """Return the bytes of a file; raises `Forbidden`, `NotFound` or `TooLarge`."""
+        """Return the bytes of a file; raises `Forbidden`, `NotFound` or `TooLarge`.
+
+        Raises `OSError` if the disk does not give it now.
+        """
         root, inside = self._split(self._resolved(place))
         return _read(root, inside, limit=limit)
 
@@ -102,4 +107,7 @@ def _opened(name: str, flags: int, folder: int | None) -> int:
     except FileNotFoundError as error:
         raise NotFound("there is no such file") from error
     except OSError as error:
-        raise Forbidden(f"it cannot be read ({error.strerror})") from error
+        # Something that is no folder, or a link, was put in the way; all else may pass.
+        if error.errno in _IN_THE_WAY:
+            raise Forbidden(f"it cannot be read ({error.strerror})") from error
+        raise

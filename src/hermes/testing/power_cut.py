@@ -1,4 +1,4 @@
-"""A disk that forgets what was not synced: an SQLite VFS for tests of a power cut.
+"""A disk that forgets what was not synced: an SQLite VFS for tests of a power cut, and a folder.
 
 Writes stay in memory until SQLite syncs the file, as they stay in a real machine's cache. At a
 chosen operation the power fails: of the unsynced writes nothing survives, or a random part of
@@ -7,8 +7,12 @@ them, torn at sectors, and the process ends at once. Shared memory and locks pas
 
 import os
 import random
+import shutil
+import stat
+import tempfile
 import threading
-from typing import Final
+from pathlib import Path
+from typing import Any, Final, Self
 
 import apsw
 import msgspec
@@ -180,3 +184,65 @@ def _sectors(change: _Write) -> list[_Write]:
         _Write(change.offset + start, data[start : start + SECTOR])
         for start in range(0, len(data), SECTOR)
     ]
+
+
+class PowerCutFolder:
+    """A folder whose plain files survive a power cut only as far as they were synced.
+
+    A context manager: from its start it watches every `os.fsync` of this process. A file keeps the
+    content of its last sync, and a folder the names of its last sync; `cut` undoes everything else,
+    which is the worst that a file system may do.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._contents: dict[int, bytes] = {}
+        self._names: dict[int, dict[str, int]] = {}
+        self._fsync = os.fsync
+
+    def __enter__(self) -> Self:
+        for folder, _, files in os.walk(self._root):
+            self._note_names(folder)
+            for name in files:
+                path = Path(folder, name)
+                self._contents[path.stat().st_ino] = path.read_bytes()
+        os.fsync = self._note  # type: ignore[assignment]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.fsync = self._fsync
+
+    def cut(self) -> None:
+        """Leave only what was synced."""
+        self._restore(self._root)
+
+    def _note(self, descriptor: Any) -> None:
+        """Sync a file or a folder, and remember what the disk holds of it from now on."""
+        self._fsync(descriptor)
+        found = os.fstat(descriptor)
+        path = f"/proc/self/fd/{descriptor}"
+        if stat.S_ISDIR(found.st_mode):
+            self._note_names(path)
+        else:
+            self._contents[found.st_ino] = Path(path).read_bytes()
+
+    def _note_names(self, folder: str) -> None:
+        with os.scandir(folder) as entries:
+            self._names[Path(folder).stat().st_ino] = {one.name: one.inode() for one in entries}
+
+    def _restore(self, folder: Path) -> None:
+        synced = self._names.get(folder.stat().st_ino, {})
+        standing = {path.stat().st_ino: path for path in folder.iterdir()}
+        survivors = {name: standing.get(inode) for name, inode in synced.items()}
+        aside = Path(tempfile.mkdtemp(dir=self._root.parent))
+        for name, path in survivors.items():
+            if path is not None and path.is_dir():
+                self._restore(path)
+                path.rename(aside / name)
+            else:
+                (aside / name).write_bytes(self._contents.get(synced[name], b""))
+        for left in tuple(folder.iterdir()):
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+        for kept in tuple(aside.iterdir()):
+            kept.rename(folder / kept.name)
+        aside.rmdir()

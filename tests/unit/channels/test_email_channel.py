@@ -1,6 +1,7 @@
 """The mail channel on its stand-in: what is read when, what is marked when, and what a send is worth."""
 
 import asyncio
+import gc
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -83,6 +84,14 @@ class Held(bytes):
         return super().startswith(*given)  # type: ignore[arg-type]
 
 
+class Unreadable(Held):
+    """A mail that nobody can read, which takes as long as the test wants."""
+
+    def startswith(self, *given: object) -> bool:
+        super().startswith(*given)
+        raise ValueError("no mail")
+
+
 @pytest.fixture
 def held() -> Iterator[Held]:
     Held.read_on.clear()
@@ -121,6 +130,29 @@ async def test_mails_that_were_given_up_hold_up_no_other_unless_they_are_many(
     Held.read_on.set()
     await take(slow, b"From: b@people.test\r\n\r\nlater")
     assert town.texts() == ["short", "later"]
+
+
+@pytest.mark.req("A8", "W10")
+async def test_a_reader_whose_mail_nobody_waits_for_any_more_ends_without_a_word(
+    town: Rig, held: Held
+) -> None:
+    unheard: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(
+        lambda _, told: unheard.append(told["message"])
+    )
+    others = len(asyncio.all_tasks())
+    taking = asyncio.create_task(take(intake(town, read_s=20), Unreadable(held)))
+    await until(lambda: len(asyncio.all_tasks()) == others + 2)
+    taking.cancel()
+    await asyncio.gather(taking, return_exceptions=True)
+    # It holds the reader by the traceback of its error.
+    del taking
+
+    Held.read_on.set()
+    await until(lambda: len(asyncio.all_tasks()) == others)
+    gc.collect()
+
+    assert unheard == []
 
 
 @pytest.mark.req("A8")

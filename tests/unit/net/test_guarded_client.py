@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from hermes.errors import AddressRefused, AnswerLost, AnswerTooLarge, ConnectFailed, NetError
+from hermes.errors import AddressRefused, AnswerLost, AnswerTooLarge, NetError
 from hermes.message.link_hosts import is_listed
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.net.name_lookup import ThreadLookup
@@ -17,6 +17,7 @@ from hermes.net.redirects import MAX_REDIRECTS
 from tests.unit.net.loopback import answer, serving
 
 OPEN = ("127.0.0.1/32",)
+LOOPBACK = ("127.0.0.0/8", "::1/128")
 
 
 class NamesTo(AbstractResolver):
@@ -79,14 +80,33 @@ async def test_a_name_is_judged_by_every_address_it_leads_to(addresses):
 
 
 @pytest.mark.req("W34")
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "localhost."])
-async def test_this_machines_own_name_is_refused_with_the_systems_resolver(host):
-    client = HttpClient(HttpSettings())
+@pytest.mark.parametrize(
+    ("host", "resolver"),
+    [
+        ("localhost", None),
+        ("LOCALHOST", None),
+        # Some systems know the name with its dot, others do not.
+        ("localhost.", NamesTo(localhost_=["127.0.0.1"])),
+    ],
+)
+async def test_this_machines_own_name_is_refused_and_its_server_never_reached(host, resolver):
+    heads: list[bytes] = []
 
-    with pytest.raises((AddressRefused, ConnectFailed)):
-        await fetch(client, f"http://{host}:8080/")
+    async def handle(head: bytes, writer: asyncio.StreamWriter) -> None:
+        heads.append(head)
+        writer.write(answer("200 OK", b"inside", Connection="close"))
 
-    await client.close()
+    guarded = HttpClient(HttpSettings(), resolver=resolver)
+    open_to_it = HttpClient(HttpSettings(exempt=LOOPBACK), resolver=resolver)
+    async with serving(handle) as port:
+        with pytest.raises(AddressRefused):
+            await fetch(guarded, f"http://{host}:{port}/")
+        assert heads == []
+        # Without the guard the same address is answered, so that the refusal is the guard's.
+        assert await fetch(open_to_it, f"http://{host}:{port}/") == b"inside"
+
+    await guarded.close()
+    await open_to_it.close()
 
 
 @pytest.mark.req("W34")

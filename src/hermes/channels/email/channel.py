@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 import structlog
 
+from hermes.channel_kit.attachments import read_attachment
 from hermes.channels.email import compose, outbound
 from hermes.channels.email import memory as mailbox_memory
 from hermes.channels.email import settings as email_settings
@@ -29,7 +30,6 @@ from hermes.errors import (
     HermesError,
     NetError,
     NotDelivered,
-    Refused,
 )
 from hermes.message.parts import Part, text_of
 from hermes.ports.channel import Accept, Capabilities, Delivery, Receipt, Target
@@ -274,17 +274,7 @@ class EmailChannel:
     async def _load(self, part: Part) -> MailFile:
         media: Any = outbound.media_of(part)  # Any: `send` has picked the parts that have one
         limit = self._capabilities.media_bytes
-        try:
-            data = await self._setup.media.read(media, limit=limit)
-        except Refused as error:
-            raise DeliveryRejected(
-                f"email: an attachment cannot be sent: {error}", FailureClass.REJECTED
-            ) from error
-        except (HermesError, OSError) as error:
-            raise NotDelivered(
-                f"email: an attachment could not be read: {error}",
-                FailureClass.SERVICE_UNAVAILABLE,
-            ) from error
+        data = await read_attachment(self._setup.media, media, limit=limit, platform="email")
         return MailFile(name=outbound.name_of(part), mime=media.mime, data=data)
 
 

@@ -99,9 +99,10 @@ class MailIntake:
         reader = asyncio.create_task(reading)
         self._readers.add(reader)
         reader.add_done_callback(self._readers.discard)
+        reader.add_done_callback(_forget)
         done, _ = await asyncio.wait({reader}, timeout=self._read_s)
         if not done:
-            reader.add_done_callback(_forget)
+            reader.add_done_callback(_log_given_up)
             raise TooLarge(
                 f"reading the mail took longer than {self._read_s:g} s; it stays in the mailbox, "
                 "marked as read. If such mail is wanted, raise platforms.email.read_s"
@@ -167,7 +168,13 @@ class MailIntake:
 
 
 def _forget(reading: asyncio.Task[Mail | Ignored | Bounce]) -> None:
-    """Take the result of a reader that was given up; the mail was refused already."""
+    """Take the error of a reader: whoever waited for it may have been cancelled."""
+    if not reading.cancelled():
+        reading.exception()
+
+
+def _log_given_up(reading: asyncio.Task[Mail | Ignored | Bounce]) -> None:
+    """Log why a reader that was given up has failed; the mail was refused already."""
     if not reading.cancelled() and reading.exception() is not None:
         log.info("email.given_up_unreadable", problem=str(reading.exception()))
 

@@ -1,11 +1,12 @@
 """The little that the channel remembers on disk: since when mail of this mailbox is answered."""
 
 import contextlib
-import os
 from pathlib import Path
 from typing import Final
 
 import msgspec
+
+from hermes.durable_file import write_durably
 
 _FILE: Final = "mailbox.json"
 
@@ -22,11 +23,5 @@ def begun(folder: Path, *, now: float, age_s: float) -> Begun:
     with contextlib.suppress(OSError, msgspec.DecodeError):
         return msgspec.json.decode(path.read_bytes(), type=Begun)
     made = Begun(floor=now - age_s)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = path.with_suffix(".part")
-    with draft.open("wb") as file:
-        file.write(msgspec.json.encode(made))
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
+    write_durably(path, msgspec.json.encode(made))
     return made

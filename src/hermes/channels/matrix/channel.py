@@ -5,6 +5,7 @@ from typing import Final
 
 import structlog
 
+from hermes.channel_kit.attachments import read_attachment
 from hermes.channels.matrix.client import MatrixClient
 from hermes.channels.matrix.inbound import Bot, media_place
 from hermes.channels.matrix.outbound import (
@@ -27,7 +28,6 @@ from hermes.errors import (
     FailureClass,
     HermesError,
     NetError,
-    NotDelivered,
     Overloaded,
 )
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, text_of
@@ -257,17 +257,8 @@ class MatrixChannel:
 
     async def _upload(self, part: _Attached) -> Content:
         media = part.media
-        try:
-            data = await self._setup.media.read(media, limit=self.capabilities.media_bytes)
-        except NetError as error:
-            raise NotDelivered(
-                f"matrix: an attachment could not be fetched: {error}",
-                FailureClass.SERVICE_UNAVAILABLE,
-            ) from error
-        except (HermesError, OSError) as error:
-            raise DeliveryRejected(
-                f"matrix: an attachment cannot be read: {error}", FailureClass.REJECTED
-            ) from error
+        limit = self.capabilities.media_bytes
+        data = await read_attachment(self._setup.media, media, limit=limit, platform="matrix")
         uri = await self._client.upload(data, mime=media.mime, name=media.name or "file")
         return media_content(part, media, uri=uri, size=len(data))
 

@@ -5,11 +5,12 @@ crash events come again, and none is missed.
 """
 
 import asyncio
-import os
 from pathlib import Path
 
 import msgspec
 import structlog
+
+from hermes.durable_file import write_durably
 
 _FILE = "stream.json"
 _log = structlog.get_logger(__name__)
@@ -40,7 +41,7 @@ class SyncStateFile:
 
     async def save(self, kept: SyncState) -> None:
         """Write it down; returns once it would survive a power cut."""
-        await asyncio.to_thread(self._save, msgspec.json.encode(kept))
+        await asyncio.to_thread(write_durably, self._path, msgspec.json.encode(kept))
 
     def _load(self) -> SyncState:
         try:
@@ -50,19 +51,3 @@ class SyncStateFile:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             _log.error("matrix.stream_file_unreadable", path=str(self._path), problem=str(error))
             return SyncState()
-
-    def _save(self, content: bytes) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        draft = self._path.with_suffix(".draft")
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        try:
-            os.write(handle, content)
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-        draft.replace(self._path)
-        folder = os.open(self._path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

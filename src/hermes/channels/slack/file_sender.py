@@ -5,6 +5,7 @@ Only that last call can be of unknown outcome; everything before it leaves nothi
 
 from typing import Final
 
+from hermes.channel_kit.attachments import read_attachment
 from hermes.channels.slack.client import SlackApi
 from hermes.channels.slack.format import render
 from hermes.channels.slack.outbound import Json
@@ -14,9 +15,7 @@ from hermes.errors import (
     DeliveryRejected,
     DeliveryUnknown,
     FailureClass,
-    NetError,
     NotDelivered,
-    Refused,
 )
 from hermes.message.markup.parse import parse
 from hermes.message.parts import Media, text_of
@@ -71,7 +70,7 @@ class Sharing:
         return Receipt(file_id)
 
     async def _put(self, media: Media) -> dict[str, str]:
-        data = await self._bytes(media)
+        data = await read_attachment(self._media, media, limit=self._limit, platform="slack")
         name = media.name or "file"
         found = await self._api.form(
             "files.getUploadURLExternal", {"filename": name, "length": len(data)}
@@ -87,15 +86,3 @@ class Sharing:
         except AddressRefused as error:
             raise DeliveryRejected(str(error), FailureClass.REJECTED) from error
         return {"id": file_id, "title": name}
-
-    async def _bytes(self, media: Media) -> bytes:
-        try:
-            return await self._media.read(media, limit=self._limit)
-        except (Refused, OSError) as error:
-            raise DeliveryRejected(
-                f"slack: the attachment cannot be read: {error}", FailureClass.REJECTED
-            ) from error
-        except NetError as error:
-            raise NotDelivered(
-                f"slack: the attachment was not fetched: {error}", FailureClass.NETWORK_TIMEOUT
-            ) from error

@@ -9,6 +9,8 @@ from typing import Final
 
 import msgspec
 
+from hermes.durable_file import write_durably
+
 _MOST: Final = 500
 _FILE: Final = "uploads.json"
 
@@ -22,13 +24,13 @@ class Uploads:
         self._turn = asyncio.Lock()
 
     async def note(self, key: str, file_id: str) -> None:
-        """Write down which file a send has uploaded."""
+        """Write down which file a send has uploaded; returns once it would survive a power cut."""
         async with self._turn:
             ids = await self._read()
             ids[key] = file_id
             for old in list(ids)[:-_MOST]:
                 del ids[old]
-            await asyncio.to_thread(_write, self._path, msgspec.json.encode(ids))
+            await asyncio.to_thread(write_durably, self._path, msgspec.json.encode(ids))
 
     async def find(self, key: str) -> str | None:
         """Return the file that a send had uploaded, if it had."""
@@ -46,10 +48,3 @@ def _load(path: Path) -> dict[str, str]:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, str])
     except (FileNotFoundError, msgspec.DecodeError):
         return {}
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = path.with_suffix(".part")
-    draft.write_bytes(content)
-    draft.replace(path)

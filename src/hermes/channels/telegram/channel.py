@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import structlog
 
+from hermes.channel_kit.attachments import read_attachment
 from hermes.channels.telegram import format as telegram_html
 from hermes.channels.telegram import settings as telegram_settings
 from hermes.channels.telegram.client import TelegramClient
@@ -38,14 +39,12 @@ from hermes.errors import (
     BadRequest,
     ConfigurationError,
     DeliveryError,
-    DeliveryRejected,
     DeliveryUnknown,
     FailureClass,
     HermesError,
     NotDelivered,
     NotFound,
     Overloaded,
-    Refused,
     TooLarge,
 )
 from hermes.http.errors import wrong_method
@@ -375,17 +374,9 @@ class TelegramChannel:
 
     async def _load(self, part: Part) -> BotUpload:
         media: Any = media_of(part)  # Any: `send` has picked the parts that have one
-        try:
-            data = await self._setup.media.read(media, limit=MAX_UPLOAD_BYTES)
-        except Refused as error:
-            raise DeliveryRejected(
-                f"telegram: an attachment cannot be sent: {error}", FailureClass.REJECTED
-            ) from error
-        except (HermesError, OSError) as error:
-            raise NotDelivered(
-                f"telegram: an attachment could not be read: {error}",
-                FailureClass.SERVICE_UNAVAILABLE,
-            ) from error
+        data = await read_attachment(
+            self._setup.media, media, limit=MAX_UPLOAD_BYTES, platform="telegram"
+        )
         kind = kind_of(part, size=len(data))
         return BotUpload(kind=kind, name=media.name or f"file.{kind}", mime=media.mime, data=data)
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import msgspec
 import structlog
 
+from hermes.channel_kit.attachments import read_attachment
 from hermes.channels.webhook.inbound import to_event
 from hermes.channels.webhook.outbound import (
     PLATFORM,
@@ -26,8 +27,6 @@ from hermes.channels.webhook.signatures import glance
 from hermes.errors import (
     DeliveryRejected,
     FailureClass,
-    HermesError,
-    NotDelivered,
     NotFound,
     Overloaded,
     Refused,
@@ -146,16 +145,12 @@ class WebhookRoutes:
 
     async def _read(self, media: Media, delivery: Delivery) -> WebhookFile:
         """Return an attachment with its bytes; one that is gone is named, the text goes out."""
+        limit = self._capabilities.media_bytes
         try:
-            data = await self._setup.media.read(media, limit=self._capabilities.media_bytes)
-        except Refused as error:
+            data = await read_attachment(self._setup.media, media, limit=limit, platform=PLATFORM)
+        except DeliveryRejected as error:
             log.warning("webhook.not_attached", delivery=delivery.id, problem=str(error))
             return without_content(media)
-        except (HermesError, OSError) as error:
-            raise NotDelivered(
-                f"webhook: an attachment could not be read: {error}",
-                FailureClass.SERVICE_UNAVAILABLE,
-            ) from error
         return with_content(media, data)
 
     def _route_of(self, target: Target) -> Route:

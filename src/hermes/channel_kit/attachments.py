@@ -1,0 +1,24 @@
+"""Reads attachments that are to be sent; one rule for every channel of what a failure means."""
+
+from hermes.errors import DeliveryRejected, FailureClass, HermesError, NotDelivered, Refused
+from hermes.message.parts import Media
+from hermes.ports.channel_setup import MediaFiles
+
+
+async def read_attachment(files: MediaFiles, media: Media, *, limit: int, platform: str) -> bytes:
+    """Return the bytes of an attachment that is to be sent.
+
+    Raises `DeliveryRejected` if it may never be sent, and `NotDelivered`, so that the outbox tries
+    again, if it cannot be read or fetched now.
+    """
+    try:
+        return await files.read(media, limit=limit)
+    except Refused as error:
+        raise DeliveryRejected(
+            f"{platform}: an attachment cannot be sent: {error}", FailureClass.REJECTED
+        ) from error
+    except (HermesError, OSError) as error:
+        raise NotDelivered(
+            f"{platform}: an attachment could not be read: {error}",
+            FailureClass.SERVICE_UNAVAILABLE,
+        ) from error
