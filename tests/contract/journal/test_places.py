@@ -154,7 +154,7 @@ async def test_a_key_has_one_share_for_its_turns_and_its_calls(tmp_path: Path) -
         other = Payer(account=Account(person_id="p_2", channel="v1", key="k_2"))
         answered = await calls.call("hello", "scripted", payer=other)
 
-        assert answered.kinds[-1] == "Answered"
+        assert answered.kinds[-1] == "FullAnswer"
         assert len(rig.model.calls) == 11
 
 
