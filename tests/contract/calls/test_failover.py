@@ -44,7 +44,7 @@ async def test_before_the_first_output_any_failure_moves_on(
     async with open_calls(tmp_path, one, two) as rig:
         story = await rig.call("hello", "one", "two", wait_s=5.0)
 
-    assert story.kinds == ["Trying", "Failed", "Trying", "TextDelta", "Answered"]
+    assert story.kinds == ["Trying", "Failed", "Trying", "TextDelta", "FullAnswer"]
     assert story.answer.candidate.provider == "two"
     assert text_of(story.answer.end.parts) == "#1 hello"
     assert story.spent[-1].model == "two:two-1"
@@ -57,7 +57,7 @@ async def test_a_hang_before_the_first_output_moves_on_in_time(tmp_path: Path) -
     async with open_calls(tmp_path, one, two, settings=quick) as rig:
         story = await rig.call("hello", "one", "two")
 
-    assert story.kinds == ["Trying", "Failed", "Trying", "TextDelta", "Answered"]
+    assert story.kinds == ["Trying", "Failed", "Trying", "TextDelta", "FullAnswer"]
     assert one.cancelled == 1
 
 
@@ -164,7 +164,7 @@ async def test_a_caller_who_waits_for_the_whole_has_seen_nothing_of_a_broken_ans
     async with open_calls(tmp_path, one, model("two")) as rig:
         story = await rig.call("hello", "one", "two", whole=True)
 
-    assert story.kinds == ["Trying", "Failed", "Trying", "Answered"]
+    assert story.kinds == ["Trying", "Failed", "Trying", "FullAnswer"]
     assert [spent.model for spent in story.spent] == ["one:one-1", "two:two-1"]
 
 
