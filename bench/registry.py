@@ -1,6 +1,7 @@
-"""The groups of measurements: every module in `bench/groups` that has a `GROUP` is one.
+"""The groups of measurements: every module in `bench/groups` is one, its `GROUP`, by the same name.
 
-Peers are groups in `bench/peers`, which run only when they are asked for. A later group is a new file there; nothing else has to know of it.
+Peers are groups in `bench/peers`, which run only when they are asked for. A later group is a new file
+there; nothing else has to know of it.
 """
 
 import importlib
@@ -57,19 +58,28 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_groups(folder: ModuleType = bench.groups) -> dict[str, Group]:
     """Return every group of a folder by name."""
-    names = sorted(module.name for module in pkgutil.iter_modules(folder.__path__))
-    modules = [importlib.import_module(f"{folder.__name__}.{name}") for name in names]
-    groups = [module.GROUP for module in modules if hasattr(module, "GROUP")]
-    return {group.name: group for group in groups}
+    return {name: _load(folder, name) for name in _names(folder)}
 
 
 def choose(only: Sequence[str], folder: ModuleType = bench.groups) -> list[Group]:
-    """Return the groups that were asked for, or all; raises `LookupError` with the known names."""
-    known = find_groups(folder)
+    """Return the groups that were asked for, or all; raises `LookupError` with the known names.
+
+    The others are not imported: over the packages of another commit they might not load.
+    """
+    known = _names(folder)
     unknown = [name for name in only if name not in known]
     if unknown:
         raise LookupError(
             f"there is no group {unknown[0]!r}; known groups: {', '.join(known)}. "
             f"A group is a module in {folder.__name__.replace('.', '/')}"
         )
-    return [group for name, group in known.items() if not only or name in only]
+    return [_load(folder, name) for name in known if not only or name in only]
+
+
+def _names(folder: ModuleType) -> list[str]:
+    return sorted(module.name for module in pkgutil.iter_modules(folder.__path__))
+
+
+def _load(folder: ModuleType, name: str) -> Group:
+    group: Group = importlib.import_module(f"{folder.__name__}.{name}").GROUP
+    return group

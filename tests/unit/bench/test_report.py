@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import bench.groups
 import bench.peers
 from bench.load import carry_out
 from bench.process import cpu_s, rss_mb, tree_cpu_s
@@ -18,6 +19,11 @@ from bench.turn_plan import TurnPlan
 
 def test_every_module_of_a_group_is_found_by_its_name() -> None:
     assert "turns" in find_groups()
+    for folder in (bench.groups, bench.peers):
+        groups = find_groups(folder)
+        assert {name: group.name for name, group in groups.items()} == {
+            name: name for name in groups
+        }
     assert [group.name for group in choose(["turns"])] == ["turns"]
 
 
