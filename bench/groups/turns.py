@@ -5,7 +5,7 @@ and standing still cost; a scripted model with zero delay, the shipped defaults 
 import statistics
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from time import sleep
@@ -25,7 +25,7 @@ _ROUNDS = 5
 _TURNS = {1: 300, 10: 1_000, 50: 2_500}
 # A long round goes on in parts, between which the machine's speed is looked at.
 _PARTS = {1: 1, 10: 1, 50: 5}
-_SMALL_STARTS, _SMALL_TURNS = 3, {1: 150, 10: 400, 50: 1_500}
+_SMALL_STARTS, _SMALL_ROUNDS, _SMALL_TURNS = 3, 3, {1: 100, 10: 300, 50: 1_000}
 _CONVERSATION_TURNS = 10
 _WARM_UP = 500
 _GROWTH_WARM_UP, _GROWTH_TURNS = 2_000, 10_000
@@ -51,7 +51,10 @@ def measure(say: Say) -> Iterator[dict[str, float]]:
     """Run the whole group."""
     with model_server() as model:
         yield _measure_starts(model, _STARTS, say=say)
-        yield _measure_levels(model, _TURNS, say=say)
+        with _warm_gateway(model, say) as running:
+            yield from _measure_levels(running, _TURNS, rounds=_ROUNDS, say=say)
+            say("long conversations")
+            yield _measure_long(running)
         yield _measure_growth(model, say)
         yield _measure_sessions(model, say)
         yield _measure_recall(model, say)
@@ -63,7 +66,8 @@ def measure_small(say: Say) -> Iterator[dict[str, float]]:
     """Run fewer starts and turns, and what has no CPU figure not at all."""
     with model_server() as model:
         yield _measure_starts(model, _SMALL_STARTS, say=say)
-        yield _measure_levels(model, _SMALL_TURNS, say=say)
+        with _warm_gateway(model, say) as running:
+            yield from _measure_levels(running, _SMALL_TURNS, rounds=_SMALL_ROUNDS, say=say)
 
 
 def _send(running: Running, name: str, *, workers: int, turns: int, conversation: int) -> Outcome:
@@ -102,25 +106,28 @@ def _measure_starts(model: Model, starts: int, *, say: Say) -> dict[str, float]:
     }
 
 
-def _measure_levels(model: Model, counts: Mapping[int, int], *, say: Say) -> dict[str, float]:
-    """Rates and CPU at 1, 10 and 50 at a time: the median of the calm among some rounds."""
-    numbers: dict[str, float] = {}
+@contextmanager
+def _warm_gateway(model: Model, say: Say) -> Iterator[Running]:
     with gateway(model) as running:
         say("warming up")
         _send(running, "warm", workers=50, turns=_WARM_UP, conversation=_CONVERSATION_TURNS)
-        for level, turns in counts.items():
-            rounds: Rounds[Outcome] = Rounds()
-            for number in range(1, _ROUNDS + 1):
-                say(f"{turns} turns, {level} at a time, round {number} of {_ROUNDS}")
-                name = f"level-{level}-{number}"
-                part = turns // _PARTS[level]
-                send = partial(_send, running, name, workers=level, turns=part, conversation=0)
-                for _ in range(_PARTS[level]):
-                    rounds.run(send)
-            numbers |= _level_numbers(level, rounds)
-        say("long conversations")
-        numbers |= _measure_long(running)
-    return numbers
+        yield running
+
+
+def _measure_levels(
+    running: Running, counts: Mapping[int, int], *, rounds: int, say: Say
+) -> Iterator[dict[str, float]]:
+    """Rates and CPU at 1, 10 and 50 at a time: the median of the calm among some rounds."""
+    for level, turns in counts.items():
+        timed: Rounds[Outcome] = Rounds()
+        for number in range(1, rounds + 1):
+            say(f"{turns} turns, {level} at a time, round {number} of {rounds}")
+            name = f"level-{level}-{number}"
+            part = turns // _PARTS[level]
+            send = partial(_send, running, name, workers=level, turns=part, conversation=0)
+            for _ in range(_PARTS[level]):
+                timed.run(send)
+        yield _level_numbers(level, timed)
 
 
 def _level_numbers(level: int, rounds: Rounds[Outcome]) -> dict[str, float]:
