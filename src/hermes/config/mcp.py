@@ -72,7 +72,7 @@ class McpServerSettings(Section):
         description="The tools to use, by the server's own names; `*` matches any text.",
     )
     deny: tuple[Word, ...] = Field(
-        default=(), description="The tools to leave out, even if tools lists them."
+        default=(), description="The tools to leave out, even if `allow` matches them."
     )
     approval: Literal["hints", "always", "never"] = Field(
         default="hints",
