@@ -1,7 +1,7 @@
-"""The message graph: conversations that read and edit like lists and keep everything.
+"""The message graph: conversations that read and edit like lists and keep every version.
 
-Pure: no I/O of its own. Whoever stores graphs fulfils `GraphStorage`; whoever exports or sends them
-reads `Context` and `Call`. It knows messages as dicts and nothing of platforms, models or turns.
+Pure: no I/O of its own. A store implements `GraphStorage`; exporters and senders read `Context` and
+`Call`. It knows messages as dicts and nothing about platforms, models or turns.
 """
 
 from hermes.graph.blob import MAX_MESSAGE_BYTES, Message, canonical

@@ -1,6 +1,6 @@
-"""Refuses arguments that a graph could take and a storage could not give back.
+"""Refuses arguments that a graph could accept but a storage could not return.
 
-Only what is told beside messages: names, authors, and what is known about a call.
+Only for what accompanies messages: names, authors, and facts about a call.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from hermes.errors import BadRequest
 
 
 def check_text(value: object, what: str, *, may_be_empty: bool = False) -> None:
-    """Refuse what is no text that can be stored; `what` begins the error's sentence."""
+    """Refuse what is not a storable text; `what` begins the error's sentence."""
     if not isinstance(value, str):
         raise BadRequest(f"{what} is a text, this is of type {type(value).__name__}.")
     if not value and not may_be_empty:
@@ -31,7 +31,7 @@ def check_mapping(value: object, what: str) -> None:
 
 
 def checked_tools(tools: Iterable[Any] | None) -> list[Any] | None:  # Any: JSON as it was given
-    """Return tools as a list; refuse what is no list of dicts."""
+    """Return tools as a list; refuse what is not a list of dicts."""
     if tools is None:
         return None
     found = list_of(tools, "The tools of a call are")

@@ -1,8 +1,8 @@
 """A blob: one message frozen to bytes and named by the hash of exactly what a model sees.
 
-The message's own keys are put in one order (role first); whatever is inside them keeps the order
-and the texts that it came with, so that what is sent twice is the same twice. Times and provenance
-are refused: they belong to calls and edits.
+The message's own keys are put in one order (role first); everything inside keeps its order and
+text, so that a message sent twice has the same bytes. Times and provenance are refused: they belong
+to calls and edits.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 class Blob(msgspec.Struct, eq=False, gc=False):
-    """A frozen message; `data` is None until it is read from the storage, which then has `kept` it.
+    """A frozen message; `data` is None until it is read from the storage; `kept` if it is stored.
 
     Two equal messages at two places of a conversation are two blobs of one name.
     """
@@ -40,14 +40,14 @@ class Blob(msgspec.Struct, eq=False, gc=False):
     kept: bool = False
 
     def message(self) -> Message:
-        """Return the message as plain data of the caller's own."""
+        """Return the message as plain data that the caller may change."""
         assert self.data is not None, "the sequence reads a blob before it hands it out"
         found: Message = _decode(self.data)
         return found
 
 
 def freeze(message: Mapping[str, Any], hasher: Hasher) -> Blob:
-    """Return `message` as a blob, or say in a BadRequest what is wrong with it."""
+    """Return `message` as a blob; raises BadRequest with what is wrong with it."""
     data = canonical(message)
     return Blob(hasher.blob(data), data)
 
@@ -71,7 +71,7 @@ def canonical(message: Mapping[str, Any]) -> bytes:
 
 
 def canonical_value(value: object) -> bytes:
-    """Return a JSON value as bytes that read back as exactly this value."""
+    """Return a JSON value as bytes that decode to exactly this value."""
     try:
         data = _encode(value)
         same = _decode(data) == value
@@ -93,7 +93,7 @@ def detached(value: object) -> Any:  # Any: JSON read back
 
 
 def reads_the_same(one: Blob, other: Blob) -> bool:
-    """Say whether two loaded blobs are the same message but for the order of keys."""
+    """Return whether two loaded blobs are the same message except for the order of keys."""
     if one.id == other.id:
         return True
     if one.data is None or other.data is None or len(one.data) != len(other.data):

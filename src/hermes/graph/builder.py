@@ -1,7 +1,7 @@
-"""Builds the tree of a sequence from left to right, reusing whatever chunks still fit.
+"""Builds the tree of a sequence from left to right, reusing chunks that still fit.
 
-It holds the open chunk of each level. An edit takes the part before it from the old tree, adds
-what is new, and goes on with the old tree from the first place where both are cut alike.
+It holds the open chunk of each level. An edit takes the part before it from the old tree, adds what
+is new, and continues with the old tree from the first place where both are cut alike.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from hermes.graph.reader import ObjectReader
 
 
 class Builder:
-    """The right edge of a tree that is being made; `open[level]` is that level's last chunk."""
+    """The right edge of a tree under construction; `open[level]` is that level's last chunk."""
 
     __slots__ = ("open",)
 
@@ -62,7 +62,7 @@ class Builder:
             cursor.advance()
 
     def finish(self) -> Chunk:
-        """Return the tree; it depends on the messages alone."""
+        """Return the tree; it depends only on the messages."""
         carried: list[Item] = []
         for level, chunk in enumerate(self.open):
             items = [*chunk, *carried]
@@ -91,7 +91,7 @@ class Builder:
 
 
 class Cursor:
-    """A place in a tree: the largest item that starts there, unless it was gone into, and the way."""
+    """A place in a tree: the largest item that starts there and was not descended into."""
 
     __slots__ = ("_path", "_reader", "done", "level")
 

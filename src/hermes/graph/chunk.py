@@ -1,8 +1,8 @@
 """A chunk: one node of the tree under a sequence, where it is cut, and its bytes.
 
-Chunks end where their content says so, never where a counter stands: equal sequences therefore
-have equal trees, whatever edits led to them, and an edit changes only the chunks around it
-(docs/decisions/0014). A chunk knows nothing of messages but their names.
+Chunks end where their content says so, not after a fixed count. So equal sequences have equal
+trees, whatever edits led to them, and an edit changes only the chunks around it
+(docs/decisions/0014). A chunk knows only the names of messages.
 """
 
 import struct
@@ -32,8 +32,8 @@ _HIGHEST = (1 << _HEIGHT_BITS) - 1
 class Chunk(msgspec.Struct, eq=False, gc=False):
     """A leaf (level 0) holds blobs, a branch holds chunks one level below.
 
-    `items` is None until the chunk is read from the storage, `id` until somebody asks for it.
-    `height` says how many levels may be cut after the last message, `kept` that a storage has it.
+    `items` is None until the chunk is read from the storage, `id` until it is needed. `height` says
+    how many levels may be cut after the last message, `kept` that a storage has it.
     """
 
     level: int
@@ -59,7 +59,7 @@ def chunks_of(branch: Chunk) -> tuple[Chunk, ...]:
 
 
 def height_of(blob_id: bytes) -> int:
-    """Say how many levels of the tree may be cut after the blob of this name."""
+    """Return how many levels of the tree may be cut after the blob of this name."""
     height = 0
     for byte in blob_id:
         if byte >= EDGE or height == _HIGHEST:
@@ -69,7 +69,7 @@ def height_of(blob_id: bytes) -> int:
 
 
 def ends_chunk(size: int, height: int, level: int) -> bool:
-    """Say whether a chunk of `level` ends after its item number `size`, which has `height`."""
+    """Return whether a chunk of `level` ends after its item number `size`, with `height`."""
     return size >= LARGEST or (size >= SMALLEST and height > level)
 
 
@@ -88,7 +88,7 @@ def make_branch(level: int, chunks: Sequence[Chunk]) -> Chunk:
 
 
 def is_closed(leaf: Chunk) -> bool:
-    """Say whether the next message after this leaf starts a new one."""
+    """Return whether the next message after this leaf starts a new one."""
     return ends_chunk(leaf.count, leaf.height, 0)
 
 
@@ -100,7 +100,7 @@ def id_of(chunk: Chunk, hasher: Hasher) -> bytes:
 
 
 def encode(chunk: Chunk, hasher: Hasher) -> bytes:
-    """Return the bytes that name a chunk and that a storage keeps."""
+    """Return the bytes that a storage keeps and whose hash names the chunk."""
     header = bytes((_FORMAT, chunk.level))
     if chunk.level == 0:
         return header + b"".join([blob.id for blob in blobs_of(chunk)])
@@ -140,5 +140,5 @@ def decode(data: bytes, hasher: Hasher) -> "tuple[int, tuple[Chunk, ...] | tuple
 # Damaged chunks may claim any number; a whole one has `LARGEST` at most.
 @lru_cache(maxsize=_HIGHEST * LARGEST)
 def _sizes(level: int, number: int) -> struct.Struct:
-    """Return how the counts and heights of so many chunks below are written."""
+    """Return the encoding of the counts and heights of the chunks below."""
     return struct.Struct(f"<{number}H" if level == 1 else f"<{number}I")

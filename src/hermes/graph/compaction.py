@@ -1,7 +1,7 @@
-"""Compaction: a summary takes the place of the messages it sums up, and can give it back.
+"""Compaction: a summary replaces messages, and can be expanded again.
 
-Cuts fall only between complete groups of tool calls and their results. Nothing is lost: the edit
-names the context and the range that the summary stands for.
+Cuts are only between complete groups of tool calls and their results. Nothing is lost: the edit
+names the context and the range that the summary replaces.
 """
 
 from hermes.errors import BadRequest
@@ -16,7 +16,7 @@ from hermes.graph.version import Version
 
 
 def squish(history: History, start: int, stop: int, *, summary: Blob, call: Call | None) -> Version:
-    """Put `summary` in the place of the messages from `start` to `stop`."""
+    """Replace the messages from `start` to `stop` by `summary`."""
     if not 0 <= start < stop <= len(history.sequence):
         raise BadRequest(
             f"A summary stands for at least one of the {len(history.sequence)} messages; the range "
@@ -45,7 +45,7 @@ def summary_at(history: History, index: int) -> tuple[Summary, Version] | None:
 
 
 def summaries(history: History) -> dict[int, Summary]:
-    """Return what the summaries among the messages stand for, by index."""
+    """Return what the summaries among the messages replace, by index."""
     made = [version.edit.summary for version in history.versions if version.kind == "squish"]
     told = {summary.blob: summary for summary in made if summary is not None}
     found = enumerate(history.sequence.blobs()) if told else ()
@@ -53,13 +53,13 @@ def summaries(history: History) -> dict[int, Summary]:
 
 
 def originals(history: History, index: int) -> list[Message]:
-    """Return the messages that the summary at `index` stands for."""
+    """Return the messages that the summary at `index` replaces."""
     told, _ = _required(history, index)
     return [blob.message() for blob in history.find(told.source).blobs(told.start, told.stop)]
 
 
 def expand_summary(history: History, index: int) -> Version:
-    """Put the messages back that the summary at `index` stands for."""
+    """Restore the messages that the summary at `index` replaces."""
     told, version = _required(history, index)
     blobs = list(history.find(told.source).blobs(told.start, told.stop))
     marked = expand(version.edit.was) or bytes(len(blobs))

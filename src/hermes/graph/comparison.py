@@ -1,4 +1,4 @@
-"""Two lists of messages compared as text: what one has and the other has not, line by line.
+"""Compares two lists of messages as text, line by line.
 
 Pure; it works on plain messages, so the two may come from different graphs.
 """
@@ -22,19 +22,19 @@ _AROUND = 3
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """A line of a comparison, and on which side it stands."""
+    """A line of a comparison, and the side it is on."""
 
     side: Side
     text: str
 
 
 def compare(before: Sequence[Message], after: Sequence[Message]) -> list[Change]:
-    """Return what has to change in one list of messages to make it the other."""
+    """Return the changes that turn one list of messages into the other."""
     return diff(_blobs(before), _blobs(after))
 
 
 def compared_lines(change: Change) -> Iterator[Compared]:
-    """Iterate over the lines of one change; messages that stand for each other are set together."""
+    """Iterate over the lines of one change; corresponding messages are put together."""
     pairs = zip_longest(change.before, change.after)
     for offset, (one, two) in enumerate(pairs):
         yield Compared("head", _head(one, two, change=change, offset=offset))

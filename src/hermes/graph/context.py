@@ -1,6 +1,6 @@
 """A context: messages as they were at one moment, read-only; what a model call sees.
 
-It reads like a list of plain dicts, which are the caller's own: changing one changes nothing here.
+It reads like a list of plain dicts, which belong to the caller: changing one changes nothing here.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,9 +13,9 @@ from hermes.graph.sequence import Sequence
 
 
 class Context(Many[Message]):
-    """Messages that never change, and which of them are in the branch that they came from.
+    """Messages that never change, and which of them are in the branch they came from.
 
-    First come `lead` messages of their own, then those from `start` to `shared` of `version`.
+    First come `lead` additional messages, then those from `start` to `shared` of `version`.
     """
 
     __slots__ = ("lead", "sequence", "shared", "start", "version")
@@ -75,7 +75,7 @@ def plain(sequence: Sequence) -> list[Message]:
 
 
 def place_of(index: int, length: int) -> int:
-    """Return an index from 0 on; raise IndexError as a list would."""
+    """Return an index counted from 0; raises IndexError like a list."""
     place = index + length if index < 0 else index
     if not 0 <= place < length:
         raise IndexError(f"message index {index} is out of range: there are {length} messages")

@@ -1,4 +1,4 @@
-"""What lies between two contexts, as changes of messages; equal chunks are not looked into."""
+"""The changes between two contexts; equal chunks are skipped."""
 
 from collections.abc import Iterator
 from difflib import SequenceMatcher
@@ -25,7 +25,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def diff(one: Sequence, two: Sequence) -> list[Change]:
-    """Return what has to change in `one` to make it `two`, in order."""
+    """Return the changes that turn `one` into `two`, in order."""
     if one.root == two.root:
         return []
     spans = list(_spans([*one.leaves()], [*two.leaves()], one.reader.hasher))

@@ -1,4 +1,4 @@
-"""What the branches of one graph have in common: its name, storage, calls and links."""
+"""What the branches of one graph share: its name, storage, calls and links."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,19 +15,19 @@ Now = Callable[[], float]
 
 
 class FamilyBranch(Protocol):
-    """What a family asks of its branches."""
+    """What a family needs of its branches."""
 
     @property
     def branch(self) -> str:
         """The name of the branch."""
 
     def hear(self, call: Call, context: Sequence) -> None:
-        """Note that a call on another branch saw `context`."""
+        """Record that a call on another branch saw `context`."""
 
 
 @dataclass(eq=False)
 class GraphFamily:
-    """One graph; its branches share it, and those in memory hear of each other's calls."""
+    """One graph, shared by its branches; it tells them about each other's calls."""
 
     name: str
     storage: GraphStorage
@@ -40,16 +40,16 @@ class GraphFamily:
     _call_ids: set[str] = field(default_factory=set)
 
     def has_call(self, call_id: str) -> bool:
-        """Say whether there is a call of this id; calls are only ever added."""
+        """Return whether a call of this id exists; calls are only ever added."""
         self._call_ids.update(call.id for call in self.calls[len(self._call_ids) :])
         return call_id in self._call_ids
 
     def time(self) -> float | None:
-        """Return the time, if somebody has told where to look."""
+        """Return the time, if a clock was given."""
         return self.now() if self.now else None
 
     def tell(self, teller: FamilyBranch, call: Call, context: Sequence) -> None:
-        """Let the other branches know which context a call saw."""
+        """Tell the other branches which context a call saw."""
         for branch in list(self.branches):
             if branch is not teller:
                 branch.hear(call, context)

@@ -1,8 +1,8 @@
-"""Lets a stored branch grow by what was said, without reading its past.
+"""Appends messages to a stored branch without reading its past.
 
-A turn adds messages at the end of its session and tells which calls it made. What comes out is the
-batch that a `MessageGraph` with the same history would save; only edits inside a conversation need
-that one. Pure: whoever stores the batch says afterwards that it is kept.
+A turn adds messages at the end of its session and says which calls it made. The result is the batch
+that a `MessageGraph` with the same history would save; only edits inside a conversation need a full
+graph. Pure: the caller stores the batch and confirms it with `kept`.
 """
 
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ class Tip(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def ref(self) -> Ref | None:
-        """Where the branch stands."""
+        """The head of the branch."""
         if self.version < 0:
             return None
         return Ref(self.sequence.root, len(self.sequence), self.version)
@@ -53,7 +53,7 @@ class Tip(msgspec.Struct, frozen=True, eq=False):
 class CallView(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """A call of the turn: it saw `lead` and the branch's messages `start` to `stop`.
 
-    `response` is what it wrote, which stands in the branch at `stop` if it was kept there.
+    `response` is what it wrote; it is in the branch at `stop` if it was kept there.
     """
 
     id: str
@@ -71,7 +71,7 @@ class CallView(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
 
 class Growth(msgspec.Struct, frozen=True, eq=False):
-    """The branch as it will be, and what has to be written for it."""
+    """The branch after the change, and what must be written for it."""
 
     tip: Tip
     blobs: Many[Blob]
@@ -79,7 +79,7 @@ class Growth(msgspec.Struct, frozen=True, eq=False):
     fresh: list[Chunk]
 
     def kept(self) -> Tip:
-        """Return the tip after the batch was written; what is kept need not stay in memory."""
+        """Return the tip after the batch was written; stored parts need not stay in memory."""
         mark_kept(self.fresh)
         for blob in self.tip.seen.lead if self.tip.seen else ():
             blob.data = None
@@ -92,7 +92,7 @@ def no_tip(graph: str, branch: str, reader: ObjectReader) -> Tip:
 
 
 def read_tip(graph: str, branch: str, *, ref: Ref, reader: ObjectReader) -> Tip:
-    """Return the tip of a stored branch; nothing but its topmost chunk is read."""
+    """Return the tip of a stored branch; only its topmost chunk is read."""
     return Tip(graph, branch, Sequence.read(ref.root, reader), ref.version)
 
 
@@ -105,7 +105,7 @@ def grow(
     reason: str,
     at: float,
 ) -> Growth:
-    """Return the branch with `blobs` at its end, as one version, and with the calls of a turn."""
+    """Return the branch with `blobs` appended, as one version, and with the calls of a turn."""
     first, sequence = len(tip), tip.sequence
     for blob in blobs:
         sequence = sequence.append(blob)
@@ -149,7 +149,7 @@ def take_calls(
     batch: Batch,
     fresh: list[Chunk],
 ) -> tuple[bytes, Seen | None]:
-    """Put a turn's calls into a batch; `sequence` is the branch with its `blobs` from `first` on.
+    """Add a turn's calls to a batch; `sequence` is the branch with its `blobs` from `first` on.
 
     Returns what the calls did with those, and what the last call saw.
     """
@@ -163,7 +163,7 @@ def take_calls(
 
 
 def _look(sight: CallView, seen: Seen | None, sequence: Sequence) -> Seen:
-    """Return what a call saw, grown from what the call before it saw where it begins alike."""
+    """Return what a call saw, extended from what the call before it saw if it begins alike."""
     lead = sight.lead
     if seen is not None and _begins_alike(sight, seen):
         lead, context, position = seen.lead, seen.sequence, seen.stop

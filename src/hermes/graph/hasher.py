@@ -1,7 +1,7 @@
-"""How blobs, chunks and calls get their names: a hasher, plain for exports or keyed for a store.
+"""How blobs, chunks and calls are named: by a hash, plain for exports or keyed for a store.
 
-A keyed name tells nobody who lacks the key which text it stands for; a plain one can be computed
-again by anybody who holds the text. The graph takes either as a parameter and never chooses.
+Without the key, a keyed name says nothing about the text; a plain one can be computed again by
+anybody who has the text. The graph takes either as a parameter and never chooses.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ class _Hash(Protocol):
 
 
 class Hasher:
-    """Names things by their bytes; what is named is part of the name, so kinds never collide."""
+    """Names things by their bytes; the kind is part of the name, so kinds never collide."""
 
     __slots__ = ("blob", "call", "chunk", "size", "tools")
 

@@ -1,7 +1,7 @@
 """The past and present of one branch: its versions, the marks of calls on its messages, undo.
 
-Every change of a branch goes through `change`, which leaves out what stays the same and decides
-whether there is a parallel edge. It knows blobs and sequences, not what messages look like.
+Every change of a branch goes through `change`, which skips what stays the same and decides whether
+there is a parallel edge. It knows blobs and sequences, not what messages look like.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ from hermes.graph.version import Version
 
 
 class History:
-    """One branch of a graph; the last of its versions is the present."""
+    """One branch of a graph; the last version is the current one."""
 
     def __init__(self, family: GraphFamily, branch: str, versions: list[Version]) -> None:
         self.family = family
@@ -57,10 +57,10 @@ class History:
         marked: bytes | None = None,
         summary: Summary | None = None,
     ) -> Version | None:
-        """Put `blobs` in the place of the messages from `start` to `stop`.
+        """Replace the messages from `start` to `stop` by `blobs`.
 
-        Nothing happens, and None is returned, if the same messages stand there already. `marked`
-        says what calls did with the new ones, if they did anything.
+        Returns None without a change if the same messages are there already. `marked` says what
+        calls did with the new ones, if anything.
         """
         new = list(blobs)
         old = self._replaceable(start, stop) if new else []
@@ -115,7 +115,7 @@ class History:
         return self._move(edit, _edited(self.sequence, edit, new), content=back.content)
 
     def record(self, call: Call, context: Sequence) -> None:
-        """Keep a call and mark the messages that it saw."""
+        """Record a call and mark the messages that it saw."""
         version, marks = self.versions[call.version], self.known_marks()
         if call.version == self.number:
             mark_seen(marks, call.shared, start=call.start)
@@ -128,7 +128,7 @@ class History:
         self.family.tell(self, call, context)
 
     def hear(self, call: Call, context: Sequence) -> None:
-        """Note that a call on another branch saw `context`."""
+        """Record that a call on another branch saw `context`."""
         if self.marks is not None:
             self._mark_heard(self.marks, call, context)
 
@@ -144,7 +144,7 @@ class History:
         return Sequence.read(root, self.family.reader)
 
     def edges(self) -> Iterator[Edge]:
-        """Iterate over the parallel edges: which message became which, where a call knew it."""
+        """Iterate over the parallel edges: which message became which, after a call had seen it."""
         for version in self.versions:
             if version.edit.parallel:
                 before = self.versions[version.number - 1].sequence(self.family.reader)
@@ -176,7 +176,7 @@ class History:
         return version
 
     def _replayed_marks(self) -> bytearray:
-        """Go through the log from its origin on, with the calls where they were recorded."""
+        """Replay the log from its origin, with the calls where they were recorded."""
         logs = [(self.branch, [(one.number, one.edit) for one in self.versions])]
         origin = self.versions[0].origin
         while origin is not None:

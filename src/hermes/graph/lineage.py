@@ -1,6 +1,6 @@
 """Where each message of a branch comes from: its log replayed, one slot for each message.
 
-Read by drawings. It knows edits, marks and positions; texts are read by whoever draws, so that a
+Used by drawings. It knows edits, marks and positions; the drawing reads the texts, so that a
 message which cannot be read still has its place.
 """
 
@@ -19,7 +19,7 @@ _FEWEST_WITH_SAME = 2
 
 
 class Birth(msgspec.Struct, frozen=True):
-    """Where a message first stood, and whether a recorded call wrote it there."""
+    """The first place of a message, and whether a recorded call wrote it there."""
 
     branch: str
     version: int
@@ -28,7 +28,7 @@ class Birth(msgspec.Struct, frozen=True):
 
 
 class Former(msgspec.Struct, frozen=True):
-    """A message that a call knew, at `index` until `version` changed it or took it away."""
+    """A message that a call saw, at `index` until `version` changed or removed it."""
 
     branch: str
     version: int
@@ -37,7 +37,7 @@ class Former(msgspec.Struct, frozen=True):
 
 
 class LineageSlot(msgspec.Struct, frozen=True):
-    """A message: what stood in its place before (`was`), and what was taken away before it."""
+    """A message: its earlier versions (`was`), and what was removed before it."""
 
     birth: Birth
     was: tuple[Former, ...] = ()
@@ -86,7 +86,7 @@ def _inherited(
 
 
 class _Replay:
-    """Applies edits to the slots of a lineage, and remembers what it took out of them."""
+    """Applies edits to the slots of a lineage, and records what they removed."""
 
     def __init__(self, graph: MessageGraph, lineage: Lineage, versions: list[Version]) -> None:
         self._graph = graph
@@ -150,7 +150,7 @@ class _Replay:
         ]
 
     def _formers(self, version: Version, old: Many[LineageSlot]) -> list[Former | None]:
-        """Return what calls knew of the removed messages; None where they knew nothing."""
+        """Return what calls saw of the removed messages; None if they saw nothing."""
         edit, branch = version.edit, self._graph.branch_name
         marks = expand(edit.was) or bytes(edit.removed)
         return [
@@ -169,7 +169,7 @@ class _Replay:
         return {offset for offset, (one, two) in enumerate(pairs) if one.id == two.id}
 
     def _leave(self, at: int, lost: tuple[Former, ...], *, new: Many[LineageSlot]) -> None:
-        """Keep what is gone in front of what stands in its place now."""
+        """Record what was removed before the message that is there now."""
         if new:
             # What was gone before the next message is gone before the first new one.
             lost = self._pick_up(at + len(new)) + lost

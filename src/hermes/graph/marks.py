@@ -17,14 +17,14 @@ _AS_SEEN = bytes((SEEN, SEEN, WRITTEN)) + bytes(range(3, 256))
 
 
 def mark_seen(marks: bytearray, stop: int, *, start: int = 0) -> None:
-    """Note that a call saw the messages from `start` to `stop`."""
+    """Record that a call saw the messages from `start` to `stop`."""
     first = marks.find(UNSEEN, start, stop)
     if first >= 0:
         marks[first:stop] = marks[first:stop].translate(_AS_SEEN)
 
 
 def mark_survivors(marks: bytearray, seen: range, *, edits: Iterable[Edit], length: int) -> None:
-    """Note that a call saw some of what were `length` messages before `edits` were made."""
+    """Record that a call saw some of the `length` messages that existed before `edits`."""
     mask = bytearray(length)
     mask[seen.start : seen.stop] = bytes((SEEN,)) * len(seen)
     for edit in edits:

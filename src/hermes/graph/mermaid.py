@@ -1,8 +1,8 @@
-"""A drawn conversation as a Mermaid flowchart, for pages that show such.
+"""A drawn conversation as a Mermaid flowchart.
 
-Messages are hostile input: of every text only letters, digits and spaces are written as they are,
-everything else as a numbered entity, so nothing in a message can end its label or begin markup.
-Mermaid refuses charts that are too large, so older messages are folded into one box.
+Messages are hostile input: only letters, digits and spaces are written as they are, everything else
+as a numbered entity, so nothing in a message can end its label or begin markup. Mermaid refuses
+charts that are too large, so older messages are folded into one box.
 """
 
 from collections.abc import Iterator
@@ -52,9 +52,9 @@ def _chart(drawing: Drawing, boxes: int) -> list[str]:
 
 
 def escaped(text: str) -> str:
-    """Return text for a label in quotes: what is no letter, digit or space becomes an entity.
+    """Return text for a quoted label: everything but letters, digits and spaces becomes an entity.
 
-    What cannot be seen is left out: it could only turn the direction of the text around it.
+    Invisible characters are left out: they could only change the direction of the text.
     """
     seen = (letter for letter in " ".join(text.split()) if letter.isprintable())
     return "".join(
@@ -63,7 +63,7 @@ def escaped(text: str) -> str:
 
 
 class _Boxes:
-    """The boxes of one branch; `ids` says which box stands for a message."""
+    """The boxes of one branch; `ids` maps messages to boxes."""
 
     def __init__(self, sketch: Sketch, prefix: str, room: int) -> None:
         self._sketch = sketch

@@ -1,7 +1,7 @@
-"""The message graph as people use it: a list of message dicts that forgets nothing.
+"""The message graph: a list of message dicts that keeps every version.
 
-Reading and editing is as with a list; every change is a version. What a list has no word for
-(calls, branches, undo, compaction, saving) has a method here, and the work is done below.
+Reading and editing work as with a list; every change is a version. Calls, branches, undo,
+compaction and saving have methods here; the work is done in the modules below.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -97,9 +97,9 @@ class MessageGraph(MessageList):
 
     @contextmanager
     def editing(self, actor: str, reason: str = "") -> Iterator["MessageGraph"]:
-        """Say who makes the edits inside the `with` block, and why.
+        """Set who makes the edits inside the `with` block, and why.
 
-        It holds for the branch: threads that are to be told apart hold the `lock` meanwhile.
+        It applies to the branch; threads that must be told apart hold the `lock` meanwhile.
         """
         check_text(actor, "Who edits", may_be_empty=True)
         check_text(reason, "The reason of an edit", may_be_empty=True)
@@ -148,18 +148,18 @@ class MessageGraph(MessageList):
         return Context(history.versions[number].sequence(history.family.reader), version=number)
 
     def diff(self, before: State, after: State | None = None) -> list[Change]:
-        """Return what changed between two versions or calls; up to now if only one is named."""
+        """Return the changes between two versions or calls; up to now if only one is named."""
         end = self.sequence if after is None else self.at(after).sequence
         return diff(self.at(before).sequence, end)
 
     @one_at_a_time
     def undo(self) -> Version:
-        """Take back the last change that is not taken back yet; that is a version, too."""
+        """Undo the last change that is not undone yet; this makes a version too."""
         return self._history.undo()
 
     @one_at_a_time
     def branch(self, name: str) -> "MessageGraph":
-        """Return a new branch that begins here; this one stays as it is."""
+        """Return a new branch that begins here; this one is unchanged."""
         check_text(name, "The name of a branch")
         made = MessageGraph.__new__(MessageGraph)
         MessageList.__init__(made, persistence.branch_off(self._history, name))
@@ -174,7 +174,7 @@ class MessageGraph(MessageList):
 
     @one_at_a_time
     def save(self) -> None:
-        """Write what is new to the storage, or raise Conflict if somebody else was first."""
+        """Write what is new to the storage; raises Conflict if another writer was first."""
         persistence.save(self._history)
 
     @one_at_a_time
@@ -190,10 +190,10 @@ class MessageGraph(MessageList):
         lead: Iterable[Mapping[str, Any]] = (),
         start: int = 0,
     ) -> Context:
-        """Return what a model is about to see: the messages, and `extra` that is not kept.
+        """Return what a model is about to see: the messages, and `extra`, which is not kept.
 
         `lead` comes before them and is not kept either; `start` leaves the oldest out. Raises
-        Conflict if a message was changed by going around its methods.
+        Conflict if a message was changed without its methods.
         """
         self._check_views()
         end = len(self)
@@ -221,11 +221,11 @@ class MessageGraph(MessageList):
         append: bool = True,
         call_id: str | None = None,
     ) -> Call:
-        """Keep a model call: what it saw, and `response` as what it wrote, appended if `append`.
+        """Record a model call: what it saw, and `response`, appended if `append`.
 
-        `context` is what `context()` gave before the call, or the messages of now. `sent` is what
-        really went out: anything else than the context is refused with a Conflict. `response` is
-        None for a call that gave none, `sampled` false for an answer that no model wrote just now.
+        `context` is what `context()` returned before the call, or the current messages. `sent` is
+        what was really sent: if it differs from the context, Conflict is raised. `response` is None
+        for a call without an answer, `sampled` is false for an answer that no model wrote just now.
         """
         seen = self.context() if context is None else self._own(context)
         if sent is not None:
@@ -260,7 +260,7 @@ class MessageGraph(MessageList):
 
     @one_at_a_time
     def is_sampled(self, index: int) -> bool:
-        """Say whether a recorded call wrote this message and nobody has changed it since."""
+        """Return whether a recorded call wrote this message and nobody has changed it since."""
         return self._history.known_marks()[place_of(index, len(self))] == WRITTEN
 
     @one_at_a_time
@@ -272,7 +272,7 @@ class MessageGraph(MessageList):
         child: "MessageGraph | str | None" = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Link:
-        """Keep which graph answered a tool call of `call`, and what is known about its result."""
+        """Record which graph answered a tool call of `call`, with facts about its result."""
         name = child.name if isinstance(child, MessageGraph) else child
         if name is not None:
             check_text(name, "The graph that answered a tool call, or its name,")
@@ -295,7 +295,7 @@ class MessageGraph(MessageList):
     def squish(
         self, start: int, stop: int, summary: Mapping[str, Any], *, call: Call | None = None
     ) -> Version:
-        """Put a summary in the place of the messages from `start` to `stop`; nothing is lost.
+        """Replace the messages from `start` to `stop` by a summary; nothing is lost.
 
         `call` is the one that wrote the summary, recorded with `append=False`.
         """
@@ -305,11 +305,11 @@ class MessageGraph(MessageList):
 
     @one_at_a_time
     def expand(self, index: int) -> Version:
-        """Put the messages back that the summary at `index` stands for."""
+        """Restore the messages that the summary at `index` replaces."""
         return compaction.expand_summary(self._history, place_of(index, len(self)))
 
     def originals(self, index: int) -> list[Message]:
-        """Return the messages that the summary at `index` stands for."""
+        """Return the messages that the summary at `index` replaces."""
         return compaction.originals(self._history, place_of(index, len(self)))
 
     def summaries(self) -> dict[int, Summary]:

@@ -1,7 +1,7 @@
 """A branch as a list of message dicts: everything that a list can do, and nothing else.
 
-Each change becomes one edit of the branch's history. What goes in is frozen first, so a refused
-message changes nothing; what comes out are views that write through, or plain data.
+Each change becomes one edit of the branch's history. Input is frozen first, so a refused message
+changes nothing; the output is views that write through, or plain data.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence
@@ -42,11 +42,11 @@ class MessageList(MutableSequence[Message]):
         return self._history.sequence
 
     def to_list(self) -> list[Message]:
-        """Return the messages as plain data that is the caller's own."""
+        """Return the messages as plain data that belongs to the caller."""
         return plain(self.sequence)
 
     def copy(self) -> list[Message]:
-        """Return the messages as plain data that is the caller's own."""
+        """Return the messages as plain data that belongs to the caller."""
         return self.to_list()
 
     def __len__(self) -> int:
@@ -173,7 +173,7 @@ class MessageList(MutableSequence[Message]):
 
     @one_at_a_time
     def reverse(self) -> None:
-        """Turn the order round."""
+        """Reverse the order."""
         self._history.change(0, len(self), [*self.sequence.blobs()][::-1], kind="replace")
 
     @one_at_a_time
@@ -196,7 +196,7 @@ class MessageList(MutableSequence[Message]):
 
     @one_at_a_time
     def rewrite(self, view: MessageView) -> None:
-        """Take over what a view says now; the view calls this when it is written to."""
+        """Store the current content of a view; the view calls this when it is written to."""
         index = self._views.locate(view)
         if index is None:
             return

@@ -1,7 +1,7 @@
 """What a message says, as text for people, whatever dialect it is in.
 
-For drawings and comparisons: it refuses nothing and never raises, since a person who looks at a
-conversation wants to see the odd message most. Control codes are left to whoever prints.
+For drawings and comparisons. It refuses nothing and never raises, because an odd message is the one
+that a reader most wants to see. The printer handles control codes.
 """
 
 from collections.abc import Iterator, Mapping

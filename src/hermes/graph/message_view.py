@@ -1,7 +1,7 @@
 """The messages of a graph as dicts that write through, one object per message as in a list.
 
 A view knows which blob it shows and where that was; the log of edits says where it is now. A view
-whose message has left the graph goes on as a dict of its holder's own.
+whose message has left the graph becomes an ordinary dict.
 """
 
 from collections.abc import Iterator
@@ -17,14 +17,14 @@ from hermes.graph.tracked_values import TrackedDict, tie, tied
 
 
 class ViewOwner(Protocol):
-    """The graph that hands out views."""
+    """The graph that creates the views."""
 
     @property
     def lock(self) -> RLock:
         """The lock of the graph."""
 
     def rewrite(self, view: "MessageView") -> None:
-        """Take over what a view says now; raise if it cannot be."""
+        """Store the current content of a view; raises if it is refused."""
 
 
 class MessageView(TrackedDict):
@@ -48,7 +48,7 @@ class MessageView(TrackedDict):
 
 
 class Views:
-    """The views that somebody holds; each message has at most one."""
+    """The views that callers hold; each message has at most one."""
 
     __slots__ = ("_alive", "_history", "_keeper")
 
@@ -68,13 +68,13 @@ class Views:
             return view
 
     def moved(self, view: MessageView, blob: Blob) -> None:
-        """Let a view show another blob in the same place."""
+        """Make a view show another blob in the same place."""
         self._alive.pop(id(view.blob), None)
         view.blob, view.version = blob, self._history.number
         self._alive[id(blob)] = view
 
     def locate(self, view: MessageView) -> int | None:
-        """Return where the message of a view is now; None lets go of a view that has left."""
+        """Return where the message of a view is now; None for a view that has left."""
         history = self._history
         index: int | None = view.index
         for version in history.versions[view.version + 1 :]:
@@ -95,12 +95,12 @@ class Views:
         return index
 
     def let_go(self, view: MessageView) -> None:
-        """Make a view a dict of its holder's own."""
+        """Make a view an ordinary dict."""
         self._alive.pop(id(view.blob), None)
         view.keeper = None
 
     def changed_behind(self) -> Iterator[MessageView]:
-        """Iterate over the views that were written to by other ways than their own methods."""
+        """Iterate over the views that were changed without their own methods."""
         hasher = self._history.family.reader.hasher
         for view in list(self._alive.values()):
             try:

@@ -1,7 +1,7 @@
-"""Between a branch and its storage: opening, saving, branching off.
+"""Opens, saves and branches off a stored branch.
 
-What is written is collected from the versions that the storage does not have yet; the storage
-takes all of it or nothing.
+A save collects the versions that the storage does not have yet; the storage takes all of it or
+nothing.
 """
 
 from collections.abc import Iterable
@@ -54,7 +54,7 @@ def open_history(family: GraphFamily, branch: str) -> History:
 
 
 def save(history: History) -> None:
-    """Write what is new in one transaction, or raise Conflict and leave everything as it was."""
+    """Write what is new in one transaction; raises Conflict and changes nothing otherwise."""
     batch = Batch(blobs=dict(history.new_blobs), chunks={}, calls=[])
     fresh: list[Chunk] = []
     for version in history.versions[history.saved :]:
@@ -79,8 +79,8 @@ def save(history: History) -> None:
 def branch_off(history: History, name: str) -> History:
     """Return a new branch that begins here.
 
-    If the storage has refused this branch because somebody else was first, the new one begins at
-    the last version that was saved and takes the later ones along.
+    If the storage has refused this branch because another writer was first, the new one begins at
+    the last saved version and includes the later ones.
     """
     family = history.family
     taken = {branch.branch for branch in family.branches} | set(
@@ -151,7 +151,7 @@ def _moves(history: History) -> list[Move]:
 
 
 def collect(sequence: Sequence, batch: Batch, fresh: list[Chunk]) -> None:
-    """Put what the storage does not have of a sequence into a batch; `fresh` are its chunks."""
+    """Add what the storage does not have of a sequence to a batch; `fresh` are its chunks."""
     if not sequence.top.kept:
         _collect_chunk(sequence.top, batch, fresh, hasher=sequence.reader.hasher)
 
@@ -175,7 +175,7 @@ def _collect_chunk(chunk: Chunk, batch: Batch, fresh: list[Chunk], *, hasher: Ha
 
 
 def mark_kept(chunks: Iterable[Chunk]) -> None:
-    """Note that the storage has these chunks, and the blobs of the leaves among them."""
+    """Record that the storage has these chunks, and the blobs of the leaves among them."""
     for chunk in chunks:
         chunk.kept = True
         if chunk.level == 0:

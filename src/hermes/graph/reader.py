@@ -1,6 +1,6 @@
-"""Reads what a sequence needs from its storage, when it needs it, many at a time.
+"""Reads the parts of a sequence from its storage on demand, many at a time.
 
-A sequence that was made in memory has everything at hand and never asks.
+A sequence that was made in memory has everything and never reads.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Records a model call: checks what is told about it and gives it its id.
+"""Records a model call: checks the facts about it and gives it its id.
 
 The context is pinned by its root; what was really sent can be checked against it.
 """
@@ -21,7 +21,7 @@ from hermes.graph.tool_groups import calls_in
 
 
 class CallFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known about a call beside its context and its answer."""
+    """What is known about a call besides its context and its answer."""
 
     model: str
     # Any: JSON as the caller gave it.
@@ -38,7 +38,7 @@ class CallFacts(msgspec.Struct, frozen=True, kw_only=True):
 def record_call(
     history: History, context: Context, facts: CallFacts, *, response: Blob | None
 ) -> Call:
-    """Keep one call; nothing is kept if something told about it is wrong."""
+    """Record one call; nothing is stored if a fact is wrong."""
     hasher = history.family.reader.hasher
     _check_facts(facts)
     listed = checked_tools(facts.tools)
@@ -84,7 +84,7 @@ def _check_facts(facts: CallFacts) -> None:
 
 
 def check_sent(context: Context, sent: Iterable[Mapping[str, Any]]) -> None:
-    """Refuse to say that a model saw `context` when something else was sent."""
+    """Refuse to record that a model saw `context` if something else was sent."""
     reader = context.sequence.reader
     found = Sequence.of((freeze(message, reader.hasher) for message in sent), reader)
     if found.root != context.root:
@@ -104,7 +104,7 @@ def make_link(
     child: str | None,
     metadata: Mapping[str, Any] | None,
 ) -> Link:
-    """Keep that another graph answered a tool call, and what is known about the result."""
+    """Record that another graph answered a tool call, with facts about the result."""
     check_mapping(metadata, "The metadata of a link")
     answer = read_kept(history, call.response)
     made = calls_in(answer) if answer else []

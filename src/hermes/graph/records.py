@@ -1,4 +1,4 @@
-"""What the graph remembers beside messages: edits, moves of refs, calls, summaries and links.
+"""What the graph stores besides messages: edits, moves of refs, calls, summaries and links.
 
 Frozen values that a storage keeps whole; ids are bytes as the graph's hasher made them.
 """
@@ -16,7 +16,7 @@ Runs = tuple[tuple[int, int], ...]
 
 
 class Summary(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a summary blob stands for: messages `start` to `stop` of the context `source`."""
+    """What a summary blob replaces: messages `start` to `stop` of the context `source`."""
 
     blob: bytes
     source: bytes
@@ -72,7 +72,7 @@ class Move(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Ref(msgspec.Struct, frozen=True):
-    """Where a branch stands: the root of its messages, their number and the version."""
+    """The head of a branch: the root of its messages, their number and the version."""
 
     root: bytes
     length: int
@@ -119,7 +119,7 @@ class Link(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Edge(msgspec.Struct, frozen=True):
-    """A parallel edge: at `version` the blob `before` at `index` gave way to `after`, if any did."""
+    """A parallel edge: at `version`, `after` (if any) replaced the blob `before` at `index`."""
 
     version: int
     index: int

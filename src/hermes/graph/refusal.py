@@ -1,6 +1,6 @@
-"""Finds what makes a value unfit for a message, once the fast way has refused it.
+"""Finds what makes a value unfit for a message, once the fast check has refused it.
 
-Only texts for people come from here; it knows JSON and nothing of graphs.
+It only makes texts for people; it knows JSON and nothing about graphs.
 """
 
 import math
@@ -14,7 +14,7 @@ Found = tuple[Place, object, tuple[int, ...]]
 
 
 def is_too_deep(value: object, data: bytes) -> bool:
-    """Say whether `value` is nested deeper than the limit; `data` is the same as JSON."""
+    """Return whether `value` is nested deeper than the limit; `data` is the same as JSON."""
     # Two brackets a level: what is short or has few of them need not be walked.
     if len(data) <= 2 * MAX_DEPTH or data.count(b"{") + data.count(b"[") <= MAX_DEPTH:
         return False

@@ -1,7 +1,7 @@
-"""Lets the end of a stored branch be taken back, replaced or exchanged for an earlier state.
+"""Removes or replaces the end of a stored branch, or returns it to an earlier state.
 
-Like `growth`, without reading the whole past: the log is walked from its end as far as the change
-reaches. What gives way stays a version. Pure: whoever stores the batch says that it is kept.
+Like `growth`, without reading the whole past: the log is read from its end as far as the change
+reaches. What is replaced stays a version. Pure: the caller stores the batch and confirms it.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +31,7 @@ class Span(msgspec.Struct, frozen=True):
 
 
 class Who(msgspec.Struct, frozen=True):
-    """Who changes a conversation, because of what, and when."""
+    """Who changes a conversation, why, and when."""
 
     actor: str
     reason: str
@@ -39,10 +39,10 @@ class Who(msgspec.Struct, frozen=True):
 
 
 def spans(log: Log, version: int, *, length: int, to_origins: bool = True) -> Iterator[Span]:
-    """Iterate over the messages of a version from the last to the first, by what put them there.
+    """Iterate over the messages of a version from the last on, by the version that added them.
 
-    What came back from an earlier state is told by the versions that it was first said in, or
-    without `to_origins` by the one that brought it back.
+    Messages that came back from an earlier state belong to the versions that first added them, or
+    without `to_origins` to the version that brought them back.
     """
     moves, limit = log(version), length
     while limit > 0:
@@ -85,7 +85,7 @@ def _mark_seen(marks: bytearray, call: Call, *, start: int, born: Iterable[Span]
 
 
 def keep_state(tip: Tip, name: str, who: Who) -> Batch:
-    """Return what has to be written to keep the present state of a branch under a name."""
+    """Return what must be written to save the current state of a branch under a name."""
     move = Move(
         graph=tip.graph,
         branch=name,
@@ -106,9 +106,9 @@ def keep_state(tip: Tip, name: str, who: Who) -> Batch:
 def go_to(
     tip: Tip, state: Sequence, who: Who, *, content: int | None, was: bytes, now: bytes
 ) -> Growth:
-    """Return the branch with the messages of a state; `content` is its version that had them, if any.
+    """Return the branch with the messages of a state; `content` is the version that had them.
 
-    `was` and `now` are the marks of what differs: of the messages that leave and that come back.
+    `was` and `now` are the marks of the messages that leave and that come back.
     """
     parallel = any(was)
     start = len(tip) - len(was)
@@ -125,10 +125,10 @@ def replace_end(
     was: bytes,
     sights: Iterable[CallView] = (),
 ) -> Growth:
-    """Return the branch with `blobs` behind its first `keep` messages, and the calls that wrote them.
+    """Return the branch with `blobs` after its first `keep` messages, and the calls.
 
-    `was` are the marks of the messages that leave. What is said again as it was stays: that is no
-    change.
+    `was` are the marks of the messages that leave. A message that is said again unchanged stays:
+    that is no change.
     """
     batch, fresh, sequence = _new_batch(), list[Chunk](), tip.sequence.take(keep)
     for blob in blobs:

@@ -1,4 +1,4 @@
-"""Names for those who hold only the messages: what an export writes and a verifier checks offline."""
+"""Computes names from messages alone: what an export writes and a verifier checks offline."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,7 +1,7 @@
 """A sequence: messages in order as a persistent tree of chunks, whose root names a context.
 
-Every change gives a new sequence that shares all but a few chunks with the old one. Equal
-sequences have equal roots, whatever led to them. It knows blobs by name; only iterating reads
+Every change returns a new sequence that shares all but a few chunks with the old one. Equal
+sequences have equal roots, whatever edits led to them. It knows blobs by name; only iterating reads
 their data.
 """
 
@@ -56,7 +56,7 @@ class Sequence:
 
     @property
     def top(self) -> Chunk:
-        """The topmost chunk, for those who store or check the tree."""
+        """The topmost chunk, for storing or checking the tree."""
         return self._root
 
     @property
@@ -108,7 +108,7 @@ class Sequence:
         return Sequence(made[0], self._reader)
 
     def splice(self, start: int, stop: int, blobs: Iterable[Blob]) -> "Sequence":
-        """Return this sequence with `blobs` in the place of those from `start` to `stop`."""
+        """Return this sequence with those from `start` to `stop` replaced by `blobs`."""
         builder = Builder.after(self._root, start, self._reader)
         builder.add(blobs)
         builder.add_rest(self._root, stop, self._reader)
@@ -128,7 +128,7 @@ class Sequence:
         return Sequence(Builder.after(self._root, length, self._reader).finish(), self._reader)
 
     def common_prefix(self, other: "Sequence", start: int = 0, *, other_start: int = 0) -> int:
-        """Return how many blobs both have alike from their starts on, by whole chunks if they can."""
+        """Return how many blobs both begin with in common, comparing whole chunks if possible."""
         equal = 0
         one = Cursor(self._root, start, self._reader)
         two = Cursor(other.top, other_start, other.reader)
@@ -145,7 +145,7 @@ class Sequence:
         return equal
 
     def starts_with(self, other: "Sequence") -> bool:
-        """Say whether `other` is a prefix of this sequence."""
+        """Return whether `other` is a prefix of this sequence."""
         return len(other) <= len(self) and self.common_prefix(other) == len(other)
 
     def _leaf_groups(self, start: int, stop: int) -> Iterator[tuple[int, list[Chunk]]]:

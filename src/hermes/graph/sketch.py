@@ -1,7 +1,7 @@
-"""A conversation taken apart for a drawing: every branch message by message, as plain values.
+"""Prepares a conversation for a drawing: every branch message by message, as plain values.
 
-It finds who wrote a message, what stood in its place when a call knew it, and what hangs on it.
-Pure; how it looks is decided in drawing.py and mermaid.py.
+It finds who wrote a message, its earlier versions that a call saw, and its subagents. Pure;
+text_drawing.py and mermaid.py decide how it looks.
 """
 
 from collections import defaultdict
@@ -30,7 +30,7 @@ class Wrote(msgspec.Struct, frozen=True):
 
 
 class FormerVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A message that a call knew and that gave way at `version`, by which edit, whose and why."""
+    """A message that a call saw and that an edit replaced at `version`, with who and why."""
 
     role: str
     text: str
@@ -49,14 +49,14 @@ class Child(msgspec.Struct, frozen=True):
 
 
 class Sum(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a summary stands for: how many messages, and the call that wrote it."""
+    """What a summary replaces: how many messages, and the call that wrote it."""
 
     messages: int
     call: str | None = None
 
 
 class SketchLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One message; `was` are its earlier versions, `gone` what was taken away before it."""
+    """One message; `was` are its earlier versions, `gone` what was removed before it."""
 
     index: int
     role: str
@@ -69,7 +69,7 @@ class SketchLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Sketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A branch: `lines` are its messages from `begins` on, before that it reads as `parent`.
+    """A branch: `lines` are its messages from `begins` on; before that it equals `parent`.
 
     The first `left_out` of them were not asked for.
     """
@@ -95,9 +95,9 @@ class Drawing(msgspec.Struct, frozen=True, kw_only=True):
 def draw(
     branches: Sequence[MessageGraph], *, width: int = WIDTH, last: int | None = None
 ) -> Drawing:
-    """Return the branches of one graph for a drawing; what cannot be read is named in its place.
+    """Return the branches of one graph for a drawing; unreadable messages are marked.
 
-    With `last` only so many messages at the end of each branch are read and drawn.
+    With `last`, only so many messages at the end of each branch are read and drawn.
     """
     ordered = _parents_first(branches)
     pen = _Pen(ordered, width, last)
@@ -143,7 +143,7 @@ class _Pen:
                 self._begun[origin.branch].add(origin.version)
 
     def sketch(self, graph: MessageGraph) -> Sketch:
-        """Draw one branch, from where it is not as the one that it began from."""
+        """Draw one branch, from where it differs from its parent."""
         name, sequence = graph.branch_name, graph.sequence
         lineage = trace(graph, self._lineages, remember=self._begun[name])
         self._lineages[name] = lineage
@@ -221,11 +221,11 @@ class _Found(msgspec.Struct):
 
     @property
     def role(self) -> str:
-        """The role, as far as it is known."""
+        """The role, if known."""
         return str(self.message["role"]) if self.message else "?"
 
     def text(self, width: int) -> str:
-        """How it begins."""
+        """The beginning of the text."""
         return first_line(self.message, width=width) if self.message else f"({self.trouble})"
 
 

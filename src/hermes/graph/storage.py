@@ -1,7 +1,7 @@
-"""Where graphs are kept: the protocol that a store fulfils, and its twin in memory.
+"""The protocol that a graph store implements, and an in-memory implementation.
 
 Blobs and chunks are named by their content, so they are only ever added. Refs move by
-compare-and-swap. One batch is one transaction: all of it is kept, or nothing.
+compare-and-swap. One batch is one transaction: all of it is stored, or nothing.
 """
 
 from collections import defaultdict
@@ -17,7 +17,7 @@ from hermes.graph.records import Call, Link, Move, Ref
 class Batch(msgspec.Struct):
     """What one save writes; the moves are those of one branch, oldest first.
 
-    The tools that a call was given are kept among the blobs, under their own kind of name.
+    The tools of a call are stored among the blobs, under their own kind of name.
     """
 
     blobs: dict[bytes, bytes] = {}
@@ -28,23 +28,23 @@ class Batch(msgspec.Struct):
 
 
 class ObjectStorage(Protocol):
-    """Reads blobs and chunks by name; what is not there is left out of the answer."""
+    """Reads blobs and chunks by name; missing ones are left out of the answer."""
 
     def get_blobs(self, ids: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        """Return the bytes of those blobs that are kept; raise PersonErased for erased ones."""
+        """Return the bytes of stored blobs; raises PersonErased for erased ones."""
 
     def get_chunks(self, ids: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        """Return the bytes of those chunks that are kept."""
+        """Return the bytes of stored chunks."""
 
 
 class GraphStorage(ObjectStorage, Protocol):
-    """Keeps graphs; `write` is one transaction."""
+    """Stores graphs; `write` is one transaction."""
 
     def write(self, batch: Batch) -> None:
-        """Keep all of `batch`, or raise Conflict if its branch is not where its moves begin."""
+        """Store `batch`; raises Conflict if its branch is not where its moves begin."""
 
     def branches(self, graph: str) -> Mapping[str, Ref]:
-        """Return where each branch of a graph stands."""
+        """Return the head of each branch of a graph."""
 
     def moves(self, graph: str, branch: str) -> Sequence[Move]:
         """Return the log of a branch, oldest first."""
@@ -57,7 +57,7 @@ class GraphStorage(ObjectStorage, Protocol):
 
 
 class MemoryStorage:
-    """The twin of a store: the same promises, kept as long as the process lives."""
+    """Implements `GraphStorage` in memory, with the same guarantees until the process ends."""
 
     def __init__(self) -> None:
         self._blobs: dict[bytes, bytes] = {}
@@ -67,15 +67,15 @@ class MemoryStorage:
         self._links: defaultdict[str, list[Link]] = defaultdict(list)
 
     def get_blobs(self, ids: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        """Return the bytes of those blobs that are kept."""
+        """Return the bytes of stored blobs."""
         return _found(self._blobs, ids)
 
     def get_chunks(self, ids: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        """Return the bytes of those chunks that are kept."""
+        """Return the bytes of stored chunks."""
         return _found(self._chunks, ids)
 
     def write(self, batch: Batch) -> None:
-        """Keep all of `batch`, or raise Conflict if its branch is not where its moves begin."""
+        """Store `batch`; raises Conflict if its branch is not where its moves begin."""
         check_moves(batch.moves, self._standing)
         self._blobs |= batch.blobs
         self._chunks |= batch.chunks
@@ -87,7 +87,7 @@ class MemoryStorage:
             self._links[link.graph].append(link)
 
     def branches(self, graph: str) -> Mapping[str, Ref]:
-        """Return where each branch of a graph stands."""
+        """Return the head of each branch of a graph."""
         names = [branch for owner, branch in self._moves if owner == graph]
         found = ((branch, self._standing(graph, branch)) for branch in names)
         return {branch: ref for branch, ref in found if ref is not None}
@@ -105,7 +105,7 @@ class MemoryStorage:
         return tuple(self._links.get(graph, ()))
 
     def size(self) -> int:
-        """Return how many bytes of blobs and chunks are kept, names included."""
+        """Return how many bytes of blobs and chunks are stored, names included."""
         kept = (self._blobs, self._chunks)
         return sum(len(name) + len(data) for kind in kept for name, data in kind.items())
 
@@ -119,12 +119,12 @@ class _Standing(Protocol):
 
 
 def standing_after(move: Move) -> Ref:
-    """Return where a branch stands after `move`."""
+    """Return the head of a branch after `move`."""
     return Ref(move.after, move.length, move.number)
 
 
 def check_moves(moves: Iterable[Move], standing: _Standing) -> None:
-    """Compare before the swap: raise Conflict unless the branch stands where its moves begin."""
+    """Compare before the swap: raises Conflict unless the head is where the moves begin."""
     reached: dict[tuple[str, str], Ref] = {}
     for move in moves:
         name = (move.graph, move.branch)

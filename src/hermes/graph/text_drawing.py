@@ -1,6 +1,6 @@
 """A drawn conversation as lines of text: branch after branch, with a mark where one begins.
 
-Pure: no terminal is known here, and control codes in messages are left to whoever prints.
+Pure: it knows no terminal; the printer handles control codes in messages.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,14 +17,14 @@ _ONE_LINE = dict.fromkeys(map(ord, "\n\r\t\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " 
 
 
 class DrawnRow(msgspec.Struct, frozen=True):
-    """A line of text, and what it tells of."""
+    """A line of text, and what it shows."""
 
     tone: Tone
     text: str
 
 
 def rows(drawing: Drawing) -> Iterator[DrawnRow]:
-    """Iterate over a drawing as lines of text, each of which is one line."""
+    """Iterate over a drawing as single lines of text."""
     for row in _rows(drawing):
         yield DrawnRow(row.tone, row.text.translate(_ONE_LINE))
 

@@ -1,4 +1,4 @@
-"""Which messages belong together: a tool call and its results, in the dialects that messages come in.
+"""Which messages belong together: a tool call and its results, in several message dialects.
 
 Pure questions about plain messages; used to refuse results without calls and to find where a
 conversation may be cut.

@@ -1,8 +1,8 @@
 """Dicts and lists that tell their message when they are written to, at any depth.
 
-They are real dicts and lists, so every library takes them as such. A write is tried, the whole
-message is frozen again, and if that is refused the write is taken back. What goes in is copied;
-copies and pickles that come out are plain data without a tie to the graph.
+They are real dicts and lists, so every library accepts them. A write is tried, the whole message is
+frozen again, and if that is refused the write is undone. Input is copied; copies and pickles are
+plain data without a tie to the graph.
 """
 
 # Items are whatever JSON holds, so Any is their type throughout this file; and the methods take
@@ -20,7 +20,7 @@ class ValueOwner(Protocol):
     """The message that a container is part of."""
 
     def _written(self) -> None:
-        """Freeze the message again; raise if it cannot be."""
+        """Freeze the message again; raises if it is refused."""
 
     def _guard(self) -> AbstractContextManager[Any]:
         """Keep other threads from writing meanwhile."""
@@ -29,7 +29,7 @@ class ValueOwner(Protocol):
 class TrackedDict(dict[str, Any]):
     """A dict inside a message.
 
-    Calling it as a type, as copies in other libraries do, gives plain data of the caller's own.
+    Calling it as a type, as copies in other libraries do, returns plain data of the caller's own.
     """
 
     __slots__ = ("_owner",)
@@ -176,7 +176,7 @@ class TrackedList(list[Any]):
         self._write(list.clear)
 
     def reverse(self) -> None:
-        """Turn the order round."""
+        """Reverse the order."""
         self._write(list.reverse)
 
     def sort(self, *, key: Any = None, reverse: bool = False) -> None:
@@ -198,10 +198,10 @@ class TrackedList(list[Any]):
 
 
 def tied(value: Any, owner: ValueOwner) -> Any:
-    """Return a copy of a JSON value whose containers tell `owner` of writes.
+    """Return a copy of a JSON value whose containers tell `owner` about writes.
 
-    What cannot be in a message is returned as it is: the message that gets it is then refused, and
-    that says where in the message it stands.
+    A value that cannot be in a message is returned unchanged: the message then refuses it and says
+    where it is.
     """
     if type(value) is str or value is None:
         return value
@@ -212,7 +212,7 @@ def tied(value: Any, owner: ValueOwner) -> Any:
 
 
 def tie(value: Any, owner: ValueOwner) -> Any:
-    """Return plain data that nobody else holds as containers that tell `owner` of writes."""
+    """Convert plain data that nobody else holds into containers that tell `owner` about writes."""
     if type(value) is dict:
         made = dict.__new__(TrackedDict)
         dict.update(made, {key: tie(item, owner) for key, item in value.items()})

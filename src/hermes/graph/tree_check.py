@@ -1,7 +1,7 @@
 """Checks trees of chunks: every name computed again, every count, and every place of a cut.
 
-What is wrong is collected, not raised: one damaged chunk does not hide the next. Chunks that
-several trees share are checked once.
+Problems are collected, not raised: one damaged chunk does not hide the next. Chunks that several
+trees share are checked once.
 """
 
 from collections.abc import Sequence as Many
@@ -19,7 +19,7 @@ Trouble = Literal["missing", "erased", "damaged", "inconsistent"]
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """One thing that is not as it should be, and where it was found."""
+    """One fault, and where it was found."""
 
     trouble: Trouble
     where: str
@@ -27,7 +27,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class TreeCheck:
-    """Collects what is wrong with trees."""
+    """Collects faults in trees."""
 
     def __init__(self, reader: ObjectReader) -> None:
         self.problems: list[Problem] = []
@@ -38,11 +38,11 @@ class TreeCheck:
 
     @property
     def chunks(self) -> int:
-        """How many different chunks were looked at."""
+        """How many different chunks were checked."""
         return len({name for name, _ in self._chunks})
 
     def unreadable(self, problem: HermesError, where: str) -> None:
-        """Keep what a reader said as a problem."""
+        """Record a reader's error as a problem."""
         trouble: Trouble = "damaged"
         if isinstance(problem, PersonErased):
             trouble = "erased"

@@ -1,7 +1,7 @@
-"""Checks a branch from the ground up: every name is computed again, every edit is repeated.
+"""Verifies a branch completely: every name is computed again, every edit is repeated.
 
 It reads everything that the branch and the calls of its graph refer to, and changes nothing. Each
-thing is compared with the one before it, so that a long past costs as much as it is long.
+item is compared with the one before it, so that the cost grows only with the length of the past.
 """
 
 import msgspec
@@ -16,7 +16,7 @@ from hermes.graph.version import Version
 
 
 class VerifyReport(msgspec.Struct, frozen=True):
-    """What was looked at and what was found; what was erased on purpose is among the problems."""
+    """What was checked and what was found; data erased on purpose is among the problems."""
 
     versions: int
     chunks: int
@@ -54,7 +54,7 @@ def verify(history: History) -> VerifyReport:
 
 
 def _check_ref(history: History) -> list[Problem]:
-    """Check that the log ends where the storage says that the branch stands."""
+    """Check that the log ends at the head that the storage reports."""
     if not history.saved:
         return []
     where, family = f"branch {history.branch}", history.family
@@ -78,7 +78,7 @@ def _check_ref(history: History) -> list[Problem]:
 
 
 def _check_versions(check: TreeCheck, history: History) -> list[Problem]:
-    """Check the messages of all versions, and return what is wrong with the steps between them."""
+    """Check the messages of all versions; return what is wrong with the steps between them."""
     before: tuple[Version, Sequence] | None = None
     found = []
     for version in history.versions:
@@ -150,7 +150,7 @@ class _CallCheck:
             self._check.unreadable(problem, where)
 
     def _check_place(self, call: Call, context: Sequence) -> list[Problem]:
-        """Check that a context has the length, and holds the messages of its branch, that are told."""
+        """Check that a context has the recorded length and the messages of its branch."""
         where, seen = f"call {call.id}", call.shared - call.start
         if len(context) != call.length or seen < 0 or call.lead + seen > call.length:
             return [Problem("inconsistent", where, "its context has another length")]
@@ -170,7 +170,7 @@ class _CallCheck:
         return []
 
     def _alike_with_last(self, now: _Placed) -> int:
-        """Return how many messages need no look, since the call before saw them in their place."""
+        """Return how many messages need no check, because the call before saw them."""
         last = self._last
         # Contexts with a lead are cut elsewhere than their branch: comparing the two takes long.
         if last is None or not last.call.start <= now.call.start <= last.call.shared:

@@ -52,7 +52,7 @@ class Version(msgspec.Struct, eq=False, gc=False):
 
 
 def version_of(move: Move) -> Version:
-    """Return the version that a row of the log tells of."""
+    """Return the version that a row of the log describes."""
     return Version(
         number=move.number,
         edit=move.edit,

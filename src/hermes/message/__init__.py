@@ -1,1 +1,1 @@
-"""The words of Hermes: frozen values without I/O, spoken by every other package."""
+"""The shared values of Hermes: frozen, without I/O, used by every other package."""

@@ -1,4 +1,4 @@
-"""What the people of a session chose for it."""
+"""What people chose for a session, such as its model."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""`MessageEvent`: the one shape in which every platform's input enters Hermes."""
+"""`MessageEvent`: the one shape of every platform's input."""
 
 from typing import Final, Literal
 

@@ -1,4 +1,4 @@
-"""Names of files as strangers give them, made safe to show, to keep and to send on; pure."""
+"""Makes file names from strangers safe to show, to store and to send. Pure."""
 
 import unicodedata
 

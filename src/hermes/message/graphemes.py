@@ -1,4 +1,4 @@
-"""Where a text may be cut without tearing apart what a reader sees as one character.
+"""Where a text may be cut without splitting what a reader sees as one character.
 
 A small part of Unicode's cluster rules: marks, joiners, variation selectors, skin tones, flags,
 Hangul syllables and surrogate pairs. Pure.

@@ -1,6 +1,6 @@
-"""Which hosts the links that a model writes may be fetched from. Pure.
+"""The hosts from which links in a model's answer may be fetched. Pure.
 
-Names are compared as they are looked up: in their ASCII form (IDNA), as the client reads them.
+Names are compared in their ASCII form (IDNA), as the HTTP client looks them up.
 """
 
 from collections.abc import Collection

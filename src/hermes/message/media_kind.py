@@ -1,7 +1,7 @@
-"""Which kind of file some bytes are, by themselves and never by a name; pure.
+"""Detects the kind of a file from its bytes, never from its name. Pure.
 
-What is not known is plain bytes. A page or a drawing in text is a file like any other, and never a
-picture: what shows it could run what it says.
+Unknown bytes are plain bytes. HTML and SVG are files and never pictures, because a viewer could run
+what they contain.
 """
 
 from typing import Final, NamedTuple

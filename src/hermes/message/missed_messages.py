@@ -1,6 +1,6 @@
-"""What was said in a group while nobody spoke to the bot, as a model is told it once somebody does.
+"""Formats what a group said since the bot was last addressed, for the model.
 
-Pure. Whoever puts it into a prompt cleans the lines; here they only get their words around them.
+Pure. The caller cleans the lines before they enter a prompt; this only adds the words around them.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How things end: the outcome of a message, the state of a delivery, the states between."""
+"""How things end: the outcome of a message, the state of a delivery, and intermediate states."""
 
 from enum import StrEnum
 

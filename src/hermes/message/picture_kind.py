@@ -1,4 +1,4 @@
-"""Which kind of picture some bytes are, by how they begin; pure."""
+"""Detects the kind of a picture from its first bytes. Pure."""
 
 from typing import Final
 

@@ -1,6 +1,6 @@
-"""How many pixels a picture has, read from its headers without unpacking it; pure.
+"""Reads the pixel size of a picture from its headers without decoding it. Pure.
 
-Where a picture says it in several places, the largest counts: that is what a decoder would need.
+If a picture states it several times, the largest counts: that is what a decoder would need.
 """
 
 from collections.abc import Callable

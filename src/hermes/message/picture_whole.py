@@ -1,6 +1,6 @@
-"""Whether a picture is there to its end, told by its structure without unpacking it; pure.
+"""Checks by its structure whether a picture is complete, without decoding it. Pure.
 
-What was cut off on its way has a good beginning, and no service takes it.
+A truncated picture has a valid beginning, but no service accepts it.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A plain yes or no, as people answer a question that waits for their word; pure."""
+"""Parses a yes/no answer to a pending question. Pure."""
 
 _YES = frozenset({"yes", "y", "yep", "yeah", "ja", "oui", "si", "sí", "sim", "да", "はい", "是"})
 _NO = frozenset({"no", "n", "nope", "nein", "non", "não", "нет", "いいえ", "否"})

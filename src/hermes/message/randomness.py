@@ -1,7 +1,7 @@
-"""Random bytes by the piece: fetched from the system many at a time, each handed out once.
+"""Random bytes from a buffer: read from the system in blocks, each byte used once.
 
-Asking the system lets other threads run in between, which costs more than the bytes. What lies in
-stock is never used on both sides of a fork, and by two threads neither.
+A system call lets other threads run in between, which costs more than the bytes. The buffer is
+never used on both sides of a fork, nor by two threads.
 """
 
 import os

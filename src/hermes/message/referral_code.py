@@ -1,7 +1,7 @@
-"""Referral codes: short enough to be read aloud, and not to be guessed.
+"""Referral codes: short enough to read aloud, but not guessable.
 
-A code stands for a keyed digest. It has no vowels, which keeps words out of it, and no characters
-that look like others.
+A code is a keyed digest. It has no vowels, which keeps words out of it, and no characters that look
+alike.
 """
 
 from hermes.errors import BadRequest

@@ -1,4 +1,4 @@
-"""What goes back to the person, and what it took."""
+"""The reply to the person, and its usage."""
 
 from typing import Final, Literal
 

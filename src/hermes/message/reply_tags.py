@@ -1,7 +1,7 @@
-"""What a model can say to Hermes inside its answer: NO_REPLY, and MEDIA: lines that name files.
+"""What a model can tell Hermes inside its answer: NO_REPLY, and MEDIA: lines that name files.
 
-An answer of exactly NO_REPLY is kept and not sent. A line `MEDIA: PLACE` outside of code is taken out
-of the text, and the file at that place is attached. Pure; whether a place may be used is decided
+An answer of exactly NO_REPLY is stored and not sent. A line `MEDIA: PLACE` outside code is removed
+from the text, and the file at that place is attached. Pure; whether a place may be used is decided
 elsewhere.
 """
 

@@ -1,4 +1,4 @@
-"""How long a sound is, as far as its headers tell; pure."""
+"""Reads the length of a sound from its headers, if they say it. Pure."""
 
 _TAIL = 65_536
 _PAGE = b"OggS"

@@ -1,7 +1,7 @@
-"""`Destination`: where a message shall go, as people, models and schedules write it. Pure.
+"""`Destination`: where to send a message, as people, models and schedules write it. Pure.
 
-`origin`, `local`, `platform`, `platform:chat` or `platform:chat:thread`. A `:` inside of an id is
-written as `%3A`. Which chat that is, and who may send there, is decided by whoever delivers.
+`origin`, `local`, `platform`, `platform:chat` or `platform:chat:thread`. A `:` inside an id is
+written as `%3A`. The courier decides which chat that is, and who may send there.
 """
 
 import re

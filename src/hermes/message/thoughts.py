@@ -1,8 +1,8 @@
-"""What a model thinks aloud between <think> tags is not part of what it says. Pure.
+"""Removes what a model writes between <think> tags. Pure.
 
-A tag counts where a block may begin: with nothing but space before it on its line, and outside of
-code. So prose and code may speak of the tag. The stream filter holds back no more than what may yet
-become a tag; a text without a `<` passes it untouched.
+A tag counts where a block may begin: with only whitespace before it on its line, and outside code.
+So prose and code may mention the tag. The stream filter holds back only what may become a tag; a
+text without a `<` passes unchanged.
 """
 
 from typing import Final

@@ -1,7 +1,6 @@
 """Whether a message is small talk: greetings, thanks, an "ok", an emoji, in many languages.
 
-Pure but for reading the package's data once. For whatever is spared by not taking such a message
-seriously: recall looks nothing up for it, and it needs no tools.
+Pure, except that it reads the package's data once. Small talk needs no recall and no tools.
 """
 
 import re
@@ -24,7 +23,7 @@ _JOINED = "joined"
 
 
 def is_trivial(text: str) -> bool:
-    """Tell whether a message is nothing but small talk, signs or emoji; a bare `?` asks something."""
+    """Return whether a message is only small talk, symbols or emoji; a bare `?` is a question."""
     if len(text) > _MOST_CHARS:
         return False
     words = _words(text)

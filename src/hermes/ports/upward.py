@@ -1,4 +1,4 @@
-"""Needs that point upward: what the core asks of parts it must not import; `app.py` hands them in."""
+"""What the core needs from parts that it must not import; `app` passes them in."""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager

@@ -1,7 +1,7 @@
-"""Certificates: what a row was made from, in names that anybody can compute again.
+"""Certificates: what a row was made from, by hashes that anybody can compute again.
 
-The names are plain hashes, never those of a store. What the format could not hold exactly is kept
-as `source`, so that the messages a model saw can always be read from the row itself.
+The hashes are plain, not those of a store. What the format could not hold exactly is kept as
+`source`, so that the messages a model saw can always be read from the row itself.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _encode_sorted = msgspec.json.Encoder(order="deterministic").encode
 
 
 class CertifiedSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A message, as JSON text, that the lines of its row do not tell exactly."""
+    """A message, as JSON text, that the lines of its row do not represent exactly."""
 
     index: int
     message: str

@@ -1,4 +1,4 @@
-"""Writes messages in the chat dialect of OpenAI and of TRL, which differ in what they can hold."""
+"""Writes messages in the chat formats of OpenAI and of TRL, which differ in what they can hold."""
 
 from typing import Any
 
@@ -14,9 +14,9 @@ _WRITTEN = frozenset({"role", "content", "parts", "tool_calls", "tool_call_id"})
 
 
 class ChatFormat(msgspec.Struct, frozen=True, kw_only=True):
-    """What a chat format can hold; `extra` are the keys it takes beside the usual, None for any.
+    """What a chat format can hold; `extra` are additional keys it takes, None for any.
 
-    `objects` says that arguments are JSON objects there, and not the texts that models write.
+    `objects` says that arguments are JSON objects there, not the texts that models write.
     """
 
     developer: str

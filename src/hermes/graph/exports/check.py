@@ -1,7 +1,7 @@
-"""Checks a row offline: reads its messages back, names them again, and writes the row again.
+"""Checks a row offline: reads its messages back, hashes them again, and writes the row again.
 
-It needs nothing but the row (and for tokens, to be thorough, the tokenizer). It never raises on
-whatever a file may hold.
+It needs only the row (and for tokens, to be thorough, the tokenizer). It never raises, whatever the
+file contains.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ _AFTER = {"trl-preference": 2}
 
 
 def verify_row(row: Any, *, tokenizer: Tokenizer | None = None) -> Problem | None:  # Any: JSON
-    """Say what is wrong with an exported row, or None if all of it can be computed again."""
+    """Return what is wrong with an exported row, or None if all of it can be computed again."""
     if not isinstance(row, dict) or not isinstance(row.get("certificate"), dict):
         return Problem("missing", "row", "there is no certificate, which every exported row has")
     try:

@@ -1,8 +1,8 @@
-"""The calls of one graph as an export takes them: read, and checked against what they recorded.
+"""The calls of one graph for an export: read, and checked against what they recorded.
 
-Branches of a graph share its calls; each call is read on the branch that made it where that one is
-at hand. Nothing is taken on trust: names are computed again from what was read. What is read of a
-call is let go with its row: a graph has more calls than fit into memory with what they saw.
+Branches of a graph share its calls; each call is read on the branch that made it, if available.
+Nothing is trusted: names are computed again from what was read. What is read for a call is released
+with its row, because all calls of a graph with their contexts may not fit into memory.
 """
 
 from collections.abc import Iterable, Sequence
@@ -61,7 +61,7 @@ def keep_calls(branches: Sequence[MessageGraph], report: Report) -> list[Call]:
 
 
 def check(branches: Sequence[MessageGraph], kept: Opened) -> RecordedCall:
-    """Read what a call saw, wrote and was given; raise Unfit if it is not what it recorded."""
+    """Read what a call saw, wrote and was given; raises Unfit if it is not what was recorded."""
     call, hasher = kept.call, kept.whole.reader.hasher
     try:
         seen = [blob.message() for blob in kept.seen.blobs()]
@@ -98,7 +98,7 @@ def unreadable(problem: Exception) -> UnfitRow:
 
 
 def open_call(branches: Sequence[MessageGraph], call: Call) -> Opened:
-    """Return what a call saw and wrote; raise Unfit if it is no answer that can be read."""
+    """Return what a call saw and wrote; raises Unfit if it is not a readable answer."""
     if call.response is None:
         raise UnfitRow("no_answer", f"Call {call.id} was given no answer.")
     if not call.sampled:

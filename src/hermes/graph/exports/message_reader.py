@@ -1,4 +1,4 @@
-"""Reads a message into what was said, thought, called and answered, whatever dialect it is in.
+"""Parses a message into text, thoughts, tool calls and results, whatever dialect it is in.
 
 The formats write from this. Argument texts are passed on as the model wrote them; what no format
 could hold is refused here.
@@ -19,7 +19,7 @@ _ROLES = {
 
 
 class ToolCall(msgspec.Struct, frozen=True):
-    """A tool that was asked for; `arguments` is the text that the model wrote."""
+    """A requested tool call; `arguments` is the text that the model wrote."""
 
     id: str
     name: str
@@ -34,7 +34,7 @@ class ToolResult(msgspec.Struct, frozen=True):
 
 
 class ReadMessage(msgspec.Struct):
-    """A message taken apart; `shown` are its texts and pictures in order, `media` says if any are."""
+    """A parsed message; `shown` are its texts and pictures in order, `media` says if any are."""
 
     role: str
     has_text: bool = False
@@ -51,13 +51,13 @@ class ReadMessage(msgspec.Struct):
 
     @property
     def thought(self) -> str:
-        """What was thought, as far as it can be read."""
+        """The thoughts, as far as they can be read."""
         found = (part.get("thinking", part.get("text")) for part in self.thoughts)
         return "\n".join(text for text in found if isinstance(text, str) and text)
 
 
 def read_message(message: Message) -> ReadMessage:
-    """Take a message apart, or raise Unfit naming what no format can hold."""
+    """Parse a message; raises Unfit with what no format can hold."""
     role = _ROLES.get(message["role"])
     if role is None:
         raise UnfitRow("unfit", f"No format knows the role {message['role']!r}.")

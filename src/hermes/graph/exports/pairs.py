@@ -1,7 +1,7 @@
-"""Preference pairs: an answer that somebody rewrote or asked for again, against the one before it.
+"""Preference pairs: an answer that a person edited or requested again, against the one before it.
 
-Both answer the same prompt: what the call saw. The edit counts as it was left in the end, and an
-edit that was taken back counts for nothing.
+Both answer the same prompt: what the call saw. Only the final version of an edit counts, and an
+undone edit does not count.
 """
 
 from collections import defaultdict
@@ -94,13 +94,13 @@ def _pair(graph: MessageGraph, edge: Edge, kept: _Calls) -> tuple[Call, Blob] | 
 
 
 def _has_prompt(kept: _Calls, call: Call, branch: Blobs, *, stop: int) -> bool:
-    """Say whether what a call saw of a branch still stands there."""
+    """Return whether the branch still contains what a call saw of it."""
     seen = open_call(kept.branches, call).seen
     return seen.common_prefix(branch, call.lead, other_start=call.start) >= stop - call.start
 
 
 def _settled(graph: MessageGraph, edge: Edge) -> Blob | None:
-    """Return what stands in the end at the place of an edge, as long as its prompt is the same."""
+    """Return the final message at the place of an edge, if its prompt is the same."""
     found: Blob | None = graph.at(edge.version).sequence.blob(edge.index)
     is_retry = graph.versions()[edge.version].edit.kind == "retry"
     for version in graph.versions()[edge.version + 1 :]:
@@ -118,7 +118,7 @@ def _settled(graph: MessageGraph, edge: Edge) -> Blob | None:
 
 
 def _leaves(edit: Edit, index: int) -> bool:
-    """Say whether an edit takes a message away that was asked for again, or makes steps of it."""
+    """Return whether an edit removes a message that was requested again, or turns it into steps."""
     if edit.kind == "retry":
         return edit.added > 1
     return edit.kind in _NO_CHOICE and edit.start + edit.removed > index

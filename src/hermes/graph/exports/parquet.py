@@ -1,7 +1,7 @@
-"""Writes rows as parquet files, and reads them back; the one place that knows pyarrow.
+"""Writes rows as parquet files, and reads them back; the only user of pyarrow.
 
 A table gives every message the keys of all others, empty. So messages, tools and certificates are
-columns of JSON texts (Arrow's own JSON type), which `datasets` hands out as the dicts they were.
+columns of JSON texts (Arrow's own JSON type), which `datasets` returns as the original dicts.
 pyarrow is an optional extra and is loaded on use.
 """
 
@@ -28,10 +28,10 @@ _BATCH_LETTERS = 16 * 1024 * 1024
 
 
 def write_parquet(rows: Iterable[Row], path: Path, *, certificates: TextIO | None = None) -> int:
-    """Write rows as they come and return how many; certificates go into a stream of their own.
+    """Write rows one by one and return how many; certificates go into a separate stream.
 
     Without `certificates` each stays in its row; else line n of the stream belongs to row n. The
-    file gets its name when it is whole.
+    file gets its final name when it is complete.
     """
     arrow, part = _arrow(), path.with_name(f"{path.name}.part")
     count = 0
@@ -51,7 +51,7 @@ def write_parquet(rows: Iterable[Row], path: Path, *, certificates: TextIO | Non
 
 
 def read_parquet(path: Path) -> Iterator[Row]:
-    """Iterate over the rows of a file that `write_parquet` made; what a row had not is absent."""
+    """Iterate over the rows of a file of `write_parquet`; keys that a row lacked are absent."""
     arrow = _arrow()
     try:
         with arrow.parquet.ParquetFile(path) as file:
@@ -71,7 +71,7 @@ def read_parquet(path: Path) -> Iterator[Row]:
 
 
 class _Table:
-    """A parquet file that grows by batches; a column that comes late is empty in earlier rows."""
+    """A parquet file that grows by batches; a late column is empty in earlier rows."""
 
     def __init__(self, arrow: Arrow, path: Path) -> None:
         self._arrow = arrow
@@ -99,7 +99,7 @@ class _Table:
                 self._writer.close()
 
     def add(self, row: Row) -> None:
-        """Take one more row."""
+        """Add one row."""
         cells = {}
         for name, value in row.items():
             kind = _kind_of(name, value)
@@ -133,7 +133,7 @@ class _Table:
         return self._arrow.parquet.ParquetWriter(self._path, schema, compression="zstd")
 
     def _widen(self) -> None:
-        """Write again what is there, with the columns that came late."""
+        """Rewrite the file with the late columns."""
         self._writer.close()
         narrow = self._path.with_name(f"{self._path.name}.narrow")
         self._path.replace(narrow)

@@ -1,7 +1,7 @@
-"""What an export did: how many rows, how many trained messages, and what was refused and why.
+"""Reports what an export did: rows, trained messages, and what was refused and why.
 
-Every call and every edit that was looked at is accounted for here. It stays with whoever exports:
-it names calls, which a row never does.
+Every call and edit is accounted for here. The report stays with the exporter: it names calls, which
+a row never does.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ Reason = Literal[
 
 
 class UnfitRow(Exception):
-    """One row cannot be made; never leaves the exports, which count it and go on."""
+    """A row that cannot be made; the exports count it and continue."""
 
     def __init__(self, reason: Reason, text: str) -> None:
         super().__init__(text)

@@ -1,6 +1,6 @@
 """Exports: graphs in, rows of training data out, one at a time.
 
-Pure: what may be trained is asked of the caller, and nothing is read of a graph that may not. Rows
+Pure: the caller decides what may be trained, and a graph that may not be trained is not read. Rows
 are dicts; see jsonl.py for files.
 """
 
@@ -36,11 +36,11 @@ def export_rows(
     tokenizer: Tokenizer | None = None,
     template: str | None = None,
 ) -> Iterator[Row]:
-    """Iterate over the rows of `graphs`, which `report` counts as they are taken.
+    """Iterate over the rows of `graphs`, counting them in `report`.
 
-    `may_train` is asked with the name of each graph; of one that may not be trained nothing is
-    read. Branches of one graph follow each other. `salt` hides the names. `template` is the chat
-    template that the models had, if it is known; a tokenizer brings its own.
+    `may_train` is called with the name of each graph; a graph that may not be trained is not read.
+    Branches of one graph are consecutive. `salt` hides the names. `template` is the chat template
+    of the models, if known; a tokenizer has its own.
     """
     shape = shape_of(format_name, tokenizer)
     if format_name == "tokens" and tokenizer is None:
@@ -62,7 +62,7 @@ def export_rows(
 
 
 def hashed_name(name: str, salt: bytes) -> str:
-    """Return the name of a graph as a row shows it: 12 hex digits that only the salt links back."""
+    """Return the name of a graph in a row: 12 hex digits that only the salt can link back."""
     return sha256(salt + b"\x00" + name.encode()).hexdigest()[:_NAME_DIGITS]
 
 

@@ -1,4 +1,4 @@
-"""Merges the calls of a graph into sequences: the longest first, and what it begins with is in it.
+"""Merges the calls of a graph into sequences, longest first; a sequence contains its prefixes.
 
 A sequence holds exactly what its calls saw and answered. An answer that several sequences share is
 trained in the first one that could be written; the others show it without loss.
@@ -37,7 +37,7 @@ def sequence_rows(
     write: Write,
     report: Report,
 ) -> Iterator[Row]:
-    """Iterate over the rows of one graph; calls of another model or other tools never share one."""
+    """Iterate over the rows of one graph; one row has one model and one set of tools."""
     groups: dict[Any, list[Call]] = {}
     for call in keep_calls(branches, report):
         groups.setdefault((call.model, call.tools), []).append(call)
@@ -79,7 +79,7 @@ def _group_rows(
 
 
 class _Waiting:
-    """The calls that no row holds yet, by where their answer stands and what it is."""
+    """The calls that are in no row yet, by the position and name of their answer."""
 
     def __init__(self, calls: Iterable[Call]) -> None:
         self._calls: defaultdict[tuple[int, bytes | None], list[Call]] = defaultdict(list)
@@ -87,7 +87,7 @@ class _Waiting:
             self._calls[call.length, call.response].append(call)
 
     def drop(self, call: Call) -> None:
-        """Forget a call whose turn has come."""
+        """Remove a call that was handled."""
         place = (call.length, call.response)
         if place in self._calls:
             self._calls[place].remove(call)

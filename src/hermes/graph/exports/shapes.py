@@ -1,7 +1,7 @@
 """The formats: how each writes a message, packs the lines into a row, and reads both back.
 
-To read back is what makes a certificate checkable offline; what a format could not hold exactly,
-the certificate keeps.
+Reading back makes a certificate checkable offline; the certificate keeps what a format could not
+hold exactly.
 """
 
 from collections.abc import Callable

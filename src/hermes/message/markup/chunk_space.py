@@ -1,6 +1,6 @@
-"""How much of a row of blocks or spans still goes into a chunk, whatever its size is measured in.
+"""How much of a row of blocks or spans still fits into a chunk, in any unit of size.
 
-Used by `split.py` and `cut.py`; knows nothing of Markdown. Pure.
+Used by `split.py` and `cut.py`; knows nothing about Markdown. Pure.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Cuts the spans of a paragraph where a reader would: after a line, a sentence, a word.
 
-What stands together (a link, code, bold words) is cut only if it is too long for a chunk of its
-own; then it is closed and opened again. No character that a reader sees as one is torn. Pure.
+A link, code or bold words are cut only if they are too long for one chunk; then they are closed and
+opened again. No visible character is split. Pure.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Spans as the Markdown of one paragraph that reads back as the very same spans. Pure.
+"""Writes spans as the Markdown of one paragraph that parses back to the same spans. Pure.
 
-Marks hold or not by what stands beside them: a letter that would keep one from holding is written
-as a number, and only characters that would mean something are escaped.
+Whether a mark works depends on its neighbours: a letter that would break it is written as a number,
+and only characters with a meaning are escaped.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Says the same with less around it, for text of which not even the start fits into a chunk. Pure."""
+"""Removes formatting around a text if not even its beginning fits into a chunk. Pure."""
 
 from itertools import zip_longest
 

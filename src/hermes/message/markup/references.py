@@ -1,4 +1,4 @@
-"""Character references of HTML as the characters that they mean, whatever strangers write. Pure."""
+"""Decodes HTML character references, whatever strangers write. Pure."""
 
 import html
 import re

@@ -1,4 +1,4 @@
-"""How much there is to read in blocks and spans, counted only as far as it is asked for. Pure."""
+"""The amount of text in blocks and spans, counted only as far as needed. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate, chain

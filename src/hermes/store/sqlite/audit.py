@@ -18,7 +18,7 @@ class SqliteAudit:
         self._engine = engine
 
     async def begin(self, row: AuditRow, *, limits: AuditLimits) -> None:
-        """Keep an order, and forget what is too old or too much."""
+        """Record an operator action, and delete entries that are too old or too many."""
         columns = (
             row.id,
             row.at,
@@ -41,7 +41,7 @@ class SqliteAudit:
     async def end(
         self, row_id: str, state: AuditState, *, code: str, targets: tuple[str, ...], at: float
     ) -> None:
-        """Keep what came of it."""
+        """Record its result."""
         named = encode(targets).decode()
 
         def unit(db: Database) -> None:
@@ -50,7 +50,7 @@ class SqliteAudit:
         await self._engine.writer.run("end_audit", unit)
 
     def page(self, *, since: float, actor: str, action: str, limit: int) -> tuple[AuditRow, ...]:
-        """Return orders, newest first."""
+        """Return operator actions, newest first."""
         rows = self._engine.reader.rows(_SQL["page"], (since, actor, action, limit))
         return tuple(
             AuditRow(

@@ -1,4 +1,4 @@
-"""The end of a turn as one unit: outcome, graph, credit, spending, outbox and events."""
+"""The end of a turn as one transaction: outcome, graph, credits, spending, outbox and events."""
 
 import msgspec
 
@@ -33,7 +33,7 @@ def write_delivery(
     body: int | None,
     at: float,
 ) -> None:
-    """Insert a delivery, or give the preview of the same id its final form."""
+    """Insert a delivery, or give the preview with the same id its final form."""
     target = delivery.target
     db.execute(
         _OUTBOX["insert"],
@@ -75,7 +75,7 @@ class CommitUnit:
         self._commit = commit
 
     def run(self, db: Database) -> GraphWrite | None:
-        """Write all of it; raises `LeaseLost` or `GuardFailed` before anything stays."""
+        """Write everything; raises `LeaseLost` or `GuardFailed` and then nothing is written."""
         head = self._release(db)
         commit = self._commit
         step_bodies = end_steps(
@@ -105,7 +105,7 @@ class CommitUnit:
         return written
 
     def _move_on(self, db: Database, head: int) -> GraphWrite | None:
-        """Move the session on, if the turn has said anything."""
+        """Advance the session, if the turn has said anything."""
         commit = self._commit
         if commit.rewind is not None:
             return self._transcripts.rewind(db, self._lease.lane, commit, head=head)
@@ -153,7 +153,7 @@ class CommitUnit:
         graph: int,
         step_bodies: dict[int, int],
     ) -> int:
-        """Return the body of an entry, which is a message of the graph from now on."""
+        """Return the body of an entry, which becomes a message of the graph."""
         commit, ordinal = self._commit, entry.ordinal
         if ordinal is None:
             return self._engine.sealer.put_blob(
@@ -238,7 +238,7 @@ class CommitUnit:
 
 
 def _used(commit: Commit) -> tuple[int | float | str | None, ...]:
-    """Return what a turn adds to its session: itself, its tokens and cost, and what was chosen."""
+    """Return what a turn adds to its session: itself, its tokens and cost, and choices."""
     usage, choices = commit.result.usage, commit.choices
     return (
         commit.epoch,

@@ -1,4 +1,4 @@
-"""Opening the database file: pragmas, the migrations, and the translation of SQLite's errors."""
+"""Opens the database file: pragmas, migrations, and the translation of SQLite's errors."""
 
 from collections.abc import Callable, Mapping
 from importlib import resources
@@ -75,7 +75,7 @@ def open_database(path: Path | str, *, synchronous: Synchronous, vfs: str | None
 
 
 def _keep_private(path: Path) -> None:
-    """Make the file with the mode that SQLite gives to the files beside it too."""
+    """Create the file with the mode that SQLite also gives to the files beside it."""
     try:
         if not path.exists():
             path.touch(mode=_OWNER_ONLY, exist_ok=True)
@@ -98,7 +98,7 @@ def open_reader(path: Path | str, *, vfs: str | None) -> Database:
 
 
 def sync_to_disk(path: Path | str, *, vfs: str | None) -> None:
-    """See to it that what was committed outlives a power cut, also where commits do not wait."""
+    """Make committed data survive a power cut, even if commits do not wait."""
     db = open_database(path, synchronous="FULL", vfs=vfs)
     try:
         db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_FULL)
@@ -119,7 +119,7 @@ def _migration_names() -> list[str]:
 
 
 def migrate(db: Database, after: Mapping[str, Callable[[Database], None]]) -> None:
-    """Bring the schema up to date, one transaction per migration.
+    """Update the schema, one transaction per migration.
 
     `after` are the steps, by the migration's name, that SQL alone cannot do.
     """
@@ -146,7 +146,7 @@ def migrate(db: Database, after: Mapping[str, Callable[[Database], None]]) -> No
 
 
 def translate(error: apsw.Error, doing: str) -> HermesError:
-    """Return the Hermes error for what SQLite said while `doing` something."""
+    """Return the Hermes error for an SQLite error while `doing` something."""
     if isinstance(error, apsw.FullError):
         return StorageFull(f"the disk is full: {doing} was not written; free some space", 30.0)
     if isinstance(error, apsw.CorruptError | apsw.NotADBError):

@@ -1,4 +1,4 @@
-"""Work after the reply: put down by the commit of a turn, done in one unit with what it learnt."""
+"""Work after the reply: a commit writes the job, one transaction ends it with its results."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -34,7 +34,7 @@ class SqliteJobs:
         self._facts = facts
 
     def due(self, now: float, *, limit: int, kinds: Sequence[str] | None = None) -> tuple[Job, ...]:
-        """Return jobs that are due, the longest first; with `kinds` only those of these."""
+        """Return due jobs, the longest due first; with `kinds` only those kinds."""
         wanted = None if kinds is None else encode(kinds).decode()
         return tuple(
             Job(
@@ -80,7 +80,7 @@ class SqliteJobs:
     async def finish(
         self, job: Job, decide: Decide, *, covered: int, spent: Sequence[Spent]
     ) -> FactChange:
-        """End a job with what it learnt and took; it stays due if the session went on meanwhile."""
+        """End a job with what it learnt and cost; it stays due if the session continued."""
 
         def unit(db: Database) -> FactChange:
             add_spent(db, spent)
@@ -98,7 +98,7 @@ class SqliteJobs:
     async def put_off(
         self, job: Job, *, due_at: float | None, reason: str, spent: Sequence[Spent]
     ) -> None:
-        """Let a job that failed wait; without a time it is parked until the session goes on."""
+        """Delay a failed job; without a time it is parked until the session continues."""
 
         def unit(db: Database) -> None:
             add_spent(db, spent)
@@ -120,7 +120,7 @@ def _heard(move: Move, said: list[ChatMessage]) -> list[ReadExchange]:
 
 
 def put_job(db: Database, job: NewJob | None) -> None:
-    """Put a job down, inside the commit of the turn that leaves it behind."""
+    """Write a job, inside the commit of the turn that creates it."""
     if job is not None:
         db.execute(
             _SQL["put_job"],

@@ -1,4 +1,4 @@
-"""Keys of the callers of `/v1`, by the hash of their secret; every request of theirs asks here."""
+"""Keys of the callers of `/v1`, by the hash of their secret; read for every request."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ class SqliteKeys:
         self._found: dict[bytes | str, CallerKey] = {}
 
     async def add(self, key: CallerKey, *, digest: bytes, user: str) -> CallerKey:
-        """Keep a new key for the person behind `user` (made if unknown); return it with them."""
+        """Store a new key for the person behind `user` (created if unknown); return both."""
 
         def unit(db: Database) -> CallerKey:
             person_id = find_or_add_person(
@@ -45,11 +45,11 @@ class SqliteKeys:
         return await self._engine.writer.run("add_key", unit, after=self._forget)
 
     def find(self, digest: bytes) -> CallerKey | None:
-        """Return the key with this hash, revoked or expired ones too; answered from memory."""
+        """Return the key with this hash, including revoked or expired ones; from memory."""
         return self._known(digest, "find")
 
     def get(self, key_id: str) -> CallerKey | None:
-        """Return the key of this id; answered from memory."""
+        """Return the key of this id; from memory."""
         return self._known(key_id, "get")
 
     def _known(self, name: bytes | str, query: str) -> CallerKey | None:
@@ -69,7 +69,7 @@ class SqliteKeys:
         return tuple(_key(row) for row in self._engine.reader.rows(_SQL["list"]))
 
     async def revoke(self, key_id: str, *, at: float) -> bool:
-        """End a key; false when there is none of this id that is not revoked already."""
+        """Revoke a key; False if there is none of this id that is not revoked already."""
 
         def unit(db: Database) -> bool:
             db.execute(_SQL["revoke"], (key_id, at))
@@ -78,7 +78,7 @@ class SqliteKeys:
         return await self._engine.writer.run("revoke_key", unit, after=self._forget)
 
     def forget(self) -> None:
-        """Read every key again: somebody else has changed them."""
+        """Drop the cached keys: another process has changed them."""
         self._found.clear()
 
     def _forget(self, _result: object) -> None:

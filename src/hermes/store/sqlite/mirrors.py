@@ -1,4 +1,4 @@
-"""Mirrors: rows that tell a chat's sessions what was delivered into it from elsewhere."""
+"""Mirrors: rows that add to a chat's sessions what was delivered into it from elsewhere."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,7 +21,7 @@ _INBOX = load("inbox")
 
 
 class Delivered(msgspec.Struct, frozen=True):
-    """What was delivered: under which id, through which account, what and when."""
+    """What was delivered: its id, account, content and time."""
 
     id: str
     account: str
@@ -37,10 +37,10 @@ class Mirrors:
         self._make_id = make_id
 
     def write(self, db: Database, lanes: Sequence[str], delivered: Delivered) -> tuple[str, ...]:
-        """Tell sessions of a delivery, and return those that are there to be told.
+        """Add a delivery to sessions; return the lanes of those that exist.
 
-        The lanes that are returned have one open message more each: whoever runs the unit counts
-        them (`Engine.waiting`), clears `Engine.fresh` and wakes them.
+        Each returned lane has one more open message: the caller counts them (`Engine.waiting`),
+        clears `Engine.fresh` and wakes them.
         """
         found = [row for lane in lanes for row in db.rows(_SQL["session"], (lane,))]
         for number, row in enumerate(found):

@@ -1,6 +1,6 @@
-"""Who writes for the first time: their person, data key and channel, inside the unit at hand.
+"""Creates new people: their person, data key and channel, inside the current transaction.
 
-Accepted messages and keys of callers come through here, so both know the same people.
+Both accepted messages and callers' keys use this, so both know the same people.
 """
 
 from hermes.message.ids import MakeId
@@ -23,9 +23,9 @@ def find_or_add_person(
     at: float,
     name: str | None = None,
 ) -> str:
-    """Return the id of the person behind a platform's user id, made if unknown.
+    """Return the person behind a platform's user id, creating it if unknown.
 
-    `name` is what the platform shows of them; it is kept to be shown, and identifies nobody.
+    `name` is the platform's display name; it is stored to be shown, and identifies nobody.
     """
     row = db.row(_SQL["find"], (platform, user_id))
     if row is None:
@@ -43,7 +43,7 @@ def find_or_add_person(
 
 
 def add_person(db: Database, *, sealer: Sealer, make_id: MakeId, at: float) -> str:
-    """Make a person with their data key and wallet, and no channel yet."""
+    """Create a person with their data key and wallet, and no channel yet."""
     person_id = make_id("p")
     db.execute(_SQL["add_person"], (person_id, at))
     sealer.make_key(db, person_id)

@@ -1,7 +1,8 @@
-"""The database file that a store has open: whether its name still leads to it, and a copy if not.
+"""The open database file: whether its path still leads to it, and a copy if not.
 
-A file that is removed while it is open lives until the process ends, and everything written meanwhile ends
-with it. So the store looks at the name now and then, and writes a copy before it lets the file go.
+A file that is removed while it is open exists until the process ends, and everything written
+meanwhile is lost with it. So the store checks the path from time to time, and writes a copy before
+it closes the file.
 """
 
 import re
@@ -25,7 +26,7 @@ class OpenFile:
         self._known_beside = {name: _identity(Path(f"{path}{name}")) for name in _BESIDE}
 
     def problem(self) -> str | None:
-        """Return what happened to the file's name and what to do, or None if it leads to the file."""
+        """Return what happened to the file's path and what to do, or None if it is intact."""
         try:
             found = _identity(self._path)
         except OSError:
@@ -46,7 +47,7 @@ class OpenFile:
         )
 
     def rescue(self, db: Database) -> None:
-        """Write what an open connection reads to a file beside the path; may take long."""
+        """Write the content of an open connection to a file beside the path; may take long."""
         target = _unused(_rescued_path(self._path))
         half = target.with_name(f"{target.name}.part")
         try:
@@ -60,7 +61,7 @@ class OpenFile:
         _log.warning("database_rescued", file=str(target))
 
     def _remove_beside(self) -> None:
-        """Remove the WAL of the lost file: SQLite would write it into whatever has the name next."""
+        """Remove the WAL of the lost file: SQLite would apply it to the next file."""
         for name, known in self._known_beside.items():
             path = Path(f"{self._path}{name}")
             if known is not None and _identity(path) == known:
@@ -68,7 +69,7 @@ class OpenFile:
 
 
 def newest_rescued(path: Path) -> Path | None:
-    """Return the last copy of a lost database that was written beside its path, or None."""
+    """Return the last copy of a lost database beside its path, or None."""
     found = path.parent.glob(f"{_rescued_path(path).name}*")
     # Left out: a half copy, and the files that SQLite puts beside one.
     whole = [one for one in found if re.search(r"\.rescued(\.\d+)?$", one.name)]

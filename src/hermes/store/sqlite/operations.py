@@ -1,4 +1,4 @@
-"""What operators see and change outside of turns: sessions, resting platforms, dead letters."""
+"""What operators see and change outside turns: sessions, paused platforms, dead letters."""
 
 from typing import Any
 
@@ -19,12 +19,12 @@ class SqlitePaused:
         self._engine = engine
 
     def all(self) -> tuple[PausedPlatform, ...]:
-        """Return the platforms that rest."""
+        """Return the paused platforms."""
         rows = self._engine.reader.rows(_SQL["paused"])
         return tuple(PausedPlatform(platform=row[0], at=row[1]) for row in rows)
 
     async def pause(self, platform: str, *, at: float) -> bool:
-        """Let a platform rest; false if it does already."""
+        """Pause a platform; False if it is paused already."""
 
         def unit(db: Database) -> bool:
             db.execute(_SQL["pause"], (platform, at))
@@ -33,7 +33,7 @@ class SqlitePaused:
         return await self._engine.writer.run("pause_channel", unit)
 
     async def resume(self, platform: str, *, at: float) -> bool:
-        """End the rest; its replies are no older than when it began."""
+        """End the pause; the paused time does not count towards the age of its replies."""
 
         def unit(db: Database) -> bool:
             row = db.row(_SQL["resume"], (platform,))
@@ -45,7 +45,7 @@ class SqlitePaused:
         return await self._engine.writer.run("resume_channel", unit)
 
     def last_traffic(self, platform: str) -> LastTraffic:
-        """Return when a platform last brought and took something, as far as it is kept."""
+        """Return when a platform last received and sent something, if recorded."""
         read = self._engine.reader.one
         return LastTraffic(
             came=read(_SQL["last_in"], (platform,)), went=read(_SQL["last_out"], (platform,))
@@ -60,25 +60,25 @@ class SqliteDeadLetters:
         self._outbox = outbox
 
     def page(self, *, platform: str, limit: int) -> tuple[DeliveryRecord, ...]:
-        """Return them, newest first."""
+        """Return dead letters, newest first."""
         rows = self._engine.reader.rows(_SQL["dead_letters"], (platform, limit))
         return tuple(self._outbox.record(row) for row in rows)
 
     def get(self, delivery_id: str) -> DeliveryRecord | None:
-        """Return one of them."""
+        """Return one dead letter."""
         row = self._engine.reader.row(_SQL["dead_letter"], (delivery_id,))
         return None if row is None else self._outbox.record(row)
 
     async def replay(self, delivery_id: str, *, at: float) -> bool:
-        """Let one be sent again, as if it were new; false if it cannot be."""
+        """Send one again, as if it were new; False if it cannot be."""
         return await self._change("replay", delivery_id, at)
 
     async def drop(self, delivery_id: str, *, at: float) -> bool:
-        """Forget about one; false if there is none."""
+        """Drop one; False if there is none."""
         return await self._change("drop", delivery_id, at)
 
     async def lapse(self, before: float, *, at: float, limit: int) -> int:
-        """Drop those that became so before then, at most `limit`; how many."""
+        """Drop those from before then, at most `limit`; return how many."""
         if self._engine.reader.row(_SQL["old_letters"], (before, 1)) is None:
             return 0
 
@@ -111,12 +111,12 @@ class SqliteOpenSessions:
         self._engine = engine
 
     def page(self, *, platform: str, limit: int) -> tuple[OpenSession, ...]:
-        """Return them, most recently used first."""
+        """Return sessions, most recently used first."""
         rows = self._engine.reader.rows(_SQL["sessions"], (platform, limit))
         return tuple(map(_session, rows))
 
     def get(self, key: str) -> OpenSession | None:
-        """Return the one of a key."""
+        """Return the session of a key."""
         row = self._engine.reader.row(_SQL["session"], (key,))
         return None if row is None else _session(row)
 

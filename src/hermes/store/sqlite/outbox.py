@@ -1,4 +1,4 @@
-"""Replies on their way out: rows and their states; what to do about them is the outbox's."""
+"""The rows of replies and their states; the outbox decides what to do with them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -37,7 +37,7 @@ class SqliteOutbox:
     async def open_preview(
         self, lease: Lease, delivery: NewDelivery, *, message_id: str, person_id: str
     ) -> DeliveryRecord:
-        """Write a preview row before its first send; return the standing row on resume."""
+        """Write a preview row before its first send; on resume return the existing row."""
         target = delivery.target
 
         def unit(db: Database) -> DeliveryRecord:
@@ -62,7 +62,7 @@ class SqliteOutbox:
     async def preview_sent(
         self, lease: Lease, delivery_id: str, *, platform_message_id: str, number: int = 0
     ) -> None:
-        """Keep the platform's id of a preview's message before any edit."""
+        """Store the platform's id of a preview's message before any edit."""
 
         def unit(db: Database) -> None:
             self._guard(db, lease)
@@ -76,7 +76,7 @@ class SqliteOutbox:
     async def preview_opens(
         self, lease: Lease, delivery_id: str, *, number: int, is_sent: bool = True
     ) -> None:
-        """Write that a preview's message `number` (from 1) may stand, or certainly does not."""
+        """Write that a preview's message `number` (from 1) may be posted, or is not."""
         query = "preview_opens" if is_sent else "preview_not_sent"
 
         def unit(db: Database) -> None:
@@ -86,17 +86,17 @@ class SqliteOutbox:
         await self._engine.writer.run("preview_opens", unit)
 
     async def fresh(self, delivery_id: str) -> None:
-        """Send the whole reply again; the messages that showed it are taken back afterwards."""
+        """Send the whole reply again; the preview's messages are deleted afterwards."""
         await self._run("fresh", delivery_id)
 
     def is_shown(self, delivery_id: str) -> bool:
-        """Return whether a preview is known to stand on its platform."""
+        """Return whether a preview is known to be posted on its platform."""
         return self._engine.reader.row(_SQL["is_shown"], (delivery_id,)) is not None
 
     def due(
         self, platform: str, now: float, *, limit: int, at_most_s: float = 1e9
     ) -> tuple[DeliveryRecord, ...]:
-        """Return what may be sent now, in order, never past a chat's retrying reply."""
+        """Return what may be sent now, in order; a retrying reply blocks its chat."""
         rows = self._engine.reader.rows(_SQL["due"], (platform, now, limit, at_most_s))
         return tuple(self.record(row) for row in rows)
 
@@ -106,7 +106,7 @@ class SqliteOutbox:
         return None if row is None or row[0] is None else float(row[0])
 
     async def sending(self, delivery_id: str, *, chunk: int, at: float) -> None:
-        """Mark a chunk as being on the wire, before the wire call."""
+        """Mark a chunk as being sent, before the platform call."""
         await self._run("sending", delivery_id, chunk, at)
 
     async def chunk_sent(
@@ -131,17 +131,17 @@ class SqliteOutbox:
         counts: bool,
         note: DeliveryNote | None = None,
     ) -> None:
-        """Put a delivery back to be sent at `at`; `counts` uses up an attempt."""
+        """Schedule a delivery for `at`; `counts` uses up an attempt."""
         await self._run("retry", delivery_id, at, failure, int(counts), note=note)
 
     async def unknown(
         self, delivery_id: str, *, at: float, note: DeliveryNote | None = None
     ) -> None:
-        """Say that nobody knows whether the delivery arrived."""
+        """Mark a delivery that may or may not have arrived."""
         await self._run("unknown", delivery_id, at, note=note)
 
     async def hold(self, delivery_id: str, *, at: float, note: DeliveryNote | None = None) -> None:
-        """Leave an `unknown` delivery to the operator."""
+        """Hold an `unknown` delivery for the operator."""
         await self._run("hold", delivery_id, at, note=note)
 
     async def dead(
@@ -153,7 +153,7 @@ class SqliteOutbox:
     async def returned(
         self, delivery_id: str, *, platform: str, chunk: int, failure: str, status: str, at: float
     ) -> str | None:
-        """Move what came back after it was sent to the dead letters; return the message's id."""
+        """Make a sent delivery that came back a dead letter; return the message's id."""
 
         def unit(db: Database) -> str | None:
             row = db.row(_SQL["returned"], (delivery_id, platform, failure, at, chunk))
@@ -169,7 +169,7 @@ class SqliteOutbox:
         return await self._engine.writer.run("delivery_returned", unit)
 
     def recover(self, db: Database, *, at: float) -> None:
-        """Mark what a dead process had on the wire as unknown, inside the current transaction."""
+        """Mark what a dead process was sending as unknown, inside the current transaction."""
         why = "the gateway ended while it was being sent"
         note = DeliveryNote(at=at, failure="network_timeout", why=why, then="unknown")
         for row in db.rows(_SQL["on_the_wire"]):
@@ -177,12 +177,12 @@ class SqliteOutbox:
         db.execute(_SQL["recover"])
 
     def unsettled(self, platform: str) -> tuple[DeliveryRecord, ...]:
-        """Return the `unknown` deliveries that policy has not settled."""
+        """Return the `unknown` deliveries that are not resolved yet."""
         rows = self._engine.reader.rows(_SQL["unsettled"], (platform,))
         return tuple(self.record(row) for row in rows)
 
     async def expire(self, before: float, *, served: Sequence[str], at: float) -> int:
-        """Let replies older than `before` die on platforms that no sender serves."""
+        """Make replies older than `before` dead letters on platforms without a sender."""
         names = encode(served).decode()
         if self._engine.reader.row(_SQL["has_expired"], (before, names)) is None:
             return 0
@@ -197,7 +197,7 @@ class SqliteOutbox:
         return await self._engine.writer.run("expire_deliveries", unit)
 
     def waiting(self, platform: str | None = None) -> int:
-        """Return how many deliveries are not sent, dead or settled."""
+        """Return how many deliveries are not finished."""
         if platform is not None:
             return self._count_waiting(platform)
         commits = self._engine.writer.commits
@@ -231,7 +231,7 @@ class SqliteOutbox:
             raise LeaseLost(f"lane {lease.lane}: fence {lease.fence} no longer holds it")
 
     def _content(self, body: int | None) -> bytes | None:
-        """Return a body; one that does not open must not hold up its whole platform."""
+        """Return a body; one that cannot be decrypted must not block its platform."""
         if body is None:
             return None
         try:
@@ -241,7 +241,7 @@ class SqliteOutbox:
             return None
 
     def record(self, row: tuple[Any, ...]) -> DeliveryRecord:
-        """Return a row of the outbox as a delivery, opening its body."""
+        """Convert a row of the outbox into a delivery, decrypting its body."""
         content = self._content(row[5])
         return DeliveryRecord(
             id=row[0],

@@ -1,7 +1,7 @@
-"""One-time codes: of strangers who want to be let in, and of people who link another channel.
+"""One-time codes: for strangers who want to be let in, and for linking another account.
 
-A code is here only as a keyed hash. Each method is one unit, in which the limits are asked and
-counted, so that no two requests can pass the same limit.
+Only a keyed hash of a code is stored. Each method is one transaction that checks and counts the
+limits, so that no two requests can pass the same limit.
 """
 
 import hmac
@@ -47,7 +47,7 @@ class SqlitePairing:
         self._users = users
 
     async def ask(self, ask: PairingAsk, *, rules: CodeRules) -> Asked:
-        """Keep a stranger's wish to be let in, if the rules allow it."""
+        """Store a stranger's request, if the rules allow it."""
 
         def unit(db: Database) -> Asked:
             asked = rules.asking(_doorstep(db, ask), ask.at)
@@ -59,7 +59,7 @@ class SqlitePairing:
         return await self._engine.writer.run("ask_pairing", unit)
 
     def waiting(self, now: float, *, platform: str | None = None) -> tuple[PairingRequest, ...]:
-        """Return who waits to be let in, the longest first."""
+        """Return who waits to be let in, longest waiting first."""
         rows = self._engine.reader.rows(_SQL["waiting"], (now, platform or ""))
         return tuple(
             PairingRequest(
@@ -74,15 +74,15 @@ class SqlitePairing:
         )
 
     def locks(self, now: float) -> dict[str, float]:
-        """Return the platforms whose approvals are locked, each with its end."""
+        """Return the platforms whose approvals are locked, and until when."""
         return dict(self._engine.reader.rows(_SQL["locks"], (now,)))
 
     async def approve(
         self, platform: str, code: str, *, at: float, rules: CodeRules, tell: str = ""
     ) -> Settled:
-        """Let in whoever was told this code there, and tell them in the chat where they asked.
+        """Let in the person who got this code there, and notify them in that chat.
 
-        A wrong one uses up a try of the platform.
+        A wrong code uses up a try of the platform.
         """
 
         def unit(db: Database) -> Settled:
@@ -106,7 +106,7 @@ class SqlitePairing:
         return await self._engine.writer.run("approve_pairing", unit)
 
     async def deny(self, platform: str, user_id: str) -> bool:
-        """Make a waiting request's code worthless; false if nobody waits."""
+        """Invalidate a waiting request's code; False if nobody waits."""
 
         def unit(db: Database) -> bool:
             db.execute(_SQL["settle"], (platform, user_id, "denied"))
@@ -117,7 +117,7 @@ class SqlitePairing:
     async def make_link_code(
         self, person_id: str, code: str, *, lets_in: bool, at: float, rules: CodeRules
     ) -> None:
-        """Keep a code with which the person links another channel; it replaces one before."""
+        """Store a code that links another account to the person; replaces an earlier one."""
 
         def unit(db: Database) -> None:
             db.execute(_SQL["trim_link_codes"], (at,))
@@ -139,9 +139,9 @@ class SqlitePairing:
         at: float,
         rules: CodeRules,
     ) -> Settled:
-        """Link a channel to the person who made the code; a wrong one uses up a try of the sender.
+        """Link an account to the person who made the code.
 
-        The same message again gets the same answer.
+        A wrong code uses up a try of the sender. The same message again gets the same answer.
         """
         digest = self._link_digest(code)
 
@@ -178,7 +178,7 @@ class SqlitePairing:
         )
 
     def _whose(self, db: Database, platform: str, code: str, *, at: float) -> "_Stranger | None":
-        """Return whom a code was told; every waiting one is compared, each in constant time."""
+        """Return who got a code; compares every waiting one in constant time."""
         found = None
         for *who, digest in db.rows(_SQL["digests"], (platform, at)):
             if hmac.compare_digest(digest, self._pair_digest(platform, who[0], code=code)):
@@ -186,7 +186,7 @@ class SqlitePairing:
         return found
 
     def _tell(self, db: Database, who: "_Stranger", *, text: str, at: float) -> bool:
-        """Write a delivery to the chat in which somebody asked; false where none can be sent."""
+        """Write a delivery to the chat in which somebody asked; False if none can be sent."""
         row = db.row(_SQL["where_asked"], (who.message_id,))
         if row is None:
             return False
@@ -217,7 +217,7 @@ class SqlitePairing:
 
 
 class _Stranger(NamedTuple):
-    """Somebody who waits to be let in, and the message by which they asked."""
+    """A person who waits to be let in, and the message by which they asked."""
 
     user_id: str
     person_id: str
@@ -225,7 +225,7 @@ class _Stranger(NamedTuple):
 
 
 class _Tries(NamedTuple):
-    """The count of wrong codes of one platform, or of one sender, as a unit found it."""
+    """The count of wrong codes of one platform or sender at the start of the transaction."""
 
     key: tuple[str, str, str]
     codes: WrongCodes
@@ -233,7 +233,7 @@ class _Tries(NamedTuple):
     at: float
 
     def locked_until(self) -> float | None:
-        """Return until when no code is taken; None if one is taken now."""
+        """Return until when no code is accepted; None if codes are accepted now."""
         return self.rules.locked_until(self.codes, self.at)
 
 

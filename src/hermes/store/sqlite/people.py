@@ -1,4 +1,4 @@
-"""People and credentials: who is who, what they may spend, and which hashes open which door."""
+"""People and credentials: who is who, what they may spend, and which hashes are valid."""
 
 from typing import Any
 
@@ -82,7 +82,7 @@ class SqlitePeople:
         return row is None
 
     async def set_consent(self, person_id: str, *, may_train: bool, at: float) -> bool:
-        """Say whether a person's conversations may be trained on; false if nobody has this id."""
+        """Set whether a person's conversations may be trained on; False if unknown id."""
 
         def unit(db: Database) -> bool:
             db.execute(_SQL["consent"], (person_id, may_train, at))
@@ -94,7 +94,7 @@ class SqlitePeople:
         return await self._engine.writer.run("consent", unit, after=after)
 
     async def erase(self, person_id: str, *, at: float) -> None:
-        """Destroy the person's data key: every body of theirs is unreadable from then on."""
+        """Destroy the person's data key: all their bodies become unreadable."""
 
         def unit(db: Database) -> None:
             db.execute(_SQL["drop_key"], (person_id,))
@@ -140,9 +140,10 @@ class SqliteAccess:
         role: Role = "owner",
         parent: bytes | None = None,
     ) -> None:
-        """Keep a credential's hash; `parent` is the hash of the token or session that makes it.
+        """Store a credential's hash; `parent` is the hash of the token or session that made it.
 
-        A link ends with its maker at the latest, a session with the token at the start of its chain.
+        A link ends with its maker at the latest, a session with the token at the start of its
+        chain.
         """
         new = Credential(
             id=credential_id(digest),
@@ -179,7 +180,7 @@ class SqliteAccess:
     async def use_link(
         self, link: bytes, session: bytes, *, label: str, now: float, expires_at: float | None
     ) -> bool:
-        """Use up a sign-in link and keep the hash of the session that it makes: both, or neither."""
+        """Use up a sign-in link and store the hash of its session: both, or neither."""
 
         def unit(db: Database) -> bool:
             row = db.row(_ACCESS["find"], ("signin", link, now))
@@ -205,7 +206,7 @@ class SqliteAccess:
         return tuple(_credential(row) for row in self._engine.reader.rows(_ACCESS["list"], (kind,)))
 
     async def revoke(self, credential: str) -> bool:
-        """End a token or session by its id, and every link and session that was made from it."""
+        """Revoke a token or session by its id, and every link and session made from it."""
 
         def unit(db: Database) -> bool:
             ended = [
@@ -221,7 +222,7 @@ class SqliteAccess:
         return await self._engine.writer.run("revoke_credential", unit, after=self._forget)
 
     async def revoke_all(self, kind: str, *, keep: str = "") -> int:
-        """End every credential of a kind, with what was made from it; return how many ended."""
+        """Revoke every credential of a kind, with what was made from it; return how many."""
 
         def unit(db: Database) -> int:
             known = _digests(db, kind)
@@ -237,7 +238,7 @@ class SqliteAccess:
         return await self._engine.writer.run("revoke_credentials", unit, after=self._forget)
 
     async def sign_out(self, digest: bytes) -> bool:
-        """End one session and its unused links; sessions that were made from it stay."""
+        """End one session and its unused links; sessions made from it stay."""
 
         def unit(db: Database) -> bool:
             return _end_session(db, digest)
@@ -245,7 +246,7 @@ class SqliteAccess:
         return await self._engine.writer.run("sign_out", unit, after=self._forget)
 
     async def touch(self, kind: str, digest: bytes, *, at: float) -> None:
-        """Note when a credential was last used."""
+        """Record when a credential was last used."""
 
         def unit(db: Database) -> None:
             db.execute(_ACCESS["touch"], (kind, digest, at))
@@ -278,7 +279,7 @@ def _digests(db: Database, kind: str) -> list[bytes]:
 def _ends_of_makers(
     db: Database, kind: str, *, parent: bytes, now: float
 ) -> tuple[float | None, ...]:
-    """Return when those end that a new credential may not outlive; raises `Unauthenticated`."""
+    """Return the expiry times that a new credential may not exceed; raises `Unauthenticated`."""
     maker = db.row(_ACCESS["maker"], (parent, now))
     if maker is None:
         raise Unauthenticated("The token or session that asks for this has ended.")
@@ -289,14 +290,14 @@ def _ends_of_makers(
 
 
 def _trim(db: Database, now: float) -> None:
-    """Forget what has ended; sessions that an expired session made stay with its maker."""
+    """Delete what has ended; sessions made by an expired session pass to its maker."""
     for row in db.rows(_ACCESS["expired_sessions"], (now,)):
         _end_session(db, bytes(row[0]))
     db.execute(_ACCESS["trim"], (now,))
 
 
 def _end_session(db: Database, digest: bytes) -> bool:
-    """End one session and its unused links, and give the sessions it made to its own maker."""
+    """End one session and its unused links; the sessions it made pass to its maker."""
     db.execute(_ACCESS["drop_links_of"], (digest,))
     db.execute(_ACCESS["hand_on"], (digest,))
     db.execute(_ACCESS["drop"], ("session", digest))

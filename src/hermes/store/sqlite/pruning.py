@@ -1,8 +1,8 @@
-"""Old conversations, found and deleted whole: the graph, and everything that only it needs.
+"""Finds and deletes old conversations whole: the graph, and everything that only it needs.
 
-One graph goes in one transaction. Where its messages left much in the journal, that goes before, a
-bounded part at a time: whatever cuts it off, the graph is there and whole or gone, and the next
-look goes on.
+One graph is deleted in one transaction. If its messages left much in the journal, that is deleted
+before, in bounded parts. After an interruption the graph is whole or gone, and the next round
+continues.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ class SqlitePruning:
         self._engine = engine
 
     async def begin(self, at: float, *, every_s: float) -> bool:
-        """Note that old conversations are looked for now; false if that was done a short time ago."""
+        """Record that a round starts now; False if the last one was a short time ago."""
         if not _is_due(self._engine.reader, at, every_s):
             return False
 
@@ -59,7 +59,7 @@ class SqlitePruning:
     ) -> tuple[int | None, tuple[OldConversation, ...]]:
         """Return conversations that ended and were last used before then, among the next graphs.
 
-        With them the number to go on after; None at the end.
+        With them the number to continue after; None at the end.
         """
         rows = self._engine.reader.rows(_SQL["page"], (after, limit))
         found = (self._old(number, name, before) for number, name in rows)
@@ -67,7 +67,7 @@ class SqlitePruning:
         return last, tuple(one for one in found if one is not None)
 
     def _old(self, number: int, name: bytes, before: float) -> OldConversation | None:
-        """Return a graph if it may go; one that does not open stays as it is."""
+        """Return a graph if it may be deleted; one that cannot be opened stays."""
         reader = self._engine.reader
         try:
             text = name.decode()
@@ -107,13 +107,13 @@ class SqlitePruning:
         return tuple(link.child for link in storage.links(name) if link.child is not None)
 
     def _is_linked(self, name: str) -> bool:
-        """Return whether a subagent's conversation belongs to one that is still there."""
+        """Return whether a subagent's conversation belongs to one that still exists."""
         parent = name.rpartition("#")[0].rpartition("/")[0]
         rows = self._engine.reader.rows(_SQL["graphs_of_lane"], (parent,))
         return any(name in self._children(str(row[1])) for row in rows)
 
     def find(self, name: str, *, before: float) -> OldConversation | None:
-        """Return a subagent's conversation that goes with the one it worked for."""
+        """Return a subagent's conversation that is deleted with its parent's."""
         reader = self._engine.reader
         number = SqliteGraphStorage(reader, name, sealer=self._engine.sealer).number
         if number is None or not self._may_go(reader, number, name, before=before):
@@ -121,7 +121,7 @@ class SqlitePruning:
         return OldConversation(graph=number, name=name, children=self._children(name))
 
     async def prune(self, old: OldConversation, *, before: float) -> bool:
-        """Delete a conversation whole; false if it may not go any more."""
+        """Delete a conversation whole; False if it may no longer be deleted."""
         while True:
             done = await self._engine.writer.run(
                 "prune_session", lambda db: self._unit(db, old, before)
@@ -131,7 +131,7 @@ class SqlitePruning:
                 return done
 
     def _unit(self, db: Database, old: OldConversation, before: float) -> bool | None:
-        """Delete what the messages left, and after the last of it the graph; None while there is more."""
+        """Delete what the messages left, at last the graph; None while there is more."""
         lane, _, epoch = old.name.rpartition("#")
         row = db.row(_SQL["page"], (old.graph - 1, 1))
         if row is None or row[0] != old.graph or row[1] != old.name.encode():

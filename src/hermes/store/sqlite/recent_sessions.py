@@ -1,6 +1,7 @@
-"""The transcripts of the latest sessions, decoded; bounded by what they weigh, not by their number.
+"""A cache of the decoded transcripts of recent sessions, bounded by their size in memory.
 
-A cached transcript is what reading it again would give: commits extend it, an erasure drops all.
+A cached transcript equals what reading it again would return: commits extend it, an erasure clears
+all.
 """
 
 from collections import OrderedDict
@@ -23,7 +24,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class RecentSession(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """A session as the lane's `head` says it stands: what turns see of it, and where it grows."""
+    """A session at the lane's `head`: what turns see of it, and where it grows."""
 
     epoch: int
     head: int
@@ -42,7 +43,7 @@ class RecentTranscripts:
         self._weight = 0
 
     def get(self, lane: str, *, epoch: int, head: int) -> RecentSession | None:
-        """Return the session if it is known as it stands at `head`."""
+        """Return the session if it is cached at this `head`."""
         session, _ = self._sessions.get(lane, (None, 0))
         if session is None or (session.epoch, session.head) != (epoch, head):
             return None
@@ -50,14 +51,14 @@ class RecentTranscripts:
         return session
 
     def put(self, lane: str, session: RecentSession) -> None:
-        """Keep a session that was read."""
+        """Cache a session that was read."""
         weight = _SESSION_WEIGHT + _NAME_WEIGHT * len(session.tip)
         self._replace(lane, session, weight + _weigh(session.said.messages))
 
     def extend(
         self, lane: str, entries: tuple[ChatMessage, ...], *, tip: Tip, graph: int, head: int
     ) -> None:
-        """Add what a commit wrote to the session, if that is where it belongs."""
+        """Add what a commit wrote to the cached session, if it follows it."""
         session, weight = self._sessions.get(lane, (None, 0))
         if session is None:
             return
@@ -91,7 +92,7 @@ class RecentTranscripts:
 
 
 def window_start(length: int, limit: int) -> int:
-    """Return the first of `length` messages that a turn sees, of which there are `limit` at most."""
+    """Return the index of the first of `length` messages that a turn sees, at most `limit`."""
     if length <= limit:
         return 0
     step = max(1, limit // _STEPS)
@@ -99,7 +100,7 @@ def window_start(length: int, limit: int) -> int:
 
 
 def without_answers(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
-    """Return messages without results at their beginning, whose calls lie before the cut."""
+    """Return messages without leading tool results whose calls are before the cut."""
     cut = 0
     while cut < len(messages) and messages[cut].role == "tool":
         cut += 1
@@ -109,7 +110,7 @@ def without_answers(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...
 def _moved_on(
     session: RecentSession, entries: tuple[ChatMessage, ...], length: int
 ) -> tuple[VisibleHistory, tuple[ChatMessage, ...]]:
-    """Return what the next turn sees, and the messages that it no longer does."""
+    """Return what the next turn sees, and the messages that it no longer sees."""
     start, messages = session.said.start or 0, (*session.said.messages, *entries)
     cut = max(0, window_start(length, session.limit) - start)
     kept = without_answers(messages[cut:]) if cut else messages

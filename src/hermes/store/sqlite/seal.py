@@ -1,7 +1,7 @@
-"""Bodies at rest: sealed once with a data key per person, which the store's Fernet key wraps.
+"""Encryption at rest: bodies are encrypted with a data key per person, wrapped by the store key.
 
-Erasing a person is deleting their wrapped key. Rotating the store's key rewraps the data keys and
-touches no body. Digests that the database shows are keyed, so they tell an outsider nothing.
+Erasing a person deletes their wrapped key. Rotating the store's key rewraps the data keys and
+changes no body. Digests in the database are keyed, so they tell an outsider nothing.
 """
 
 import hashlib
@@ -26,17 +26,17 @@ _nonces = RandomBytes(_NONCE)
 
 
 def make_store_keys() -> bytes:
-    """Return the content of a fresh key file: the newest Fernet key on its first line."""
+    """Return the content of a new key file: the newest Fernet key on its first line."""
     return Fernet.generate_key() + b"\n"
 
 
 def add_store_key(content: bytes) -> bytes:
-    """Return the key file's content with a new first key; the old ones still open."""
+    """Return the key file's content with a new first key; the old ones still decrypt."""
     return Fernet.generate_key() + b"\n" + content
 
 
 def newest_store_key(content: bytes) -> bytes:
-    """Return the key file's content with its first key alone."""
+    """Return the key file's content with only its first key."""
     return content.split()[0] + b"\n"
 
 
@@ -54,7 +54,7 @@ def _opener(key_file: bytes) -> MultiFernet:
 
 
 class Sealer:
-    """Seals and opens bodies."""
+    """Encrypts and decrypts bodies."""
 
     def __init__(self, key_file: bytes) -> None:
         self._wrap = _opener(key_file)
@@ -62,11 +62,11 @@ class Sealer:
         self._ciphers: OrderedDict[str, AESGCM] = OrderedDict()
 
     def use_keys(self, key_file: bytes) -> None:
-        """Go on with another key file; it must hold the keys of before, too, until a rewrap."""
+        """Use another key file; it must also contain the old keys until a rewrap."""
         self._wrap = _opener(key_file)
 
     def load_digest_key(self, db: Database) -> None:
-        """Take the database's digest key, making it on the first start."""
+        """Load the database's digest key, creating it on the first start."""
         row = db.row(_SQL["digest_key"])
         if row is None:
             self._digest_key = os.urandom(32)
@@ -75,7 +75,7 @@ class Sealer:
             self._digest_key = self._unwrap(row[0])
 
     def read_digest_key(self, db: Database) -> None:
-        """Take the digest key of a database that is only read."""
+        """Load the digest key of a database that is only read."""
         if db.row(_SQL["digest_key"]) is None:
             raise StoreError(
                 "the database has lost the key of its digests, so nothing in it can be checked; "
@@ -84,7 +84,7 @@ class Sealer:
         self.load_digest_key(db)
 
     def hasher(self) -> Hasher:
-        """Return what names the messages of this database."""
+        """Return the hasher that names the messages of this database."""
         return keyed_hasher(self._digest_key)
 
     def digest(self, content: bytes) -> bytes:
@@ -92,13 +92,13 @@ class Sealer:
         return hashlib.blake2b(content, key=self._digest_key, digest_size=20).digest()
 
     def make_key(self, db: Database, person_id: str) -> None:
-        """Make and store a person's data key; `forget_all` is called when that is undone."""
+        """Create and store a person's data key; `forget_all` is called if that is undone."""
         key = os.urandom(32)
         db.execute(_SQL["add_key"], (person_id, self._wrap.encrypt(key)))
         self._keep(person_id, AESGCM(key))
 
     def seal(self, db: Database, person_id: str, content: bytes) -> bytes:
-        """Return `content` as only the key of a person opens it."""
+        """Return `content` encrypted with a person's key."""
         cipher = self._cipher(db, person_id)
         if cipher is None:
             raise PersonErased(f"person {person_id} was erased; nothing more can be kept for them")
@@ -106,19 +106,19 @@ class Sealer:
         return nonce + cipher.encrypt(nonce, content, person_id.encode())
 
     def put(self, db: Database, person_id: str, content: bytes) -> int:
-        """Seal `content` for a person and return the body's id."""
+        """Encrypt `content` for a person and return the body's id."""
         db.execute(_SQL["add_body"], (person_id, self.seal(db, person_id, content)))
         return db.last_insert_rowid()
 
     def put_blob(
         self, db: Database, person_id: str, content: bytes, *, graph: int, name: bytes
     ) -> int:
-        """Seal a message of a graph for a person; return the id of the one that is kept."""
+        """Encrypt a message of a graph for a person; return the id of the stored one."""
         sealed = self.seal(db, person_id, content)
         return int(db.one(_SQL["add_blob"], (person_id, sealed, graph, name)))
 
     def open(self, db: Database, person_id: str, sealed: bytes) -> bytes | None:
-        """Return the content of a sealed body, or None when the person was erased."""
+        """Return the content of an encrypted body, or None if the person was erased."""
         cipher = self._cipher(db, person_id)
         if cipher is None:
             return None
@@ -131,7 +131,7 @@ class Sealer:
             ) from error
 
     def get(self, db: Database, body_id: int) -> bytes | None:
-        """Return the content of a body by its id, or None when it is gone."""
+        """Return the content of a body by its id, or None if it is gone."""
         row = db.row(_SQL["body"], (body_id,))
         return None if row is None else self.open(db, row[0], row[1])
 
@@ -144,7 +144,7 @@ class Sealer:
         self._ciphers.clear()
 
     def try_all(self, db: Database) -> int:
-        """Open every data key, to see that it opens; return how many there are."""
+        """Decrypt every data key as a check; return how many there are."""
         rows = db.rows(_SQL["keys"])
         for _, wrapped in rows:
             self._unwrap(wrapped)

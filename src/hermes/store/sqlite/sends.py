@@ -1,4 +1,4 @@
-"""Deliveries that are no replies: the row that is sent, and the rows that tell the chat's sessions."""
+"""Deliveries that are not replies: the row to send, and the mirrors for the chat's sessions."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,7 +31,7 @@ class SqliteSends:
     def sessions(
         self, platform: str, chat_id: str, *, thread_id: str | None, agents: Sequence[str]
     ) -> tuple[KnownSession, ...]:
-        """Return the sessions of a chat, most recently used first; those of nobody are left out."""
+        """Return the sessions of a chat with an owner, most recently used first."""
         reader, rows = self._engine.reader, []
         chat = Target(platform=platform, account="", chat_id=chat_id, thread_id=thread_id)
         for agent in agents:
@@ -43,7 +43,7 @@ class SqliteSends:
         return tuple(map(_known, sorted(rows, key=lambda row: -row[2])))
 
     def direct_chats(self, person_id: str, *, limit: int) -> tuple[KnownSession, ...]:
-        """Return the direct chats that a person wrote in of late, newest first."""
+        """Return the direct chats in which a person wrote recently, newest first."""
         reader = self._engine.reader
         lanes = [str(row[0]) for row in reader.rows(_SQL["lanes_of_late"], (person_id,))]
         rows = [
@@ -55,7 +55,7 @@ class SqliteSends:
         return tuple(_known(row) for row in rows if row[1] == person_id)[:limit]
 
     async def put(self, send: NewSend, *, kept: Callable[[tuple[str, ...]], None]) -> bool:
-        """Keep a delivery and its mirrors in one unit; false if one of this id is there already."""
+        """Write a delivery and its mirrors in one transaction; False if its id exists already."""
 
         def after(lanes: tuple[str, ...] | None) -> None:
             if lanes is not None:
@@ -67,10 +67,10 @@ class SqliteSends:
         return lanes is not None
 
     def write(self, db: Database, send: NewSend) -> tuple[str, ...] | None:
-        """Write a delivery and its mirrors inside the unit at hand; None if it is there already.
+        """Write a delivery and its mirrors inside a transaction; None if its id exists already.
 
-        The lanes that are returned have one open message more each: whoever runs the unit counts
-        them (`Engine.waiting`), clears `Engine.fresh` and wakes them.
+        Each returned lane has one more open message: the caller counts them (`Engine.waiting`),
+        clears `Engine.fresh` and wakes them.
         """
         if db.row(_OUTBOX["get"], (send.id,)) is not None:
             return None

@@ -1,6 +1,6 @@
-"""The past of a session's conversation: where exchanges begin, which states were kept, going back.
+"""The past of a session: where exchanges begin, which states were saved, and going back.
 
-Read from the end of the log of its graph; what a commit takes back stays there as a version.
+Read from the end of its graph's log; what a commit takes back stays there as a version.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ Open = Callable[[list[bytes]], list[ChatMessage | None]]
 
 
 class Past:
-    """One conversation as it stands, over a connection that reads."""
+    """One conversation at its current state, over a reading connection."""
 
     def __init__(self, storage: SqliteGraphStorage, tip: Tip) -> None:
         self._storage = storage
@@ -52,23 +52,23 @@ class Past:
                 end = span.start
 
     def states(self) -> dict[str, int]:
-        """Return the kept states with their lengths."""
+        """Return the saved states with their lengths."""
         branches = self._storage.branches(self._tip.graph)
         return {name: ref.length for name, ref in branches.items() if name != MAIN}
 
     def is_kept(self) -> bool:
-        """Return whether the present state has a name already, or is none."""
+        """Return whether the current state is saved under a name, or is empty."""
         root = self._tip.sequence.root
         branches = self._storage.branches(self._tip.graph)
         kept = (ref.root == root for name, ref in branches.items() if name != MAIN)
         return not len(self._tip) or any(kept)
 
     def kept(self, commit: Commit, name: str) -> Batch:
-        """Return what is written to keep the present state under a name."""
+        """Return what to write to save the current state under a name."""
         return keep_state(self._tip, name, _who(commit))
 
     def gone_to(self, commit: Commit, name: str) -> Growth:
-        """Return the conversation as it was when its state was kept."""
+        """Return the conversation at a saved state."""
         ref, tip = self._storage.ref(name), self._tip
         if ref is None:
             raise GuardFailed(f"graph {tip.graph!r} has no branch {name!r}")
@@ -84,7 +84,7 @@ class Past:
         )
 
     def replaced(self, commit: Commit, blobs: list[Blob], sights: tuple[CallView, ...]) -> Growth:
-        """Return the conversation with other messages, or none, in the place of its last ones."""
+        """Return the conversation with its last messages replaced or removed."""
         assert commit.rewind is not None
         keep = len(self._tip) - commit.rewind.cut
         if keep < 0:

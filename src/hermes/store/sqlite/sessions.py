@@ -1,4 +1,4 @@
-"""Ends of sessions outside a turn: the lane goes on, what is said next is another conversation."""
+"""Ends sessions outside a turn: the lane continues with a new conversation."""
 
 from hermes.message.reply import Usage
 from hermes.message.session_key import graph_name
@@ -30,14 +30,14 @@ class SqliteSessions:
     def unused(
         self, platform: str, *, since: float, before: float, limit: int
     ) -> tuple[UnusedSession, ...]:
-        """Return sessions of a platform that were last used in a stretch of time, oldest first."""
+        """Return a platform's sessions last used within a period, oldest first."""
         rows = self._engine.reader.rows(_SQL["unused"], (platform, since, before, limit))
         return tuple(UnusedSession(*row) for row in rows)
 
     async def end(
         self, lane: str, *, epoch: int, reason: EndReason, at: float, but: str = ""
     ) -> bool:
-        """End a session once; what it taught is learnt at once, if anything is learnt at all."""
+        """End a session once; learning from it becomes due at once, if enabled."""
 
         def unit(db: Database) -> bool:
             row = db.row(_SQL["end"], (lane, epoch, at, reason, but))

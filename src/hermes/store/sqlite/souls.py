@@ -1,6 +1,6 @@
-"""What sessions were told of their person, so that every later turn begins with the same bytes.
+"""The blocks that sessions began with, so that every later turn begins with the same bytes.
 
-They are written by the commit of the first turn. One row per session: a new conversation replaces it.
+The commit of the first turn writes them. One row per session: a new conversation replaces it.
 """
 
 from collections import OrderedDict
@@ -19,14 +19,14 @@ _decode = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 class SqliteSouls:
-    """Implements `ports.memory.SoulStore`; what was read lately is kept."""
+    """Implements `ports.memory.SoulStore`; recently read blocks are cached."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._recent: OrderedDict[str, tuple[int, Soul]] = OrderedDict()
 
     def get(self, lane: str, epoch: int) -> Soul | None:
-        """Return the blocks of a session, if it has begun; none are left of an erased person's."""
+        """Return the blocks of a session that has begun; none for an erased person."""
         known = self._recent.get(lane)
         if known is not None and known[0] == epoch:
             return known[1]
@@ -43,7 +43,7 @@ class SqliteSouls:
         return soul
 
     def write(self, db: Database, lane: str, commit: Commit) -> None:
-        """Keep the blocks that a session began with, inside the commit of its first turn."""
+        """Store the blocks that a session began with, inside its first commit."""
         soul = commit.soul
         if soul is None or not commit.entries:
             return
@@ -53,11 +53,11 @@ class SqliteSouls:
         db.execute(_SQL["put_soul"], (lane, commit.epoch, soul.person_id, soul.shared_from, sealed))
 
     def drop(self, lane: str) -> None:
-        """Drop what is decoded of one session."""
+        """Drop the cached blocks of one session."""
         self._recent.pop(lane, None)
 
     def forget(self) -> None:
-        """Drop everything decoded; used when a person is erased."""
+        """Drop all cached blocks; used when a person is erased."""
         self._recent.clear()
 
     def said_before(

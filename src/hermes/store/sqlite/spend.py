@@ -1,7 +1,7 @@
 """The ledger of model calls: one row per day, person, agent, channel, key and model.
 
-Every total that a budget asks for is a few rows: a person's and a key's along the ledger's own
-keys, an agent's and the platform's from the sums per day that are written beside it.
+Every total that a budget needs is a few rows: a person's and a key's by the ledger's own keys, an
+agent's and the platform's from daily sums that are written beside it.
 """
 
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ class SqliteSpend:
         self._switch: KillSwitch | None = None
 
     async def add(self, spent: Sequence[Spent], *, lines: Sequence[CallLine] = ()) -> None:
-        """Write calls that belong to no turn, and what `why` can tell of them, in one unit."""
+        """Write calls outside turns, and their timeline for `why`, in one transaction."""
 
         def unit(db: Database) -> None:
             add_spent(db, spent)
@@ -81,7 +81,7 @@ class SqliteSpend:
         await self._engine.writer.run("add_spend", unit)
 
     def total(self, meter: Meter) -> float:
-        """Return where the ledger says that a meter stands."""
+        """Return the value of a meter from the ledger."""
         days = (meter.period, meter.period + _LAST)
         bindings = days if meter.whose == "platform" else (*days, meter.name)
         tokens, usd = self._engine.reader.rows(_TOTALS[meter.whose], bindings)[0]
@@ -107,7 +107,7 @@ class SqliteSpend:
         )
 
     def kill_switch(self) -> KillSwitch:
-        """Return how the kill switch stands."""
+        """Return the state of the kill switch."""
         if self._switch is None:
             row = self._engine.reader.row(_SQL["kill_switch"])
             self._switch = KillSwitch(is_on=False) if row is None else _decode_switch(row[0])

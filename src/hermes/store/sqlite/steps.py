@@ -1,4 +1,4 @@
-"""Writing steps: before an effect and after it, always inside a unit that holds the lease."""
+"""Writes steps, before an effect and after it, inside a transaction that holds the lease."""
 
 from hermes.errors import GuardFailed
 from hermes.ports.steps import Step
@@ -17,7 +17,7 @@ def start_steps(
     person_id: str,
     steps: tuple[Step, ...],
 ) -> None:
-    """Insert steps; one that is born `done` (prepared, steer) has its end at its start."""
+    """Insert steps; a step that is created `done` (prepared, steer) ends when it starts."""
     for step in steps:
         body = None if step.body is None else engine.sealer.put(db, person_id, step.body)
         db.execute(

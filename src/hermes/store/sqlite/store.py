@@ -1,4 +1,4 @@
-"""The SQLite store as one value: opens the files, recovers, explains, purges and closes."""
+"""The SQLite store as one object: opens the files, recovers, explains, purges and closes."""
 
 import asyncio
 import os
@@ -87,7 +87,7 @@ _INTERACTION = (
 
 
 class StoreOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How the store is opened; `max_pages` caps the file, as a full disk would.
+    """How to open the store; `max_pages` limits the file, like a full disk would.
 
     Unless `is_new`, a database without a schema is refused: it is not the one that was made here.
     """
@@ -101,13 +101,13 @@ class StoreOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def free_bytes(folder: Path) -> int:
-    """Return how much the disk under a folder can still take."""
+    """Return the free space of the disk of a folder."""
     stats = os.statvfs(folder)
     return stats.f_bavail * stats.f_frsize
 
 
 class SqliteStore:
-    """Implements `ports.store.Store`; must be made inside a running event loop."""
+    """Implements `ports.store.Store`; reading needs no event loop, writing does."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class SqliteStore:
         self.interactions = SqliteInteractions(self._engine)
 
     def _open(self, sealer: Sealer) -> Engine:
-        """Open the file for writing and for reading, and bring its schema up to date."""
+        """Open the file for writing and for reading, and migrate its schema."""
         options = self._options
         self._db = open_database(self._path, synchronous=options.synchronous, vfs=options.vfs)
         failpoints.hit("store.open.before")
@@ -201,7 +201,7 @@ class SqliteStore:
         )
 
     async def recover(self) -> tuple[str, ...]:
-        """Void the leases of dead incarnations and mark what they left half done.
+        """Void the leases of dead processes and mark what they left half done.
 
         Returns the lanes that they were working on.
         """
@@ -220,8 +220,8 @@ class SqliteStore:
     ) -> int:
         """Wrap every data key with the newest store key; return how many.
 
-        A `key_file` that holds the old keys and a newer one is used from now on. It is done in
-        small units, so that messages go on meanwhile; one that is cut off can be done again.
+        From now on `key_file` is used, which holds the old keys and a newer one. It works in small
+        transactions, so that messages continue meanwhile; an interrupted rotation can be repeated.
         """
         engine = self._engine
         if key_file is not None:
@@ -243,13 +243,13 @@ class SqliteStore:
         return self._engine.sealer.rewrap_some(db, after, limit=_REWRAP_ROWS)
 
     def digest(self, content: bytes) -> bytes:
-        """Return a keyed hash: equal for equal content, and telling nothing without the key."""
+        """Return a keyed hash: equal for equal content, and useless without the key."""
         return self._engine.sealer.digest(content)
 
     def timeline(self, name: str) -> Timeline | None:
-        """Return everything known of a message, a refusal or a call, by its id.
+        """Return everything known about a message, a refusal or a call, by its id.
 
-        A message is found by its external id too; of a call there are only events.
+        A message is also found by its external id; a call has only events.
         """
         message = self._find(name)
         refusal = self._refusal(name)
@@ -306,7 +306,7 @@ class SqliteStore:
         return dict(zip(_INTERACTION, row, strict=True))
 
     async def purge(self, before: float, *, limit: int) -> int:
-        """Forget finished messages and calls older than `before`, at most `limit`; how many."""
+        """Delete finished messages and calls from before `before`, at most `limit`; how many."""
         reader = self._engine.reader
         has_messages = any(
             reader.row(_SQL[name], (before, 1)) is not None
@@ -348,7 +348,7 @@ class SqliteStore:
         }
 
     def writable(self) -> str | None:
-        """Return None while new messages can be kept, otherwise the reason why not."""
+        """Return why new messages cannot be accepted, or None if they can."""
         now = self._clock.monotonic()
         if now - self._space_checked_at >= _SPACE_CHECK_S:
             self._space_checked_at = now
@@ -359,7 +359,7 @@ class SqliteStore:
         return None if self._file is None else self._file.problem()
 
     def _found_full(self, error: StorageFull) -> None:
-        """Refuse new messages from now on, until the next look at the disk says otherwise."""
+        """Refuse new messages until the next check finds disk space."""
         self._space_checked_at = self._clock.monotonic()
         self._space_problem = str(error)
 
@@ -376,7 +376,7 @@ class SqliteStore:
         return self._measure(self._path.parent)
 
     async def close(self) -> None:
-        """Finish the running commit and close the files; what a lost file holds is written beside it."""
+        """Finish the running commit and close the files; a lost file is copied first."""
         await self._engine.writer.close()
         if self._file is not None and self._file.problem() is not None:
             await asyncio.to_thread(self._file.rescue, self._engine.reader)

@@ -1,4 +1,4 @@
-"""What was said in a session: the message graph behind the store port, the latest kept decoded.
+"""What was said in a session: the message graph behind the store port, with a cache.
 
 A session's conversation, from one `/new` to the next, is one graph; every turn moves its branch
 `main` once. This module reads what a turn sees and plans what its commit writes.
@@ -102,7 +102,7 @@ class SqliteTranscripts:
     def _open(
         self, storage: SqliteGraphStorage, names: Sequence[bytes], *, lane: str
     ) -> list[ChatMessage | None]:
-        """Return messages; one that does not open must not end the whole conversation."""
+        """Return messages; an unreadable one must not end the whole conversation."""
         try:
             found, erased = storage.open_blobs(names)
         except StoreError as error:
@@ -126,11 +126,11 @@ class SqliteTranscripts:
         return tuple(islice(found, limit))
 
     def states(self, lane: str, *, epoch: int) -> dict[str, int]:
-        """Return the states that were kept, by name, with their lengths."""
+        """Return the saved states, by name, with their lengths."""
         return self._past(lane, epoch).states()
 
     def is_kept(self, lane: str, *, epoch: int) -> bool:
-        """Return whether the present state is kept already, or there is none."""
+        """Return whether the current state is saved already, or is empty."""
         return self._past(lane, epoch).is_kept()
 
     def _past(self, lane: str, epoch: int) -> Past:
@@ -138,7 +138,7 @@ class SqliteTranscripts:
         return Past(storage, self._tip(storage, graph_name(lane, epoch)))
 
     def rewind(self, db: Database, lane: str, commit: Commit, *, head: int) -> GraphWrite | None:
-        """Change what was said before inside the commit's unit, and move the session on.
+        """Change what was said before, inside the commit's transaction; advance the session.
 
         Returns None if its branch stays where it is.
         """
@@ -170,9 +170,9 @@ class SqliteTranscripts:
         return growth
 
     def write(self, db: Database, lane: str, commit: Commit, *, head: int) -> GraphWrite:
-        """Move a session on inside its commit's unit; `head` is the lane's after the commit.
+        """Advance a session inside its commit; `head` is the lane's after the commit.
 
-        The content of the entries is left to the unit, which has it already or knows whose it is.
+        The commit stores the entries' content: it has it already or knows whose it is.
         """
         session = self._recent.get(lane, epoch=commit.epoch, head=head - len(commit.entries))
         name = graph_name(lane, commit.epoch)
@@ -210,7 +210,7 @@ class SqliteTranscripts:
                     db.execute(_GRAPH["add_tools"], (name, data))
 
     def extend(self, lane: str, commit: Commit, written: GraphWrite) -> None:
-        """Note that what `write` wrote is on disk."""
+        """Record that what `write` wrote is on disk."""
         self._tools_kept.update(call.tools for call in written.growth.batch.calls if call.tools)
         tip = written.growth.kept()
         if commit.rewind is not None:
@@ -221,11 +221,11 @@ class SqliteTranscripts:
             self.follow(commit, written)
 
     def forget(self) -> None:
-        """Drop everything decoded; used when a person is erased."""
+        """Drop the whole cache; used when a person is erased."""
         self._recent.clear()
 
     def drop(self, lane: str) -> None:
-        """Drop what is decoded of a session that has ended."""
+        """Drop a session that has ended from the cache."""
         self._recent.drop(lane)
 
     def sessions(self, *, platform: str | None, limit: int) -> tuple[dict[str, Any], ...]:
@@ -250,7 +250,7 @@ class SqliteTranscripts:
         )
 
     def _safe_title(self, lane: str, person_id: str, *, event_body: int | None) -> str:
-        """Return the title; one damaged session must not hide the others."""
+        """Return the title; a damaged session must not hide the others."""
         try:
             return self._title(lane, person_id, event_body=event_body)
         except (NotFound, StoreError) as error:

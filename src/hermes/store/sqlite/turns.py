@@ -50,7 +50,7 @@ class SqliteTurns:
         return tuple(str(row[0]) for row in rows)
 
     def view(self, lane: str) -> LaneView:
-        """Return the next message of a lane, and its steps if it had begun."""
+        """Return the next message of a lane, and its steps if it has begun."""
         fresh = self._engine.fresh.take(lane, commits=self._engine.writer.commits)
         return fresh if fresh is not None else self._read_view(lane)
 
@@ -108,7 +108,7 @@ class SqliteTurns:
     async def begin(self, begin: Begin) -> Lease:
         """Lease the lane and start the message's turn; raises `LeaseLost` if the lane moved.
 
-        With a limited hold that the balance does not cover it raises `NoCredits`.
+        Raises `NoCredits` if the balance does not cover a limited hold.
         """
 
         def unit(db: Database) -> Lease:
@@ -150,7 +150,7 @@ class SqliteTurns:
         await self._engine.writer.run("step", lambda db: self.write_steps(db, lease, write))
 
     def write_steps(self, db: Database, lease: Lease, write: StepWrite) -> None:
-        """Write steps inside a transaction, if the lease still stands."""
+        """Write steps inside a transaction, if the lease is still valid."""
         if not self._engine.holds(db, lease):
             raise LeaseLost(f"lane {lease.lane}: fence {lease.fence} no longer holds it")
         end_steps(self._engine, db, write.message_id, person_id=write.person_id, steps=write.ended)
@@ -192,7 +192,7 @@ class SqliteTurns:
         await engine.writer.run("commit", unit, after=after)
 
     async def abandon(self, message_id: str, outcome: Outcome) -> None:
-        """End a message that cannot be committed like any other, without words or charge."""
+        """End a message that cannot be committed normally, without a reply or a charge."""
         now = self._engine.clock.now()
 
         def unit(db: Database) -> int:
@@ -211,17 +211,17 @@ class SqliteTurns:
         await self._engine.writer.run("abandon", unit, after=after)
 
     def waiting(self, lane: str) -> tuple[MessageRecord, ...]:
-        """Return messages that wait on a lane for their turn, oldest first."""
+        """Return messages that wait on a lane, oldest first."""
         rows = self._engine.reader.rows(_SQL["waiting"], (lane,))
         return tuple(self._engine.message(row) for row in rows)
 
     def below(self, lane: str) -> tuple[MessageRecord, ...]:
-        """Return what has not ended on lanes below one, oldest first."""
+        """Return unfinished messages on lanes below one, oldest first."""
         rows = self._engine.reader.rows(_SQL["below"], (lane,))
         return tuple(self._engine.message(row) for row in rows)
 
     def steering(self, lane: str, person_id: str) -> tuple[MessageRecord, ...]:
-        """Return waiting messages of the person that want to join their running turn on the lane."""
+        """Return waiting messages of the person that want to join their running turn."""
         rows = self._engine.reader.rows(_SQL["steering"], (lane, person_id))
         return tuple(self._engine.message(row) for row in rows)
 
@@ -234,14 +234,14 @@ def _claim(db: Database, claims: tuple[str, ...], *, host: str) -> None:
 
 
 def _delivered(commit: Commit) -> Delivered:
-    """Return the reply of a commit as the sessions of its chat are told of it."""
+    """Return the reply of a commit in the form for the mirrors of its chat."""
     delivery = commit.deliveries[0]
     said = ChatMessage("assistant", delivery.parts or ())
     return Delivered(delivery.id, delivery.target.account, said, commit.at)
 
 
 def _idle_view(db: Database, lane: str) -> LaneView | None:
-    """Return the view of a lane on which nothing is open, else None."""
+    """Return the view of a lane without open messages, else None."""
     row = db.row(_SQL["lane"], (lane,))
     if row is None or db.row(_INBOX["under_way"], (lane,)) is not None:
         return None

@@ -1,7 +1,7 @@
 """People and their channels as operators and the access rules see them.
 
-A channel that goes to another person takes no words along: what was said stays sealed for whom it
-was said by, and the conversations of that channel begin again.
+When a channel passes to another person, no messages pass with it: they stay encrypted for their
+author, and the channel starts new conversations.
 """
 
 from typing import Any
@@ -50,12 +50,12 @@ class SqliteUsers:
         self._any_blocked = self._read_blocked()
 
     def standing(self, platform: str, user_id: str) -> Standing:
-        """Return how a channel stands."""
+        """Return the access state of a channel."""
         row = self._engine.reader.row(_SQL["standing"], (platform, user_id))
         return _NOBODY if row is None else Standing(row[0], bool(row[1]), bool(row[2]))
 
     def is_anybody_blocked(self) -> bool:
-        """Return whether a block has to be looked for at all; answered from memory."""
+        """Return whether anybody is blocked at all; from memory."""
         return self._any_blocked
 
     def get(self, person_id: str) -> User | None:
@@ -94,7 +94,7 @@ class SqliteUsers:
     async def set_active(
         self, platform: str, user_id: str, *, how: ActivatedHow | None, at: float
     ) -> bool:
-        """Let a channel in, or (`how` is None) no longer; false if that changes nothing."""
+        """Let a channel in, or (`how` is None) no longer; False if nothing changes."""
 
         def unit(db: Database) -> bool:
             if how is None:
@@ -106,7 +106,7 @@ class SqliteUsers:
         return await self._engine.writer.run("set_active", unit)
 
     async def set_blocked(self, person_id: str, *, blocked: bool, at: float) -> bool:
-        """Block a person on all channels, or no longer; false if that changes nothing."""
+        """Block or unblock a person on all channels; False if nothing changes."""
 
         def unit(db: Database) -> bool:
             if blocked:
@@ -121,7 +121,7 @@ class SqliteUsers:
         return await self._engine.writer.run("set_blocked", unit, after=after)
 
     async def set_tier(self, person_id: str, tier: str) -> bool:
-        """Give a person a tier; it counts from their next message on. False if it was theirs."""
+        """Set a person's tier from their next message on; False if nothing changes."""
 
         def unit(db: Database) -> bool:
             db.execute(_SQL["set_tier"], (person_id, tier))
@@ -130,7 +130,7 @@ class SqliteUsers:
         return await self._engine.writer.run("set_tier", unit, after=self.moved)
 
     def papers(self, person_id: str) -> Papers:
-        """Return what is kept of a person beside their channels, for them to take along."""
+        """Return what is stored about a person besides their channels, for their export."""
         reader = self._engine.reader
         row = reader.row(_SQL["consent_at"], (person_id,))
         pairings = reader.rows(_SQL["pairings_of"], (person_id,))
@@ -153,7 +153,7 @@ class SqliteUsers:
         )
 
     async def link(self, platform: str, user_id: str, *, person_id: str, at: float) -> Moved:
-        """Give a channel to a person, and let it in; raises `NotFound` for who is not there."""
+        """Give a channel to a person, and let it in; raises `NotFound` for an unknown one."""
 
         def unit(db: Database) -> Moved:
             if db.row(_SQL["is_there"], (person_id,)) is None:
@@ -163,7 +163,7 @@ class SqliteUsers:
         return await self._engine.writer.run("link_channel", unit, after=self.moved)
 
     async def unlink(self, platform: str, user_id: str, *, at: float) -> Moved:
-        """Give a channel back to whom it was before, or to a new person; it is no longer let in."""
+        """Return a channel to its first person, or to a new one; it is no longer let in."""
 
         def unit(db: Database) -> Moved:
             before, was = _owner(db, platform, user_id)
@@ -182,7 +182,7 @@ class SqliteUsers:
         return await self._engine.writer.run("unlink_channel", unit, after=self.moved)
 
     def moved(self, _moved: object) -> None:
-        """Drop what is kept in memory of whose channels and keys are whose, and of tiers."""
+        """Drop the caches of channels, keys and tiers."""
         self._engine.known_people.clear()
         self._engine.fresh.clear()
         self._keys.forget()
@@ -225,7 +225,7 @@ class SqliteUsers:
 
 
 def shown_name(engine: Engine, person_id: str, sealed: bytes | None) -> str | None:
-    """Return the name that a platform shows of a person, if there is one."""
+    """Return the display name of a person, if there is one."""
     if sealed is None:
         return None
     content = engine.sealer.open(engine.reader, person_id, sealed)
@@ -235,7 +235,7 @@ def shown_name(engine: Engine, person_id: str, sealed: bytes | None) -> str | No
 def link_channel(
     db: Database, platform: str, user_id: str, *, person_id: str, lets_in: bool, at: float
 ) -> Moved:
-    """Give a channel to a person inside the unit at hand; it remembers whose it was at first."""
+    """Give a channel to a person inside a transaction; it remembers its first person."""
     before, was = _owner(db, platform, user_id)
     moved = Moved(platform=platform, user_id=user_id, before=before, after=person_id)
     if before == person_id:
@@ -255,7 +255,7 @@ def link_channel(
 
 
 def forget_codes(db: Database, person_id: str) -> None:
-    """Drop the codes and requests of somebody who is erased, inside that transaction."""
+    """Delete the codes and requests of an erased person, inside that transaction."""
     db.execute(_SQL["drop_link_codes"], (person_id,))
     db.execute(_SQL["drop_pairings"], (person_id,))
 
@@ -271,7 +271,7 @@ def _owner(db: Database, platform: str, user_id: str) -> tuple[str, str | None]:
 
 
 def _hand_over(db: Database, moved: Moved) -> None:
-    """Let what belongs to the channel go with it: its keys, and its lanes without what was said."""
+    """Move what belongs to the channel: its keys, and its lanes without their messages."""
     if moved.platform == KEYS_PLATFORM:
         db.execute(_SQL["move_keys"], (moved.user_id, moved.after))
     for (lane,) in db.rows(_SQL["lanes_of"], (moved.platform, moved.before)):
@@ -280,6 +280,6 @@ def _hand_over(db: Database, moved: Moved) -> None:
 
 
 def _is_personal(lane: str) -> bool:
-    """Return whether a lane is one person's session: threads are everybody's."""
+    """Return whether a lane is one person's session; threads belong to everyone."""
     is_base = base_lane(lane) == lane and depth_of(lane) == 0
     return is_base and lane.split(":")[3:4] != ["thread"]

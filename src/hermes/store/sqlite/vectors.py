@@ -1,8 +1,8 @@
-"""Where people's facts stand among meanings: sealed pages, and which facts still lack a vector.
+"""The vectors of people's facts: encrypted pages, and which facts still lack a vector.
 
-A fact is marked as lacking its vector in the unit that writes it, and loses the mark in the unit
-that keeps the vector: whatever dies in between, the vector is made later. What a fact said before,
-and what is no longer known, leaves the pages in the unit that changes the fact.
+The transaction that writes a fact marks it as lacking its vector; the one that stores the vector
+removes the mark. So after a crash the vector is computed later. Outdated vectors leave the pages in
+the transaction that changes the fact.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -36,25 +36,25 @@ class SqliteVectors:
         self._engine = engine
 
     def pages(self, person_id: str, model: str) -> tuple[bytes, ...]:
-        """Return the pages of a person that this model made."""
+        """Return the pages of a person from this model."""
         reader, sealer = self._engine.reader, self._engine.sealer
         rows = reader.rows(_SQL["pages"], (person_id, model))
         opened = (sealer.open(reader, person_id, row[0]) for row in rows)
         return tuple(page for page in opened if page is not None)
 
     def waiting(self, person_id: str, *, limit: int) -> tuple[Fact, ...]:
-        """Return facts of a person that have no vector yet; there may be structural ones."""
+        """Return facts of a person without a vector; structural ones may be among them."""
         reader, sealer = self._engine.reader, self._engine.sealer
         rows = reader.rows(_SQL["waiting"], (person_id, limit))
         opened = (sealer.open(reader, person_id, row[0]) for row in rows)
         return tuple(_decode(content) for content in opened if content is not None)
 
     def is_foreign(self, person_id: str, model: str) -> bool:
-        """Return whether a person has pages that another model made."""
+        """Return whether a person has pages from another model."""
         return self._engine.reader.row(_SQL["foreign"], (person_id, model)) is not None
 
     async def keep(self, person_id: str, page: Page, *, facts: Sequence[Fact]) -> None:
-        """Keep the vectors of some facts; those of a fact that has changed by now are left out."""
+        """Store the vectors of facts; facts that have changed meanwhile are skipped."""
 
         def unit(db: Database) -> None:
             same = {fact.id for fact in facts if self._is_waiting(db, person_id, fact)}
@@ -66,7 +66,7 @@ class SqliteVectors:
         await self._engine.writer.run("keep_vectors", unit)
 
     async def renew(self, person_id: str) -> None:
-        """Drop every vector of a person; all their facts wait for new ones."""
+        """Drop every vector of a person; all their facts need new ones."""
 
         def unit(db: Database) -> None:
             db.execute(_SQL["drop_pages"], (person_id,))
@@ -75,7 +75,7 @@ class SqliteVectors:
         await self._engine.writer.run("renew_vectors", unit)
 
     def _is_waiting(self, db: Database, person_id: str, fact: Fact) -> bool:
-        """Return whether a fact is still what it was, and nobody has made its vector meanwhile."""
+        """Return whether a fact is unchanged and still has no vector."""
         row = db.row(_FACTS["fact"], (fact.id, person_id))
         if row is None or db.row(_SQL["is_wanted"], (person_id, fact.id)) is None:
             return False
@@ -135,7 +135,7 @@ def follow_change(
     change: FactChange,
     standing: Collection[str],
 ) -> None:
-    """Take what changed out of the pages, inside its unit; `standing` are the ids from before."""
+    """Remove changed facts from the pages, inside a transaction; `standing` are the old ids."""
     old = {*change.forget, *(fact.id for fact in change.put)}.intersection(standing)
     if old:
         by_model: dict[str, dict[int, bytes]] = {}
@@ -150,11 +150,11 @@ def follow_change(
 
 
 def has_any(engine: Engine, person_id: str) -> bool:
-    """Return whether a person has a fact that has a vector or waits for one."""
+    """Return whether a person has a fact with a vector or waiting for one."""
     return bool(engine.reader.one(_SQL["any"], (person_id,)))
 
 
 def erase_vectors(db: Database, person_id: str) -> None:
-    """Drop the vectors of a person, inside the unit that erases them."""
+    """Delete the vectors of a person, inside the transaction that erases them."""
     db.execute(_SQL["drop_pages"], (person_id,))
     db.execute(_SQL["unwant_all"], (person_id,))

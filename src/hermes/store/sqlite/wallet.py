@@ -1,6 +1,6 @@
-"""Wallets: the ledger, the holds, and beside them what each person has left, in the same unit.
+"""Wallets: the ledger, the holds, and each person's balance, written in the same transaction.
 
-A turn's begin sets credits aside here and its commit ends that hold; operators grant and refund.
+A turn's begin places a hold here and its commit ends it; operators grant and refund.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ _CHECKS = {
 
 
 class _Note(msgspec.Struct, frozen=True, omit_defaults=True):
-    """By whom a line was booked, and why; sealed like everything that was written about a person."""
+    """Who booked a line, and why; encrypted like everything written about a person."""
 
     by: str = ""
     reason: str = ""
@@ -51,12 +51,12 @@ _decode_note = msgspec.json.Decoder(_Note).decode
 
 
 def add_wallet(db: Database, sealer: Sealer, person_id: str) -> None:
-    """Give a new person their wallet and referral code."""
+    """Create the wallet and referral code of a new person."""
     db.execute(_SQL["add"], (person_id, _free_code(db, sealer, person_id)))
 
 
 def add_codes(db: Database, sealer: Sealer) -> None:
-    """Give a referral code to everybody of an older database."""
+    """Create referral codes for everyone in an older database."""
     sealer.load_digest_key(db)
     for (person_id,) in db.rows(_SQL["without_code"]):
         db.execute(_SQL["set_code"], (person_id, _free_code(db, sealer, person_id)))
@@ -72,14 +72,14 @@ def _free_code(db: Database, sealer: Sealer, person_id: str) -> str:
 
 
 def forget_code(db: Database, person_id: str) -> None:
-    """Let the referral code of somebody who is erased lead to nobody."""
+    """Detach the referral code of an erased person."""
     db.execute(_SQL["forget_code"], (person_id,))
 
 
 def set_aside(
     db: Database, hold: CreditHold, *, message_id: str, at: float, sealer: Sealer
 ) -> None:
-    """Set credits aside for a message, once; raises `NoCredits` when a limited wallet lacks them."""
+    """Hold credits for a message, once; raises `NoCredits` if a limited wallet lacks them."""
     db.execute(_SQL["hold"], (message_id, hold.person_id, hold.amount, at))
     if db.changes() == 0:  # it stands since an earlier attempt at the turn
         return
@@ -99,7 +99,7 @@ def set_aside(
 
 
 def _open(db: Database, hold: CreditHold, *, message_id: str, at: float) -> None:
-    """Make the balance a limit: what was run up without one is forgiven, the start grant comes."""
+    """Make the balance a limit: an earlier debt is forgiven, the start grant is booked."""
     person_id = hold.person_id
     db.execute(_SQL["open"], (person_id,))
     if db.changes() == 0:
@@ -110,7 +110,7 @@ def _open(db: Database, hold: CreditHold, *, message_id: str, at: float) -> None
 
 
 def _forgive(db: Database, person_id: str, *, name: str, at: float) -> None:
-    """Book what a person owes to nobody: while nothing limited them, they could not know."""
+    """Forgive what a person owes: without a limit they could not know."""
     owed = -int(db.one(_SQL["balance"], (person_id,)))
     if owed > 0:
         _book(db, person_id, name=f"opening:{name}", amount=owed, at=at)
@@ -119,16 +119,16 @@ def _forgive(db: Database, person_id: str, *, name: str, at: float) -> None:
 def _grant(
     db: Database, person_id: str, *, name: str, amount: int, at: float, note: int | None = None
 ) -> None:
-    """Book a grant that is worth its amount, also where no limit has begun yet."""
+    """Book a grant that is worth its amount, even if no limit applies yet."""
     if amount > 0 and db.row(_SQL["is_limited"], (person_id,)) is None:
         _forgive(db, person_id, name=name, at=at)
     _book(db, person_id, name=name, amount=amount, at=at, note=note)
 
 
 def move_credits(db: Database, source: str, target: str, *, name: str, at: float) -> int:
-    """Let credits go along with a channel that is linked to another person; return how many.
+    """Move credits with a channel that is linked to another person; return how many.
 
-    What is left of the start grant stays behind: whoever links many channels would have many.
+    The rest of the start grant stays behind: otherwise linking many channels would collect many.
     """
     row = db.row(_SQL["get"], (source,))
     start = db.row(_SQL["line"], (f"start:{source}", "grant"))
@@ -141,7 +141,7 @@ def move_credits(db: Database, source: str, target: str, *, name: str, at: float
 
 
 def end_hold(db: Database, message_id: str, *, charge: Charge | None, at: float) -> None:
-    """End what was set aside for a message: captured, or given back."""
+    """End the hold of a message: captured, or released."""
     held = db.row(_SQL["end_hold"], (message_id,))
     person_id, back = ("", 0) if held is None else held
     if charge is not None and charge.captured:
@@ -165,7 +165,7 @@ def _book(
     kind: str = "grant",
     note: int | None = None,
 ) -> bool:
-    """Write a line of the ledger and its part of the balance; false if it was there."""
+    """Write a line of the ledger and update the balance; False if it exists."""
     db.execute(_SQL["book"], (person_id, kind, amount, name, at, note))
     if db.changes() == 0:
         return False
@@ -174,14 +174,14 @@ def _book(
 
 
 class SqliteWallets:
-    """Fits `ports.wallet.WalletStore`; `open_reader` opens the file once more, for long reads."""
+    """Implements `ports.wallet.WalletStore`; `open_reader` opens the file for long reads."""
 
     def __init__(self, engine: Engine, *, open_reader: Callable[[], Database]) -> None:
         self._engine = engine
         self._open_reader = open_reader
 
     def get(self, person_id: str) -> Wallet | None:
-        """Return a person's wallet; None if nobody has this id."""
+        """Return a person's wallet; None for an unknown id."""
         row = self._engine.reader.row(_SQL["get"], (person_id,))
         return None if row is None else _wallet(row)
 
@@ -216,7 +216,7 @@ class SqliteWallets:
         return await self._engine.writer.run("grant_credits", unit)
 
     async def refund(self, refund: NewRefund) -> Booked:
-        """Give back what a message cost, once; raises `NotFound` when nothing was captured."""
+        """Refund what a message cost, once; raises `NotFound` if nothing was captured."""
 
         def unit(db: Database) -> Booked:
             name = refund.message_id
@@ -235,7 +235,7 @@ class SqliteWallets:
         return await self._engine.writer.run("refund_credits", unit)
 
     async def refer(self, referral: NewReferral) -> bool:
-        """Note whose code a person brings and book the bonuses; false if they had brought one."""
+        """Record whose code a person used and book the bonuses; False if they used one before."""
 
         def unit(db: Database) -> bool:
             person_id, owner = referral.person_id, referral.referred_by
@@ -253,7 +253,7 @@ class SqliteWallets:
         return await self._engine.writer.run("refer", unit)
 
     async def poorest(self, *, below: int | None, limit: int) -> tuple[Wallet, ...]:
-        """Return the wallets with the least in them, and the users they belong to."""
+        """Return the wallets with the lowest balances, and their users."""
         rows = await self._beside(lambda db: db.rows(_SQL["poorest"], (below, limit)))
         found: dict[str, Wallet] = {}
         for *row, user in rows:
@@ -267,7 +267,7 @@ class SqliteWallets:
         return await self._beside(lambda db: audit_books(db, limit=limit))
 
     async def _beside(self, work: Callable[[Database], _Found]) -> _Found:
-        """Read in a thread and a transaction of its own: the loop goes on, the books stand still."""
+        """Read in a separate thread and transaction: a consistent view that does not block."""
 
         def read() -> _Found:
             db = self._open_reader()

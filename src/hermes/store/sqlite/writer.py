@@ -1,9 +1,9 @@
-"""The one writer: units of work gathered into one transaction per disk flush (group commit).
+"""The one writer: collects units of work into one transaction per disk flush (group commit).
 
 Statements run on the event loop's thread, where they cost microseconds and meet no lock; only the
-COMMIT, which waits for the disk, runs in a thread of its own. Units that arrive meanwhile form the
-next batch. A batch runs straight through; when a unit of it fails, it is rolled back and run again
-with a savepoint for each, so that the one fails alone. Hence a unit may run twice, and changes
+COMMIT, which waits for the disk, runs in its own thread. Units that arrive meanwhile form the next
+batch. A batch runs without savepoints; if a unit fails, the batch is rolled back and run again with
+a savepoint for each unit, so that only that one fails. So a unit may run twice, and must change
 nothing but the database. It has a failpoint on each side of its commit.
 """
 
@@ -29,7 +29,7 @@ _WARY_BATCHES = 16
 
 
 class _Job(Generic[Result]):
-    """A unit, who waits for it, and what it gave before the commit."""
+    """A unit, its waiter, and its result before the commit."""
 
     __slots__ = ("after", "error", "future", "name", "result", "unit")
 
@@ -50,7 +50,7 @@ class _Job(Generic[Result]):
 
 
 class Writer:
-    """Runs units in order, many to a transaction."""
+    """Runs units in order, many in one transaction."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Writer:
         """Run `unit` in the next transaction; return when it is on disk.
 
         Cancelling the caller does not cancel the unit. `after` runs on the loop once the unit is
-        durable, whether or not anybody still waits.
+        durable, even if nobody waits any more.
         """
         loop = asyncio.get_running_loop()
         job = _Job(name, unit, after=after, future=loop.create_future())
@@ -114,7 +114,7 @@ class Writer:
     def _run_straight(self, batch: list[_Job[Any]]) -> bool:
         """Run the units without savepoints, which cost a copy of every page that they touch.
 
-        Returns False when one of them failed; then none of them has left anything.
+        Returns False if one of them failed; then none of them has written anything.
         """
         for job in batch:
             failpoints.hit(f"store.{job.name}.before")
@@ -187,7 +187,7 @@ class Writer:
             job.future.set_exception(job.error)
 
     def _abandon(self, batch: list[_Job[Any]], error: HermesError) -> None:
-        """Nothing of the batch was written: tell everyone, and go on with a clean transaction."""
+        """Report that nothing of the batch was written, and continue with a clean transaction."""
         self._on_undone()
         try:
             if isinstance(error, StorageFull):

@@ -1,6 +1,6 @@
 """The stand-in Telegram on loopback: `/bot<token>/<method>` and `/file/bot<token>/<path>`.
 
-It fits `hermes.testing.stand_in.StandIn`; `control.py` lets other processes drive it.
+Implements `hermes.testing.stand_in.StandIn`.
 """
 
 import asyncio
