@@ -90,7 +90,7 @@ class Continuation:
         self._held: list[str] = []
         self._held_chars = 0
         self._thoughts: list[ReasoningDelta] = []
-        # Behind nothing but white space no word can come twice.
+        # After only whitespace no word can be repeated.
         self._is_first = not shown.strip()
         self._skipped: int | None = 0 if self._is_first else None
 

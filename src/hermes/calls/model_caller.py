@@ -291,7 +291,7 @@ def _as_sample(end: CallEnd, *, is_whole: bool, has_thought: bool) -> CallEnd:
     return msgspec.structs.replace(end, is_verbatim=end.is_verbatim and is_sample)
 
 
-# A file may be gone or of a kind the model cannot take; then a sentence stands for it.
+# A file may be gone or of a kind that the model cannot take; then a sentence replaces it.
 _TOLD_OF = (ImagePart, AudioPart, FilePart)
 
 

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field
 from hermes.config.section import Count, Days, Means, Named, Section, Whole
 
 CreditPolicy = Literal["unlimited", "wallet"]
-# What may stand in the message in braces.
+# The names allowed in braces in the message.
 FIELDS = ("referral_code", "balance", "price")
 
 

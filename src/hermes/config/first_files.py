@@ -169,11 +169,11 @@ models:
   # `auto` takes the best that is there; or name one as provider:model.
   default: auto
 
-# Where models run; several may stand here, and the next answers where one cannot.
+# Where models run; with several, the next one answers if one cannot.
 providers:
 {_provider_lines(choices)}
 
-# Who answers. More agents may stand beside main; docs/people.md tells how they are chosen.
+# Who answers. You can add agents beside main; docs/people.md explains how one is chosen.
 agents:
   main:
     name: {_word(choices.agent)}

@@ -84,7 +84,7 @@ Secret = Annotated[
     Means("a secret text without spaces or line ends"),
 ]
 Word = Annotated[str, Field(min_length=1)]
-# No user name or password in an address: it would be shown wherever the address is.
+# No user name or password in an address: it would appear with the address.
 Url = Annotated[
     str,
     Field(pattern=r"^https?://[^\s/@]+(/[^\s]*)?$"),

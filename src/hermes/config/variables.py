@@ -82,7 +82,7 @@ def variable_for(key: Key) -> str | None:
 
 ENVIRONMENT_ONLY: frozenset[Key] = frozenset({("debug", "failpoints")})
 
-# These may stand at the top of a file without `platforms.`; any other needs it.
+# These are allowed at the top of a file without `platforms.`; any other needs it.
 PLATFORM_NAMES = frozenset(
     [
         "telegram",

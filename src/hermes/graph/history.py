@@ -24,7 +24,7 @@ class History:
         self.versions = versions
         self.actor = ""
         self.reason = ""
-        # None until somebody needs them: a branch from a storage replays its log for them.
+        # None until needed: a branch from a storage replays its log for them.
         self.marks: bytearray | None = None
         # How many versions the storage has, and what goes to it with the next ones.
         self.saved = 0

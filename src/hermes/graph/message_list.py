@@ -64,7 +64,7 @@ class MessageList(MutableSequence[Message]):
 
     def __iter__(self) -> Iterator[Message]:
         index = 0
-        # The list may change while somebody goes through it; then it goes on at the same index.
+        # The list may change during iteration; iteration continues at the same index.
         while index < len(self):
             number = self._history.number
             for blob in self.sequence.blobs(index):

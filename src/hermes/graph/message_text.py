@@ -37,7 +37,7 @@ def shortened(text: str, *, width: int, has_more: bool = False) -> str:
     return f"{text[: width - 2].rstrip()} {CUT}" if has_more else text
 
 
-def _said(value: Any) -> Iterator[str]:  # Any: whatever stands in a message there
+def _said(value: Any) -> Iterator[str]:  # Any: a message may contain anything there
     if isinstance(value, str):
         yield from value.splitlines()
     elif isinstance(value, list):

@@ -111,7 +111,7 @@ def _parents_first(branches: Sequence[MessageGraph]) -> list[MessageGraph]:
     ordered: list[MessageGraph] = []
     while waiting:
         ready = [name for name, graph in waiting.items() if _parent(graph) not in waiting]
-        # A log that tells of a circle is drawn as it comes.
+        # A log with a cycle is drawn in its order.
         ordered += [waiting.pop(name) for name in ready or list(waiting)]
     return ordered
 

@@ -113,5 +113,5 @@ def _parts(message: Mapping[str, Any], kinds: Iterable[str]) -> Iterator[tuple[s
                 yield part["type"], part
 
 
-def _dicts(value: Any) -> list[Message]:  # Any: whatever stands in a message there
+def _dicts(value: Any) -> list[Message]:  # Any: a message may contain anything there
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -59,7 +59,7 @@ class InboxSpace:
                 FULL_RETRY_S,
             )
         if count >= settings.max_waiting_each:
-            # Below that many in all, nobody can have more than their share.
+            # Below that total, nobody can have more than their share.
             self._check_account(share, waiting, count=count)
             self._check_person(event, share, waiting)
         return InboxPlace(share, self._coming)

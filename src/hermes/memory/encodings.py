@@ -71,7 +71,7 @@ def _unescaped(view: View) -> View:
         meant = _meaning(found[0])
         text += (view.text[end : found.start()], meant)
         at += view.at[end : found.start()]
-        # All but the last of its characters stand at the escape's beginning, the last at its end.
+        # All but the last of its characters map to the escape's beginning, the last to its end.
         places = [view.at[found.start()]] * len(meant)
         places[-1:] = [view.at[found.end() - 1]] * min(1, len(meant))
         at += places

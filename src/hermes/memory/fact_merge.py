@@ -54,7 +54,7 @@ def merge(
             meanings.pop(_meaning(known.value), None)
         facts[one.key] = changed[one.key] = fact
         meanings[meaning] = one.key
-    # A key that was forgotten and learnt anew is a new fact: its old one goes all the same.
+    # A key that was deleted and learnt again is a new fact: the old one is still deleted.
     dropped = [fact.id for fact in standing if fact.key in gone]
     surplus = _surplus(facts.values(), most)
     kept = tuple(fact for fact in changed.values() if fact.id not in surplus)

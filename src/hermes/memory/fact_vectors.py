@@ -44,7 +44,7 @@ class FactPlacement:
         self._vectors = vectors
         self._embed = embed
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        # One piece at a time, in turn: a person of whom much is known keeps nobody waiting.
+        # One piece at a time, in turn: a person with many facts does not delay others.
         self._turn = asyncio.Lock()
 
     async def catch_up(self, person_id: str, *, model: str, timeout_s: float) -> None:

@@ -80,7 +80,7 @@ class Recall:
             found = await self._look(person_id, text, embed=self._embed, placing=self._placing)
         except (HermesError, TimeoutError) as error:
             _log.warning("recall_failed", person_id=person_id, problem=str(error) or "timeout")
-        except Exception:  # noqa: BLE001  boundary of recall: the message is answered all the same
+        except Exception:  # noqa: BLE001  boundary of recall: the message is answered without it
             _log.exception("recall_failed", person_id=person_id)
         else:
             self.counts["semantic_recall_used"] += 1

@@ -47,7 +47,7 @@ _BEGINNINGS: Final = (
     (b"MM\x00*", FileKind("image/tiff", "tiff")),
     (b"SQLite format 3\x00", FileKind("application/vnd.sqlite3", "sqlite")),
 )
-# The brand of a file in boxes stands behind its first length.
+# The brand of a file in boxes comes after its first length field.
 _BRANDS: Final = {
     b"M4A ": FileKind("audio/mp4", "m4a"),
     b"M4B ": FileKind("audio/mp4", "m4a"),

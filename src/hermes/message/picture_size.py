@@ -31,7 +31,7 @@ def _jpeg(data: bytes) -> Size | None:
     at, end = 2, len(data)
     while at + 4 <= end:
         mark = data[at + 1]
-        # What stands between segments is skipped, as decoders do.
+        # Bytes between segments are skipped, as decoders do.
         if data[at] != 0xFF or mark in (0x00, 0xFF):
             at += 1
         elif mark in _NO_LENGTH:

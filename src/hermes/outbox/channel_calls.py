@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 # A channel's own time-out, which knows more, should come first.
 _GRACE_S = 5.0
 
-# What stands in a message that is of no use any more and cannot be deleted.
+# The text of an unneeded message that cannot be deleted.
 NOTHING = "…"
 
 Answer = TypeVar("Answer")
@@ -153,7 +153,7 @@ class ChannelCalls:
                 "the delivery is settled by the platform's policy",
                 FailureClass.NETWORK_TIMEOUT,
             ) from error
-        # Boundary: a fault inside a channel must not leave its row on the wire for ever.
+        # Boundary: a fault inside a channel must not leave its row in `sending` forever.
         except Exception as error:
             log.exception("outbox.channel_fault", platform=self.platform, verb=verb)
             raise DeliveryUnknown(

@@ -62,7 +62,7 @@ def _then(action: Action, *, waits: bool) -> str:
     if waits:
         return "waits"
     marked = {EDIT_REJECTED: "anew", POSSIBLE_REPEAT: "repeated"}
-    # A mark that was there before is kept on the row; only what a call itself brings about is news.
+    # An earlier mark stays on the row; only a mark that this call causes is new.
     if action.is_mark_new and action.failure in marked:
         return marked[action.failure]
     return "later" if action.counts else "again"

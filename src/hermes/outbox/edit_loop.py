@@ -150,7 +150,7 @@ def wait_for(pace: EditRate, now: float, *, new_chars: int, timing: PreviewTimin
     held = max(0.0, pace.not_before - now)
     if pace.shown_at is None:
         return held
-    # After a complaint only time counts: much text must not bring the next one about.
+    # After a refusal only time counts: much new text must not cause the next one.
     if new_chars >= timing.min_chars and not pace.struck:
         return held
     return max(held, pace.shown_at + pace.interval_s - now)

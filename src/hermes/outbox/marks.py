@@ -8,7 +8,7 @@ EDIT_REJECTED: Final = "edit_rejected"
 POSSIBLE_REPEAT: Final = "possible_repeat"
 # A preview of this chunk may have stood, and was looked for: it is not there.
 NOT_THERE: Final = "not_there"
-# What stands before the text of such a send.
+# The prefix of the text of such a send.
 REPEAT_PREFIX: Final = "(possibly a repeat) "
 # What ends a text that is longer than the platform's readers are sent.
 CUT_OFF: Final = "(The reply is cut here: {} more characters. Ask for the rest.)"

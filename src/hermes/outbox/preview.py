@@ -61,9 +61,9 @@ class EditPreview:
         self._sleep = sleep
         first = record.platform_message_id
         self._ids = [] if first is None else [first, *(one for one in record.more if one)]
-        # After a crash, or a lost answer, a send may have arrived whose id nobody knows.
+        # After a crash or a lost answer, a send may have arrived although its id is unknown.
         self._is_unknown = record.state is DeliveryState.UNKNOWN
-        # Whether the row says that one more message may stand.
+        # Whether the row says that one more message may be posted.
         self._is_opened = record.more[-1:] == (None,)
         self._in_doubt = self._is_unknown and (first is None or self._is_opened)
         self._show = EditLoop(
@@ -109,7 +109,7 @@ class EditPreview:
         # Cut into messages, a block that is still open has been closed in each of them.
         is_open = last > 0 and bool(open_fence(text))
         for number, chunk in enumerate(chunks):
-            # What another message follows is finished, and stands as it will in the reply.
+            # A message with another one after it is finished and shows its final text.
             cursor = self._timing.cursor
             shown = with_cursor(chunk, cursor, is_open=is_open) if number == last else chunk
             if self._screen.text(number) != shown:

@@ -36,7 +36,7 @@ class WordFinder:
                 plain[_spaced(lower.encode().translate(_ONLY_WORDS))] = word
             else:
                 self._anywhere.append((lower, word))
-        # A match is the longest word at its place; the words that it begins with are there too.
+        # A match is the longest word at its place; its prefixes that are words match too.
         self._includes = {
             b" " + found: frozenset(
                 plain[found[:length]] for length in range(len(found) + 1) if found[:length] in plain

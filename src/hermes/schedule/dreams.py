@@ -22,7 +22,7 @@ class Dreamer:
 
     def __init__(self, workshop: Workshop) -> None:
         self._shop = workshop
-        # Where to look on; a new process begins anew, and loses nothing but the way.
+        # Where to continue; a new process starts over, which loses nothing.
         self._after = ""
 
     async def begin_next(self) -> Job | None:

@@ -87,7 +87,7 @@ def plain_json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _parts(value: Any) -> list[Message]:  # Any: whatever stands in a message there
+def _parts(value: Any) -> list[Message]:  # Any: a message may contain anything there
     if value is None:
         return []
     if isinstance(value, str):

@@ -68,7 +68,7 @@ def _pair(graph: MessageGraph, edge: Edge, kept: _Calls) -> tuple[Call, Blob] | 
     if edit.kind in _NO_REWRITING or edit.removed != edit.added:
         return None
     if edit.kind == "retry" and edit.added > 1:
-        # Which of its steps made the answer better, nobody said.
+        # It is unknown which of its steps made the answer better.
         return None
     wrote = [one for one in kept.wrote[edge.before] if one.shared == edge.index]
     if not wrote:
@@ -88,7 +88,7 @@ def _pair(graph: MessageGraph, edge: Edge, kept: _Calls) -> tuple[Call, Blob] | 
     call = same[0]
     if chosen is None or chosen.id == edge.before:
         return None
-    # Asked again, the model answers the same prompt; what somebody writes instead is no sample.
+    # A repeated request answers the same prompt; a person's own text is not a sample.
     is_sample = chosen.id in kept.answers[call.context]
     return (call, chosen) if is_sample == (edit.kind == "retry") else None
 

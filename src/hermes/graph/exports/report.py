@@ -11,7 +11,7 @@ import msgspec
 
 Reason = Literal[
     "no_consent",  # nobody agreed that this graph is trained on
-    "no_answer",  # the call failed or was given up
+    "no_answer",  # the call failed or was abandoned
     "not_sampled",  # no model wrote the answer just then, as with one from a cache
     "erased",  # the person was erased
     "missing",  # the storage lacks what the call refers to

@@ -18,7 +18,7 @@ from hermes.graph.exports.tokens import Tokenizer
 class TemplateTokenizer:
     """Implements `exports.Tokenizer`: a tokenizer of transformers, and its chat template."""
 
-    # Any: transformers brings no types.
+    # Any: transformers has no types.
     def __init__(self, tokenizer: Any, template: str) -> None:
         self._tokenizer = tokenizer
         self._template = template

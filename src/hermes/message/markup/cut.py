@@ -28,7 +28,7 @@ Spans = tuple[Span, ...]
 
 _SENTENCE_END = re.compile(r"""[.!?\u2026]["')\]\u201d\u2019]*\s+|[\u3002\uff01\uff1f]+\s*""")
 _WORD_END = re.compile(r"\s+")
-# Whatever stands behind the first words without a style cannot change how the ones before nest.
+# Text after the first unstyled words cannot change how the spans before them nest.
 _NESTED_ANEW = 64
 
 
@@ -72,7 +72,7 @@ def cut_text(text: str, room: ChunkSpace[str], *, guess: int) -> int:
 
 def whole_characters(text: str, reach: int) -> int:
     """Return the last place up to `reach` that tears no character, 0 if there is none."""
-    # What stands first has nothing before it to be cut from.
+    # The first item has nothing before it to be cut from.
     return cut_before(f" {text[: reach + 1]}", reach + 1) - 1
 
 
@@ -121,7 +121,7 @@ def _last_end(spans: Spans, reach: _Place, pattern: re.Pattern[str]) -> _Place |
         if not isinstance(span, Text):
             continue
         end = reach.offset if at == reach.at else len(span.text)
-        # One more character tells whether the word that ends at the limit is whole.
+        # One more character shows whether the word that ends at the limit is whole.
         found = [match for match in pattern.finditer(span.text[: end + 1]) if match.start() <= end]
         for match in reversed(found):
             if (stop := min(match.end(), end)) > 0 or at:

@@ -38,9 +38,9 @@ _BACKTICKS = re.compile(r"`+")
 _PLAIN_ADDRESS = re.compile(r"[^\s<>()]+")
 
 
-# (first character, what stands before it): a definition, a strike that is too long.
+# (first character, the text before it): a definition, a strike that is too long.
 _MEANT_AFTER = frozenset({("[", ""), ("[", "\n"), ("~", "~")})
-# (last character, what stands after it): a picture, a strike that is too long.
+# (last character, the text after it): a picture, a strike that is too long.
 _MEANT_BEFORE = frozenset({("!", "["), ("~", "~")})
 
 
@@ -99,7 +99,7 @@ def _lay_styled(
     if isinstance(span, Strike):
         char, marks = mark, "~~"
     else:
-        # A mark of another kind than those that it stands in or beside cannot be taken for theirs.
+        # A mark cannot be mistaken for those around it if its kind is different.
         beside = pieces[-1].text[-1] if pieces and pieces[-1].kind == "close" else ""
         char = "_" if "*" in {mark, beside} else "*"
         marks = char * (2 if isinstance(span, Strong) else 1)
@@ -145,7 +145,7 @@ def _written(piece: _Piece, *, before: str, after: str) -> str:
     body = text[1:] if head else text
     tail = _number(body[-1]) if -1 in piece.numbered and body else ""
     body = _escaped(body[:-1] if tail else body, in_link=piece.in_link)
-    # What stands beside the words gives their first and last character a meaning.
+    # The neighbours of the words give their first and last character a meaning.
     if not head and (body[:1], before) in _MEANT_AFTER:
         body = f"\\{body}"
     if not tail and (body[-1:], after) in _MEANT_BEFORE and not _ends_escaped(body):

@@ -45,7 +45,7 @@ def tidy(spans: Iterable[Span]) -> tuple[Span, ...]:
 def _flat(spans: Iterable[Span], styles: frozenset[Style]) -> Iterator[Run]:
     for span in spans:
         if isinstance(span, Link):
-            # A link inside a link is one that nobody can follow: the outer one holds.
+            # Nobody can follow a link inside a link: the outer one is kept.
             is_inside = any(isinstance(style, str) for style in styles)
             yield from _flat(span.spans, styles if is_inside else styles | {span.url})
         elif isinstance(span, Strong | Emphasis | Strike):

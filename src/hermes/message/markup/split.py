@@ -53,7 +53,7 @@ def split(text: str, *, limit: int, measure: Measure = len) -> tuple[str, ...]:
 
 
 def _read(text: str) -> Document:
-    # A text of nothing but definitions means nothing; whoever wrote it meant the words.
+    # A text of only link definitions would be empty; its author meant the words.
     return parse(text) or (Paragraph((Text(" ".join(text.split())),)),)
 
 
@@ -90,7 +90,7 @@ def _room(limit: int, measure: Measure) -> ChunkSpace[Block]:
     def size(blocks: Document) -> int:
         if is_heavy(blocks, bound):
             return bound
-        # Most of these are tries that nobody sends: only the chunk itself is read again (`_next`).
+        # Most of these are tries that are never sent: only the chunk itself is read again (`_next`).
         return measure(ParsedMarkdown(write(blocks), blocks)) if blocks else 0
 
     return ChunkSpace(size=size, alone=size, limit=limit)

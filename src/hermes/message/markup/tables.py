@@ -31,7 +31,7 @@ def display_width(text: str) -> int:
     """Return how many columns a text takes in a fixed-width font."""
     if text.isascii():
         return len(text)
-    # What stands first has nothing before it to be cut from.
+    # The first item has nothing before it to be cut from.
     padded = f" {text}"
     width, at = 0, len(padded)
     while at > 1:

@@ -23,7 +23,7 @@ from hermes.store.sqlite.seal import Sealer
 
 _SQL = load("following", package="hermes.store.search")
 _GRAPH = load("graph")
-# Edits that bring messages back, or stand for them, add nothing that was said.
+# Edits that restore or summarise messages add nothing new.
 _SAID = frozenset({"start", "append", "insert", "set", "replace", "answer", "retry"})
 _KEY = b"hermes.search.key."
 _decode = msgspec.json.Decoder(ChatMessage).decode

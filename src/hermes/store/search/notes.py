@@ -46,7 +46,7 @@ class Notes:
             if one is None:
                 continue
             if entry.ordinal is not None and one.role == "user":
-                # It joined the turn, and may be somebody else's: the database knows whose.
+                # It joined the turn and may be another person's: the database knows whose.
                 self._grown.add(written.graph)
                 return
             self._chars += len(one.text)

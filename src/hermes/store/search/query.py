@@ -47,7 +47,7 @@ class SearchQuery(NamedTuple):
 
 
 def _stands_in(phrase: tuple[str, ...], words: list[str], folded: str) -> bool:
-    # Signs that are words each stand side by side, or it is something else.
+    # Characters that are words by themselves must be adjacent to match.
     together = "".join(phrase)
     if is_single(together) and together not in folded:
         return False

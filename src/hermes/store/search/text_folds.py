@@ -10,11 +10,11 @@ import unicodedata
 MOST_BYTES = 2_048
 # With another table of letters the same text may fold differently: then the index is made again.
 FOLDING = f"1:{unicodedata.unidata_version}"
-# Accents of letters, and signs that nobody sees.
+# Accents of letters, and invisible characters.
 _DROPPED = re.compile("[\u0300-\u036f\ufe00-\ufe0f\u00ad\u200b\u2060\ufeff]")
 # The index itself uses these to mark whose a message is.
 _RESERVED = re.compile("[\U000f0000-\U0010ffff]")
-# Scripts without spaces, and pictures: each sign is a word.
+# Scripts without spaces, and emoji: each character is a word.
 _SINGLE = (
     "\u1100-\u11ff\u2190-\u2bff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c"
     "\u3041-\u31ff\u3400-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc"

@@ -94,7 +94,7 @@ def _name_bodies(
                 db.execute(_SQL["reseal"], (body, sealer.seal(db, owner, data)))
         db.execute(_PEOPLE["name_body"], (body, graph, name))
         if not db.changes():
-            # The same words again: nobody will purge them if their message is forgotten already.
+            # A second copy: if its message is purged already, nothing else would purge it.
             db.execute(_SQL["drop_forgotten"], (body, row[0]))
         yield Blob(name, None, True)
 

@@ -11,7 +11,7 @@ from hermes.store.sqlite.queries import load
 
 _SQL = load("directory")
 _PEOPLE = load("people")
-# Who owns what nobody owns: a key of its own, beside those of people.
+# The owner of names without a person: a separate key beside those of people.
 _NOBODY = "directory"
 _decode = msgspec.json.Decoder(ChatEntry).decode
 

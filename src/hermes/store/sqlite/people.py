@@ -263,7 +263,7 @@ class SqliteAccess:
 
 def _add(db: Database, kind: str, new: Credential) -> None:
     """Add a credential that ends with its makers at the latest; raises `Unauthenticated`."""
-    # Looked up in the same unit: a token that is being revoked signs nobody in.
+    # Read in the same transaction: a token that is being revoked cannot sign in.
     now, parent = new.created_at, new.parent
     limits = () if parent is None else _ends_of_makers(db, kind, parent=parent, now=now)
     known = [one for one in (new.expires_at, *limits) if one is not None]

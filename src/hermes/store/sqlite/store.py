@@ -64,7 +64,7 @@ _INBOX = load("inbox")
 _APPROVALS = load("approvals")
 _TURNS = load("turns")
 _SPACE_CHECK_S = 1.0
-# Each takes some 100 us, and nobody is answered meanwhile.
+# Each takes some 100 us, during which the loop answers nobody.
 _REWRAP_ROWS = 100
 _MIB = 1024 * 1024
 _INTERACTION = (

@@ -81,7 +81,7 @@ def set_aside(
 ) -> None:
     """Hold credits for a message, once; raises `NoCredits` if a limited wallet lacks them."""
     db.execute(_SQL["hold"], (message_id, hold.person_id, hold.amount, at))
-    if db.changes() == 0:  # it stands since an earlier attempt at the turn
+    if db.changes() == 0:  # an earlier attempt at the turn made it
         return
     query = _SQL["take_limited" if hold.limited else "take"]
     taken = (hold.person_id, hold.amount)

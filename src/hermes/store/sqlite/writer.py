@@ -120,7 +120,7 @@ class Writer:
             failpoints.hit(f"store.{job.name}.before")
             try:
                 job.result = job.unit(self._db)
-            except Exception:  # noqa: BLE001  unit boundary: all run again, the failing one is told
+            except Exception:  # noqa: BLE001  unit boundary: all run again, the failing one gets its error
                 self._wary = _WARY_BATCHES
             if self._wary or not self._db.in_transaction:
                 self._start_again()
@@ -177,7 +177,7 @@ class Writer:
         if job.error is None and job.after is not None:
             try:
                 job.after(job.result)
-            except Exception:  # noqa: BLE001  writer boundary: the unit is durable all the same
+            except Exception:  # noqa: BLE001  writer boundary: the unit is durable anyway
                 _log.exception("after_commit_failed", unit=job.name)
         if job.future.done():
             return
