@@ -95,7 +95,7 @@ def _task_routes(settings: Settings) -> Iterator[Fault]:
     for task, route in settings.routing.task_routes.items():
         key: Key = ("routing", "task_routes", task)
         if task not in TASKS:
-            text = f"but {task} is no task type; expected one of {', '.join(TASKS)}"
+            text = f"but {task} is not a task type; expected one of {', '.join(TASKS)}"
             likely = nearest(task, list(TASKS))
             fix = f"did you mean {likely}?" if likely else f"rename or remove {task}"
             yield (*key, "primary"), route.primary, text, fix

@@ -19,7 +19,7 @@ def check_text(value: object, what: str, *, may_be_empty: bool = False) -> None:
         value.encode()
     except UnicodeEncodeError as problem:
         raise BadRequest(
-            f"{what} is no text that can be stored: there is half a surrogate pair at letter "
+            f"{what} cannot be stored as text: there is half a surrogate pair at letter "
             f"{problem.start}. Decode with errors='replace'."
         ) from problem
 

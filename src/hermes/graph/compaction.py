@@ -19,7 +19,7 @@ def squish(history: History, start: int, stop: int, *, summary: Blob, call: Call
     """Replace the messages from `start` to `stop` by `summary`."""
     if not 0 <= start < stop <= len(history.sequence):
         raise BadRequest(
-            f"A summary stands for at least one of the {len(history.sequence)} messages; the range "
+            f"A summary replaces at least one of the {len(history.sequence)} messages; the range "
             f"{start} to {stop} holds none. Pass start < stop within the conversation."
         )
     _check_cuts(history.sequence, start, stop)
@@ -30,7 +30,7 @@ def squish(history: History, start: int, stop: int, *, summary: Blob, call: Call
         )
     told = Summary(summary.id, history.sequence.root, start, stop, call.id if call else None)
     made = history.change(start, stop, (summary,), kind="squish", summary=told)
-    assert made is not None, "a summary differs from what it stands for"
+    assert made is not None, "a summary differs from what it replaces"
     return made
 
 
@@ -64,7 +64,7 @@ def expand_summary(history: History, index: int) -> Version:
     blobs = list(history.find(told.source).blobs(told.start, told.stop))
     marked = expand(version.edit.was) or bytes(len(blobs))
     made = history.change(index, index + 1, blobs, kind="expand", marked=marked, summary=told)
-    assert made is not None, "a summary differs from what it stands for"
+    assert made is not None, "a summary differs from what it replaces"
     return made
 
 
@@ -84,6 +84,6 @@ def _required(history: History, index: int) -> tuple[Summary, Version]:
     found = summary_at(history, index)
     if found is None:
         raise BadRequest(
-            f"Message {index} is no summary that squish() made. summaries() lists those there are."
+            f"Message {index} is not a summary made by squish(). summaries() lists those there are."
         )
     return found

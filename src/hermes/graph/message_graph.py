@@ -143,7 +143,7 @@ class MessageGraph(MessageList):
         if not 0 <= number <= self.version:
             raise NotFound(
                 f"Branch {self.branch_name!r} of graph {self.name!r} has the versions 0 to "
-                f"{self.version}, and {number} is none of them. versions() lists them."
+                f"{self.version}, and {number} is not one of them. versions() lists them."
             )
         return Context(history.versions[number].sequence(history.family.reader), version=number)
 

@@ -110,7 +110,7 @@ def make_link(
     made = calls_in(answer) if answer else []
     if tool_call_id not in made:
         raise BadRequest(
-            f"Call {call.id} made the tool calls {made}, and {tool_call_id!r} is none of them. "
+            f"Call {call.id} made the tool calls {made}, and {tool_call_id!r} is not one of them. "
             "Link to the call whose answer asked for the tool."
         )
     link = Link(

@@ -65,7 +65,7 @@ def _reason_of_text(found: str) -> str | None:
     except UnicodeEncodeError as problem:
         return (
             f"half a surrogate pair ({found[problem.start]!a}, character {problem.start}), "
-            "which is no text; decode with errors='replace'"
+            "which is not text; decode with errors='replace'"
         )
     if type(found).__mro__[1:3] == (str, object):
         return f"a text of the subclass {type(found).__name__}; pass it through str() first"

@@ -133,7 +133,7 @@ def check_moves(moves: Iterable[Move], standing: _Standing) -> None:
         if (move.before, move.number) != (root, number):
             raise Conflict(
                 f"Branch {move.branch!r} of graph {move.graph!r} stands at version {number - 1}, "
-                f"not at {move.number - 1} where this change began: somebody else moved it. "
+                f"not at {move.number - 1} where this change began: another writer moved it. "
                 "Nothing was written. Open the graph again and repeat the change, or keep it with "
                 "branch(NAME).save()."
             )

@@ -70,9 +70,9 @@ def _check_ref(history: History) -> list[Problem]:
             move = moves[ref.version]
             stands = Ref(move.after, move.length, move.number)
     if ref != stands:
-        text = f"it stands at version {ref.version}, and its log ends at version {stands.version}"
+        text = f"its head is version {ref.version}, and its log ends at version {stands.version}"
         if ref.version == stands.version:
-            text = f"it stands at version {ref.version}, and its log has other messages there"
+            text = f"its head is version {ref.version}, and its log has other messages there"
         return [Problem("inconsistent", where, text)]
     return []
 

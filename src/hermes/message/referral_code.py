@@ -30,7 +30,7 @@ def read_code(text: str) -> str:
     code = "".join(text.upper().replace("-", " ").split())
     if len(code) != LENGTH or not set(code) <= set(LETTERS):
         raise BadRequest(
-            f"{text.strip()[:40]!r} is no referral code: one has {LENGTH} letters and digits, "
+            f"{text.strip()[:40]!r} is not a referral code: a code has {LENGTH} letters and digits, "
             "such as K7QM4-XWP3H."
         )
     return code

@@ -47,15 +47,15 @@ def parse_target(text: str) -> Destination:
     if not ids and platform in ("origin", "local"):
         return ORIGIN if platform == "origin" else LOCAL
     if not _PLATFORM.fullmatch(platform):
-        raise BadRequest(f"{_shown(text)} is no delivery target; write {FORMS}")
+        raise BadRequest(f"{_shown(text)} is not a delivery target; write {FORMS}")
     if not ids:
         return Destination("home", platform)
     if platform in ("origin", "local"):
-        raise BadRequest(f"{_shown(text)}: {platform!r} stands alone; write {FORMS}")
+        raise BadRequest(f"{_shown(text)}: {platform!r} takes no chat; write {FORMS}")
     names = tuple(map(unescape, ids))
     if len(names) > 2 or not all(0 < len(name) <= _LONGEST_ID for name in names):
         raise BadRequest(
-            f"{_shown(text)} is no delivery target; write {FORMS}, with %3A for a ':' in an id"
+            f"{_shown(text)} is not a delivery target; write {FORMS}, with %3A for a ':' in an id"
         )
     return Destination("chat", platform, *names)
 

@@ -119,7 +119,7 @@ class Reception:
             return AccessNotice(code_text(code), "a code to link another channel was made")
         code_given = read_code(argument)
         if code_given is None:
-            return AccessNotice(malformed(argument), "what was sent is no code")
+            return AccessNotice(malformed(argument), "what was sent is not a code")
         settled = await self._pairing.use_link_code(
             code_given,
             platform=source.platform,
@@ -161,7 +161,7 @@ class Reception:
         if asked.asking == "early":
             text = (
                 "You asked to be let in a short while ago: give the code that I sent you to "
-                "whoever runs this gateway. If it is lost, write again in "
+                "the operator of this gateway. If it is lost, write again in "
                 f"{minutes(asked.until - now)} for a new one."
             )
             return AccessNotice(
@@ -194,15 +194,15 @@ class Reception:
 
 def _pairing_text(source: Source, code: str) -> str:
     return (
-        f"I do not know you yet. Your pairing code is {spoken(code)}: give it to whoever runs this "
-        f"gateway. They let you in with `hermes pair approve {source.platform} {spoken(code)}`, "
+        f"I do not know you yet. Your pairing code is {spoken(code)}: give it to the operator of "
+        f"this gateway. They let you in with `hermes pair approve {source.platform} {spoken(code)}`, "
         f"within an hour. You are {_name(source)} here."
     )
 
 
 def _signup_text(source: Source) -> str:
     return (
-        "I do not know you yet, so I cannot answer. Ask whoever runs this gateway to let you in; "
+        "I do not know you yet, so I cannot answer. Ask the operator of this gateway to let you in; "
         f"you are {_name(source)} here."
     )
 
@@ -218,8 +218,8 @@ def code_text(code: str) -> str:
     """Return the answer to a person who wants to link another account."""
     return (
         f"Your code is {spoken(code)}. Send `/link {spoken(code)}` to me from your other account "
-        "within 15 minutes, and I know that it is yours. It works once. Give it to nobody: whoever "
-        "sends it is taken for you."
+        "within 15 minutes, and I know that it is yours. It works once. Keep it secret: I treat "
+        "its sender as you."
     )
 
 
@@ -231,7 +231,7 @@ def only_directly() -> str:
 def malformed(text: str) -> str:
     """Return the answer to a text that is not a code."""
     return (
-        f"{text[:40]!r} is no code: one has 8 letters and digits, such as K7QM-4XWP. Send `/link` "
+        f"{text[:40]!r} is not a code: a code has 8 letters and digits, such as K7QM-4XWP. Send `/link` "
         "alone on a channel where I know you to get one."
     )
 

@@ -48,7 +48,7 @@ def referral_text(referral: Referral) -> str:
         return f"Thank you: I noted the code {spoken(referral.code)}."
     return (
         f"Welcome! The code {spoken(referral.code)} gives {in_credits(referral.bonus)} to you, "
-        "and thanks to whoever gave it to you."
+        "and thanks to the person who gave it to you."
     )
 
 

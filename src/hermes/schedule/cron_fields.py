@@ -123,7 +123,7 @@ def _values(piece: str, field: _Field, *, text: str) -> set[int]:
     first, last = _span(span, field, text=text)
     if LAST_DAY in (first, last):
         if span != piece or first != last or "-" in span:
-            raise _wrong(text, field, "L, the last day, stands alone")
+            raise _wrong(text, field, "L, the last day, cannot be combined with other days")
         return {LAST_DAY}
     if slash and first == last and "-" not in span:
         last = field.last

@@ -278,10 +278,10 @@ def _minutes(item: str, half: str | None, *, words: _Words) -> int:
     half = match[3] or (half if 1 <= hour <= 12 else None)
     if half is not None:
         if not 1 <= hour <= 12:
-            raise words.wrong(f"{item!r} is no time of the day")
+            raise words.wrong(f"{item!r} is not a time of day")
         hour = hour % 12 + (12 if half == "p" else 0)
     if hour > 23 or minute > 59:
-        raise words.wrong(f"{item!r} is no time of the day")
+        raise words.wrong(f"{item!r} is not a time of day")
     return hour * 60 + minute
 
 
@@ -364,7 +364,7 @@ def _take_months(words: _Words, days: _Days) -> None:
 def _numbers(text: str, words: _Words) -> tuple[int, ...]:
     found = {int(number) for number in re.findall(r"\d+", text)}
     if not all(1 <= number <= 31 for number in found):
-        raise words.wrong(f"{text!r} is no day of a month")
+        raise words.wrong(f"{text!r} is not a day of the month")
     return tuple(sorted(found | ({LAST_DAY} if "last" in text else set())))
 
 

@@ -69,7 +69,7 @@ def zone_of(name: str) -> str:
         near = get_close_matches(_common(name), _names(), n=3, cutoff=0.6)
         hint = f" Did you mean {' or '.join(_names()[one] for one in near)}?" if near else ""
         raise BadRequest(
-            f"{name[:60]!r} is no time zone that I know: name a large city, such as Berlin, or a "
+            f"{name[:60]!r} is not a known time zone: name a large city, such as Berlin, or a "
             f"zone, such as Europe/Berlin or UTC.{hint}"
         )
     return found

@@ -386,7 +386,7 @@ async def test_codes_are_not_for_groups_and_five_wrong_ones_lock_their_sender_on
         assert "too many wrong codes. Try again in 60 minutes" in wrong[4]
         assert "too many wrong codes" in locked
         assert "This account is linked" in free
-        assert "is no code" in await rig.answer("/link now please", chat="dee")
+        assert "is not a code" in await rig.answer("/link now please", chat="dee")
 
 
 @pytest.mark.req("A3")

@@ -131,7 +131,7 @@ async def test_w27_only_an_admin_lets_a_message_into_a_chat_of_somebody_else(
         ("telegram:5", "there is no platform 'telegram'"),
         ("push", "no home channel"),
         ("rest:nobody", "nobody has written"),
-        ("to my friend", "is no delivery target"),
+        ("to my friend", "is not a delivery target"),
     ],
 )
 async def test_w27_what_cannot_be_reached_is_told_with_what_can(

@@ -133,7 +133,7 @@ def test_of_two_writers_one_wins_and_nothing_of_the_other_is_written(kept: Kept)
     two.append(user("second"))
     two.record_call(assistant("to the second"), model="m")
 
-    with pytest.raises(Conflict, match="somebody else moved it"):
+    with pytest.raises(Conflict, match="another writer moved it"):
         two.save()
 
     assert kept.open().to_list() == one.to_list()

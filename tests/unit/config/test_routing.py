@@ -88,7 +88,7 @@ TARGETS = "expected a provider, an alias, a name of routing.models, provider:mod
         (
             "routing: {task_routes: {deep_thinking: {primary: openai}}}",
             'config.yaml: routing.task_routes.deep_thinking.primary is "openai", but '
-            "deep_thinking is no task type; expected one of batch_processing, code_generation, "
+            "deep_thinking is not a task type; expected one of batch_processing, code_generation, "
             "automation_pipeline, deep_reasoning, large_reasoning; did you mean deep_reasoning?",
         ),
         (

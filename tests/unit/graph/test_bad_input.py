@@ -197,7 +197,7 @@ def _recorded(**told: Any) -> Callable[[MessageGraph], object]:
     [
         (_recorded(model=None), "The model of a call is a text, this is of type NoneType"),
         (_recorded(model=""), "The model of a call is a text of at least one letter"),
-        (_recorded(model="\ud800"), "The model of a call is no text that can be stored"),
+        (_recorded(model="\ud800"), "The model of a call cannot be stored as text"),
         (_recorded(tools="abc"), "The tools of a call are a list, this is of type str"),
         (_recorded(tools={"name": "f"}), "The tools of a call are a list, this is of type dict"),
         (_recorded(tools=[{}, 5]), "a list of dicts, number 1 is of type int"),

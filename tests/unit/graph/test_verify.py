@@ -195,7 +195,7 @@ def test_a_log_that_ends_elsewhere_than_its_branch_stands() -> None:
     storage.lost = 1
     (problem,) = MessageGraph.open("talk", storage).verify().problems
     assert (problem.trouble, problem.where) == ("inconsistent", "branch main")
-    assert problem.text == "it stands at version 2, and its log ends at version 1"
+    assert problem.text == "its head is version 2, and its log ends at version 1"
 
 
 @pytest.mark.req("G7")

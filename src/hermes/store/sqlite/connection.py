@@ -161,7 +161,7 @@ def translate(error: apsw.Error, doing: str) -> HermesError:
 
 def _no_text(error: UnicodeDecodeError) -> StoreRejected:
     return StoreRejected(
-        f"a text in the database was changed on disk: it is no UTF-8 ({error.reason} at byte "
+        f"a text in the database was changed on disk: it is not UTF-8 ({error.reason} at byte "
         f"{error.start}). Keep a copy of the database as it is, and put a backup in its place; "
         "`hermes graph verify` says which conversations are damaged."
     )

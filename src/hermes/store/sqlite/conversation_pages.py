@@ -63,7 +63,7 @@ def read_place(text: str | None) -> PageCursor:
     if kind == "g" and len(numbers) == len(found) == 3:
         return PageCursor(0, *numbers)
     raise BadRequest(
-        f"before={text[:80]!r} is no place in a conversation: use the `earlier` of the last page."
+        f"before={text[:80]!r} is not a place in a conversation: use the `earlier` of the last page."
     )
 
 
