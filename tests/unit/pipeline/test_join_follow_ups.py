@@ -186,8 +186,8 @@ async def test_a_message_that_stopped_another_waits_for_more() -> None:
     assert (await join(make_turn(), ctx)).joined == ("m_2",)
 
 
-@pytest.mark.req("J5", "W20")
-async def test_j5_after_a_crash_the_same_messages_are_part_of_the_turn() -> None:
+@pytest.mark.req("J13", "W20")
+async def test_j13_after_a_crash_the_same_messages_are_part_of_the_turn() -> None:
     burst = Step(ordinal=1, kind="burst", state="done", name="m_2")
     gone = Step(ordinal=2, kind="burst", state="done", name="m_3")
     inbox = Table({"m_2": make_record("m_2", make_event("and"))})
@@ -200,8 +200,8 @@ async def test_j5_after_a_crash_the_same_messages_are_part_of_the_turn() -> None
     assert ctx.journal.joined == ()
 
 
-@pytest.mark.req("J5")
-async def test_j5_after_a_crash_nothing_new_joins() -> None:
+@pytest.mark.req("J13")
+async def test_j13_after_a_crash_nothing_new_joins() -> None:
     waiting = Waiting(make_record("m_2", make_event("and")))
     model = Step(ordinal=1, kind="model", state="done", name="house:small")
     turn = make_turn()
