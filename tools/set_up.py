@@ -64,6 +64,12 @@ RUNTIME_STEPS = (
         inputs=("requirements/recall.txt",),
     ),
     Step(
+        name="api-docs",
+        says="the browser code of /api/docs (requirements/api-docs.txt, about 1 MB)",
+        arguments=("--require-hashes", "--no-deps", "-r", "requirements/api-docs.txt"),
+        inputs=("requirements/api-docs.txt",),
+    ),
+    Step(
         name="hermes",
         says="Hermes itself, editable",
         arguments=("--no-build-isolation", "--no-deps", "-e", "."),

@@ -1,7 +1,7 @@
 """The door: what a channel that serves HTTP itself (REST, web) may ask of the gateway."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -109,4 +109,28 @@ class RouteChannel(Channel, Protocol):
     # Any: Starlette's routes; the port stays free of the framework.
     def routes(self, gateway_api: GatewayApi) -> Sequence[Any]:
         """Return the Starlette routes to mount."""
+        ...
+
+
+class ApiEndpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One HTTP endpoint as OpenAPI describes it; `streams` says it can answer with events."""
+
+    name: str
+    method: Literal["GET", "POST"]
+    path: str
+    group: str
+    summary: str
+    # Any: types of bodies, as annotations name them; None where there is no body, or a free one.
+    request: Any = None
+    report: Any = None
+    query: Mapping[str, str] = {}
+    streams: bool = False
+
+
+@runtime_checkable
+class DescribedChannel(Protocol):
+    """A channel whose routes are part of the public API."""
+
+    def endpoints(self) -> Sequence[ApiEndpoint]:
+        """Return the endpoints, for OpenAPI."""
         ...

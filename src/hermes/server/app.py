@@ -19,6 +19,7 @@ from hermes.http.same_origin import Origins
 from hermes.message.ids import MakeId
 from hermes.ports.channel import HttpResponse, WebhookChannel
 from hermes.ports.gateway_api import GatewayApi, RouteChannel
+from hermes.server.api_docs import api_docs_routes
 from hermes.server.metrics_route import RequestMeter, RouteMeter
 from hermes.server.webhooks import WebhookLimits, webhook_routes
 
@@ -67,6 +68,7 @@ def build_app(
     routes.extend(webhook_routes(webhooks, limits or WebhookLimits()))
     routes.extend(health_routes(ready))
     routes.extend(control)
+    routes.extend(api_docs_routes(gateway_api, channels))
     routes.extend(more_routes)
     router = Router(routes, redirect_slashes=False, default=_not_found)
     return _Boundary(

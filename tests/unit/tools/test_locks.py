@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 REQUIREMENTS = Path(__file__).resolve().parents[3] / "requirements"
-LOCKS = ["build", "dev", "model", "recall", "runtime", "training"]
+LOCKS = ["api-docs", "build", "dev", "model", "recall", "runtime", "training"]
 PIN = re.compile(r"^([a-z0-9-]+)==(\S+)(?: ; [^\\]+)? \\$")
 HASH = re.compile(r"^    --hash=sha256:[0-9a-f]{64}(?: \\)?$")
 

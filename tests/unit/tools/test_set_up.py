@@ -69,7 +69,7 @@ def test_everything_fetched_is_hash_checked() -> None:
 
     fetching = [step for step in steps if "-e" not in step.arguments]
 
-    assert [step.name for step in fetching] == ["runtime", "model", "recall", "dev"]
+    assert [step.name for step in fetching] == ["runtime", "model", "recall", "api-docs", "dev"]
     assert all("--require-hashes" in step.arguments for step in fetching)
 
 

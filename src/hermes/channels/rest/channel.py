@@ -31,7 +31,7 @@ from hermes.message.ids import MakeId
 from hermes.message.outcome import MessageState
 from hermes.ports.channel import Accept, Capabilities, HttpResponse
 from hermes.ports.clock import Clock
-from hermes.ports.gateway_api import GatewayApi
+from hermes.ports.gateway_api import ApiEndpoint, GatewayApi
 
 
 class RestSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,6 +86,30 @@ class RestChannel:
         return (
             Route("/api/messages", Endpoint({"POST": api.post})),
             Route("/api/messages/{id}", Endpoint({"GET": api.get})),
+        )
+
+    def endpoints(self) -> Sequence[ApiEndpoint]:
+        """Return the endpoints, for OpenAPI."""
+        return (
+            ApiEndpoint(
+                name="messages.send",
+                method="POST",
+                path="/api/messages",
+                group="Messages",
+                summary="Send a message to an agent and wait for the reply; 202 if it is not there yet.",
+                request=RestMessage,
+                report=TurnView,
+                query={"wait": "`false` returns at once with 202; `true` is the default"},
+                streams=True,
+            ),
+            ApiEndpoint(
+                name="messages.get",
+                method="GET",
+                path="/api/messages/{id}",
+                group="Messages",
+                summary="Return a message and its reply.",
+                report=TurnView,
+            ),
         )
 
 

@@ -12,7 +12,7 @@ from hermes.errors import HermesError
 from hermes.http.route import Answer, Endpoint, HttpExchange, refuse_url_credentials
 from hermes.lazy import lazy
 from hermes.ports.channel import Accept, Capabilities, HttpResponse
-from hermes.ports.gateway_api import GatewayApi
+from hermes.ports.gateway_api import ApiEndpoint, GatewayApi
 from hermes.routing.plan import CallNeeds
 from hermes.server.v1.anthropic_errors import anthropic_refusal
 from hermes.server.v1.callers import ApiCaller
@@ -72,6 +72,11 @@ class V1Channel:
             Route("/v1/models", Endpoint({"GET": other.models}, head=True)),
             Route("/v1/models/{id:path}", Endpoint({"GET": other.model})),
         )
+
+    def endpoints(self) -> Sequence[ApiEndpoint]:
+        """Return the endpoints, for OpenAPI; only then are their shapes imported."""
+        rows: Sequence[ApiEndpoint] = import_module("hermes.server.v1.endpoints").ENDPOINTS
+        return rows
 
 
 class _Other:

@@ -21,8 +21,8 @@ class Text(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
     """A piece of text; the marks are two services' words for the same wish to cache."""
 
     text: str
-    cache_control: Raw = Raw()
-    prompt_cache_breakpoint: Raw = Raw()
+    cache_control: Raw = msgspec.field(default_factory=Raw)
+    prompt_cache_breakpoint: Raw = msgspec.field(default_factory=Raw)
 
 
 class ImageUrl(msgspec.Struct, frozen=True):
@@ -36,8 +36,8 @@ class Image(msgspec.Struct, frozen=True, tag_field="type", tag="image_url"):
     """A picture."""
 
     image_url: ImageUrl
-    cache_control: Raw = Raw()
-    prompt_cache_breakpoint: Raw = Raw()
+    cache_control: Raw = msgspec.field(default_factory=Raw)
+    prompt_cache_breakpoint: Raw = msgspec.field(default_factory=Raw)
 
 
 class Audio(msgspec.Struct, frozen=True, tag_field="type", tag="input_audio"):
@@ -77,7 +77,7 @@ class SystemMessage(msgspec.Struct, frozen=True, tag_field="role", tag="system")
 
     content: str | list[Text]
     name: str | None = None
-    cache_control: Raw = Raw()
+    cache_control: Raw = msgspec.field(default_factory=Raw)
 
 
 class DeveloperMessage(msgspec.Struct, frozen=True, tag_field="role", tag="developer"):
@@ -85,7 +85,7 @@ class DeveloperMessage(msgspec.Struct, frozen=True, tag_field="role", tag="devel
 
     content: str | list[Text]
     name: str | None = None
-    cache_control: Raw = Raw()
+    cache_control: Raw = msgspec.field(default_factory=Raw)
 
 
 class UserMessage(msgspec.Struct, frozen=True, tag_field="role", tag="user"):
@@ -93,7 +93,7 @@ class UserMessage(msgspec.Struct, frozen=True, tag_field="role", tag="user"):
 
     content: str | list[Text | Image | Audio | File]
     name: str | None = None
-    cache_control: Raw = Raw()
+    cache_control: Raw = msgspec.field(default_factory=Raw)
 
 
 class AssistantMessage(msgspec.Struct, frozen=True, tag_field="role", tag="assistant"):
@@ -107,9 +107,9 @@ class AssistantMessage(msgspec.Struct, frozen=True, tag_field="role", tag="assis
     # Any: objects of a service's own making, which go back to it.
     reasoning_details: list[dict[str, Any]] | None = None
     name: str | None = None
-    cache_control: Raw = Raw()
-    audio: Raw = Raw()
-    function_call: Raw = Raw()
+    cache_control: Raw = msgspec.field(default_factory=Raw)
+    audio: Raw = msgspec.field(default_factory=Raw)
+    function_call: Raw = msgspec.field(default_factory=Raw)
 
 
 class ToolMessage(msgspec.Struct, frozen=True, tag_field="role", tag="tool"):
@@ -118,7 +118,7 @@ class ToolMessage(msgspec.Struct, frozen=True, tag_field="role", tag="tool"):
     tool_call_id: str
     content: str | list[Text]
     name: str | None = None
-    cache_control: Raw = Raw()
+    cache_control: Raw = msgspec.field(default_factory=Raw)
 
 
 class FunctionMessage(msgspec.Struct, frozen=True, tag_field="role", tag="function"):
@@ -140,7 +140,7 @@ class FunctionSpec(msgspec.Struct, frozen=True):
 
     name: ToolName
     description: str | None = None
-    parameters: Raw = Raw()
+    parameters: Raw = msgspec.field(default_factory=Raw)
     strict: bool | None = None
 
 
@@ -148,7 +148,7 @@ class Tool(msgspec.Struct, frozen=True, tag_field="type", tag="function"):
     """A tool of the caller's."""
 
     function: FunctionSpec
-    cache_control: Raw = Raw()
+    cache_control: Raw = msgspec.field(default_factory=Raw)
 
 
 class CustomTool(msgspec.Struct, frozen=True, tag_field="type", tag="custom"):
@@ -205,7 +205,7 @@ class JsonSchema(msgspec.Struct, frozen=True):
     """A schema for the answer."""
 
     name: Annotated[str, Meta(min_length=1, max_length=64)]
-    schema: Raw = Raw()
+    schema: Raw = msgspec.field(default_factory=Raw)
     strict: bool | None = None
     description: str | None = None
 
@@ -248,8 +248,8 @@ class ChatBody(msgspec.Struct, frozen=True, kw_only=True):
     frequency_penalty: float | None = None
     presence_penalty: float | None = None
     modalities: list[str] | None = None
-    audio: Raw = Raw()
-    web_search_options: Raw = Raw()
-    moderation: Raw = Raw()
+    audio: Raw = msgspec.field(default_factory=Raw)
+    web_search_options: Raw = msgspec.field(default_factory=Raw)
+    moderation: Raw = msgspec.field(default_factory=Raw)
     functions: list[Raw] | None = None
-    function_call: Raw = Raw()
+    function_call: Raw = msgspec.field(default_factory=Raw)

@@ -20,7 +20,9 @@ _Text = Annotated[str, Meta(min_length=1)]
 _encode = msgspec.json.Encoder().encode
 
 
-class _Body(msgspec.Struct, frozen=True, kw_only=True):
+class EmbeddingsBody(msgspec.Struct, frozen=True, kw_only=True):
+    """The body of a request for embeddings."""
+
     model: Annotated[str, Meta(min_length=1, max_length=256)]
     input: (
         _Text | Annotated[list[_Text | int | list[int]], Meta(min_length=1, max_length=MAX_TEXTS)]
@@ -38,7 +40,7 @@ class EmbeddingsCall(msgspec.Struct, frozen=True, kw_only=True):
     ignored: tuple[str, ...] = ()
 
 
-_BODY = WireBody(_Body, "embeddings request")
+_BODY = WireBody(EmbeddingsBody, "embeddings request")
 
 
 def read_embeddings(body: bytes, *, max_tokens: int = MAX_TOKENS) -> EmbeddingsCall:

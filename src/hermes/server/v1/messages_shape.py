@@ -160,7 +160,7 @@ class Tool(msgspec.Struct, frozen=True):
     name: str = ""
     type: str | None = None
     description: str | None = None
-    input_schema: Raw = Raw()
+    input_schema: Raw = msgspec.field(default_factory=Raw)
     cache_control: Mark = None
     strict: bool | None = None
     defer_loading: bool | None = None

@@ -174,7 +174,7 @@ class FunctionTool(msgspec.Struct, frozen=True):
 
     name: Name
     description: str | None = None
-    parameters: Raw = Raw()
+    parameters: Raw = msgspec.field(default_factory=Raw)
     strict: bool | None = None
 
 
@@ -207,7 +207,7 @@ class SearchTool(msgspec.Struct, frozen=True):
 
     execution: str | None = None
     description: str | None = None
-    parameters: Raw = Raw()
+    parameters: Raw = msgspec.field(default_factory=Raw)
 
 
 class NamedTool(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -285,9 +285,9 @@ class ResponsesBody(msgspec.Struct, frozen=True, kw_only=True):
     background: bool | None = None
     top_logprobs: int | None = None
     previous_response_id: str | None = None
-    conversation: Raw = Raw()
-    prompt: Raw = Raw()
-    moderation: Raw = Raw()
+    conversation: Raw = msgspec.field(default_factory=Raw)
+    prompt: Raw = msgspec.field(default_factory=Raw)
+    moderation: Raw = msgspec.field(default_factory=Raw)
 
 
 def decode_at(decode: Callable[[Raw], T], raw: Raw, *, where: str) -> T:

@@ -1,0 +1,110 @@
+"""What the request fields of operator orders mean, for the docs and OpenAPI."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from hermes.control.order import AnyOrder
+
+_PERSON = "a person"
+_ONLY_PERSON = "only what belongs to this person"
+_PLATFORM = "only this platform's"
+_MOST = "at most so many"
+_MODEL = "`provider:model`, an alias, or `auto`"
+# By the name of the field; or, where one name means several things, by order and name.
+FIELD_HELP: Final[Mapping[str, str]] = {
+    "action": "only orders of this name, such as `pairing.approve`",
+    "actor": "only orders of this actor, as the log names them: `token:t_...`",
+    "agent": "only turns of this agent",
+    "amount": "how many credits; less than 0 takes some back",
+    "below": "only wallets with less than so many credits",
+    "budget_period": "over which time the budget counts",
+    "budget_tokens": "how many tokens it may use; without it they are not limited",
+    "budget_usd": "what it may cost, in dollars; 0 refuses whatever costs something",
+    "capability": "what the call is for",
+    "channel": "the channel that is to belong to the person, as `platform:user_id`",
+    "chat": "the direct chat in which it runs; without it the person's own",
+    "days": "the last so many days",
+    "default_model": "the model of the agent or of everyone",
+    "first_day": "from this day on, as `2026-11-01`",
+    "images": "whether there are pictures in the call",
+    "is_everything": "whether everything is forgotten; then without `key`",
+    "is_on": "whether model calls are stopped",
+    "label": "a name for people",
+    "last_day": "up to this day, as `2026-11-30`",
+    "lifetime_s": "for how many seconds it is good; without it until it is revoked",
+    "limit": _MOST,
+    "max_output_tokens": "the longest answer that one call may ask for, in tokens",
+    "may_train": "whether their conversations may be trained on",
+    "message": "the id of the message, `m_...`",
+    "models": "the models that it may call; without any all of them",
+    "month": "the days of this month, as `2026-11`",
+    "output": "whether its last answer is shown, too",
+    "people": "whose conversations are read: ids of people, or `all`",
+    "platform": _PLATFORM,
+    "prompt": "what would be asked",
+    "reason": "why; it is kept with it",
+    "requests_per_minute": "how many calls a minute it may make",
+    "role": "what its holder may do",
+    "session": "its id, or its whole key",
+    "session_model": "the model that was chosen for the conversation",
+    "since": "only what happened since this time",
+    "state": "only those in this state, such as `blocked`; without it all but the erased",
+    "task": "the task type; without it the prompt's words tell it",
+    "tier": "the tier",
+    "to": "where the answer goes: `local`, PLATFORM or PLATFORM:CHAT[:THREAD]",
+    "tool": "only turns that used this tool",
+    "tools": "whether tools are in play",
+    "user": _PERSON,
+    "value": "what is known",
+    "when": "when it runs, as [cron](cron.md) tells: `every weekday at 9`",
+    "words": "whether only whole words are found",
+    "channels.pause.platform": "the platform",
+    "channels.resume.platform": "the platform",
+    "costs.show.by": "by what the costs are told apart",
+    "credits.grant.id": "a name of this order; one of the same name counts once",
+    "credits.refer.code": "the code that they brought",
+    "cron.add.agent": "the agent that answers; without it the person's",
+    "cron.add.text": "what is asked each time",
+    "cron.list.user": _ONLY_PERSON,
+    "cron.pause.id": "the job's id, or the end of it",
+    "cron.remove.id": "the job's id, or the end of it",
+    "cron.resume.id": "the job's id, or the end of it",
+    "cron.run.id": "the job's id, or the end of it",
+    "cron.show.id": "the job's id, or the end of it",
+    "deadletters.drop.id": "the reply's id, `o_...`",
+    "deadletters.replay.id": "the reply's id, `o_...`",
+    "deadletters.show.id": "the reply's id, `o_...`",
+    "interactions.list.model": "only turns that this model answered",
+    "interactions.list.user": _ONLY_PERSON,
+    "keys.revoke.id": "the key's id, or a beginning of it that no other has",
+    "memory.forget.key": "what is forgotten",
+    "memory.set.key": "what it is about, such as `diet`",
+    "models.route.model": "the model that the call names",
+    "models.route.tier": "the tier of the person who asks",
+    "models.swap.model": f"{_MODEL}; `default` for what the settings say",
+    "pairing.approve.code": "the code that they were shown",
+    "pairing.approve.platform": "where they wrote",
+    "pairing.deny.user": "who waits, as `platform:user_id`",
+    "pairing.revoke.user": "who was let in, as `platform:user_id`",
+    "search.find.agent": "only conversations with this agent",
+    "search.find.text": "what is looked for",
+    "search.find.user": _ONLY_PERSON,
+    "sends.send.text": "the message",
+    "tokens.create.name": "a name for people",
+    "access.link.revoke_others": "whether every other browser is signed out first",
+    "tokens.revoke.id": "the id of a token or a browser session, or a beginning of it that no other has",
+    "tokens.revoke.sessions": "whether every browser is signed out; then without `id`",
+    "tokens.revoke.tokens": "whether every token is revoked; then without `id`",
+    "users.activate.name": "not used",
+    "users.add.name": "what they are called",
+    "users.block.name": "not used",
+    "users.erase.name": "not used",
+    "users.unlink.name": "not used",
+    "users.unlink.user": "the channel that becomes somebody's own again, as `platform:user_id`",
+}
+
+
+def help_key(order: AnyOrder, field: str) -> str:
+    """Return under which name `FIELD_HELP` explains a field of an order."""
+    own = f"{order.name}.{field}"
+    return own if own in FIELD_HELP else field

@@ -1,0 +1,105 @@
+"""`/api/openapi.json` and `/api/docs`: the description of the API, for whoever has a credential.
+
+It holds no secrets and changes nothing, so every role may read it. The page's browser code comes
+from a package (`requirements/api-docs.txt`); without it a plain list is shown. Nothing of it is
+imported, built or read before somebody asks.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module, resources
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from starlette.routing import Route
+
+from hermes.errors import NotFound
+from hermes.http.json_body import json_response
+from hermes.http.route import Answer, Endpoint, HttpExchange, refuse_url_credentials
+from hermes.ports.channel import HttpResponse
+from hermes.ports.gateway_api import DescribedChannel, GatewayApi, RouteChannel
+
+_PACKAGE = "flask_swagger_ui"
+_OWN: Final = frozenset({"api-docs.js"})
+_CARRIED: Final = frozenset({"swagger-ui-bundle.js", "swagger-ui.css"})
+_TYPES = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
+_HTML = "text/html; charset=utf-8"
+# Swagger UI sets styles of its own and shows small pictures from data addresses.
+_HEADERS: Final = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; "
+    "style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; frame-ancestors 'none'; form-action 'none'",
+    "referrer-policy": "no-referrer",
+}
+
+
+# Any: the JSON of the document.
+def api_docs_routes(gateway_api: GatewayApi, channels: Sequence[RouteChannel]) -> tuple[Route, ...]:
+    """Return the routes; every one needs a token, or the session of a browser."""
+
+    @cache
+    def document() -> Any:
+        described = [one for one in channels if isinstance(one, DescribedChannel)]
+        endpoints = [endpoint for one in described for endpoint in one.endpoints()]
+        return _openapi("openapi_document")(endpoints)
+
+    async def enter(exchange: HttpExchange) -> None:
+        # No check of the origin: a page only reads, and the cookie is sent to our own pages alone.
+        refuse_url_credentials(exchange)
+        await gateway_api.recognise(exchange.headers)
+
+    async def describe(exchange: HttpExchange) -> Answer:
+        await enter(exchange)
+        return json_response(await asyncio.to_thread(document))
+
+    async def page(exchange: HttpExchange) -> Answer:
+        await enter(exchange)
+        if browser_code() is None:
+            body = _openapi("plain_page")(await asyncio.to_thread(document))
+        else:
+            body = await asyncio.to_thread(_own_file, "api-docs.html")
+        return HttpResponse(body=body, content_type=_HTML, headers=_HEADERS)
+
+    async def file(exchange: HttpExchange) -> Answer:
+        await enter(exchange)
+        name = exchange.parameter("name")
+        body = await asyncio.to_thread(_file, name)
+        kind = _TYPES[name.rpartition(".")[2]]
+        headers = {**_HEADERS, "cache-control": "private, max-age=3600"}
+        return HttpResponse(body=body, content_type=kind, headers=headers)
+
+    return (
+        Route("/api/openapi.json", Endpoint({"GET": describe}, head=True)),
+        Route("/api/docs", Endpoint({"GET": page}, head=True)),
+        Route("/api/docs/{name}", Endpoint({"GET": file}, head=True)),
+    )
+
+
+def browser_code() -> Path | None:
+    """Return where the package with Swagger UI has its files; it is not imported."""
+    spec = find_spec(_PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    folder = Path(spec.submodule_search_locations[0]) / "dist"
+    return folder if all((folder / name).is_file() for name in _CARRIED) else None
+
+
+def _file(name: str) -> bytes:
+    if name in _OWN:
+        return _own_file(name)
+    folder = browser_code()
+    if name not in _CARRIED or folder is None:
+        raise NotFound(f"The page has no file {name[:80]!r}.")
+    return (folder / name).read_bytes()
+
+
+def _own_file(name: str) -> bytes:
+    return (resources.files(__package__) / "static" / name).read_bytes()
+
+
+# Any: a function of the module that builds the document.
+def _openapi(name: str) -> Callable[..., Any]:
+    """Return a function of the module that builds the document, which is imported now."""
+    return getattr(import_module("hermes.server.openapi"), name)  # type: ignore[no-any-return]

@@ -1,0 +1,84 @@
+"""The endpoints of `/v1` as OpenAPI describes them; imported only when somebody asks for it.
+
+Answers have the shape of the service that an endpoint stands in for, which its own documents say.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from hermes.ports.gateway_api import ApiEndpoint
+from hermes.server.v1.chat_shape import ChatBody
+from hermes.server.v1.embeddings import EmbeddingsBody
+from hermes.server.v1.messages_shape import MessagesBody
+from hermes.server.v1.responses_shape import ResponsesBody
+
+# Any: JSON whose fields another service's documents name.
+_Json = Mapping[str, Any]
+
+
+def _endpoint(
+    name: str,
+    path: str,
+    *,
+    summary: str,
+    method: Literal["GET", "POST"] = "POST",
+    # Any: the type of the body.
+    request: Any = None,
+    streams: bool = False,
+) -> ApiEndpoint:
+    return ApiEndpoint(
+        name=f"v1.{name}",
+        method=method,
+        path=f"/v1/{path}",
+        group="Model APIs",
+        summary=summary,
+        request=request,
+        report=_Json,
+        streams=streams,
+    )
+
+
+ENDPOINTS: Final = (
+    _endpoint(
+        "chat",
+        "chat/completions",
+        request=ChatBody,
+        streams=True,
+        summary="Complete a chat, as OpenAI's Chat Completions API does.",
+    ),
+    _endpoint(
+        "responses",
+        "responses",
+        request=ResponsesBody,
+        streams=True,
+        summary="Create a response, as OpenAI's Responses API does.",
+    ),
+    _endpoint(
+        "messages",
+        "messages",
+        request=MessagesBody,
+        streams=True,
+        summary="Create a message, as Anthropic's Messages API does.",
+    ),
+    _endpoint(
+        "count_tokens",
+        "messages/count_tokens",
+        request=MessagesBody,
+        summary="Count the tokens of a request to the Messages API.",
+    ),
+    _endpoint(
+        "embeddings",
+        "embeddings",
+        request=EmbeddingsBody,
+        summary="Return the embeddings of texts, as OpenAI's API does.",
+    ),
+    _endpoint(
+        "models",
+        "models",
+        method="GET",
+        summary="List the models that the caller may use, in OpenAI's or Anthropic's shape.",
+    ),
+    _endpoint(
+        "model", "models/{id}", method="GET", summary="Return one of these models by its id."
+    ),
+)
