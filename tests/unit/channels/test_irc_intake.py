@@ -5,13 +5,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from hermes.contrib.irc.intake import IrcIntake
-from hermes.errors import RateLimited
+from hermes.contrib.irc.intake import MOST_WAITING, IrcIntake
+from hermes.errors import HermesError, RateLimited, StoreError
 from hermes.message.event import NO_RAW, MessageEvent
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
 from hermes.ports.channel import Accepted
 from hermes.testing.manual_time import ManualTime, settle
+from tests.unit.channels.irc_rig import until
 
 pytestmark = pytest.mark.req("W10", "W11")
 
@@ -25,8 +26,11 @@ class Desk:
         self.kept: list[MessageEvent] = []
         self.running = asyncio.create_task(self.intake.run(self.accept))
         self.said = 0
+        self.problem: HermesError | None = None
 
     async def accept(self, event: MessageEvent) -> Accepted:
+        if self.problem is not None:
+            raise self.problem
         if event.source.user_id == "mallory":
             raise RateLimited("too many are waiting", 3600.0)
         self.kept.append(event)
@@ -131,4 +135,27 @@ async def test_a_sender_with_too_many_waiting_holds_back_nobody_else() -> None:
     await desk.say("/stop", by="ann")
     assert desk.texts == ["/stop"]
     assert desk.intake.waiting == 0
+    desk.running.cancel()
+
+
+@pytest.mark.req("J1", "W2")
+async def test_while_too_much_waits_nothing_more_is_taken_and_nothing_is_lost() -> None:
+    desk = Desk(0.0)
+    desk.problem = StoreError("disk I/O error")
+    texts = [f"line {number}" for number in range(MOST_WAITING + 20)]
+
+    async def say_all() -> None:
+        for text in texts:
+            await desk.say(text)
+
+    saying = asyncio.create_task(say_all())
+    await until(lambda: desk.intake.waiting >= MOST_WAITING)
+    await desk.pass_by(3600.0)
+    assert (desk.intake.waiting, desk.said, desk.texts) == (MOST_WAITING, MOST_WAITING + 1, [])
+
+    desk.problem = None
+    await desk.pass_by(30.0)
+    await saying
+    await settle()
+    assert desk.texts == texts
     desk.running.cancel()

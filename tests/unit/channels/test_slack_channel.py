@@ -6,6 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hermes.channel_kit import intake
+from hermes.channels.slack import socket_mode
 from hermes.channels.slack.outbound import SlackRejected
 from hermes.errors import (
     AddressRefused,
@@ -21,6 +23,7 @@ from hermes.errors import (
     Overloaded,
     RateLimited,
     Skipped,
+    StoreError,
     Unauthenticated,
 )
 from hermes.message.parts import FilePart, ImagePart, Media
@@ -111,7 +114,7 @@ async def test_commands_and_buttons_are_messages(tmp_path: Path, mode) -> None:
 @pytest.mark.quality("acknowledged after it is kept")
 async def test_only_what_is_kept_is_acknowledged(tmp_path: Path, mode) -> None:
     async with slack_rig(tmp_path, mode) as rig:
-        rig.inbox.failures += [Overloaded("full"), Overloaded("full")]
+        rig.inbox.failures += [Overloaded("full", 0.1), Overloaded("full", 0.1)]
         await rig.slack.say(Said(text="one"))
         rig.inbox.failures.append(Skipped("a hook"))
         await rig.slack.say(Said(text="two"))
@@ -120,6 +123,27 @@ async def test_only_what_is_kept_is_acknowledged(tmp_path: Path, mode) -> None:
 
     assert [one.text for one in rig.inbox.calls] == ["one", "one", "one", "two", "three"]
     assert rig.inbox.texts == ["one"]
+
+
+@pytest.mark.req("W9", "J1")
+async def test_while_too_much_waits_no_more_envelopes_are_taken_and_none_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket_mode, "MOST_HELD_BYTES", 15_000)
+    monkeypatch.setattr(intake, "_FIRST_S", 0.01)
+    people = [f"person-{number}" for number in range(20)]
+    async with slack_rig(tmp_path) as rig:
+        rig.inbox.failures = [StoreError("disk I/O error")] * 500
+        said = [Said(text=f"from {one}", chat=one, user=one) for one in people]
+        saying = [asyncio.create_task(rig.slack.say(one)) for one in said]
+        while len(rig.inbox.failures) > 450:  # noqa: ASYNC110 - the channel tells nobody
+            await asyncio.sleep(0.01)
+        taken = {one.text for one in rig.inbox.calls}
+        rig.inbox.failures.clear()
+        await asyncio.gather(*saying)
+
+    assert 0 < len(taken) < len(people)
+    assert sorted(rig.inbox.texts) == sorted(one.text for one in said)
 
 
 @pytest.mark.req("W9", "A28")

@@ -5,17 +5,17 @@ server's IDLE says when to look; where there is none, the clock does.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 import structlog
 
+from hermes.channel_kit.intake import Sleep, pause_s
 from hermes.channels.email.imap import Imap, MailSummary
 from hermes.channels.email.imap_wire import search_day
 from hermes.channels.email.intake import MailIntake
 from hermes.channels.email.memory import Begun
 from hermes.channels.email.settings import EmailSettings
-from hermes.errors import TryLater
+from hermes.errors import HermesError, RateLimited, StoreError, TryLater
 from hermes.ports.clock import Clock
 
 log = structlog.get_logger(__name__)
@@ -27,7 +27,6 @@ _BATCH: Final = 200
 _BEGINNING: Final = 300_000
 _LONGEST_PAUSE_S: Final = 60.0
 _NEVER: Final = float("inf")
-Sleep = Callable[[float], Awaitable[None]]
 
 
 class Mailbox:
@@ -51,6 +50,8 @@ class Mailbox:
         self._sleep = sleep
         self._later: dict[int, float] = {}
         self._paused_until = 0.0
+        # How often in a row the inbox has not taken a mail.
+        self._refusals = 0
         self._heard_at = clock.monotonic()
 
     @property
@@ -87,19 +88,27 @@ class Mailbox:
         for uid in due[:_BATCH]:
             try:
                 await self._take(uid)
-            except TryLater as error:
+            except RateLimited as error:
                 log.info("email.try_later", uid=uid, code=error.code, wait_s=error.retry_after)
-                until = self._clock.monotonic() + error.retry_after
-                if error.code != "rate_limited":
-                    # The inbox is full: none of the others would fare better.
-                    self._paused_until = until
-                    return error.retry_after
-                self._later[uid] = until
+                self._later[uid] = self._clock.monotonic() + error.retry_after
+            except (TryLater, StoreError) as error:
+                # The inbox is full, or its disk: none of the others would fare better.
+                return self._pause(uid, error)
+            else:
+                self._refusals = 0
         if len(due) > _BATCH:
             return 0.0
         now = self._clock.monotonic()
         waits = (at - now for at in self._later.values() if at != _NEVER)
         return min((max(0.0, wait) for wait in waits), default=None)
+
+    def _pause(self, uid: int, error: HermesError) -> float:
+        """Take nothing for a while; returns how long."""
+        wait_s = pause_s(error, self._refusals)
+        self._refusals += 1
+        log.info("email.try_later", uid=uid, code=error.code, wait_s=wait_s)
+        self._paused_until = self._clock.monotonic() + wait_s
+        return wait_s
 
     async def _take(self, uid: int) -> None:
         letter = await self._imap.letter(uid)

@@ -5,12 +5,12 @@ knows each event by its id.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import msgspec
 import structlog
 
+from hermes.channel_kit.intake import Sleep, patient
 from hermes.channels.matrix.client import MatrixClient
 from hermes.channels.matrix.encrypted_rooms import EncryptedRooms
 from hermes.channels.matrix.history import TYPES, is_invitation, read_back
@@ -36,15 +36,12 @@ from hermes.errors import (
     HermesError,
     RateLimited,
     Refused,
-    StoreError,
-    TryLater,
 )
 from hermes.message.event import MessageEvent
 from hermes.ports.channel import Accept
 from hermes.ports.clock import Clock
 
 _RETRIES_S: Final = (0.2, 1.0, 2.0)
-_STORE_PAUSE_S: Final = 5.0
 _JOIN_TRIES: Final = 5
 _TIMELINE: Final = 50
 _STATE: Final[dict[str, Any]] = {
@@ -53,8 +50,6 @@ _STATE: Final[dict[str, Any]] = {
     "include_redundant_members": True,
 }
 _log = structlog.get_logger(__name__)
-
-Sleep = Callable[[float], Awaitable[None]]
 
 
 class Hearing:
@@ -74,7 +69,7 @@ class Hearing:
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._client = client
-        self._accept = accept
+        self._accept = patient(accept, sleep=sleep, on_wait=self._wait)
         self._bot = bot
         self._account = account
         self._settings = settings
@@ -277,24 +272,17 @@ class Hearing:
 
     async def _hand_over(self, message: MessageEvent) -> None:
         """Give a message to the inbox, until it is on disk or refused for good."""
-        while True:
-            try:
-                await self._accept(message)
-            except Refused as error:
-                _log.info("matrix.refused", event_id=message.external_id, problem=str(error))
-            except RateLimited as error:
-                # To wait for this sender would hold back everybody behind them.
-                _log.warning("matrix.passed_over", event_id=message.external_id, code=error.code)
-            except TryLater as error:
-                self.held = str(error)
-                await self._sleep(error.retry_after)
-                continue
-            except StoreError as error:
-                self.held = str(error)
-                await self._sleep(_STORE_PAUSE_S)
-                continue
-            self.held = None
-            return
+        try:
+            await self._accept(message)
+        except Refused as error:
+            _log.info("matrix.refused", event_id=message.external_id, problem=str(error))
+        except RateLimited as error:
+            # To wait for this sender would hold back everybody behind them.
+            _log.warning("matrix.passed_over", event_id=message.external_id, code=error.code)
+        self.held = None
+
+    def _wait(self, error: HermesError) -> None:
+        self.held = str(error)
 
     async def _answer_invites(self) -> None:
         """Go where the bot is asked and may go; one that fails for now is tried again."""

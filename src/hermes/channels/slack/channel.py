@@ -127,6 +127,7 @@ class SlackChannel:
             threads=self._threads,
             clock=self._setup.clock,
             verify=self._verify,
+            waits=self._settings.mode == "socket",
         )
         if self._settings.mode == "socket":
             await self._open_socket(self._receiver)

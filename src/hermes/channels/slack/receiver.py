@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 
 import structlog
 
+from hermes.channel_kit.intake import Sleep, patient
 from hermes.channels.slack.inbound import (
     SlackIdentity,
     command_event,
@@ -66,7 +67,10 @@ class Threads:
 
 
 class Receiver:
-    """Hands what is written on Slack to the inbox."""
+    """Hands what is written on Slack to the inbox.
+
+    `waits` says that it holds a message until the inbox takes it; otherwise Slack sends it again.
+    """
 
     def __init__(
         self,
@@ -77,8 +81,10 @@ class Receiver:
         threads: Threads,
         clock: Clock,
         verify: Callable[[], Awaitable[None]],
+        waits: bool = False,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
-        self._accept = accept
+        self._accept = patient(accept, sleep=sleep, on_wait=_log_wait) if waits else accept
         self._me = me
         self._names = names
         self._threads = threads
@@ -101,11 +107,8 @@ class Receiver:
                 await self.interaction(decode(payload, WireInteraction), raw=payload)
         except Refused as error:
             _log.warning("slack.refused", code=error.code, problem=str(error)[:200])
-        except TryLater as error:
-            _log.info("slack.not_now", code=error.code)
-            return False
         except HermesError as error:
-            _log.error("slack.not_kept", code=error.code, problem=str(error)[:200])
+            _log_wait(error)
             return False
         return True
 
@@ -130,20 +133,25 @@ class Receiver:
 
     async def command(self, command: WireCommand, *, raw: bytes) -> None:
         """Take a slash command."""
-        await self._keep(command_event(command, self._me, at=self._clock.now(), raw=raw))
+        event = command_event(command, self._me, at=self._clock.now(), raw=raw)
+        async with self._turn(event.source.chat_id):
+            await self._keep(event)
 
     async def interaction(self, pressed: WireInteraction, *, raw: bytes) -> None:
         """Take what was pressed."""
         event = interaction_event(pressed, self._me, at=self._clock.now(), raw=raw)
         if event is not None:
-            await self._keep(event)
+            async with self._turn(event.source.chat_id):
+                await self._keep(event)
+
+    def _turn(self, chat_id: str) -> asyncio.Lock:
+        """Return the lock of a chat: a message that waits is not overtaken by a later one there."""
+        return self._turns.setdefault(chat_id, asyncio.Lock())
 
     async def _message(self, message: WireMessage, *, team: str | None, raw: bytes) -> None:
         if is_own(message, self._me):
             return
-        # A name that is waited for must not let a later message of the chat overtake this one.
-        turn = self._turns.setdefault(message.channel, asyncio.Lock())
-        async with turn:
+        async with self._turn(message.channel):
             names = await self._names.of(people_of(message, self._me))
             event = message_event(
                 message, self._me, names=names, followed=self._threads, team=team, raw=raw
@@ -161,3 +169,10 @@ class Receiver:
         thread = event.source.thread_id
         if event.addressed and thread is not None:
             self._threads.follow(event.source.chat_id, thread)
+
+
+def _log_wait(error: HermesError) -> None:
+    if isinstance(error, TryLater):
+        _log.info("slack.not_now", code=error.code)
+    else:
+        _log.error("slack.not_kept", code=error.code, problem=str(error)[:200])

@@ -1,7 +1,8 @@
 """Socket Mode: the standing connection over which Slack hands out envelopes.
 
-An envelope is acknowledged only after its message is kept. When Slack announces that a connection
-ends, a new one stands before the old one is let go. It knows frames, not what is in them.
+An envelope is acknowledged only after its message is kept. While too many are not, nothing more is
+read. When Slack announces that a connection ends, a new one stands before the old one is let go. It
+knows frames, not what is in them.
 """
 
 import asyncio
@@ -24,6 +25,9 @@ from hermes.net.client import HttpClient
 
 _HELLO_S: Final = 10.0
 MAX_FRAME: Final = 4 << 20
+# Of what is not kept yet no more is read than this; an envelope counts for itself and its content.
+MOST_HELD_BYTES: Final = 16 << 20
+_ENVELOPE_BYTES: Final = 2000
 # How long Slack leaves a connection open after its warning, and a little more.
 _LINGER_S: Final = 15.0
 _log = structlog.get_logger(__name__)
@@ -46,6 +50,8 @@ class SocketMode:
         self._current: aiohttp.ClientWebSocketResponse | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._lost: asyncio.Future[None] | None = None
+        self._held: dict[str, int] = {}
+        self._room = asyncio.Event()
 
     @property
     def is_open(self) -> bool:
@@ -147,7 +153,7 @@ class SocketMode:
                     if frame.type == "disconnect" and await self._is_replaced(socket, frame):
                         limit.reschedule(asyncio.get_running_loop().time() + _LINGER_S)
                     elif frame.envelope_id is not None:
-                        self._own(self._handle(socket, frame), "slack envelope")
+                        await self._hold(socket, frame, frame.envelope_id)
         except TimeoutError:
             await socket.close()
         finally:
@@ -177,12 +183,29 @@ class SocketMode:
         _log.info("slack.socket_renewed", reason=frame.reason, stands=socket is not self._current)
         return socket is not self._current
 
-    async def _handle(self, socket: aiohttp.ClientWebSocketResponse, frame: Frame) -> None:
+    async def _hold(self, socket: aiohttp.ClientWebSocketResponse, frame: Frame, name: str) -> None:
+        """Take an envelope in hand, once there is room; one that is in hand already is no news."""
+        if name in self._held:
+            return
+        while sum(self._held.values()) > MOST_HELD_BYTES:
+            self._room.clear()
+            await self._room.wait()
+        self._held[name] = _ENVELOPE_BYTES + len(bytes(frame.payload))
+        self._own(self._handle(socket, frame, name), "slack envelope")
+
+    async def _handle(
+        self, socket: aiohttp.ClientWebSocketResponse, frame: Frame, name: str
+    ) -> None:
         """Take one envelope and acknowledge it; on a connection that is gone it comes again."""
-        if not await self._take(frame):
+        try:
+            is_taken = await self._take(frame)
+        finally:
+            self._held.pop(name, None)
+            self._room.set()
+        if not is_taken:
             return
         try:
-            await socket.send_json({"envelope_id": frame.envelope_id})
+            await socket.send_json({"envelope_id": name})
         except (aiohttp.ClientError, OSError) as error:
             _log.info("slack.not_acknowledged", problem=type(error).__name__)
 

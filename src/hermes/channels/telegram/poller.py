@@ -5,18 +5,25 @@ updates that the inbox has on disk.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
 import structlog
 
+from hermes.channel_kit.intake import Sleep, pause_s
 from hermes.channels.telegram.client import TelegramClient
 from hermes.channels.telegram.inbound import ALLOWED_UPDATES
 from hermes.channels.telegram.intake import TelegramIntake, read_raw
 from hermes.channels.telegram.refusals import bad_token, read_result, refusal
 from hermes.channels.telegram.wire import Update
-from hermes.errors import DeliveryError, FailureClass, NotDelivered, TryLater
+from hermes.errors import (
+    DeliveryError,
+    FailureClass,
+    HermesError,
+    NotDelivered,
+    StoreError,
+    TryLater,
+)
 from hermes.ports.clock import Clock
 
 log = structlog.get_logger(__name__)
@@ -28,8 +35,6 @@ _MAX_BATCH_BYTES: Final = 32 << 20
 _GRACE_S: Final = 10.0
 # One failed poll is an ordinary day on the internet; after these waits the transport is lost.
 _WAITS_S: Final = (0.0, 0.5, 1.0)
-_LONGEST_PAUSE_S: Final = 30.0
-Sleep = Callable[[float], Awaitable[None]]
 
 
 class Poller:
@@ -50,6 +55,8 @@ class Poller:
         self._clock = clock
         self._sleep = sleep
         self._offset: int | None = None
+        # Batches in a row of which the inbox has not taken all.
+        self._refusals = 0
         self._heard_at = clock.monotonic()
 
     @property
@@ -111,16 +118,19 @@ class Poller:
         if following > 0:
             self._offset = max(self._offset or 0, following)
         if held:
-            await self._sleep(min(_LONGEST_PAUSE_S, max(wait for _, wait in held)))
+            await self._sleep(max(pause_s(error, self._refusals) for _, error in held))
+        self._refusals = self._refusals + 1 if held else 0
 
-    async def _take_chat(self, updates: list[tuple[Update, bytes]]) -> tuple[int, float] | None:
-        """Take a chat's updates; returns the first that must come again, and when."""
+    async def _take_chat(
+        self, updates: list[tuple[Update, bytes]]
+    ) -> tuple[int, HermesError] | None:
+        """Take a chat's updates; returns the first that must come again, and why."""
         for update, raw in updates:
             try:
                 await self._intake.take(update, raw)
-            except TryLater as error:
+            except (TryLater, StoreError) as error:
                 log.info("telegram.try_later", update=update.update_id, code=error.code)
-                return update.update_id, error.retry_after
+                return update.update_id, error
         return None
 
 

@@ -1,15 +1,18 @@
 """Hands what was heard to the inbox, in order, beside the connection.
 
-IRC repeats nothing: what the inbox cannot keep now waits here and is handed in again, also over a
-new connection. While too much waits nothing more is read, and the server keeps it for a moment.
+IRC repeats nothing: what the inbox cannot keep now waits here and is handed in again, for as long as
+it takes, also over a new connection. While too much waits nothing more is read: the server keeps it
+for a while, and then ends the connection.
 """
 
 import asyncio
+from collections import deque
 from typing import Final
 
 import msgspec
 import structlog
 
+from hermes.channel_kit.intake import patient
 from hermes.contrib.irc.line_rate import Sleep
 from hermes.errors import HermesError, RateLimited, Refused, TryLater
 from hermes.message.event import MessageEvent
@@ -17,9 +20,7 @@ from hermes.message.parts import TextPart
 from hermes.ports.channel import Accept
 from hermes.ports.clock import Clock
 
-_MOST: Final = 1000
-_LONGEST_S: Final = 30.0
-_MOST_FAILURES: Final = 5
+MOST_WAITING: Final = 1000
 # What is pasted beyond this is another message.
 _MOST_LINES: Final = 200
 _MOST_CHARS: Final = 32_000
@@ -67,27 +68,31 @@ class IrcIntake:
         self._clock = clock
         self._sleep = sleep
         self._gather_s = gather_s
-        self._heard: asyncio.Queue[MessageEvent] = asyncio.Queue(_MOST)
-        self._held: MessageEvent | None = None
+        self._heard: deque[MessageEvent] = deque()
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
         self._pasted: dict[tuple[str, str | None], _Pasted] = {}
         self._drained = asyncio.Event()
 
     @property
     def waiting(self) -> int:
         """How many messages are not kept yet."""
-        return self._heard.qsize() + len(self._pasted) + (self._held is not None)
+        return len(self._heard) + len(self._pasted)
 
     async def put(self, event: MessageEvent) -> None:
-        """Take a message; waits while there is no room."""
+        """Take a message; waits while there is no room, so that nothing more is read."""
+        while self.waiting >= MOST_WAITING:
+            self._room.clear()
+            await self._room.wait()
         who = (event.source.chat_id, event.source.user_id)
         begun = self._pasted.get(who)
         if begun is not None:
             if begun.takes(event, within_s=self._gather_s):
                 begun.add(event, self._clock.monotonic())
                 return
-            await self._close(who, begun)
+            self._close(who, begun)
         if not self._gather_s or event.type != "text":
-            await self._heard.put(event)
+            self._append(event)
             return
         pasted = self._pasted[who] = _Pasted(event, self._clock.monotonic())
         pasted.closing = asyncio.create_task(self._close_later(who, pasted), name="irc lines")
@@ -95,10 +100,7 @@ class IrcIntake:
     def close_all(self) -> None:
         """Wait for no more lines: what was written so far is a message."""
         for who, pasted in tuple(self._pasted.items()):
-            if pasted.closing is not None:
-                pasted.closing.cancel()
-            if not self._heard.full():
-                self._heard.put_nowait(self._pasted.pop(who).event)
+            self._close(who, pasted)
 
     async def drain(self) -> None:
         """Return once nothing waits any more."""
@@ -110,44 +112,49 @@ class IrcIntake:
         while (rest_s := pasted.heard_at + self._gather_s - self._clock.monotonic()) > 0:
             await self._sleep(rest_s)
         pasted.closing = None
-        await self._close(who, pasted)
+        self._close(who, pasted)
 
-    async def _close(self, who: tuple[str, str | None], pasted: _Pasted) -> None:
+    def _close(self, who: tuple[str, str | None], pasted: _Pasted) -> None:
         if self._pasted.get(who) is not pasted:
             return
         del self._pasted[who]
         if pasted.closing is not None:
             pasted.closing.cancel()
-        await self._heard.put(pasted.event)
+        self._append(pasted.event)
+
+    def _append(self, event: MessageEvent) -> None:
+        self._heard.append(event)
+        self._news.set()
 
     async def run(self, accept: Accept) -> None:
         """Hand messages in, for as long as it is let."""
+        keep = patient(accept, sleep=self._sleep, on_wait=_log_wait)
         while True:
-            if self._held is None:
-                self._held = await self._heard.get()
-            await self._keep(self._held, accept)
-            self._held = None
+            while not self._heard:
+                self._news.clear()
+                await self._news.wait()
+            # It stays here until it is kept: whoever cuts this off loses nothing.
+            await _hand_in(self._heard[0], keep)
+            self._heard.popleft()
+            self._room.set()
             if not self.waiting:
                 self._drained.set()
 
-    async def _keep(self, event: MessageEvent, accept: Accept) -> None:
-        failures = 0
-        while failures < _MOST_FAILURES:
-            try:
-                await accept(event)
-            except Refused as error:
-                _log.warning("irc.refused", code=error.code, problem=str(error)[:200])
-            except RateLimited as error:
-                # To wait for this sender would hold back everybody behind them.
-                _log.warning("irc.passed_over", code=error.code, problem=str(error)[:200])
-            except TryLater as error:
-                _log.info("irc.not_now", code=error.code)
-                await self._sleep(min(_LONGEST_S, max(0.1, error.retry_after)))
-                continue
-            except HermesError as error:
-                failures += 1
-                _log.error("irc.not_kept", code=error.code, problem=str(error)[:200])
-                await self._sleep(1.0)
-                continue
-            return
-        _log.error("irc.message_lost", external_id=event.external_id, tries=failures)
+
+async def _hand_in(event: MessageEvent, keep: Accept) -> None:
+    try:
+        await keep(event)
+    except Refused as error:
+        _log.warning("irc.refused", code=error.code, problem=str(error)[:200])
+    except RateLimited as error:
+        # To wait for this sender would hold back everybody behind them.
+        _log.warning("irc.passed_over", code=error.code, problem=str(error)[:200])
+    except HermesError as error:
+        _log.error("irc.message_lost", external_id=event.external_id, problem=str(error)[:200])
+
+
+def _log_wait(error: HermesError) -> None:
+    if isinstance(error, TryLater):
+        _log.info("irc.not_now", code=error.code)
+    else:
+        _log.error("irc.not_kept", code=error.code, problem=str(error)[:200])
