@@ -23,6 +23,7 @@ def take_back(home: Path) -> None:
     db = apsw.Connection(str(home / "hermes.db"))
     db.execute("DROP INDEX graphs_session; DROP INDEX credentials_parent; DROP TABLE lane_writers")
     db.execute("ALTER TABLE credentials DROP COLUMN seen_at")
+    db.execute("ALTER TABLE inbox DROP COLUMN came_by")
     db.execute("PRAGMA user_version = 16")
     db.close()
 
