@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
 
@@ -33,6 +33,7 @@ _RUN_S = 7_200.0
 _PIECES = 9
 _BAR = 20
 _NUMBERS = frozenset({1, 2, 3})
+_FAILURES = (RuntimeError, OSError, subprocess.SubprocessError)
 _EXAMPLES = """examples:
   make bench-pairs BASE=v1.0                          every group, ten pairs
   make bench-pairs BASE=HEAD~5 ONLY=turns PAIRS=3     one group, three pairs
@@ -42,7 +43,7 @@ _EXAMPLES = """examples:
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """One group compared with the base; the spread of a figure is from its least to its most."""
+    """One group compared with the base, over the pairs before the problem if there was one."""
 
     group: str
     base: str
@@ -52,6 +53,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     fixed_piece_version: int
     figures: list[Compared]
     left_out: tuple[str, ...]
+    problem: str | None = None
 
 
 def main() -> int:
@@ -62,13 +64,18 @@ def main() -> int:
         commit = find_commit(options.base)
         base = base_tree(commit)
         reports = [_compare_group(group, base, commit=commit, options=options) for group in groups]
-    except (LookupError, RuntimeError, OSError, subprocess.SubprocessError) as problem:
+    except (LookupError, *_FAILURES) as problem:
         print(f"bench.compare: {problem}", file=sys.stderr)
         return 2
     if options.json:
         print(msgspec.json.format(msgspec.json.encode(reports), indent=2).decode())
     else:
         print("\n\n".join(_text(report) for report in reports))
+    for report in reports:
+        if report.problem is not None:
+            print(f"bench.compare: {report.group} broke off: {report.problem}", file=sys.stderr)
+    if any(report.problem is not None for report in reports):
+        return 2
     slower = [one for report in reports for one in report.figures if one.verdict == "slower"]
     return 1 if slower and options.check else 0
 
@@ -76,7 +83,7 @@ def main() -> int:
 def _compare_group(group: Group, base: Tree, *, commit: str, options: argparse.Namespace) -> Report:
     harness = options.harness or choose_harness(group, base)
     left_out = group.library_figures if harness == "gateways" else ()
-    pairs = list(_pairs(group, base, harness=harness, options=options))
+    pairs, problem = _run_pairs(group, base, harness=harness, options=options)
     return Report(
         group=group.name,
         base=commit,
@@ -86,32 +93,41 @@ def _compare_group(group: Group, base: Tree, *, commit: str, options: argparse.N
         fixed_piece_version=FIXED_PIECE_VERSION,
         figures=compare(pairs, left_out=left_out),
         left_out=left_out,
+        problem=problem,
     )
 
 
-def _pairs(
+def _run_pairs(
     group: Group, base: Tree, *, harness: Harness, options: argparse.Namespace
-) -> Iterator[Pair]:
-    bar, current = _Bar(2 * options.pairs), this_tree()
-    for number in range(options.pairs):
-        runs: list[Run] = []
-        for name, tree in (("base", base), ("this tree", current)):
-            bar.show(2 * number + len(runs), f"{group.name}, {name}")
-            runs.append(_run(group, tree, harness=harness, small=options.small))
-        yield Pair(*runs)
-    bar.done()
+) -> tuple[list[Pair], str | None]:
+    """Return the pairs until a run fails, and why it did."""
+    bar, trees = _Bar(2 * options.pairs), {"base": base, "this tree": this_tree()}
+    pairs: list[Pair] = []
+    try:
+        for number in range(options.pairs):
+            runs: list[Run] = []
+            for name, tree in trees.items():
+                bar.show(2 * number + len(runs), f"{group.name}, {name}")
+                runs.append(run_once(group, tree, harness=harness, small=options.small))
+            pairs.append(Pair(*runs))
+    except _FAILURES as failure:
+        return pairs, str(failure)
+    finally:
+        bar.done()
+    return pairs, None
 
 
-def _run(group: Group, tree: Tree, *, harness: Harness, small: bool) -> Run:
-    """Run the bench over a tree, between two fixed pieces."""
+def run_once(group: Group, tree: Tree, *, harness: Harness, small: bool) -> Run:
+    """Run the bench over a tree, between two fixed pieces; raises `RuntimeError` if it fails."""
     before = fixed_piece_ms(_PIECES)
     with tempfile.TemporaryDirectory() as folder:
         out, is_other = Path(folder, "numbers.json"), tree.root != Path.cwd()
         if harness == "own" and is_other:
-            # Its bench may know no other place to write to.
+            # Its bench may know no other place to write to, and no small runs.
             out, options = tree.root / OUT, []
         else:
-            options = ["--out", str(out), *(["--small"] if small else [])]
+            shorter = ["--small"] if small and harness != "own" else []
+            options = ["--out", str(out), *shorter]
         root = tree.root if harness == "own" else Path.cwd()
         _bench(group, tree, harness=harness, root=root, options=options)
         numbers = msgspec.json.decode(out.read_bytes(), type=dict[str, float])

@@ -44,7 +44,7 @@ def compare(pairs: Sequence[Pair], *, left_out: tuple[str, ...] = ()) -> list[Co
     ratios = [pair_ratios(pair) for pair in pairs]
     return [
         compared(figure, [one[figure] for one in ratios])
-        for figure in ratios[0]
+        for figure in (ratios[0] if ratios else ())
         if all(figure in one for one in ratios) and not figure.startswith(left_out)
     ]
 

@@ -72,3 +72,7 @@ def test_figures_that_are_left_out_or_not_in_every_run_are_not_compared() -> Non
     found = compare([Pair(whole, whole), Pair(part, whole)], left_out=("route_",))
 
     assert [one.figure for one in found] == ["a_us"]
+
+
+def test_without_a_pair_nothing_is_compared() -> None:
+    assert compare([]) == []
