@@ -277,6 +277,7 @@ async def test_a23_each_try_has_a_step_and_the_answer_is_that_of_the_last() -> N
         yield Trying(SMALL)
         receipt.add(SPENT)
         yield Failed(SMALL, ProviderRejected("too long", status=413))
+        receipt.add(SPENT)
         async for event in answers(TextPart("Hello Ann"), candidate=LARGE)(spec, receipt):
             yield event
 
@@ -290,7 +291,7 @@ async def test_a23_each_try_has_a_step_and_the_answer_is_that_of_the_last() -> N
         ("house:small", "failed"),
         ("house:large", "done"),
     ]
-    assert ctx.journal.paid == [SPENT]
+    assert ctx.journal.paid == [SPENT, SPENT]
 
 
 @pytest.mark.req("A5", "A22", "A21")
@@ -334,6 +335,7 @@ async def test_what_forbids_the_call_ends_the_turn_in_words(
     error: HermesError, begun: bool, outcome: Outcome, text: str | None
 ) -> None:
     ctx = context(breaks(error, is_sent=False), begun=begun)
+    ctx.journal.waits_for_place = True
 
     reply = await call_model(ready(), ctx)
 

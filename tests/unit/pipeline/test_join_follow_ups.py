@@ -118,6 +118,7 @@ async def test_w20_what_needs_its_own_turn_holds_back_all_behind_it(other: Messa
     turn = make_turn()
 
     assert await join_follow_ups(turn, ctx) is turn
+    assert ctx.journal.notes == []
 
 
 @pytest.mark.req("W20")
@@ -159,6 +160,18 @@ async def test_a_photo_waits_for_the_next_one_and_goes_on_when_none_comes() -> N
     joined = await join(make_turn(photo), ctx)
 
     assert (joined.joined, joined.event.parts) == (("m_2",), (PICTURE, PICTURE))
+
+
+@pytest.mark.req("W16", "W20")
+async def test_a_photo_does_not_wait_for_more_than_may_join() -> None:
+    photo = make_event("", attached=(PICTURE,))
+    busy = BusySettings(photo_burst_s=600, max_merged=2)
+    ctx = context(make_record("m_2", photo), settings=Settings(busy=busy))
+
+    async with asyncio.timeout(5):
+        joined = await join(make_turn(photo), ctx)
+
+    assert joined.joined == ("m_2",)
 
 
 @pytest.mark.req("J12", "W20")
@@ -238,7 +251,7 @@ async def test_j12_who_cannot_join_a_prepared_turn_stops_it() -> None:
 
 @pytest.mark.req("W20")
 async def test_w20_without_arrivals_a_prepared_turn_takes_nobody_in_any_more() -> None:
-    ctx, turn = context(), make_turn()
+    ctx, turn = context(make_record("m_2", make_event("and"))), make_turn()
 
     assert not has_company(turn, turn, ctx)
     assert (ctx.interrupt.gathering, ctx.interrupt.by) == (None, None)

@@ -9,7 +9,7 @@ import pytest
 from hermes.config.vision import ImageIntentSettings
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import NotePart, TextPart
-from hermes.pipeline.pending_images import NOTE_BEGINS, RECENT
+from hermes.pipeline.pending_images import NOTE_BEGINS
 from hermes.pipeline.stages.route_images import route_images
 from hermes.pipeline.turn import PendingImages, Turn
 from hermes.ports.vision import VisionAsked, VisionPipeline
@@ -86,7 +86,7 @@ async def test_a16_pictures_of_earlier_messages_are_looked_at_without_a_line_in_
 @pytest.mark.parametrize(
     "history",
     [
-        (SHOWN, *[said("assistant", "well")] * RECENT),
+        (SHOWN, *[said("assistant", "well")] * 20),
         (ChatMessage("user", (PICTURE, NotePart(NOTE_BEGINS))),),
         (ChatMessage("assistant", (PICTURE,)),),
     ],
