@@ -45,7 +45,7 @@ def test_a_refund_of_what_was_never_paid_for_and_a_code_of_nobody_are_errors(her
     assert [one.returncode for one in (refund, refer, wrong)] == [1, 1, 1]
     assert "Nothing was captured for 'm_unknown'" in refund.stderr
     assert "Nobody has the referral code 33333-33333" in refer.stderr
-    assert "'hello' is no referral code" in wrong.stderr
+    assert "'hello' is not a referral code" in wrong.stderr
 
 
 @pytest.mark.req("A5", "J20")

@@ -133,7 +133,7 @@ def test_a_message_is_no_summary_of_itself_and_no_summary_cannot_be_expanded() -
 
     with pytest.raises(BadRequest, match="reads exactly like one of them"):
         graph.squish(0, 2, TALK[0])
-    with pytest.raises(BadRequest, match="Message 0 is no summary"):
+    with pytest.raises(BadRequest, match="Message 0 is not a summary"):
         graph.expand(0)
 
     assert graph.version == 0
