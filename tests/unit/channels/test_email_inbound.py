@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.channels.email import html_text, imap_wire, mail_text, mime, quotes, threads
+from hermes.channels.email import imap_wire, mail_text, mime, quotes, threads
 from hermes.channels.email.addresses import MailAddress, read_address
 from hermes.channels.email.bounces import Bounce
 from hermes.channels.email.inbound import (
@@ -21,6 +21,7 @@ from hermes.channels.email.inbound import (
     to_event,
 )
 from hermes.errors import AnswerLost, BadRequest, Refused, TooLarge, Unauthenticated
+from hermes.message.markup.html_reader import read_mail_html
 from hermes.message.parts import Media
 
 OWN = read_address("hermes@hermes.test")
@@ -290,6 +291,26 @@ def test_of_two_ways_to_say_it_the_plain_one_is_read_and_files_are_kept() -> Non
     assert [type(part).__name__ for part in event.parts] == ["TextPart", "ImagePart", "AudioPart"]
 
 
+@pytest.mark.req("W10", "W34")
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<div style='display:none;max-height:0'>X</div>",
+        "<span style='visibility:hidden'>X</span>",
+        "<font style='font-size:0px'>X</font><b style='font-size:0'>X</b>",
+        "<div hidden>X<div>X</div></div>",
+        "<i style='opacity:0'>X</i>",
+        "<template>X</template><svg><text>X</text></svg><select><option>X</select>",
+        "<!-- X --><style>X</style><script>X</script>",
+        "\U000e0058\u202e",
+    ],
+)
+def test_text_of_a_mail_that_nobody_sees_is_left_out(hidden: str) -> None:
+    page = f"<p>seen{hidden}</p><blockquote>{hidden}old</blockquote>"
+    found = read(mail("Content-Type: text/html; charset=utf-8", body=page))
+    assert (found.text, found.quoted) == ("seen", "old")
+
+
 @pytest.mark.req("W10")
 def test_html_alone_is_read_as_text() -> None:
     page = (
@@ -297,13 +318,13 @@ def test_html_alone_is_read_as_text() -> None:
         "<ul><li>a<li>b</ul><!-- no --><script>if (a<b) x()</script>x < y<br>z"
         "<blockquote>old<blockquote>older</blockquote></blockquote></body></html>"
     )
-    assert html_text.to_text(page) == "One & two\n\n- a\n- b\nx < y\nz\n> old\n> > older"
+    assert read_mail_html(page) == "One & two\n\n- a\n- b\nx < y\nz\n> old\n> > older"
     found = read(mail("Content-Type: text/html", body=page))
     assert found.text == "One & two\n\n- a\n- b\nx < y\nz"
     assert found.quoted == "old\nolder"
-    assert html_text.to_text("<style>" + "<" * 10) == ""
-    assert html_text.to_text("a <" + "b" * 3) == "a"
-    assert html_text.to_text("<p>a&#" + "1" * 5000 + ";b&#x" + "f" * 5000) == "a\ufffdb\ufffd"
+    assert read_mail_html("<style>" + "<" * 10) == ""
+    assert read_mail_html("a <" + "b" * 3) == "a"
+    assert read_mail_html("<p>a&#" + "1" * 5000 + ";b&#x" + "f" * 5000) == "a\ufffdb\ufffd"
 
 
 @pytest.mark.req("W10")
@@ -420,7 +441,7 @@ def test_mails_that_are_made_to_hurt_are_refused_quickly() -> None:
         "</" * 150_000,
         "&" * 300_000,
     ):
-        html_text.to_text(slow)
+        read_mail_html(slow)
     mail_text.decode_header(b"=?" * 100_000)
     mail_text.decode_header(b"=?utf-8?q?" + b"=" * 100_000 + b"?=")
     quotes.cut("On " * 50_000)

@@ -6,7 +6,6 @@ characters.
 
 from typing import Final
 
-from hermes.channels.email import html_text
 from hermes.channels.email.client import MAX_LINE
 from hermes.channels.matrix.client import SYNC_BYTES
 from hermes.channels.slack.socket_mode import MAX_FRAME
@@ -15,6 +14,7 @@ from hermes.config.mcp import McpServerSettings
 from hermes.config.sections import ServerSettings
 from hermes.config.spending import CallSettings
 from hermes.graph import MAX_MESSAGE_BYTES
+from hermes.message.markup.html_reader import MAX_MAIL_CHARS
 from hermes.net.page_fetch import PageLimits
 from hermes.net.untrusted_url import MAX_URL_CHARS
 from hermes.tools.arguments import MAX_ARGUMENT_CHARS
@@ -26,8 +26,6 @@ _PAGE: Final = PageLimits().body_bytes
 
 # Where the caller lets more through: by module, or by module and name of the expression.
 LARGER: Final[dict[str, int]] = {
-    # A page in a mail, of which it reads so much.
-    "channels/email/html_text.py": html_text.MAX_CHARS,
     # A line of the mail server's.
     "channels/email/imap_wire.py": MAX_LINE,
     # An answer of the homeserver; read beside the loop.
@@ -50,8 +48,9 @@ LARGER: Final[dict[str, int]] = {
     "server/v1/responses_thoughts.py": _CALL,
     # The body that was sent to a model when the call failed; read beside the loop.
     "provider_kit/echo.py": _CALL,
-    # A page for a tool; read beside the loop.
-    "tools/builtin/html_tokens.py": _PAGE,
+    # A page for a tool, or in a mail; read beside the loop.
+    "message/markup/html_tokens.py": max(_PAGE, MAX_MAIL_CHARS),
+    "message/markup/html_reader.py _SPACE": MAX_MAIL_CHARS,
     # A result of an MCP server.
     "tools/mcp/clean_text.py": McpServerSettings.model_fields["max_message_bytes"].default,
     # The arguments of a tool call.
@@ -89,7 +88,6 @@ TRUSTED: Final = {
 
 # Expressions that are built while the program runs, with an example of what they are built from.
 BUILT: Final[dict[str, dict[str, object]]] = {
-    "channels/email/html_text.py re.compile(f'</{tag}', re.I)": {"tag": "style"},
     "channels/matrix/inbound.py start": {"name": "hermes"},
     "channels/matrix/inbound.py re.compile(f'(?<!\\\\w){re.escape(name)}(?!\\\\w)', re.IGNORECASE)": {
         "name": "hermes"
@@ -100,7 +98,7 @@ BUILT: Final[dict[str, dict[str, object]]] = {
     "routing/keywords.py re.compile(b' ' + tree)": {"tree": b"(?:co(?:de|py it)|fix)"},
     "routing/keywords.py re.compile(b'(?=( ' + tree + b'))')": {"tree": b"(?:co(?:de|py it)|fix)"},
     "schedule/cron_words.py f'\\\\b{name} time\\\\b'": {"name": "new york"},
-    "tools/builtin/html_tokens.py re.compile(f'</{name}(?=[\\\\s/>])', re.IGNORECASE)": {
+    "message/markup/html_tokens.py re.compile(f'</{name}(?=[\\\\s/>])', re.IGNORECASE)": {
         "name": "script"
     },
     "tools/gate.py re.compile(f'\\\\b{re.escape(name)}\\\\b', flags=re.IGNORECASE)": {

@@ -9,13 +9,14 @@ from typing import Final
 
 import msgspec
 
-from hermes.channels.email import html_text, loops, mail_text, mime, quotes, threads
+from hermes.channels.email import loops, mail_text, mime, quotes, threads
 from hermes.channels.email.addresses import MailAddress, addresses_in, read_address
 from hermes.channels.email.authenticity import is_vouched
 from hermes.channels.email.bounces import Bounce, read_bounce
 from hermes.channels.email.mime import Headers, MailPart
 from hermes.errors import BadRequest, Unauthenticated
 from hermes.message.event import EventType, MessageEvent, ReplyContext
+from hermes.message.markup.html_reader import MAX_MAIL_CHARS, read_mail_html
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, TextPart
 from hermes.message.source import Source
 
@@ -188,8 +189,8 @@ def _content(leaves: tuple[MailPart, ...]) -> tuple[str, tuple[File, ...]]:
     plain = _texts(leaves, "text/plain", most=MAX_TEXT)
     text = "\n\n".join(one for one in (said.strip() for said in plain) if one)
     if not text:
-        pages = _texts(leaves, "text/html", most=html_text.MAX_CHARS)
-        text = "\n\n".join(filter(None, map(html_text.to_text, pages)))
+        pages = _texts(leaves, "text/html", most=MAX_MAIL_CHARS)
+        text = "\n\n".join(filter(None, map(read_mail_html, pages)))
     kinds = ("text/plain", "text/html")
     files = [leaf for leaf in leaves if not any(_is_shown(leaf, kind) for kind in kinds)]
     return text, tuple(_file(leaf) for leaf in files if leaf.data)

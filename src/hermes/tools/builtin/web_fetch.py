@@ -14,10 +14,10 @@ import msgspec
 from msgspec import Meta
 
 from hermes.errors import NetError, ToolError
+from hermes.message.markup.html_reader import PageText, read_page, visible
 from hermes.ports.provider import ToolSpec
 from hermes.ports.tool import ToolContext, ToolTraits
 from hermes.ports.web import WebDocument, WebReader
-from hermes.tools.builtin.page_text import PageText, read_page, visible
 
 DEFAULT_CHARS: Final = 20_000
 MAX_CHARS: Final = 90_000

@@ -1,8 +1,8 @@
-"""A web page as text that a model can read: headings, links, lists and tables, and nothing hidden.
+"""HTML as text that a model can read, and nothing of it that a person looking at it would not see.
 
-Pure; it sits under `web_fetch` and gets the page as text already. The page is hostile until shown
-otherwise, so it works without recursion, stops at its limits, and leaves out what a person looking
-at the page would not see.
+Pure; the one reader of HTML, for pages of the web and for mails; how their texts differ is a
+`HtmlStyle`. HTML is hostile until shown otherwise, so it works without recursion, stops at its limits,
+and looks at each character a fixed number of times.
 """
 
 import re
@@ -13,43 +13,22 @@ from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
+from hermes.message.markup.html_tokens import End, Start, read_tokens
 from hermes.message.markup.references import unescape
-from hermes.tools.builtin.html_tokens import End, Start, read_tokens
 
 MAX_TOKENS: Final = 100_000
+# What is read of a mail; its tags are as many as that at most.
+MAX_MAIL_CHARS: Final = 1_000_000
 _MAX_DEPTH: Final = 6
 _MAX_LINK_CHARS: Final = 500
 _MAX_TITLE_CHARS: Final = 300
 _HEADINGS: Final = {f"h{level}": "#" * level + " " for level in range(1, 7)}
-_BLOCKS: Final = frozenset(
-    {
-        *(
-            "address",
-            "article",
-            "aside",
-            "blockquote",
-            "body",
-            "caption",
-            "dd",
-            "details",
-            "dialog",
-        ),
-        *(
-            "div",
-            "dl",
-            "dt",
-            "fieldset",
-            "figcaption",
-            "figure",
-            "footer",
-            "form",
-            "header",
-            "html",
-        ),
-        *("hgroup", "legend", "main", "nav", "p", "section", "summary", "table", "tbody", "tfoot"),
-        *("thead", *_HEADINGS),
-    }
-)
+_BLOCKS: Final = frozenset((
+    "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details",
+    "dialog", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "header",
+    "hgroup", "html", "legend", "main", "nav", "p", "section", "summary", "table", "tbody",
+    "tfoot", "thead",
+)) | frozenset(_HEADINGS)  # fmt: skip
 _LISTS: Final = frozenset({"ol", "ul", "menu"})
 # What only sets text apart inside a table's cell, where a line is a row.
 _INSIDE_CELLS: Final = frozenset({"div", "p"})
@@ -57,14 +36,18 @@ _CELLS: Final = frozenset({"td", "th"})
 # Left out with all that they hold; each has to be closed by its own end tag.
 _DROPPED: Final = frozenset({"canvas", "datalist", "object", "select", "svg", "template"})
 _RAW_DROPPED: Final = frozenset({"iframe", "noembed", "noframes", "script", "style"})
-# Elements that may be hidden: those whose end tag may not be left out.
-_HIDEABLE: Final = frozenset(
-    {
-        *("a", "article", "aside", "b", "div", "em", "figure", "footer", "form", "header", "i"),
-        *("label", "main", "nav", "ol", "section", "small", "span", "strong", "table", "u", "ul"),
-        *_HEADINGS,
-    }
-)
+_VOID: Final = frozenset((
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
+    "track", "wbr",
+))  # fmt: skip
+# Nobody knows where a hidden one of these ends: their end tag may be left out.
+_OPEN_ENDED: Final = frozenset((
+    "body", "caption", "colgroup", "dd", "dt", "head", "html", "li", "optgroup", "option", "rp",
+    "rt", "tbody", "td", "tfoot", "th", "thead", "tr",
+))  # fmt: skip
+# Each of these ends a paragraph whose end tag was left out.
+_ENDS_PARAGRAPH: Final = _BLOCKS | _LISTS | _CELLS | {"hr", "li", "pre", "tr"}
+_MAX_QUOTES: Final = 20
 _HIDDEN_STYLE: Final = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|(?:font-size|opacity)\s*:\s*0(?![.\d]*[1-9])",
     re.IGNORECASE,
@@ -78,6 +61,24 @@ _FIRST_TAG: Final = "\U000e0000"
 _LAST_TAG: Final = "\U000e0fff"
 
 
+class HtmlStyle(msgspec.Struct, frozen=True, kw_only=True):
+    """How the parts of HTML are shown in a text.
+
+    `gaps` are the elements with an empty line around them; other blocks begin a line. `has_marks` says
+    that headings, links, pictures, rules and the cells of tables are marked, as in Markdown;
+    `has_quotes` that quoted lines begin with `> `, as in mails.
+    """
+
+    gaps: frozenset[str]
+    has_marks: bool = False
+    has_quotes: bool = False
+
+
+PAGE: Final = HtmlStyle(gaps=_BLOCKS | _LISTS | {"hr", "pre"}, has_marks=True)
+# In mails every line may be a block, and tables are there for the layout.
+MAIL: Final = HtmlStyle(gaps=frozenset({"p", "pre", *_HEADINGS}), has_quotes=True)
+
+
 class PageText(msgspec.Struct, frozen=True):
     """A page's title and its text; `cut` tells that the page says more."""
 
@@ -88,7 +89,7 @@ class PageText(msgspec.Struct, frozen=True):
 
 def read_page(page: str, *, url: str, max_chars: int) -> PageText:
     """Return what the page at `url` shows, at most `max_chars` of it."""
-    writer = _Writer(url=url, max_chars=max_chars)
+    writer = _Writer(PAGE, url=url, max_chars=max_chars)
     for count, token in enumerate(read_tokens(page)):
         if count >= MAX_TOKENS or writer.full:
             writer.cut = True
@@ -96,6 +97,14 @@ def read_page(page: str, *, url: str, max_chars: int) -> PageText:
         writer.take(token)
     text = writer.finish()
     return PageText(writer.title, text[:max_chars].rstrip(), writer.cut or len(text) > max_chars)
+
+
+def read_mail_html(source: str) -> str:
+    """Return what the HTML of a mail shows; what is quoted has `> ` before its lines."""
+    writer = _Writer(MAIL, url="", max_chars=MAX_MAIL_CHARS)
+    for token in read_tokens(source[:MAX_MAIL_CHARS]):
+        writer.take(token)
+    return writer.finish()
 
 
 def visible(text: str) -> str:
@@ -111,11 +120,13 @@ def visible(text: str) -> str:
 
 
 class _Writer:
-    """Takes tokens and writes lines; knows the open lists and links, and no other nesting."""
+    """Takes tokens and writes lines; knows the open lists, links and quotes, and no other nesting."""
 
-    def __init__(self, *, url: str, max_chars: int) -> None:
+    def __init__(self, style: HtmlStyle, *, url: str, max_chars: int) -> None:
         self.title = ""
         self.cut = False
+        self._style = style
+        self._quotes = 0
         self._base = url
         self._max_chars = max_chars
         self._lines: list[str] = []
@@ -150,10 +161,18 @@ class _Writer:
         """Return the text."""
         self._end_link()
         self._end_line()
+        while self._lines and not self._lines[-1].strip("> "):
+            self._lines.pop()
         return "\n".join(self._lines).strip("\n")
 
     def _skip(self, token: Start | End | str) -> None:
-        if isinstance(token, str) or token.name != self._skipping:
+        if isinstance(token, str):
+            return
+        if self._skipping == "p" and token.name in _ENDS_PARAGRAPH:
+            self._skipping = ""
+            self.take(token)
+            return
+        if token.name != self._skipping:
             return
         self._depth += 1 if isinstance(token, Start) else -1
         if self._depth == 0:
@@ -163,11 +182,10 @@ class _Writer:
         name = tag.name
         if tag.raw is not None:
             self._take_raw(tag)
-        elif name in _DROPPED or (name in _HIDEABLE and _is_hidden(tag.attributes)):
-            self._skipping, self._depth = name, 1
+        elif name in _DROPPED or (name not in _OPEN_ENDED and _is_hidden(tag.attributes)):
+            self._skipping, self._depth = ("", 0) if name in _VOID else (name, 1)
         elif name == "a":
-            self._end_link()
-            self._link = (tag.attributes.get("href", ""), len(self._line))
+            self._start_link(tag.attributes.get("href", ""))
         elif name == "img":
             self._show_image(tag.attributes.get("alt", ""))
         elif name == "base":
@@ -181,11 +199,11 @@ class _Writer:
         if name == "br":
             self._end_line()
         elif name == "hr":
-            self._blank_line()
-            self._write("---")
-            self._blank_line()
+            self._end_block(name)
+            self._write("---" if self._style.has_marks else "")
+            self._end_block(name)
         elif name == "pre":
-            self._blank_line()
+            self._end_block(name)
             self._pre += 1
         elif name in _LISTS:
             self._end_line()
@@ -195,31 +213,41 @@ class _Writer:
         elif name == "tr":
             self._end_line()
         elif name in _BLOCKS:
-            self._start_block(name)
-            self._mark = _HEADINGS.get(name, self._mark)
+            self._start_block(name, quotes=1)
+            if self._style.has_marks:
+                self._mark = _HEADINGS.get(name, self._mark)
 
     def _close(self, name: str) -> None:
         if name == "a":
             self._end_link()
         elif name == "pre":
-            self._blank_line()
+            self._end_block(name)
             self._pre = max(0, self._pre - 1)
         elif name in _LISTS:
             self._end_line()
             if self._lists:
                 self._lists.pop()
             if not self._lists:
-                self._blank_line()
+                self._end_block(name)
         elif name in {"li", "tr"}:
             self._end_line()
         elif name in _BLOCKS:
-            self._start_block(name)
+            self._start_block(name, quotes=-1)
 
-    def _start_block(self, name: str) -> None:
+    def _start_block(self, name: str, *, quotes: int) -> None:
+        """End the block before; `quotes` is by how much a quotation makes the text deeper."""
         if self._in_row and name in _INSIDE_CELLS:
             self._write(" ")
         else:
+            self._end_block(name)
+        if name == "blockquote" and self._style.has_quotes:
+            self._quotes = min(_MAX_QUOTES, max(0, self._quotes + quotes))
+
+    def _end_block(self, name: str) -> None:
+        if name in self._style.gaps:
             self._blank_line()
+        else:
+            self._end_line()
 
     def _take_raw(self, tag: Start) -> None:
         raw = tag.raw or ""
@@ -239,9 +267,17 @@ class _Writer:
         self._mark = f"{indent}{'-' if number is None else f'{number}.'} "
 
     def _start_cell(self) -> None:
+        if not self._style.has_marks:
+            self._write(" ")
+            return
         if self._in_row:
             self._put("| " if self._line and self._line[-1].endswith(" ") else " | ")
         self._in_row = True
+
+    def _start_link(self, href: str) -> None:
+        if self._style.has_marks:
+            self._end_link()
+            self._link = (href, len(self._line))
 
     def _end_link(self) -> None:
         """Write the target of the open link behind its text, if it has any."""
@@ -260,7 +296,7 @@ class _Writer:
 
     def _show_image(self, alt: str) -> None:
         shown = _SPACE.sub(" ", visible(alt)).strip()
-        if shown:
+        if shown and self._style.has_marks:
             self._put(f"[image: {shown[:_MAX_TITLE_CHARS]}]")
 
     def _write(self, text: str) -> None:
@@ -294,13 +330,13 @@ class _Writer:
         self._line_size = 0
         self._in_row = False
         if text or keep_empty:
-            self._keep(self._mark + text)
+            self._keep("> " * self._quotes + self._mark + text)
             self._mark = ""
 
     def _blank_line(self) -> None:
         self._end_line()
-        if self._lines and self._lines[-1] and not self._lists:
-            self._keep("")
+        if self._lines and self._lines[-1].strip("> ") and not self._lists:
+            self._keep("> " * self._quotes)
 
     def _keep(self, line: str) -> None:
         self._lines.append(line)

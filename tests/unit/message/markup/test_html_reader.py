@@ -1,10 +1,16 @@
-"""A page as a model reads it: what is shown is there, in a form that can be read, and nothing else."""
+"""HTML as a model reads it: what is shown is there, in a form that can be read, and nothing else."""
 
 import time
 
 import pytest
 
-from hermes.tools.builtin.page_text import MAX_TOKENS, PageText, read_page, visible
+from hermes.message.markup.html_reader import (
+    MAX_TOKENS,
+    PageText,
+    read_mail_html,
+    read_page,
+    visible,
+)
 
 URL = "https://example.org/dir/page"
 
@@ -93,6 +99,9 @@ def test_links_lead_to_web_addresses_or_are_plain_text(page, text):
         "<div style='color:red;VISIBILITY:hidden'>X</div>",
         "<b style='font-size:0'>X</b>",
         "<b style='opacity: 0.0'>X</b>",
+        "<font style='font-size:0px'>X</font><x-y hidden>X</x-y>",
+        "<blockquote style='display:none'>X</blockquote>",
+        "<img alt=X hidden>",
         "<select><option>X</option></select>",
         "<object>X</object>",
         "<input value=X><meta name=description content=X>",
@@ -154,3 +163,55 @@ def test_deep_lists_are_indented_no_further_than_six_levels():
     lines = text_of("<ul><li>x" * 50).splitlines()
 
     assert (lines[0], lines[5], lines[49]) == ("- x", "          - x", "            - x")
+
+
+@pytest.mark.req("W34")
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<p style='display:none'>X</p>a", "a"),
+        ("<p hidden>X<b>X</b><p>a", "a"),
+        ("<div>a<p hidden>X</div>b", "a\n\nb"),
+        ("<p hidden>X<ul><li>a</ul>", "- a"),
+        ("<table><tr><td><p hidden>X<td>a</table>", " | a"),
+    ],
+)
+def test_a_hidden_paragraph_ends_where_a_browser_ends_it(page, text):
+    assert text_of(page) == text
+
+
+@pytest.mark.req("W10")
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<div>Hi,</div><div><br></div><div>it works</div>", "Hi,\nit works"),
+        ("<p>One</p><p>Two<br>Three</p>", "One\n\nTwo\nThree"),
+        ("<div>Yes</div><div>-- <br>Ada</div>", "Yes\n--\nAda"),
+        ("<pre>a\n  b\n\nc</pre>", "a\n  b\n\nc"),
+        ("<h1>News</h1><a href='https://x.test'>here</a><hr>x", "News\n\nhere\nx"),
+        ("<ol><li><p>a</p><li>b</ol>c", "1. a\n2. b\nc"),
+        ("<table><tr><td>a<td>b<tr><td><p>c</p><p>d</p></table>", "a b\n\nc\n\nd"),
+        ("<html><head><title>t</title><body>a", "a"),
+        ("<blockquote><p>a</p><p>b</p></blockquote>c", "> a\n> \n> b\n> \nc"),
+        ("a<blockquote>b<blockquote><br></blockquote></blockquote>", "a\n> b"),
+        ("</blockquote>a<blockquote>b", "a\n> b"),
+        ("<img alt='a cat' src=x>a", "a"),
+    ],
+)
+def test_a_mail_keeps_its_lines_and_its_quotes(page, text):
+    assert read_mail_html(page) == text
+
+
+@pytest.mark.req("W10")
+def test_quotes_of_a_mail_are_no_deeper_than_twenty():
+    assert read_mail_html("<blockquote>" * 1000 + "a") == "> " * 20 + "a"
+
+
+@pytest.mark.req("W10", "W34")
+@pytest.mark.parametrize("piece", ["<blockquote>x", "<div>", "<p hidden>", "<pre>\n", "<td>x", "<"])
+def test_a_hostile_mail_ends_soon(piece):
+    begin = time.process_time()
+
+    read_mail_html(piece * (300_000 // len(piece)))
+
+    assert time.process_time() - begin < 5

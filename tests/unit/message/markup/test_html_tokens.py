@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hermes.message.markup.html_tokens import End, Start, read_tokens
 from hermes.message.markup.references import unescape
-from hermes.tools.builtin.html_tokens import End, Start, read_tokens
 
 SIZE = 300_000
 # Each is cheap to send and has made some parser or other take the square of its length.

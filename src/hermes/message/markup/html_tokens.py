@@ -1,6 +1,6 @@
 """HTML as a stream of tags and texts, in one pass over the page.
 
-Pure; it sits under the page's text. The standard library's parser takes time with the square of
+Pure; it sits under `html_reader.py`. The standard library's parser takes time with the square of
 some pages' length, and pages come from strangers: here each character is looked at a fixed number of
 times, whatever stands around it. It builds no tree and repairs nothing.
 """
