@@ -8,6 +8,7 @@ import pytest
 from hermes.channels.email.memory import begun
 from hermes.channels.matrix.sync_state import SyncState, SyncStateFile
 from hermes.channels.slack.uploads import Uploads
+from hermes.durable_file import write_durably
 from hermes.testing.power_cut import PowerCutFolder
 
 pytestmark = pytest.mark.req("J17")
@@ -67,6 +68,19 @@ async def test_only_the_owner_can_read_what_a_channel_has_written_down(folder: P
 
     names = ("uploads.json", "stream.json", "mailbox.json")
     assert _modes(folder) == {"state": 0o700} | dict.fromkeys(names, 0o600)
+
+
+def test_a_write_that_fails_leaves_what_was_there_and_nothing_beside_it(tmp_path: Path) -> None:
+    write_durably(tmp_path / "kept.json", b"first")
+    (tmp_path / "in the way").mkdir()
+
+    with pytest.raises(OSError, match="in the way"):
+        write_durably(tmp_path / "in the way", b"second")
+    with pytest.raises(FileExistsError):
+        write_durably(tmp_path / "kept.json" / "deeper", b"second")
+
+    assert {path.name for path in tmp_path.iterdir()} == {"kept.json", "in the way"}
+    assert (tmp_path / "kept.json").read_bytes() == b"first"
 
 
 def _modes(folder: Path) -> dict[str, int]:
