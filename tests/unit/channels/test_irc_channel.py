@@ -12,6 +12,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from hermes.contrib.irc import intake
 from hermes.contrib.irc.line_rate import LineRate
 from hermes.errors import (
     ConfigurationError,
@@ -346,6 +347,27 @@ async def test_what_cannot_be_kept_now_is_kept_later_and_in_order(tmp_path: Path
         await rig.heard(2)
         assert rig.inbox.texts == ["second", "third"]
         assert rig.naps[:2] == [2, 1.0]
+
+
+@pytest.mark.req("J1", "W2", "W11")
+async def test_while_too_much_waits_the_socket_is_not_read_and_afterwards_nothing_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "MOST_WAITING", 5)
+    texts = [f"line {number}" for number in range(20)]
+    async with irc_rig(tmp_path, gather_s=0) as rig:
+        rig.inbox.failures = [StoreError("disk I/O error") for _ in range(10_000)]
+        link = await rig.irc.bot()
+        for text in texts:
+            link.send("Ada!a@h", "PRIVMSG", "hermes", text)
+        link.send("irc.hermes.test", "PING", "behind them")
+        await until(lambda: len(rig.naps) > 50)
+        assert (rig.inbox.texts, link.pongs) == ([], [])
+
+        rig.inbox.failures.clear()
+        await rig.heard(len(texts))
+        await until(lambda: link.pongs)
+        assert (rig.inbox.texts, link.pongs) == (texts, ["behind them"])
 
 
 @pytest.mark.req("W2", "W11")
