@@ -14,7 +14,7 @@ import msgspec
 
 from hermes.control.order import AnyOrder
 from hermes.control.order_fields import FIELD_HELP, help_key
-from hermes.control.orders import ORDERS
+from hermes.control.orders import BY_NAME, ORDERS
 
 _INTRO = """\
 # The fields of every order
@@ -32,7 +32,21 @@ _TYPES = {str: "text", int: "whole number", float: "number", bool: "true or fals
 def page() -> str:
     """Return the page; raises `KeyError` for a field that is not explained."""
     sections = ["\n".join(_section(one)) for one in ORDERS]
-    return "\n".join((_INTRO, *sections))
+    return "\n".join((_INTRO, *_table(), *sections))
+
+
+def _table() -> Iterator[str]:
+    yield "| order | least role | | |"
+    yield "| --- | --- | --- | --- |"
+    for order in reversed(BY_NAME.values()):
+        yield f"| `{order.name}` | {order.least} | {_kind(order)} | {order.summary} |"
+    yield ""
+
+
+def _kind(order: AnyOrder) -> str:
+    if order.changes:
+        return "changes; on record"
+    return "shows what people said; on record" if order.shows else "looks"
 
 
 def unused() -> set[str]:

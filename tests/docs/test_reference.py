@@ -157,19 +157,28 @@ def plain(path: str) -> str:
     return path.replace(":path}", "}")
 
 
+PAGES = ("rest-api", "web-chat", "control-orders")
+DOCS_PATHS = ("/api/openapi.json", "/api/docs", "/api/docs/{name}")
+
+
 async def test_every_endpoint_is_on_its_page() -> None:
-    pages = {name: (DOCS / f"{name}.md").read_text() for name in ("rest-api", "web-chat")}
+    pages = {name: (DOCS / f"{name}.md").read_text() for name in PAGES}
     rest, web = channel_routes(Options())
-    server = ["/healthz", "/readyz", "/webhooks/{platform}", *control_paths()]
+    server = ["/healthz", "/readyz", "/webhooks/{platform}", *DOCS_PATHS]
     wanted = [("rest-api", path) for path in [route.path for route in rest] + server]
     wanted += [("web-chat", route.path) for route in web]
+    wanted += [("control-orders", path) for path in control_paths()]
     missing = []
     async with running_gateway(Options()) as gateway:
         for page, path in wanted:
             for method in await methods_at(gateway, path):
                 # `GET` and `POST /x` names both methods of one path.
+                # A heading of the generated page has no code in it.
                 named = re.search(
-                    rf"`{method}(`[^`\n]*`\w+)? {re.escape(plain(path))}`", pages[page]
+                    rf"`{method}(`[^`\n]*`\w+)? {re.escape(plain(path))}`"
+                    rf"|^## [a-z_.]+: {method} {re.escape(plain(path))}$",
+                    pages[page],
+                    re.MULTILINE,
                 )
                 if named is None:
                     missing.append(f"{page}: {method} {path}")

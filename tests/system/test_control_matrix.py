@@ -174,7 +174,7 @@ def test_every_order_of_the_table_is_asked_here() -> None:
 
 
 def test_the_page_about_operating_has_the_table() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "control.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "control-orders.md").read_text()
     shown = re.findall(r"^\| `([a-z_.]+)` \| (\w+) \| (\w+)", page, re.MULTILINE)
 
     assert {row for row in shown if "." in row[0]} == {
