@@ -38,7 +38,7 @@ def page() -> str:
 def _table() -> Iterator[str]:
     yield "| order | least role | | |"
     yield "| --- | --- | --- | --- |"
-    for order in reversed(BY_NAME.values()):
+    for order in reversed(tuple(BY_NAME.values())):
         yield f"| `{order.name}` | {order.least} | {_kind(order)} | {order.summary} |"
     yield ""
 

@@ -25,11 +25,11 @@ from hermes.app.core import Core
 from hermes.app.core_parts import CoreParts
 from hermes.app.credential_locks import make_rights
 from hermes.app.key_rotation import make_rotation
-from hermes.app.make_courier import make_send_desk
+from hermes.app.make_courier import make_send_operations
 from hermes.app.make_hooks import GatewayHooks, make_hooks
 from hermes.app.make_observability import Observability, make_observing, watch_core
 from hermes.app.make_operations import as_swapped, make_audited, make_handles
-from hermes.app.make_schedule import make_cron_desk
+from hermes.app.make_schedule import make_cron_operations
 from hermes.app.make_search import open_search
 from hermes.app.media import make_shelf
 from hermes.app.models import ask_all, provider_states
@@ -515,7 +515,7 @@ class Gateway:
             credit_settings=self._settings.credits,
             search=SearchOperations(self._core.store, self._core.search),
             forget_files=self._shelf.erase,
-            cron=make_cron_desk(self._core.store, self._settings, self._core.cron.schedules),
+            cron=make_cron_operations(self._core.store, self._settings, self._core.cron.schedules),
             handles=self._handles(),
             sends=self._sends(),
         )
@@ -543,7 +543,7 @@ class Gateway:
         )
 
     def _sends(self) -> SendOperations:
-        return make_send_desk(
+        return make_send_operations(
             self._core.store,
             self._settings,
             home=self._home,

@@ -19,7 +19,7 @@ def wake_nobody(_name: str) -> None:
     """Where no gateway runs nobody sends; the next one does."""
 
 
-def make_send_desk(
+def make_send_operations(
     store: Store,
     settings: Settings,
     *,

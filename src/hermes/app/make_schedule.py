@@ -117,7 +117,7 @@ def make_schedules(
     )
 
 
-def make_cron_desk(store: Store, settings: Settings, schedules: Schedules) -> CronOperations:
+def make_cron_operations(store: Store, settings: Settings, schedules: Schedules) -> CronOperations:
     """Return where operators' orders about jobs arrive."""
     roster = Roster(settings.agents, default=settings.default_agent, rules=settings.agent_rules)
     own_chats = [

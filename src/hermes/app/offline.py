@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hermes.app.make_courier import make_send_desk
+from hermes.app.make_courier import make_send_operations
 from hermes.app.make_operations import make_audited
-from hermes.app.make_schedule import make_cron_desk, make_schedules
+from hermes.app.make_schedule import make_cron_operations, make_schedules
 from hermes.app.make_search import open_search
 from hermes.app.media import forgetting_files
 from hermes.app.platforms import built_in
@@ -100,7 +100,7 @@ def _operations(store: Store, loaded: Loaded, *, search: SearchOperations) -> Op
         credit_settings=settings.credits,
         search=search,
         forget_files=forgetting_files(loaded.home),
-        cron=make_cron_desk(store, settings, make_schedules(store, settings)),
+        cron=make_cron_operations(store, settings, make_schedules(store, settings)),
         handles=RuntimeHandles(
             platforms=("rest", "web", *settings.platforms),
             abilities={
@@ -109,7 +109,7 @@ def _operations(store: Store, loaded: Loaded, *, search: SearchOperations) -> Op
                 if name in {"rest", "web", *settings.platforms}
             },
         ),
-        sends=make_send_desk(
+        sends=make_send_operations(
             store, settings, home=loaded.home, clock=SystemClock(), make_id=make_id
         ),
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.make_courier import make_send_desk
+from hermes.app.make_courier import make_send_operations
 from hermes.control.sends import DirectoryAsk, SendOperations, SendOrder
 from hermes.errors import BadRequest
 from hermes.message.event import MessageEvent
@@ -25,7 +25,7 @@ def listed(chat_id: str, name: str, guild: str | None = None) -> ChatEntry:
 
 
 def desk_of(rig: Rig, home: Path) -> SendOperations:
-    return make_send_desk(
+    return make_send_operations(
         rig.store,
         settings_of(home, PLATFORM),
         home=home,

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hermes.app.make_courier import make_send_desk
+from hermes.app.make_courier import make_send_operations
 from hermes.control.sends import SendOperations, SendOrder
 from hermes.errors import BadRequest, NotFound
 from hermes.message.ids import make_id
@@ -23,8 +23,8 @@ def desk_of(
     """Return a desk: that of a gateway, or of a command while none runs."""
     settings = settings_of(home, PLATFORM)
     if rig is None:
-        return make_send_desk(store, settings, home=home, clock=clock, make_id=make_id)
-    return make_send_desk(
+        return make_send_operations(store, settings, home=home, clock=clock, make_id=make_id)
+    return make_send_operations(
         store,
         settings,
         home=home,

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 
 from hermes import __version__
-from hermes.app.make_courier import make_send_desk
-from hermes.app.make_schedule import make_cron_desk, make_schedules
+from hermes.app.make_courier import make_send_operations
+from hermes.app.make_schedule import make_cron_operations, make_schedules
 from hermes.calls.days import Calendar
 from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.config import Settings, load
@@ -206,10 +206,10 @@ async def main(home: Path) -> int:
         make_id=make_id,
         address="http://far.example",
         dream_now=dream_now,
-        sends=make_send_desk(
+        sends=make_send_operations(
             store, Settings(time_zone="UTC"), home=home, clock=clock, make_id=make_id
         ),
-        cron=make_cron_desk(
+        cron=make_cron_operations(
             store,
             Settings(time_zone="UTC"),
             make_schedules(store, Settings(time_zone="UTC"), clock=clock, make_id=make_id),

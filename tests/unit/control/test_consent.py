@@ -26,7 +26,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 
 
 @pytest.fixture
-def desk(store: SqliteStore) -> Operations:
+def operations(store: SqliteStore) -> Operations:
     return Operations(
         store,
         calendar=Calendar("UTC"),
@@ -36,23 +36,23 @@ def desk(store: SqliteStore) -> Operations:
     )
 
 
-async def a_person(desk: Operations) -> tuple[str, str]:
+async def a_person(operations: Operations) -> tuple[str, str]:
     """Make somebody; return how a platform names them, and their id."""
-    made = await desk.create_key(NewKey(user="ann:1"))
+    made = await operations.create_key(NewKey(user="ann:1"))
     return "v1:ann:1", made.key.person_id
 
 
 @pytest.mark.req("G6")
-async def test_nobody_has_agreed_until_it_is_said_and_it_can_be_taken_back(desk):
-    user, person = await a_person(desk)
+async def test_nobody_has_agreed_until_it_is_said_and_it_can_be_taken_back(operations):
+    user, person = await a_person(operations)
 
-    before = await desk.consent(ConsentAsk(user=user))
+    before = await operations.consent(ConsentAsk(user=user))
     with capture_logs() as logs:
-        on = await desk.set_consent(ConsentOrder(user=user, may_train=True, by="olga"))
-        again = await desk.set_consent(ConsentOrder(user=person, may_train=True, by="olga"))
-    agreed = await desk.consent(ConsentAsk(user=person))
-    off = await desk.set_consent(ConsentOrder(user=user, may_train=False))
-    after = await desk.consent(ConsentAsk(user=user))
+        on = await operations.set_consent(ConsentOrder(user=user, may_train=True, by="olga"))
+        again = await operations.set_consent(ConsentOrder(user=person, may_train=True, by="olga"))
+    agreed = await operations.consent(ConsentAsk(user=person))
+    off = await operations.set_consent(ConsentOrder(user=user, may_train=False))
+    after = await operations.consent(ConsentAsk(user=user))
 
     assert before == ConsentReport(user=user, person_id=person, may_train=False)
     assert on == ConsentReport(user=user, person_id=person, may_train=True, changed=True)
@@ -72,27 +72,27 @@ async def test_nobody_has_agreed_until_it_is_said_and_it_can_be_taken_back(desk)
 
 
 @pytest.mark.req("G6")
-async def test_an_unknown_person_is_an_error_that_says_how_to_name_one(desk):
-    await a_person(desk)
+async def test_an_unknown_person_is_an_error_that_says_how_to_name_one(operations):
+    await a_person(operations)
 
     for user in ("v1:bob", "ann:1", "p_nobody", ":", "v1:"):
         with pytest.raises(NotFound, match=r"Nobody is known as .* PLATFORM:USER_ID"):
-            await desk.consent(ConsentAsk(user=user))
+            await operations.consent(ConsentAsk(user=user))
         with pytest.raises(NotFound):
-            await desk.set_consent(ConsentOrder(user=user, may_train=True))
+            await operations.set_consent(ConsentOrder(user=user, may_train=True))
     with pytest.raises(BadRequest):
-        await desk.consent(ConsentAsk(user=" "))
+        await operations.consent(ConsentAsk(user=" "))
 
 
 @pytest.mark.req("G6", "J24")
-async def test_an_erased_person_cannot_agree(desk, store):
-    user, person = await a_person(desk)
-    await desk.set_consent(ConsentOrder(user=user, may_train=True))
+async def test_an_erased_person_cannot_agree(operations, store):
+    user, person = await a_person(operations)
+    await operations.set_consent(ConsentOrder(user=user, may_train=True))
     await store.people.erase(person, at=NOW)
 
     with pytest.raises(NotFound):
-        await desk.set_consent(ConsentOrder(user=user, may_train=True))
+        await operations.set_consent(ConsentOrder(user=user, may_train=True))
     with pytest.raises(BadRequest, match="was erased: nothing of what they said can be read"):
-        await desk.set_consent(ConsentOrder(user=person, may_train=True))
-    assert not (await desk.consent(ConsentAsk(user=person))).may_train
-    assert not (await desk.set_consent(ConsentOrder(user=person, may_train=False))).may_train
+        await operations.set_consent(ConsentOrder(user=person, may_train=True))
+    assert not (await operations.consent(ConsentAsk(user=person))).may_train
+    assert not (await operations.set_consent(ConsentOrder(user=person, may_train=False))).may_train

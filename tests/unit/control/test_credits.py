@@ -36,7 +36,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
         yield made
 
 
-def desk(store: SqliteStore, settings: CreditSettings | None = None) -> CreditOperations:
+def operations(store: SqliteStore, settings: CreditSettings | None = None) -> CreditOperations:
     return CreditOperations(store, settings or CreditSettings(), clock=CLOCK, make_id=make_id)
 
 
@@ -51,8 +51,10 @@ async def test_a_person_is_shown_with_terms_balance_and_lines(store: SqliteStore
     await answer(store, "paid", user="ann", clock=CLOCK)
     tiers = {"free": CreditTier(policy="wallet", price_per_message=3, start_grant=8)}
 
-    free = await desk(store).show(WalletAsk(user="rest:ann"))
-    limited = await desk(store, CreditSettings(tiers=tiers)).show(WalletAsk(user=free.person_id))
+    free = await operations(store).show(WalletAsk(user="rest:ann"))
+    limited = await operations(store, CreditSettings(tiers=tiers)).show(
+        WalletAsk(user=free.person_id)
+    )
 
     assert free == WalletReport(
         user="rest:ann",
@@ -70,7 +72,7 @@ async def test_a_person_is_shown_with_terms_balance_and_lines(store: SqliteStore
     )
     assert (limited.is_limited, limited.price, limited.start_to_come) == (True, 3, 8)
     with pytest.raises(NotFound, match="Nobody is known as 'rest:bob'"):
-        await desk(store).show(WalletAsk(user="rest:bob"))
+        await operations(store).show(WalletAsk(user="rest:bob"))
 
 
 @pytest.mark.req("A5")
@@ -79,8 +81,8 @@ async def test_a_grant_is_booked_and_logged_once_under_its_id(store: SqliteStore
     order = GrantOrder(user="rest:ann", amount=5, reason="invoice 77", id="77", by="olga")
 
     with capture_logs() as logs:
-        booked = [await desk(store).grant(order) for _ in range(2)]
-        other = await desk(store).grant(GrantOrder(user="rest:ann", amount=-2))
+        booked = [await operations(store).grant(order) for _ in range(2)]
+        other = await operations(store).grant(GrantOrder(user="rest:ann", amount=-2))
 
     assert [(one.line.id, one.balance, one.changed) for one in booked] == [
         ("grant:77", 5, True),
@@ -110,15 +112,15 @@ async def test_a_grant_that_makes_no_sense_is_refused(
     await accept(store, "hello", user="ann", clock=CLOCK)
 
     with pytest.raises(BadRequest, match=problem):
-        await desk(store).grant(order)
+        await operations(store).grant(order)
 
 
 @pytest.mark.req("A6")
 async def test_a_message_is_refunded_by_its_own_id_or_its_senders(store: SqliteStore) -> None:
     await answer(store, "paid", user="ann", clock=CLOCK)
 
-    first = await desk(store).refund(RefundOrder(message="paid", reason="wrong", by="olga"))
-    again = await desk(store).refund(RefundOrder(message="m_paid"))
+    first = await operations(store).refund(RefundOrder(message="paid", reason="wrong", by="olga"))
+    again = await operations(store).refund(RefundOrder(message="m_paid"))
 
     assert (first.line, first.balance, first.changed) == (
         LedgerLine(id="m_paid", kind="refund", amount=1, at=NOW, reason="wrong", by="olga"),
@@ -139,17 +141,17 @@ async def test_what_was_not_paid_for_is_not_refunded(store: SqliteStore) -> None
     await store.turns.commit(lease, end)
 
     with pytest.raises(Conflict, match="m_joined is part of m_host, which paid for both"):
-        await desk(store).refund(RefundOrder(message="joined"))
+        await operations(store).refund(RefundOrder(message="joined"))
     for name in ("m_unknown", ""):
         with pytest.raises(NotFound, match="Nothing was captured"):
-            await desk(store).refund(RefundOrder(message=name))
+            await operations(store).refund(RefundOrder(message=name))
 
 
 @pytest.mark.req("A5")
 async def test_a_newcomer_is_referred_once_and_nobody_by_themselves(store: SqliteStore) -> None:
     for user in ("ann", "bob", "cy"):
         await accept(store, f"hello-{user}", user=user, clock=CLOCK)
-    orders = desk(store, CreditSettings(referral_bonus=4))
+    orders = operations(store, CreditSettings(referral_bonus=4))
     codes = [
         (await orders.show(WalletAsk(user=f"rest:{user}"))).referral_code or ""
         for user in ("ann", "bob", "cy")
@@ -177,13 +179,13 @@ async def test_a_newcomer_is_referred_once_and_nobody_by_themselves(store: Sqlit
 async def test_wallets_are_listed_and_audited(store: SqliteStore) -> None:
     for user in ("ann", "bob"):
         await answer(store, f"m-{user}", user=user, clock=CLOCK)
-    await desk(store).grant(GrantOrder(user="rest:bob", amount=5))
+    await operations(store).grant(GrantOrder(user="rest:bob", amount=5))
 
-    report = await desk(store).list(WalletsAsk(limit=1))
-    audit = await desk(store).audit()
+    report = await operations(store).list(WalletsAsk(limit=1))
+    audit = await operations(store).audit()
 
     assert [(one.users, one.balance) for one in report.wallets] == [(("rest:ann",), -1)]
     assert (audit.wallets, audit.lines, audit.total, audit.wrong) == (2, 4, 4, 0)
     for limit in (0, 10_001):
         with pytest.raises(BadRequest, match="expected a number from 1 to 10,000"):
-            await desk(store).list(WalletsAsk(limit=limit))
+            await operations(store).list(WalletsAsk(limit=limit))

@@ -1,11 +1,11 @@
-"""The operator's desk for scheduled jobs: whose they are, where they run, and what is refused."""
+"""The operator's operations for scheduled jobs: whose they are, where they run, and what is refused."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from hermes.app.make_schedule import make_cron_desk, make_schedules
+from hermes.app.make_schedule import make_cron_operations, make_schedules
 from hermes.config import Settings
 from hermes.control.cron import CronOperations, JobAsk, JobOrder, JobsAsk, NewJobOrder
 from hermes.errors import BadRequest, HermesError, NotFound
@@ -31,12 +31,12 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 def desk_of(store: SqliteStore) -> CronOperations:
     settings = Settings(time_zone="UTC")
     schedules = make_schedules(store, settings, clock=ManualClock(NOW), make_id=make_id)
-    return make_cron_desk(store, settings, schedules)
+    return make_cron_operations(store, settings, schedules)
 
 
 async def test_a_job_is_its_persons_and_runs_in_their_direct_chat(store: SqliteStore) -> None:
-    desk = desk_of(store)
-    made = await desk.add(NewJobOrder(user="push:bob", when=WHEN, text="news", to="rest:ann"))
+    operations = desk_of(store)
+    made = await operations.add(NewJobOrder(user="push:bob", when=WHEN, text="news", to="rest:ann"))
     person = store.people.find("push", "bob")
     assert person is not None
 
@@ -70,13 +70,13 @@ async def test_a_person_is_named_by_their_id_too_and_another_chat_can_be_chosen(
 async def test_jobs_are_listed_by_person_and_found_by_the_end_of_their_id(
     store: SqliteStore,
 ) -> None:
-    desk = desk_of(store)
-    ann = await desk.add(NewJobOrder(user="rest:ann", when="every day at 9", text="a"))
-    bob = await desk.add(NewJobOrder(user="push:bob", when="every day at 8", text="b"))
+    operations = desk_of(store)
+    ann = await operations.add(NewJobOrder(user="rest:ann", when="every day at 9", text="a"))
+    bob = await operations.add(NewJobOrder(user="push:bob", when="every day at 8", text="b"))
 
-    everybody = await desk.list(JobsAsk())
-    only_ann = await desk.list(JobsAsk(user="rest:ann"))
-    found = await desk.show(JobAsk(id=bob.job.id[-8:]))
+    everybody = await operations.list(JobsAsk())
+    only_ann = await operations.list(JobsAsk(user="rest:ann"))
+    found = await operations.show(JobAsk(id=bob.job.id[-8:]))
 
     assert [job.id for job in everybody.jobs] == [bob.job.id, ann.job.id]
     assert [job.id for job in only_ann.jobs] == [ann.job.id]
@@ -84,10 +84,10 @@ async def test_jobs_are_listed_by_person_and_found_by_the_end_of_their_id(
 
 
 async def test_a_run_by_hand_is_a_message_on_disk(store: SqliteStore) -> None:
-    desk = desk_of(store)
-    made = await desk.add(NewJobOrder(user="rest:ann", when=WHEN, text="news"))
+    operations = desk_of(store)
+    made = await operations.add(NewJobOrder(user="rest:ann", when=WHEN, text="news"))
 
-    ran = await desk.run(JobOrder(id=made.job.id))
+    ran = await operations.run(JobOrder(id=made.job.id))
 
     assert ran.message_id is not None
     record = store.inbox.get(ran.message_id)
@@ -95,7 +95,7 @@ async def test_a_run_by_hand_is_a_message_on_disk(store: SqliteStore) -> None:
     assert (record.lane, record.state) == ("agent:main:rest:dm:ann", "new")
     assert (ran.job.runs, ran.job.outcome, ran.job.next_at) == (1, "new", made.job.next_at)
     with pytest.raises(NotFound, match="No answer"):
-        await desk.show(JobAsk(id=made.job.id, output=True))
+        await operations.show(JobAsk(id=made.job.id, output=True))
 
 
 @pytest.mark.parametrize(

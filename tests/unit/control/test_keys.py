@@ -36,7 +36,7 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def desk(store: SqliteStore, clock: ManualClock) -> Operations:
+def operations(store: SqliteStore, clock: ManualClock) -> Operations:
     ids, seeds = iter(IDS), count()
     return Operations(
         store,
@@ -54,9 +54,9 @@ def spent(key: str, day: str, *, tokens: int, usd: float) -> Spent:
 
 
 @pytest.mark.req("A22", "W35")
-async def test_a_key_is_32_random_bytes_of_which_only_the_hash_stays(desk, store, tmp_path):
+async def test_a_key_is_32_random_bytes_of_which_only_the_hash_stays(operations, store, tmp_path):
     with capture_logs() as logs:
-        made = await desk.create_key(NewKey(user="ann", by="olga"))
+        made = await operations.create_key(NewKey(user="ann", by="olga"))
 
     text = urlsafe_b64encode(bytes(range(32))).rstrip(b"=").decode()
     assert made.secret == f"hk_{text}"
@@ -79,7 +79,7 @@ async def test_a_key_is_32_random_bytes_of_which_only_the_hash_stays(desk, store
 
 
 @pytest.mark.req("A22")
-async def test_a_key_has_the_limits_that_were_asked_for(desk):
+async def test_a_key_has_the_limits_that_were_asked_for(operations):
     wanted = NewKey(
         user="ann",
         label="the build",
@@ -92,7 +92,7 @@ async def test_a_key_has_the_limits_that_were_asked_for(desk):
         lifetime_s=3_600.0,
     )
 
-    key = (await desk.create_key(wanted)).key
+    key = (await operations.create_key(wanted)).key
 
     for name in ("user", "label", "models", "budget_usd", "budget_period", "budget_tokens"):
         assert getattr(key, name) == getattr(wanted, name)
@@ -115,16 +115,16 @@ async def test_a_key_has_the_limits_that_were_asked_for(desk):
         (NewKey(user="ann", lifetime_s=0.0), "lifetime_s is 0"),
     ],
 )
-async def test_a_key_that_makes_no_sense_is_not_made(desk, store, wanted, named):
+async def test_a_key_that_makes_no_sense_is_not_made(operations, store, wanted, named):
     with pytest.raises(BadRequest, match=named):
-        await desk.create_key(wanted)
+        await operations.create_key(wanted)
 
     assert store.keys.list() == ()
 
 
 @pytest.mark.req("A20", "J21")
-async def test_a_list_of_keys_tells_what_each_used_in_the_time_its_budget_counts(desk, store):
-    await desk.create_key(NewKey(user="ann", budget_usd=5.0, budget_period="day"))
+async def test_a_list_of_keys_tells_what_each_used_in_the_time_its_budget_counts(operations, store):
+    await operations.create_key(NewKey(user="ann", budget_usd=5.0, budget_period="day"))
     await store.spend.add(
         [
             spent("k_aa1", TODAY, tokens=10, usd=0.25),
@@ -133,15 +133,15 @@ async def test_a_list_of_keys_tells_what_each_used_in_the_time_its_budget_counts
         ]
     )
 
-    (of_day,) = (await desk.keys()).keys
+    (of_day,) = (await operations.keys()).keys
 
     assert (of_day.used_usd, of_day.used_tokens, of_day.state) == (0.25, 10, "active")
 
 
 @pytest.mark.req("A20", "J21")
 @pytest.mark.parametrize(("period", "used"), [("month", (2.25, 110)), ("total", (6.25, 1_110))])
-async def test_a_month_and_all_time_count_more_days(desk, store, period, used):
-    await desk.create_key(NewKey(user="ann", budget_usd=5.0, budget_period=period))
+async def test_a_month_and_all_time_count_more_days(operations, store, period, used):
+    await operations.create_key(NewKey(user="ann", budget_usd=5.0, budget_period=period))
     await store.spend.add(
         [
             spent("k_aa1", TODAY, tokens=10, usd=0.25),
@@ -150,28 +150,28 @@ async def test_a_month_and_all_time_count_more_days(desk, store, period, used):
         ]
     )
 
-    (key,) = (await desk.keys()).keys
+    (key,) = (await operations.keys()).keys
 
     assert (key.used_usd, key.used_tokens) == used
 
 
 @pytest.mark.req("A22")
-async def test_an_expired_key_says_so(desk, clock):
-    await desk.create_key(NewKey(user="ann", lifetime_s=60.0))
+async def test_an_expired_key_says_so(operations, clock):
+    await operations.create_key(NewKey(user="ann", lifetime_s=60.0))
 
     clock.advance(60)
 
-    assert [key.state for key in (await desk.keys()).keys] == ["expired"]
+    assert [key.state for key in (await operations.keys()).keys] == ["expired"]
 
 
 @pytest.mark.req("A22")
-async def test_a_key_ends_once_by_as_much_of_its_id_as_is_needed(desk, store, clock):
-    made = await desk.create_key(NewKey(user="ann"))
+async def test_a_key_ends_once_by_as_much_of_its_id_as_is_needed(operations, store, clock):
+    made = await operations.create_key(NewKey(user="ann"))
     clock.advance(5)
 
     with capture_logs() as logs:
-        ended = await desk.revoke_key(KeyEnd(id="k_a", by="olga"))
-        again = await desk.revoke_key(KeyEnd(id="k_aa1", by="olga"))
+        ended = await operations.revoke_key(KeyEnd(id="k_a", by="olga"))
+        again = await operations.revoke_key(KeyEnd(id="k_aa1", by="olga"))
 
     assert (ended.changed, again.changed) == (True, False)
     assert (ended.key.state, ended.key.revoked_at) == ("revoked", NOW + 5)
@@ -185,17 +185,17 @@ async def test_a_key_ends_once_by_as_much_of_its_id_as_is_needed(desk, store, cl
 
 
 @pytest.mark.req("A22")
-async def test_an_id_that_names_no_key_or_several_ends_none(desk, store):
+async def test_an_id_that_names_no_key_or_several_ends_none(operations, store):
     for user in ("ann", "bob", "cy"):
-        await desk.create_key(NewKey(user=user))
-    await desk.revoke_key(KeyEnd(id="k_b"))
+        await operations.create_key(NewKey(user=user))
+    await operations.revoke_key(KeyEnd(id="k_b"))
 
     with pytest.raises(BadRequest, match=r"2 keys begin with 'k_a': k_aa\d \(.*\), k_aa\d") as many:
-        await desk.revoke_key(KeyEnd(id="k_a"))
+        await operations.revoke_key(KeyEnd(id="k_a"))
     with pytest.raises(NotFound, match="No key is known as 'k_c'") as none:
-        await desk.revoke_key(KeyEnd(id="k_c"))
+        await operations.revoke_key(KeyEnd(id="k_c"))
     with pytest.raises(NotFound):
-        await desk.revoke_key(KeyEnd(id=""))
+        await operations.revoke_key(KeyEnd(id=""))
 
     assert "k_aa1 (ann)" in str(many.value)
     assert "k_aa2 (bob)" in str(none.value)
@@ -204,6 +204,6 @@ async def test_an_id_that_names_no_key_or_several_ends_none(desk, store):
 
 
 @pytest.mark.req("A22")
-async def test_without_any_key_a_wrong_id_says_that_there_is_none(desk):
+async def test_without_any_key_a_wrong_id_says_that_there_is_none(operations):
     with pytest.raises(NotFound, match="There is no key"):
-        await desk.revoke_key(KeyEnd(id="k_1"))
+        await operations.revoke_key(KeyEnd(id="k_1"))

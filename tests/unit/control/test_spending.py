@@ -66,10 +66,10 @@ def spent(
 async def test_the_kill_switch_stays_on_with_who_and_why_until_it_is_released(tmp_path):
     clock = ManualClock(NOW)
     async with opened(tmp_path) as store:
-        desk = desk_in(store, clock=clock)
-        before = await desk.kill_switch()
+        operations = desk_in(store, clock=clock)
+        before = await operations.kill_switch()
         with capture_logs() as logs:
-            turned = await desk.set_kill_switch(
+            turned = await operations.set_kill_switch(
                 SwitchOrder(is_on=True, by="olga", reason="the bill")
             )
     async with opened(tmp_path) as store:
@@ -93,14 +93,14 @@ async def test_the_kill_switch_stays_on_with_who_and_why_until_it_is_released(tm
 @pytest.mark.req("A22")
 async def test_the_same_order_again_changes_nothing_and_is_not_logged(store):
     clock = ManualClock(NOW)
-    desk = desk_in(store, clock=clock)
-    await desk.set_kill_switch(SwitchOrder(is_on=True, by="olga", reason="the bill"))
+    operations = desk_in(store, clock=clock)
+    await operations.set_kill_switch(SwitchOrder(is_on=True, by="olga", reason="the bill"))
     clock.advance(60)
 
     with capture_logs() as logs:
-        again = await desk.set_kill_switch(SwitchOrder(is_on=True, by="ben"))
-    off = await desk.set_kill_switch(SwitchOrder(is_on=False, by="ben"))
-    still_off = await desk.set_kill_switch(SwitchOrder(is_on=False, by="olga"))
+        again = await operations.set_kill_switch(SwitchOrder(is_on=True, by="ben"))
+    off = await operations.set_kill_switch(SwitchOrder(is_on=False, by="ben"))
+    still_off = await operations.set_kill_switch(SwitchOrder(is_on=False, by="olga"))
 
     assert again == SwitchReport(is_on=True, at=NOW, by="olga", reason="the bill")
     assert off == SwitchReport(is_on=False, at=NOW + 60, by="ben", changed=True)
@@ -178,15 +178,15 @@ async def test_costs_are_attributed_with_a_total_and_unknown_prices_beside_it(st
 
 @pytest.mark.req("A20")
 async def test_people_and_keys_are_named_as_the_operator_named_them(store):
-    desk = desk_in(store)
-    key = (await desk.create_key(NewKey(user="ann", label="build"))).key
+    operations = desk_in(store)
+    key = (await operations.create_key(NewKey(user="ann", label="build"))).key
     by_key = Account(person_id=key.person_id, key=key.id)
     by_agent = Account(person_id="p_1", agent="main")
     await store.spend.add([spent(account=by_key), spent(account=by_agent)])
 
-    people = (await desk.costs(CostAsk(by="person"))).rows
-    keys = (await desk.costs(CostAsk(by="key"))).rows
-    agents = (await desk.costs(CostAsk(by="agent"))).rows
+    people = (await operations.costs(CostAsk(by="person"))).rows
+    keys = (await operations.costs(CostAsk(by="key"))).rows
+    agents = (await operations.costs(CostAsk(by="agent"))).rows
 
     assert {row.name: row.label for row in people} == {key.person_id: "ann", "p_1": ""}
     assert {row.name: row.label for row in keys} == {key.id: "build, ann", "": ""}

@@ -36,7 +36,7 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def desk(store: SqliteStore, clock: ManualClock) -> Operations:
+def operations(store: SqliteStore, clock: ManualClock) -> Operations:
     return Operations(
         store,
         calendar=Calendar("UTC"),
@@ -59,13 +59,13 @@ async def ask(store: SqliteStore, user: str, code: str) -> None:
 
 
 @pytest.mark.req("A3")
-async def test_somebody_is_let_in_before_they_write_blocked_and_let_in_again(desk, store):
+async def test_somebody_is_let_in_before_they_write_blocked_and_let_in_again(operations, store):
     with capture_logs() as logs:
-        added = await desk.users.add(UserOrder(user="telegram:4711", name="Ann", by="olga"))
-        again = await desk.users.add(UserOrder(user="telegram:4711"))
-        blocked = await desk.users.block(UserOrder(user="telegram:4711", by="olga"))
-        twice = await desk.users.block(UserOrder(user=added.user.id))
-        back = await desk.users.activate(UserOrder(user="telegram:4711", by="olga"))
+        added = await operations.users.add(UserOrder(user="telegram:4711", name="Ann", by="olga"))
+        again = await operations.users.add(UserOrder(user="telegram:4711"))
+        blocked = await operations.users.block(UserOrder(user="telegram:4711", by="olga"))
+        twice = await operations.users.block(UserOrder(user=added.user.id))
+        back = await operations.users.activate(UserOrder(user="telegram:4711", by="olga"))
 
     assert (added.user.state, added.changed, again.changed) == ("active", True, False)
     assert (added.user.channels[0].name, added.user.channels[0].activated_how) == (
@@ -81,69 +81,71 @@ async def test_somebody_is_let_in_before_they_write_blocked_and_let_in_again(des
 
 
 @pytest.mark.req("A3")
-async def test_activating_a_channel_lets_in_that_one_and_a_person_all_of_theirs(desk, store):
-    person = (await desk.create_key(NewKey(user="ann"))).key.person_id
-    await desk.users.add(UserOrder(user="telegram:1"))
-    await desk.users.link(LinkOrder(user="v1:ann", channel="telegram:1"))
-    await desk.pairing.revoke(PairOrder(user="telegram:1"))
+async def test_activating_a_channel_lets_in_that_one_and_a_person_all_of_theirs(operations, store):
+    person = (await operations.create_key(NewKey(user="ann"))).key.person_id
+    await operations.users.add(UserOrder(user="telegram:1"))
+    await operations.users.link(LinkOrder(user="v1:ann", channel="telegram:1"))
+    await operations.pairing.revoke(PairOrder(user="telegram:1"))
 
-    await desk.users.activate(UserOrder(user="telegram:1"))
+    await operations.users.activate(UserOrder(user="telegram:1"))
     one = [store.users.standing(*name).is_active for name in (("telegram", "1"), ("v1", "ann"))]
-    await desk.users.activate(UserOrder(user=person))
+    await operations.users.activate(UserOrder(user=person))
     both = [store.users.standing(*name).is_active for name in (("telegram", "1"), ("v1", "ann"))]
 
     assert (one, both) == ([True, False], [True, True])
 
 
 @pytest.mark.req("A3")
-async def test_linking_and_unlinking_say_what_changed_hands(desk, store):
-    ann = (await desk.users.add(UserOrder(user="telegram:1"))).user.id
-    bob = (await desk.users.add(UserOrder(user="signal:2"))).user.id
+async def test_linking_and_unlinking_say_what_changed_hands(operations, store):
+    ann = (await operations.users.add(UserOrder(user="telegram:1"))).user.id
+    bob = (await operations.users.add(UserOrder(user="signal:2"))).user.id
 
-    linked = await desk.users.link(LinkOrder(user="telegram:1", channel="signal:2"))
-    again = await desk.users.link(LinkOrder(user=ann, channel="signal:2"))
-    shown = await desk.users.show(UserAsk(user=bob))
-    erased = await desk.users.erase(UserOrder(user="telegram:1"))
+    linked = await operations.users.link(LinkOrder(user="telegram:1", channel="signal:2"))
+    again = await operations.users.link(LinkOrder(user=ann, channel="signal:2"))
+    shown = await operations.users.show(UserAsk(user=bob))
+    erased = await operations.users.erase(UserOrder(user="telegram:1"))
 
     assert (linked.moved.before, linked.moved.after, linked.changed) == (bob, ann, True)
     assert again.changed is False
     assert [(one.platform, one.person_id) for one in shown.user.left] == [("signal", ann)]
     assert (erased.user.state, erased.changed) == ("erased", True)
     assert sorted(one.was_person or "" for one in erased.user.channels) == ["", bob]
-    await desk.users.add(UserOrder(user="signal:9"))
+    await operations.users.add(UserOrder(user="signal:9"))
     with pytest.raises(Conflict, match="only channel"):
-        await desk.users.unlink(UserOrder(user="signal:9"))
+        await operations.users.unlink(UserOrder(user="signal:9"))
 
 
 @pytest.mark.req("A3")
-async def test_what_an_operator_cannot_mean_is_refused_with_what_to_write(desk):
+async def test_what_an_operator_cannot_mean_is_refused_with_what_to_write(operations):
     for name in ("Ann Smith", "telegram:", ":7", "", "x" * 300 + ":1"):
         with pytest.raises(BadRequest, match="PLATFORM:USER_ID"):
-            await desk.users.add(UserOrder(user=name))
+            await operations.users.add(UserOrder(user=name))
     with pytest.raises(NotFound, match="Nobody is known as"):
-        await desk.users.block(UserOrder(user="telegram:1"))
+        await operations.users.block(UserOrder(user="telegram:1"))
     with pytest.raises(BadRequest, match="active, guest, blocked, erased"):
-        await desk.users.list(UsersAsk(state="happy"))
+        await operations.users.list(UsersAsk(state="happy"))
     with pytest.raises(BadRequest, match="from 1 to"):
-        await desk.users.list(UsersAsk(limit=0))
-    await desk.users.add(UserOrder(user="telegram:1"))
+        await operations.users.list(UsersAsk(limit=0))
+    await operations.users.add(UserOrder(user="telegram:1"))
     with pytest.raises(NotFound, match="hermes users add"):
-        await desk.users.link(LinkOrder(user="telegram:1", channel="signal:nobody"))
+        await operations.users.link(LinkOrder(user="telegram:1", channel="signal:nobody"))
 
 
 @pytest.mark.req("W31")
-async def test_a_code_lets_in_and_five_wrong_ones_lock_with_what_else_there_is(desk, store, clock):
-    await desk.users.add(UserOrder(user="telegram:7"))
-    await desk.pairing.revoke(PairOrder(user="telegram:7"))
+async def test_a_code_lets_in_and_five_wrong_ones_lock_with_what_else_there_is(
+    operations, store, clock
+):
+    await operations.users.add(UserOrder(user="telegram:7"))
+    await operations.pairing.revoke(PairOrder(user="telegram:7"))
     await ask(store, "7", "ABCDEFGH")
 
-    listed = await desk.pairing.list()
+    listed = await operations.pairing.list()
     with pytest.raises(BadRequest, match="no pairing code"):
-        await desk.pairing.approve(PairApproval(platform="telegram", code="ABCDEFG0"))
+        await operations.pairing.approve(PairApproval(platform="telegram", code="ABCDEFG0"))
     with pytest.raises(NotFound, match="4 more wrong ones"):
-        await desk.pairing.approve(PairApproval(platform="telegram", code="AAAA-AAAA"))
-    approved = await desk.pairing.approve(PairApproval(platform="telegram", code="abcd-efgh"))
-    after = await desk.pairing.list()
+        await operations.pairing.approve(PairApproval(platform="telegram", code="AAAA-AAAA"))
+    approved = await operations.pairing.approve(PairApproval(platform="telegram", code="abcd-efgh"))
+    after = await operations.pairing.list()
 
     assert [(one.platform, one.user_id) for one in listed.waiting] == [("telegram", "7")]
     assert (approved.platform, approved.user_id) == ("telegram", "7")
@@ -151,27 +153,27 @@ async def test_a_code_lets_in_and_five_wrong_ones_lock_with_what_else_there_is(d
 
     for _ in range(3):
         with pytest.raises(NotFound):
-            await desk.pairing.approve(PairApproval(platform="telegram", code="AAAAAAAA"))
+            await operations.pairing.approve(PairApproval(platform="telegram", code="AAAAAAAA"))
     for told in ("one of 5 wrong codes", "There were 5 wrong codes"):
         with pytest.raises(RateLimited, match=told) as caught:
-            await desk.pairing.approve(PairApproval(platform="telegram", code="AAAAAAAA"))
+            await operations.pairing.approve(PairApproval(platform="telegram", code="AAAAAAAA"))
         assert caught.value.retry_after == 3_600
-    assert (await desk.pairing.list()).locked == {"telegram": NOW + 3_600}
+    assert (await operations.pairing.list()).locked == {"telegram": NOW + 3_600}
     clock.advance(3_600)
-    assert (await desk.pairing.list()).locked == {}
+    assert (await operations.pairing.list()).locked == {}
 
 
 @pytest.mark.req("W31")
-async def test_denying_and_revoking_say_when_there_is_nothing_to_do(desk, store):
+async def test_denying_and_revoking_say_when_there_is_nothing_to_do(operations, store):
     await ask(store, "7", "ABCDEFGH")
-    added = await desk.users.add(UserOrder(user="telegram:8"))
+    added = await operations.users.add(UserOrder(user="telegram:8"))
 
-    denied = await desk.pairing.deny(PairOrder(user="telegram:7"))
+    denied = await operations.pairing.deny(PairOrder(user="telegram:7"))
     with pytest.raises(NotFound, match="does not wait"):
-        await desk.pairing.deny(PairOrder(user="telegram:7"))
-    revoked = [await desk.pairing.revoke(PairOrder(user="telegram:8")) for _ in range(2)]
+        await operations.pairing.deny(PairOrder(user="telegram:7"))
+    revoked = [await operations.pairing.revoke(PairOrder(user="telegram:8")) for _ in range(2)]
     with pytest.raises(NotFound, match="Nobody has written as"):
-        await desk.pairing.revoke(PairOrder(user="telegram:9"))
+        await operations.pairing.revoke(PairOrder(user="telegram:9"))
 
     assert denied == PairReport(platform="telegram", user_id="7")
     assert [one.changed for one in revoked] == [True, False]
@@ -179,21 +181,21 @@ async def test_denying_and_revoking_say_when_there_is_nothing_to_do(desk, store)
 
 
 @pytest.mark.req("A3", "A18")
-async def test_a_tier_is_one_of_the_settings_and_reaches_the_keys_at_once(desk, store):
-    made = (await desk.create_key(NewKey(user="ann"))).key
+async def test_a_tier_is_one_of_the_settings_and_reaches_the_keys_at_once(operations, store):
+    made = (await operations.create_key(NewKey(user="ann"))).key
     before = store.keys.get(made.id)
 
     with capture_logs() as logs:
-        given = await desk.users.set_tier(TierOrder(user="v1:ann", tier="pro", by="olga"))
-        again = await desk.users.set_tier(TierOrder(user=made.person_id, tier="pro"))
+        given = await operations.users.set_tier(TierOrder(user="v1:ann", tier="pro", by="olga"))
+        again = await operations.users.set_tier(TierOrder(user=made.person_id, tier="pro"))
     after = store.keys.get(made.id)
     with pytest.raises(BadRequest, match=r"'gold' is no tier here: expected one of .*free"):
-        await desk.users.set_tier(TierOrder(user="v1:ann", tier="gold"))
+        await operations.users.set_tier(TierOrder(user="v1:ann", tier="gold"))
     with pytest.raises(NotFound, match="Nobody is known as"):
-        await desk.users.set_tier(TierOrder(user="v1:bob", tier="pro"))
-    await desk.users.erase(UserOrder(user="v1:ann"))
+        await operations.users.set_tier(TierOrder(user="v1:bob", tier="pro"))
+    await operations.users.erase(UserOrder(user="v1:ann"))
     with pytest.raises(Conflict, match="was erased"):
-        await desk.users.set_tier(TierOrder(user=made.person_id, tier="free"))
+        await operations.users.set_tier(TierOrder(user=made.person_id, tier="free"))
 
     assert (given.user.tier, given.did, given.changed) == ("pro", "tiered", True)
     assert again.changed is False
