@@ -31,6 +31,7 @@ from tests.unit.pipeline.stage_parts import (
     make_event,
     make_turn,
     said,
+    with_rounds,
 )
 
 HELLO = said("assistant", "Hello Ann")
@@ -237,7 +238,7 @@ async def test_a6_where_nothing_was_earned_the_credit_goes_back() -> None:
 @pytest.mark.req("J11")
 async def test_j11_a_turn_that_never_began_is_begun_without_a_hold() -> None:
     ctx = context(begun=False)
-    turn = msgspec.structs.replace(make_turn(), hold=HOLD)
+    turn = msgspec.structs.replace(make_turn(), user=said("user", "hello"), hold=HOLD)
 
     await save(turn, Reply(parts=(TextPart("No."),), outcome=Outcome.REFUSED), ctx)
 
@@ -308,7 +309,8 @@ async def test_a_better_answer_replaces_the_one_before_and_a_failure_leaves_it()
     better, worse = context(), context()
 
     await save(turn.plus(HELLO, ordinal=1), ANSWER, better)
-    await save(turn, Reply(parts=(TextPart("Sorry"),), outcome=Outcome.FAILED), worse)
+    failed = Reply(parts=(TextPart("Sorry"),), outcome=Outcome.FAILED)
+    await save(with_rounds(turn, 1), failed, worse)
 
     assert committed(better).rewind == Rewind(cut=1)
     assert [entry.message for entry in committed(better).entries] == [HELLO]

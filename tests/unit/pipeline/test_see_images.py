@@ -270,9 +270,12 @@ async def test_j8_a_look_that_failed_before_a_crash_fails_again_without_a_call()
 
 
 @pytest.mark.req("J8")
-async def test_j8_a_turn_whose_model_was_chosen_keeps_it() -> None:
-    turn = msgspec.structs.replace(pictured(blind=False), plan=PLAN)
-    ctx = context()
+async def test_j8_a_turn_whose_model_was_chosen_keeps_it_and_what_it_can_see() -> None:
+    turn = msgspec.structs.replace(pictured(blind=True), plan=PLAN)
+    ctx = context(A_CAT)
 
-    assert (await see(turn, ctx)).sight is None
-    assert ctx.services.planner.asked == []
+    seen = await see(turn, ctx)
+
+    assert seen.user is not None
+    assert "> A cat." in str(seen.user.parts[-1])
+    assert [ask.capability for ask in ctx.services.planner.asked] == ["vision"]
