@@ -66,7 +66,6 @@ MAY_CONNECT: Mapping[str, str] = {
     "net/wire_failure.py": "reads the client's errors",
     "server/listen.py": "binds the listening socket of server.host and server.port",
     "server/edge.py": "serves what is accepted, and connects to nothing",
-    "app/gateway.py": "hands the listening socket on",
     "cli/gateway_client.py": "the command line asks the gateway of its own home, on loopback",
     "ops/supervision.py": "a unix datagram to the systemd that started this process",
     "schema/checker.py": "compiles schemas with offline=True, which this gate checks",

@@ -21,7 +21,6 @@ NETWORK = frozenset(
 MAY_USE_NETWORK = (
     "net/",
     "server/listen.py",
-    "app/gateway.py",
     "cli/",
     "testing/",
     "ops/supervision.py",

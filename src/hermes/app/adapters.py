@@ -1,6 +1,6 @@
 """The built-in adapters, registered by the same registry as third-party ones."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -78,14 +78,14 @@ def make_mcp(settings: Settings, *, clock: Clock, tell: TellProgress) -> McpServ
     )
 
 
-def make_providers(
-    settings: Settings, registry: Registry, *, client: HttpClient
-) -> Mapping[str, Provider]:
-    """Return every enabled provider by name, in the order of the configuration.
+def add_providers(
+    providers: dict[str, Provider], settings: Settings, *, registry: Registry, client: HttpClient
+) -> None:
+    """Add every enabled provider by name, in the order of the configuration.
 
-    The built-in embedder is there unless it is switched off: it costs nothing until it is used.
+    The built-in embedder is there unless it is switched off: it costs nothing until it is used. If
+    one cannot be made, those before it are in `providers` already, to be closed.
     """
-    providers: dict[str, Provider] = {}
     for name, table in settings.providers.items():
         if table.enabled:
             providers[name] = registry.make_provider(
@@ -96,7 +96,6 @@ def make_providers(
         providers[EMBEDDER] = registry.make_provider(
             EMBEDDER, EMBEDDER, settings=table, client=client
         )
-    return providers
 
 
 def _local(name: str, table: ProviderSettings, on_status: Tell) -> Provider:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from hermes.app.connection import Chance, ChannelConnection, Right
+from hermes.app.lifecycle import stop_all
 from hermes.app.unusable import UnusableChannel
 from hermes.control.status import ChannelStatus
 from hermes.ops.metrics import MetricReader
@@ -32,7 +33,7 @@ class Connections:
         accept: Accept,
         on_connected: Callable[[PushChannel], None],
         on_lost: Callable[[str], None],
-        on_change: Callable[[], None],
+        on_change: Callable[[tuple[ChannelStatus, ...]], None],
         traffic: Traffic,
         clock: Clock,
         sleep: Sleep = asyncio.sleep,
@@ -43,7 +44,7 @@ class Connections:
     ) -> None:
         self.connected = on_connected
         self.lost = on_lost
-        self.changed = on_change
+        self._on_change = on_change
         self._breaker = breaker
         self._plugins = plugins or {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -81,7 +82,7 @@ class Connections:
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
-        await asyncio.gather(*(one.close() for one in self._all.values()))
+        await stop_all(one.close() for one in self._all.values())
 
     async def replace(self, channel: Channel, *, right: Right | None) -> ChannelStatus:
         """Let a channel take the place of the one of its name; returns how its first try went."""
@@ -98,16 +99,20 @@ class Connections:
             await self._all[name].tried()
         return self._stands(self._all[name])
 
+    def changed(self) -> None:
+        """Tell what status shows now."""
+        self._on_change(self.states())
+
     def states(self) -> tuple[ChannelStatus, ...]:
         """Return how each channel stands."""
         return tuple(self._stands(one) for one in self._all.values())
 
     def _stands(self, one: ChannelConnection) -> ChannelStatus:
         status = one.status()
-        resting = self._breaker(status.name)
-        if resting is None:
+        paused = self._breaker(status.name)
+        if paused is None:
             return status
-        until, failures = resting
+        until, failures = paused
         return msgspec.structs.replace(status, rests_until=until, failures=failures)
 
     def readers(self) -> tuple[MetricReader, ...]:

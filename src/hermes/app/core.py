@@ -1,476 +1,265 @@
-"""The core of a gateway: store, inbox, lanes and outbox, wired to each other."""
+"""The core of a gateway: store, inbox, lanes and outbox, built in the order of who needs whom."""
 
-import asyncio
-import secrets
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from zoneinfo import ZoneInfo
+from collections.abc import Callable, Mapping
 
-from hermes.agents.roster import Roster
-from hermes.app.core_parts import CoreParts
-from hermes.app.maintenance import make_chores
-from hermes.app.make_memory import make_memory_layer
-from hermes.app.make_models import make_model_layer
-from hermes.app.make_schedule import CronLayer, LateCourier, make_cron_layer
-from hermes.config import Settings, system_zone
-from hermes.control.status import MemoryStatus
+import msgspec
+
+from hermes.app.core_parts import CoreBase, CoreParts, make_base
+from hermes.app.lifecycle import Component, Components
+from hermes.app.make_courier import make_courier
+from hermes.app.make_memory import MemoryLayer
+from hermes.app.make_models import ModelLayer
+from hermes.app.make_pipeline import (
+    Entrance,
+    Sessions,
+    make_entrance,
+    make_services,
+    make_sessions,
+)
+from hermes.app.make_schedule import CronLayer, make_cron_layer
+from hermes.config import Settings
 from hermes.inbox.accept import Inbox
-from hermes.inbox.pre_dispatch import PreDispatch
-from hermes.memory.session_context import platform_block
-from hermes.message.event import MessageEvent
-from hermes.message.ids import MakeId
-from hermes.message.outcome import BusyPolicy, DeliveryState
-from hermes.outbox.intervals import OutboxTiming, PreviewTiming
-from hermes.outbox.live_previews import LivePreviews
-from hermes.outbox.previewer import OutboxPreviewer, Wanted
-from hermes.outbox.rates import Rates
-from hermes.outbox.sender import OutboxSender
-from hermes.outbox.traffic import Traffic
-from hermes.people.groups import Groups
-from hermes.people.reception import Reception
+from hermes.memory.facts import PeoplesFacts
+from hermes.outbox.platforms import PushPlatforms
 from hermes.pipeline.lanes import Lanes
 from hermes.pipeline.questions import Questions
-from hermes.pipeline.services import Services
-from hermes.pipeline.session_keep import SessionKeep
-from hermes.pipeline.targets import reply_id
-from hermes.pipeline.turn_hooks import TurnHooks
-from hermes.ports.channel import Accepted, Capabilities, Channel, PushChannel
-from hermes.ports.clock import Clock
-from hermes.ports.command import ChatCommand
-from hermes.ports.hooks import DISPATCH
-from hermes.ports.upward import Progress
+from hermes.ports.channel import Capabilities, Channel
+from hermes.ports.search import Search
+from hermes.ports.sends import Courier
+from hermes.ports.signals import Signals
+from hermes.ports.tool import Tool
+from hermes.schedule.directory_watch import DirectoryWatch
+from hermes.schedule.pruning import Pruning
+from hermes.schedule.schedules import Schedules
 from hermes.schedule.search_fill import SearchFill
-from hermes.schedule.session_watch import SessionWatch
 from hermes.schedule.upkeep import Upkeep
 from hermes.server.gateway_api import GatewayApiServer
-from hermes.sessions.commands import CommandBook, CommandSpec
-from hermes.sessions.keys import SessionKeys
-from hermes.sessions.resets import Resets
 from hermes.store.sqlite.store import SqliteStore
-from hermes.tools.gate_rules import gate_rules
-from hermes.tools.image_intents import ImageIntents
-from hermes.tools.tool_sets import ToolSets
+from hermes.tools.builtin.delegate import Delegate
+from hermes.tools.builtin.memory import Memory
+from hermes.tools.builtin.schedule import Schedule
+from hermes.tools.builtin.send_message import SendMessage
+from hermes.tools.builtin.session_search import SessionSearch
+from hermes.tools.together import ToolsTogether
 
+_EVERYBODY = "*"
 # How long a stop waits for platforms to take the last replies.
 _FLUSH_S = 5.0
 
 
-class Core:
-    """Everything between the channels and the database."""
+class Maintenance(msgspec.Struct, frozen=True, kw_only=True):
+    """The workers that look after the store and its index beside turns."""
 
-    def __init__(self, store: SqliteStore, settings: Settings, *, given: CoreParts) -> None:
-        clock, make_id = given.clock, given.make_id
-        self.store = store
-        self._settings = settings
-        self._given = given
-        self._clock = clock
-        self._channels = given.channels
-        self.hooks, self.search = given.hooks, given.search
-        self._turn_hooks = None if self.hooks is None else TurnHooks(self.hooks, store.sessions)
-        self._search_filling = None if self.search is None else SearchFill(self.search)
-        self.senders: dict[str, OutboxSender] = {}
-        self.traffic, self._rates, self._screens = Traffic(clock), Rates(clock), LivePreviews()
-        self._connected: dict[str, PushChannel] = {}
-        # Those of them that do not rest: previews are shown there.
-        self._push: dict[str, PushChannel] = {}
-        self.models = make_model_layer(
-            store,
-            settings,
-            providers=given.providers,
-            clock=clock,
-            counter=given.counter,
-            meter=given.meter,
-        )
-        self.memory = make_memory_layer(
-            store,
-            settings,
-            models=self.models,
-            providers=given.providers,
-            clock=clock,
-            make_id=make_id,
-        )
-        roster = Roster(settings.agents, default=settings.default_agent, rules=settings.agent_rules)
-        reception = _reception(store, settings, given.channels, clock=clock)
-        self.commands = CommandBook(map(_spec_of, given.plugged.values()))
-        self.questions = Questions(self._can_answer, self.commands)
-        self.courier = LateCourier()
-        self.cron = self._make_cron(reception, make_id=make_id)
-        self._make_keepers()
-        self.lanes = Lanes(self._services(roster, reception), settings=settings.lanes)
-        self.inbox = self._make_inbox(roster, reception, make_id=make_id)
-        self.lanes.let_first(self.inbox.accepting)
-        self.gateway_api = GatewayApiServer(
-            store,
-            inbox=self.inbox,
-            watch=given.watch,
-            access=given.access,
-            roster=roster,
-            traffic=self.traffic,
-        )
-        self.upkeep = self._make_upkeep()
-        self.rest(frozenset(one.platform for one in store.paused.all()))
+    upkeep: Upkeep
+    pruning: Pruning
+    directory: DirectoryWatch
+    search_fill: SearchFill | None
 
-    def _make_keepers(self) -> None:
-        """Make what ends and forgets sessions, and what knows the chats' names."""
-        store, settings = self.store, self._settings
-        self.resets = Resets(
-            settings.sessions,
-            zone=ZoneInfo(settings.time_zone or system_zone()),
-            lasting={
-                name: one.capabilities.lasting_senders for name, one in self._channels.items()
-            },
-            person_of=lambda platform, sender: store.users.standing(platform, sender).person_id,
-        )
-        self.session_keep = SessionKeep(
-            settings.sessions.cache,
-            clock=self._clock,
-            release=self._release,
-            is_running=lambda lane: self.lanes.is_running(lane),  # noqa: PLW0108  made later
-        )
-        self.session_watch = SessionWatch(
-            store.sessions,
-            self.resets,
-            platforms=tuple(self._channels),
-            ended=self.session_ended,
-            clock=self._clock,
-            sweep=self.session_keep.sweep,
-        )
-        self._pruning, self.directory = make_chores(
-            store,
-            settings,
-            search=self.search,
-            connected=lambda: tuple(self._push.values()),
-            clock=self._clock,
-        )
 
-    def _services(self, roster: Roster, reception: Reception) -> Services:
-        given, settings = self._given, self._settings
-        return Services(
-            store=self.store,
-            settings=settings,
-            roster=roster,
-            reception=reception,
-            resets=self.resets,
-            session_keep=self.session_keep,
-            commands=self.commands,
-            plugged=given.plugged,
-            planner=self.models.planner,
-            calls=self.models.calls,
-            tools=given.tools,
-            gate_rules=gate_rules(settings.tools.gate),
-            tool_sets=ToolSets(given.tools),
-            visions=given.visions,
-            image_intents=ImageIntents(settings.vision.intents, given.visions.values()),
-            souls=self.memory.souls,
-            facts=self.memory.facts,
-            recall=self.memory.recall,
-            schedules=self.cron.schedules,
-            courier=self.courier,
-            watch=given.watch,
-            previewer=self._previewer(),
-            clock=given.clock,
-            make_id=given.make_id,
-            sleep=asyncio.sleep,
-            put_child=self._put_child,
-            follow=self._follow,
-            wake_outbox=self.wake_outbox,
-            first_state=self._first_state,
-            hints=_hints(self._channels, self._settings.media.link_hosts),
-            merging=self._merging(),
-            questions=self.questions,
-            reload_mcp=given.reload_mcp,
-            on_record=given.on_record,
-            owner=given.make_id("w"),
-            observer=given.observer,
-            hooks=self._turn_hooks,
-            search=self.search,
-            media=given.media,
-            comeback=given.comeback,
-            restart=given.restart,
-        )
+class Core(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything between the channels and the database; nothing runs before its components start."""
 
-    def _make_cron(self, reception: Reception, *, make_id: MakeId) -> CronLayer:
-        return make_cron_layer(
-            self.store,
-            self._settings,
-            facts=self.memory.facts,
-            courier=self.courier,
-            admits=lambda event: reception.admit(event).is_in,
-            has_room=self._has_room,
-            wake=self,
-            clock=self._clock,
-            make_id=make_id,
-        )
-
-    def _make_upkeep(self) -> Upkeep:
-        return Upkeep(
-            self.store,
-            wake=self.lanes.wake,
-            # What waits for a lost connection grows old, as with one that was never made.
-            served=lambda: (*self._connected, *self.inbox.resting),
-            clock=self._clock,
-            settings=self._settings,
-            tidy=None if self._given.media is None else self._given.media.tidy,
-        )
-
-    def _make_inbox(self, roster: Roster, reception: Reception, *, make_id: MakeId) -> Inbox:
-        settings, channels = self._settings, self._channels
-        return Inbox(
-            self.store,
-            wake=self.lanes,
-            roster=roster,
-            admission=reception.admit,
-            may_use=reception.may_use,
-            groups=Groups(settings),
-            answers=self.questions.expects,
-            commands=self.commands,
-            clock=self._clock,
-            make_id=make_id,
-            settings=settings.inbox,
-            busy=settings.busy,
-            manifests={name: BusyPolicy(item.capabilities.busy) for name, item in channels.items()},
-            keys=SessionKeys(
-                [name for name, item in channels.items() if item.capabilities.own_chats],
-                self.store.sessions.old_writers,
-            ),
-            pushed=[name for name, item in channels.items() if _is_push(item)],
-            programs=[name for name, item in channels.items() if item.capabilities.is_program],
-            outbox_limit=settings.outbox.max_waiting,
-            dispatch=PreDispatch(self.hooks)
-            if self.hooks is not None and self.hooks.hears(DISPATCH)
-            else None,
-        )
-
-    def session_ended(self, lane: str, reason: str) -> None:
-        """A session was ended outside a turn: what was cached of it goes, and hooks hear of it."""
-        self.session_keep.drop(lane)
-        if self._turn_hooks is not None:
-            self._turn_hooks.session_ended(lane, reason)
-
-    def _release(self, lane: str) -> None:
-        """Let go of what was read and decoded of a session; its next turn reads it again."""
-        self.store.transcripts.drop(lane)
-        self.store.souls.drop(lane)
-
-    def _previewer(self) -> OutboxPreviewer:
-        return OutboxPreviewer(
-            self._push,
-            self.store.outbox,
-            delivery_id=reply_id,
-            timing=_preview_timing(self._settings),
-            clock=self._clock,
-            wanted=self._transport,
-            rates=self._rates,
-            screens=self._screens,
-            traffic=self.traffic,
-        )
-
-    def _transport(self, platform: str) -> Wanted:
-        chosen = self._settings.platforms.get(platform)
-        return (chosen.streaming if chosen else None) or self._settings.streaming.transport
-
-    def start(self) -> None:
-        """Take up what earlier processes left, and look after the store."""
-        self.lanes.start()
-        self.upkeep.start()
-        self.session_watch.start()
-        self._pruning.start()
-        self.directory.start()
-        if self._settings.cron.enabled:
-            self.cron.worker.start()
-        self.memory.worker.start()
-        if self._search_filling is not None:
-            self._search_filling.start()
-
-    def memory_status(self) -> MemoryStatus:
-        """Return whether facts are recalled and learnt."""
-        recall = self.memory.recall
-        return MemoryStatus(
-            recall=recall.problem or "on",
-            learning="on" if self._settings.memory.extract else "off (memory.extract)",
-            dreams="on" if self._settings.memory.dream else "off (memory.dream)",
-            recalled=recall.counts["semantic_recall_used"],
-            skipped_trivial=recall.counts["semantic_recall_skipped_trivial"],
-            parked_jobs=self.store.jobs.parked(),
-        )
-
-    def start_sending(self, channel: PushChannel) -> None:
-        """Send a platform's replies, now that its transport has proven itself (again)."""
-        self._connected[channel.name] = channel
-        if channel.name not in self.senders:
-            self.senders[channel.name] = OutboxSender(
-                channel,
-                self.store.outbox,
-                timing=_outbox_timing(self._settings),
-                clock=self._clock,
-                traffic=self.traffic,
-                rates=self._rates.of(channel),
-                screens=self._screens,
-                mask=self._given.mask,
-            )
-        # Another channel may have taken the place of the one that the sender began with.
-        self.senders[channel.name].use(channel)
-        self.rest(self.inbox.resting)
-        self.senders[channel.name].start()
-
-    def pause_sending(self, platform: str) -> None:
-        """Send nothing to a platform until its transport has proven itself again."""
-        self._connected.pop(platform, None)
-        self.rest(self.inbox.resting)
-
-    def breaker_of(self, platform: str) -> tuple[float, int] | None:
-        """Return until when nothing is sent to a platform, and after how many failures."""
-        sender = self.senders.get(platform)
-        breaker = None if sender is None else sender.breaker
-        if breaker is None or breaker.open_until is None:
-            return None
-        is_open = breaker.open_until > self._clock.now()
-        return (breaker.open_until, breaker.count) if is_open else None
+    store: SqliteStore
+    settings: Settings
+    channels: Mapping[str, Channel]
+    signals: Signals
+    push: PushPlatforms
+    models: ModelLayer
+    memory: MemoryLayer
+    questions: Questions
+    inbox: Inbox
+    gateway_api: GatewayApiServer
+    courier: Courier
+    cron: CronLayer
+    sessions: Sessions
+    lanes: Lanes
+    maintenance: Maintenance
+    search: Search | None
 
     @property
     def platforms(self) -> tuple[str, ...]:
         """Every platform that brings messages."""
-        return tuple(self._channels)
+        return tuple(self.channels)
 
     @property
     def abilities(self) -> dict[str, Capabilities]:
         """What every platform can do."""
-        return {name: channel.capabilities for name, channel in self._channels.items()}
+        return {name: channel.capabilities for name, channel in self.channels.items()}
 
-    def rest(self, platforms: Collection[str]) -> None:
-        """Accept and send nothing on these platforms, and on all others again."""
-        self.inbox.resting = platforms
-        self._push.clear()
-        for name, sender in self.senders.items():
-            is_resting = name in platforms or name not in self._connected
-            sender.rest(is_resting)
-            if not is_resting:
-                self._push[name] = self._connected[name]
-
-    async def drain(self, timeout_s: float, *, hurry: asyncio.Event | None = None) -> int:
-        """Accept nothing, end what runs; returns how many turns were cut off.
-
-        `hurry` ends the waiting for them.
-        """
-        self.inbox.draining = True
-        self.questions.close()
-        tells = self._settings.process.tell_stop
-        cut_off = await self.lanes.drain(timeout_s, hurry=hurry, tells=tells)
-        await asyncio.gather(*(sender.flush(_FLUSH_S) for sender in self.senders.values()))
-        await asyncio.gather(*(sender.drain() for sender in self.senders.values()))
-        return cut_off
-
-    async def stop(self) -> None:
-        """End every task and close the store."""
-        await self.upkeep.stop()
-        await self.session_watch.stop()
-        await self._pruning.stop()
-        await self.directory.stop()
-        await self.cron.worker.stop()
-        await self.memory.worker.stop()
-        await self.memory.recall.close()
-        await asyncio.gather(*(sender.stop() for sender in self.senders.values()))
-        await self.models.ledger.close()
-        if self._search_filling is not None:
-            await self._search_filling.stop()
-        await self.store.close()
-
-    async def _put_child(self, event: MessageEvent, lane: str) -> Accepted:
-        return await self.inbox.put(event, lane=lane)
-
-    def _follow(self, message_id: str) -> AsyncIterator[Progress]:
-        return self.gateway_api.watch(message_id)
-
-    def wake_outbox(self, platform: str) -> None:
-        """Look at once for what is to be sent to a platform."""
-        sender = self.senders.get(platform)
-        if sender is not None:
-            sender.wake()
-
-    def arrived(self, lane: str, *, message_id: str, busy: BusyPolicy) -> None:
-        """A scheduled message stands on a lane."""
-        self.lanes.arrived(lane, message_id=message_id, busy=busy)
-
-    def _has_room(self) -> bool:
-        if self.inbox.draining or self.store.writable() is not None:
-            return False
-        return self.store.inbox.waiting() < self._settings.inbox.max_waiting
-
-    def _can_answer(self, platform: str) -> bool:
-        channel = self._channels.get(platform)
-        return channel is not None and channel.capabilities.answers
-
-    def _merging(self) -> frozenset[str]:
-        """Return the platforms whose messages are answered as one if they wait behind one another.
-
-        Unless the operator says otherwise, programs and people who wait for their own reply get it.
-        """
-        busy = self._settings.busy
-        return frozenset(
-            name
-            for name, item in self._channels.items()
-            if busy.merge_platforms.get(
-                name, busy.merge_follow_ups and _is_push(item) and item.capabilities.answers
-            )
+    def components(self, drain_turns: Callable[[], object]) -> Components:
+        """Return the parts that have a life; `drain_turns` waits for the turns that run."""
+        workers = tuple(
+            Component(name=name, start=start, stop=stop) for name, start, stop in self._workers()
+        )
+        fill = self.maintenance.search_fill
+        filling = (
+            ()
+            if fill is None
+            else (Component(name="search fill", start=fill.start, stop=fill.stop),)
+        )
+        senders = Component(
+            name="senders", drain=lambda: self.push.drain(_FLUSH_S), stop=self.push.stop
+        )
+        recall = Component(name="recall", stop=self.memory.recall.close)
+        ledger = Component(name="ledger", stop=self.models.ledger.close)
+        return Components(
+            start=(*workers, *filling),
+            drain=(
+                Component(name="inbox", drain=self._close_inbox),
+                Component(name="lanes", drain=drain_turns),
+                senders,
+            ),
+            stop=(*workers, recall, senders, ledger, *filling),
         )
 
-    def _first_state(self, platform: str) -> DeliveryState:
-        channel = self._channels.get(platform)
-        if channel is not None and not _is_push(channel):
-            return DeliveryState.SENT
-        return DeliveryState.PENDING
+    def _workers(self) -> tuple[tuple[str, Callable[[], object], Callable[[], object]], ...]:
+        maintenance, watch, memory = self.maintenance, self.sessions.watch, self.memory.worker
+        return (
+            ("lanes", self.lanes.start, self.lanes.stop),
+            ("upkeep", maintenance.upkeep.start, maintenance.upkeep.stop),
+            ("session watch", watch.start, watch.stop),
+            ("pruning", maintenance.pruning.start, maintenance.pruning.stop),
+            ("directory", maintenance.directory.start, maintenance.directory.stop),
+            ("cron", self._start_cron, self.cron.worker.stop),
+            ("memory worker", memory.start, memory.stop),
+        )
+
+    def _close_inbox(self) -> None:
+        self.inbox.draining = True
+        self.questions.close()
+
+    def _start_cron(self) -> None:
+        if self.settings.cron.enabled:
+            self.cron.worker.start()
 
 
-def _reception(
-    store: SqliteStore, settings: Settings, channels: Mapping[str, Channel], *, clock: Clock
-) -> Reception:
-    return Reception(
-        store.users,
-        store.pairing,
+def build_core(store: SqliteStore, settings: Settings, *, given: CoreParts) -> Core:
+    """Build a core: every part after those that it needs; it reaches the others by signals."""
+    base = make_base(store, settings, given=given)
+    entrance = make_entrance(base)
+    courier = make_courier(
+        store,
+        settings,
+        channels=given.channels,
+        home=given.home,
+        signals=base.signals,
+        clock=given.clock,
+    )
+    cron = _cron(base, entrance, courier=courier)
+    sessions = make_sessions(base)
+    tools = _tools(base, courier=courier, cron=cron)
+    services = make_services(
+        base, entrance, sessions=sessions, cron=cron, courier=courier, tools=tools
+    )
+    base.push.pause(frozenset(one.platform for one in store.paused.all()))
+    return Core(
+        store=store,
         settings=settings,
-        manifests={name: item.capabilities.strangers for name, item in channels.items()},
-        clock=clock,
-        random_bytes=secrets.token_bytes,
+        channels=given.channels,
+        signals=base.signals,
+        push=base.push,
+        models=base.models,
+        memory=base.memory,
+        questions=entrance.questions,
+        inbox=entrance.inbox,
+        gateway_api=entrance.gateway_api,
+        courier=courier,
+        cron=cron,
+        sessions=sessions,
+        lanes=Lanes(services, settings=settings.lanes, signals=base.signals),
+        maintenance=_maintenance(base),
+        search=given.search,
     )
 
 
-def _spec_of(command: ChatCommand) -> CommandSpec:
-    return CommandSpec(
-        name=command.name, about=command.about, use=command.use, beside=command.beside
+def _cron(base: CoreBase, entrance: Entrance, *, courier: Courier) -> CronLayer:
+    store, limit = base.store, base.settings.inbox.max_waiting
+
+    def has_room() -> bool:
+        if entrance.inbox.draining or store.writable() is not None:
+            return False
+        return store.inbox.waiting() < limit
+
+    return make_cron_layer(
+        store,
+        base.settings,
+        facts=base.memory.facts,
+        courier=courier,
+        admits=entrance.admits,
+        has_room=has_room,
+        wake=base.signals,
+        clock=base.given.clock,
+        make_id=base.given.make_id,
     )
 
 
-def _is_push(channel: Channel) -> bool:
-    return channel.capabilities.delivery == "push"
+def _tools(base: CoreBase, *, courier: Courier, cron: CronLayer) -> Mapping[str, Tool]:
+    if not base.given.own_tools:
+        return base.given.tools
+    own = _own_tools(
+        base.settings,
+        facts=base.memory.facts,
+        courier=courier,
+        schedules=cron.schedules,
+        search=base.given.search,
+    )
+    return ToolsTogether(base.given.tools, own)
 
 
-def _outbox_timing(settings: Settings) -> OutboxTiming:
-    outbox = settings.outbox
-    return OutboxTiming(
-        quick_delays_s=tuple(outbox.quick_delays_s),
-        later_delays_s=tuple(outbox.later_delays_s),
-        max_age_s=outbox.max_age_s,
-        send_timeout_s=outbox.send_timeout_s,
-        breaker_failures=outbox.breaker_failures,
-        breaker_window_s=outbox.breaker_window_s,
-        breaker_open_s=outbox.breaker_open_s,
-        fresh_after_s=settings.streaming.fresh_after_s,
+def _maintenance(base: CoreBase) -> Maintenance:
+    store, settings, given = base.store, base.settings, base.given
+    search = given.search
+    return Maintenance(
+        upkeep=Upkeep(
+            store,
+            wake=base.signals.wake_lane,
+            served=base.push.served,
+            clock=given.clock,
+            settings=settings,
+            tidy=None if given.media is None else given.media.tidy,
+        ),
+        pruning=Pruning(
+            store.pruning,
+            days=settings.sessions.prune_days,
+            forget=None if search is None else search.pruned,
+            clock=given.clock,
+        ),
+        directory=DirectoryWatch(
+            store.directory,
+            connected=lambda: tuple(base.push.sending.values()),
+            clock=given.clock,
+        ),
+        search_fill=None if search is None else SearchFill(search),
     )
 
 
-def _preview_timing(settings: Settings) -> PreviewTiming:
-    return PreviewTiming(
-        interval_s=settings.streaming.interval_s,
-        min_chars=settings.streaming.min_chars,
-        cursor=settings.streaming.cursor,
-        send_timeout_s=settings.outbox.send_timeout_s,
-    )
+def _own_tools(
+    settings: Settings,
+    *,
+    facts: PeoplesFacts,
+    courier: Courier,
+    schedules: Schedules,
+    search: Search | None,
+) -> dict[str, Tool]:
+    """Return the built-in tools that work on the gateway itself and are switched on, by name."""
+    tools: list[Tool] = []
+    if settings.tools.memory:
+        tools.append(Memory(facts))
+    if settings.tools.send_message:
+        tools.append(SendMessage(courier))
+    if settings.tools.schedule and settings.cron.enabled:
+        tools.append(Schedule(schedules))
+    if settings.tools.session_search and search is not None:
+        tools.append(SessionSearch(search))
+    if settings.tools.delegate:
+        tools.append(Delegate(_delegates(settings)))
+    return {tool.spec.name: tool for tool in tools}
 
 
-def _hints(channels: Mapping[str, Channel], link_hosts: Sequence[str]) -> Mapping[str, str]:
-    """Return what models are told of the platforms that they write on."""
-    all_of_them = {name: item.capabilities for name, item in channels.items()}
-    told = {
-        name: platform_block(one.hint, link_hosts=link_hosts if one.media else ())
-        for name, one in all_of_them.items()
+def _delegates(settings: Settings) -> dict[str, str]:
+    named = settings.tools.delegate_to
+    return {
+        name: agent.description
+        for name, agent in settings.agents.items()
+        if name in named or _EVERYBODY in named
     }
-    return {name: hint for name, hint in told.items() if hint}

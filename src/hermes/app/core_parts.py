@@ -1,10 +1,16 @@
-"""What a core is made with: everything that the gateway, or a test, has made before it."""
+"""What a core is built with: the parts that it is given, and the lower parts of its own."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import msgspec
 
+from hermes.app.make_memory import MemoryLayer, make_memory_layer
+from hermes.app.make_models import ModelLayer, make_model_layer
+from hermes.config import Settings
 from hermes.message.ids import MakeId
+from hermes.outbox.intervals import OutboxTiming
+from hermes.outbox.platforms import PushPlatforms
 from hermes.pipeline.comebacks import ALL_TAKEN_UP, Comeback
 from hermes.pipeline.observer import NOBODY, Observer
 from hermes.pipeline.services import ReloadMcp, Restart, cannot_restart
@@ -18,10 +24,12 @@ from hermes.ports.observer import CallMeter
 from hermes.ports.operations import OnRecord, off_record
 from hermes.ports.provider import Provider
 from hermes.ports.search import Search
+from hermes.ports.signals import Signals
 from hermes.ports.spend import SpendCounters
 from hermes.ports.tool import Tool
 from hermes.ports.vision import VisionPipeline
 from hermes.server.auth import Access
+from hermes.store.sqlite.store import SqliteStore
 from hermes.tools.mcp.report import Diff
 
 
@@ -31,7 +39,11 @@ async def no_servers() -> Diff:
 
 
 class CoreParts(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts that a core does not make itself; those with a default may be missing."""
+    """The parts that the gateway, or a test, builds before the core; a default means it may be missing.
+
+    Without a `home` nothing can be sent to other chats. `models` are built from the providers if they
+    are missing.
+    """
 
     providers: Mapping[str, Provider]
     tools: Mapping[str, Tool]
@@ -40,6 +52,10 @@ class CoreParts(msgspec.Struct, frozen=True, kw_only=True):
     watch: WatchHub
     clock: Clock
     make_id: MakeId
+    home: Path | None = None
+    models: ModelLayer | None = None
+    # Whether the built-in tools that work on the core itself are there.
+    own_tools: bool = False
     counter: SpendCounters | None = None
     meter: CallMeter | None = None
     reload_mcp: ReloadMcp = no_servers
@@ -54,3 +70,64 @@ class CoreParts(msgspec.Struct, frozen=True, kw_only=True):
     hooks: HookBook | None = None
     # Takes secrets out of what platforms say.
     mask: Callable[[str], str] = str
+
+
+class CoreBase(msgspec.Struct, frozen=True, kw_only=True):
+    """The lower parts of a core, which the parts above them share."""
+
+    store: SqliteStore
+    settings: Settings
+    given: CoreParts
+    signals: Signals
+    push: PushPlatforms
+    models: ModelLayer
+    memory: MemoryLayer
+
+
+def make_base(store: SqliteStore, settings: Settings, *, given: CoreParts) -> CoreBase:
+    """Build the lower parts of a core."""
+    signals = Signals()
+    models = given.models or make_model_layer(
+        store,
+        settings,
+        providers=given.providers,
+        clock=given.clock,
+        counter=given.counter,
+        meter=given.meter,
+    )
+    return CoreBase(
+        store=store,
+        settings=settings,
+        given=given,
+        signals=signals,
+        push=PushPlatforms(
+            store.outbox,
+            timing=_outbox_timing(settings),
+            clock=given.clock,
+            signals=signals,
+            mask=given.mask,
+        ),
+        models=models,
+        memory=make_memory_layer(
+            store,
+            settings,
+            models=models,
+            providers=given.providers,
+            clock=given.clock,
+            make_id=given.make_id,
+        ),
+    )
+
+
+def _outbox_timing(settings: Settings) -> OutboxTiming:
+    outbox = settings.outbox
+    return OutboxTiming(
+        quick_delays_s=tuple(outbox.quick_delays_s),
+        later_delays_s=tuple(outbox.later_delays_s),
+        max_age_s=outbox.max_age_s,
+        send_timeout_s=outbox.send_timeout_s,
+        breaker_failures=outbox.breaker_failures,
+        breaker_window_s=outbox.breaker_window_s,
+        breaker_open_s=outbox.breaker_open_s,
+        fresh_after_s=settings.streaming.fresh_after_s,
+    )

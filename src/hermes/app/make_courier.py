@@ -1,14 +1,18 @@
 """Who sends to named targets, for tools, schedules and operators; with a gateway and without one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from hermes.config import Settings
 from hermes.control.sends import SendOperations
+from hermes.errors import NotFound
 from hermes.message.ids import MakeId
 from hermes.outbox.courier import OutboxCourier, Platforms
 from hermes.outbox.local_file import LocalFiles
+from hermes.ports.channel import Channel
 from hermes.ports.clock import Clock
+from hermes.ports.sends import Courier, FoundTarget, Parcel, Sent
+from hermes.ports.signals import Signals
 from hermes.ports.store import Store
 
 _OWN = ("rest", "web", "v1")
@@ -50,4 +54,50 @@ def make_send_operations(
     )
     return SendOperations(
         store, courier, agents=agents, pushed=pushed, clock=clock, make_id=make_id
+    )
+
+
+class NoCourier:
+    """Fits `ports.sends.Courier` in a core that sends only where it was asked."""
+
+    def find(
+        self, target: str, *, message_id: str, person_id: str, is_operators: bool = False
+    ) -> FoundTarget:
+        """Find nothing: raises `NotFound`."""
+        del target, message_id, person_id, is_operators
+        raise NotFound("nothing can be sent to other chats here")
+
+    async def send(self, parcel: Parcel, place: FoundTarget) -> Sent:
+        """Send nothing: raises `NotFound`."""
+        del parcel, place
+        raise NotFound("nothing can be sent to other chats here")
+
+
+def make_courier(
+    store: Store,
+    settings: Settings,
+    *,
+    channels: Mapping[str, Channel],
+    home: Path | None,
+    signals: Signals,
+    clock: Clock,
+) -> Courier:
+    """Return who sends to named targets, for tools and schedules; without a home nobody does."""
+    if home is None:
+        return NoCourier()
+    pushed = [name for name, item in channels.items() if item.capabilities.delivery == "push"]
+    homes = {
+        name: platform.home_channel
+        for name, platform in settings.platforms.items()
+        if platform.home_channel is not None and name in channels
+    }
+    return OutboxCourier(
+        store,
+        platforms=Platforms(names=tuple(channels), pushed=pushed, homes=homes),
+        agents=tuple(settings.agents),
+        has_admins=bool(settings.approvals.admins),
+        files=LocalFiles(home),
+        wake_lane=signals.wake_lane,
+        wake_outbox=signals.wake_outbox,
+        clock=clock,
     )

@@ -10,6 +10,7 @@ import msgspec
 
 from hermes import __version__
 from hermes.app.core import Core
+from hermes.app.lifecycle import Component
 from hermes.app.store_files import DATABASE
 from hermes.config import Settings
 from hermes.errors import StoreError
@@ -43,17 +44,13 @@ class Observability(msgspec.Struct, frozen=True, kw_only=True):
     export: OtelExport | None
     observer: TurnObserver
 
-    def start(self) -> None:
-        """Begin to tell and to send."""
-        self.alerts.start()
-        if self.export is not None:
-            self.export.start()
-
-    async def stop(self) -> None:
-        """Send what waits, for a few seconds at most."""
-        await self.alerts.stop()
-        if self.export is not None:
-            await self.export.stop()
+    def components(self) -> tuple[Component, ...]:
+        """Return the parts that have a life; their stop sends what waits, for a few seconds."""
+        alerts = Component(name="alerts", start=self.alerts.start, stop=self.alerts.stop)
+        export = self.export
+        if export is None:
+            return (alerts,)
+        return (alerts, Component(name="traces", start=export.start, stop=export.stop))
 
 
 def make_observing(
@@ -227,7 +224,7 @@ def _counter(name: str, text: str, count: Count) -> MetricReader:
 def _breakers(core: Core) -> Reading:
     return [
         ((name,), float(sender.breaker.open_until is not None))
-        for name, sender in core.senders.items()
+        for name, sender in core.push.senders.items()
     ]
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from hermes.app.core import Core
-from hermes.calls.planner import Planner
 from hermes.config import Settings
 from hermes.control.audited import AuditedActions, audited_for
 from hermes.control.runtime import Reconnect, Restart, Rotate, RuntimeHandles
@@ -56,10 +55,10 @@ def make_handles(
     return RuntimeHandles(
         platforms=core.platforms,
         channels=channels,
-        flow=core.traffic.of,
+        flow=core.push.traffic.of,
         abilities=core.abilities,
-        rest=core.rest,
-        session_ended=core.session_ended,
+        pause=core.push.pause,
+        session_ended=core.sessions.ended,
         person_erased=core.lanes.erased,
         default_model=lambda: planner.default_model or settings.models.default,
         swap=swap,
@@ -67,11 +66,3 @@ def make_handles(
         rotate=rotate,
         reconnect=reconnect,
     )
-
-
-def as_swapped(settings: Settings, planner: Planner) -> Settings:
-    """Return the settings with the default model that holds now."""
-    if planner.default_model is None:
-        return settings
-    models = settings.models.model_copy(update={"default": planner.default_model})
-    return settings.model_copy(update={"models": models})

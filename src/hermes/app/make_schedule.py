@@ -7,7 +7,7 @@ import msgspec
 from hermes.agents.roster import Roster
 from hermes.config import Settings, system_zone
 from hermes.control.cron import CronOperations
-from hermes.errors import Forbidden, NotFound
+from hermes.errors import Forbidden
 from hermes.memory.facts import PeoplesFacts
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId, make_id
@@ -15,7 +15,7 @@ from hermes.message.target import parse_target
 from hermes.plugins.manifest import load_capabilities
 from hermes.ports.clock import Clock, SystemClock
 from hermes.ports.cron import CronOrigin
-from hermes.ports.sends import Courier, FoundTarget, Parcel, Sent
+from hermes.ports.sends import Courier
 from hermes.ports.store import Store
 from hermes.ports.upward import Wake
 from hermes.schedule.cron_worker import CronWorker
@@ -25,36 +25,6 @@ from hermes.sessions.keys import SessionKeys
 _ZONE_FACT = "time_zone"
 # The channels whose callers may name chats themselves.
 _PULLING = ("rest", "web")
-
-
-class LateCourier:
-    """Fits `ports.sending.Courier` before there is one: it is made of the core that needs it."""
-
-    def __init__(self) -> None:
-        self._courier: Courier | None = None
-
-    def use(self, courier: Courier) -> None:
-        """Let everything be sent by this one from now on."""
-        self._courier = courier
-
-    def find(
-        self, target: str, *, message_id: str, person_id: str, is_operators: bool = False
-    ) -> FoundTarget:
-        """Find a target as it is written."""
-        courier = self._known()
-        return courier.find(
-            target, message_id=message_id, person_id=person_id, is_operators=is_operators
-        )
-
-    async def send(self, parcel: Parcel, place: FoundTarget) -> Sent:
-        """Send once, however often it is asked for."""
-        courier = self._known()
-        return await courier.send(parcel, place)
-
-    def _known(self) -> Courier:
-        if self._courier is None:
-            raise NotFound("nothing can be sent to other chats here")
-        return self._courier
 
 
 class CronLayer(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,36 +1,11 @@
-"""The model services of a home, asked whether they can be called; for the running gateway and for
-commands while none runs.
-"""
+"""The model services of a home, asked whether they can be called, for commands while no gateway runs."""
 
-import asyncio
-from collections.abc import Mapping
-
-from hermes.app.adapters import make_client, make_providers, make_registry
-from hermes.calls.planner import ask_provider
+from hermes.app.adapters import add_providers, make_client, make_registry
+from hermes.app.lifecycle import stop_all
 from hermes.config import Loaded
-from hermes.control.status import ProviderStatus
+from hermes.control.gateway_reports import ask_all
 from hermes.ports.provider import Provider
 from hermes.routing.plan import ProviderOffer
-
-
-async def ask_all(providers: Mapping[str, Provider]) -> list[ProviderOffer]:
-    """Ask every provider at once, in their order."""
-    return list(await asyncio.gather(*(ask_provider(one) for one in providers.values())))
-
-
-async def provider_states(providers: Mapping[str, Provider]) -> tuple[ProviderStatus, ...]:
-    """Return how every provider stands, in their order."""
-    return tuple(
-        [
-            ProviderStatus(
-                name=one.info.name,
-                model=one.info.model,
-                available=await one.available(),
-                demonstration=one.info.demonstration,
-            )
-            for one in providers.values()
-        ]
-    )
 
 
 async def offers(loaded: Loaded) -> list[ProviderOffer]:
@@ -39,11 +14,12 @@ async def offers(loaded: Loaded) -> list[ProviderOffer]:
     client = make_client(settings)
     try:
         registry = make_registry(settings, home=loaded.home, on_status=_ignore)
-        providers = make_providers(settings, registry, client=client)
+        providers: dict[str, Provider] = {}
         try:
+            add_providers(providers, settings, registry=registry, client=client)
             return await ask_all(providers)
         finally:
-            await asyncio.gather(*(provider.close() for provider in providers.values()))
+            await stop_all(provider.close() for provider in providers.values())
     finally:
         await client.close()
 

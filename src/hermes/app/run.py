@@ -55,8 +55,7 @@ async def _run(
 ) -> int:
     orders = ProcessSignals(on_terminal=sys.stdin is not None and sys.stdin.isatty())
     orders.listen()
-    gateway = Gateway(loaded, hide=logs.hide, logs=logs, restart=orders.restart)
-    gateway.hurry = orders.hurry
+    gateway = Gateway(loaded, hide=logs.hide, logs=logs, restart=orders.restart, hurry=orders.hurry)
     watchdog = Watchdog(
         stall_s=loaded.settings.process.stall_s,
         monotonic=SystemClock().monotonic,

@@ -118,7 +118,7 @@ class RunState:
         self._write(lambda: self._files.end(self._starts))
 
     def failed(self, problem: str) -> None:
-        """Say that the start failed."""
+        """Say that the start or the stop failed."""
         self._tell("fatal", (), note=problem)
         self._write(lambda: self._files.end(self._starts))
 

@@ -4,6 +4,7 @@ The key file gets its name only after the database was made. So a key file witho
 the database was lost, never that a first start was cut off, and Hermes refuses to start on it.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 from hermes.config import Settings, read_or_create_secret_file
@@ -22,8 +23,18 @@ KEY_FILE = "keys/store.keys"
 FIRST_KEY_FILE = "keys/store.keys.first"
 
 
-def open_store(home: Path, settings: Settings, *, clock: Clock, make_id: MakeId) -> SqliteStore:
-    """Open the database of a home; the first start makes it and its key file."""
+def open_store(
+    home: Path,
+    settings: Settings,
+    *,
+    clock: Clock,
+    make_id: MakeId,
+    on_open: Callable[[SqliteStore], None] = lambda _store: None,
+) -> SqliteStore:
+    """Open the database of a home; the first start makes it and its key file.
+
+    `on_open` gets the store as soon as it is open: its caller closes it, also if this fails later.
+    """
     is_first = not (home / KEY_FILE).exists()
     store = SqliteStore(
         home / DATABASE,
@@ -37,6 +48,7 @@ def open_store(home: Path, settings: Settings, *, clock: Clock, make_id: MakeId)
             is_new=is_first,
         ),
     )
+    on_open(store)
     if is_first:
         rename_secret_file(home / FIRST_KEY_FILE, home / KEY_FILE)
     return store

@@ -103,7 +103,7 @@ class ChannelOperations:
         return hold_of(status, paused_at=next(paused, None))
 
     def _done(self, event: str, order: ChannelOrder, *, changed: bool) -> ChannelReport:
-        self._handles.rest(frozenset(one.platform for one in self._store.paused.all()))
+        self._handles.pause(frozenset(one.platform for one in self._store.paused.all()))
         if changed:
             _log.warning(event, platform=order.platform, by=order.by)
         (line,) = (one for one in self._lines() if one.platform == order.platform)

@@ -31,8 +31,8 @@ Restart = Callable[[str], bool]
 Rotate = Callable[[str], Awaitable[RotationReport]]
 # Makes a platform's connection anew, with the credential that the configuration has now.
 Reconnect = Callable[[str], Awaitable[None]]
-# Told which platforms rest from now on.
-Rest = Callable[[frozenset[str]], None]
+# Told which platforms are paused from now on.
+Pause = Callable[[frozenset[str]], None]
 _Handle = TypeVar("_Handle")
 _NOBODY = "No gateway runs, so there is nothing to change: `hermes up` starts one."
 
@@ -63,7 +63,7 @@ class RuntimeHandles(msgspec.Struct, frozen=True, kw_only=True):
     channels: Callable[[], tuple[ChannelStatus, ...]] = tuple
     flow: Callable[[str], Flow] = lambda _platform: Flow()
     abilities: Mapping[str, Capabilities] = {}
-    rest: Rest = lambda _platforms: None
+    pause: Pause = lambda _platforms: None
     session_ended: Ended = unheard
     person_erased: Callable[[str], None] = lambda _person_id: None
     default_model: Callable[[], str] = str

@@ -31,9 +31,9 @@ from hermes.people.groups import Groups, GroupVerdict
 from hermes.ports.channel import Accepted
 from hermes.ports.clock import Clock
 from hermes.ports.inbox import AcceptResult, InGroup, NewMessage, RefusedMessage
+from hermes.ports.signals import Signals
 from hermes.ports.steps import TimelineEvent
 from hermes.ports.store import Store
-from hermes.ports.upward import Wake
 from hermes.sessions.commands import CommandBook, TypedCommand
 from hermes.sessions.keys import SessionKeys
 
@@ -64,7 +64,7 @@ class Inbox:
         self,
         store: Store,
         *,
-        wake: Wake,
+        signals: Signals,
         roster: Roster,
         admission: Callable[[MessageEvent], Admission],
         may_use: MayUse,
@@ -80,10 +80,11 @@ class Inbox:
         pushed: Collection[str],
         programs: Collection[str],
         outbox_limit: int,
+        paused: Collection[str] = (),
         dispatch: Dispatch | None = None,
     ) -> None:
         self._store = store
-        self._wake = wake
+        self._signals = signals
         self._roster = roster
         self._admission = admission
         self._may_use = may_use
@@ -102,22 +103,17 @@ class Inbox:
         self._outbox_limit = outbox_limit
         self._dispatch = dispatch
         self._notes = 0
-        self._in_flight = 0
         self.draining = False
-        # Platforms on which nothing is accepted until an operator says otherwise.
-        self.resting: Collection[str] = ()
-
-    def accepting(self) -> int:
-        """Return how many events are being written to disk."""
-        return self._in_flight
+        # Platforms on which nothing is accepted until an operator says otherwise; it may change.
+        self._paused = paused
 
     async def accept(self, event: MessageEvent) -> Accepted:
         """Write an event to disk; raises `Refused` or `TryLater` if nothing was written."""
-        self._in_flight += 1
+        self._signals.accepting += 1
         try:
             return await self._accept(event)
         finally:
-            self._in_flight -= 1
+            self._signals.accepting -= 1
 
     async def _accept(self, event: MessageEvent) -> Accepted:
         """Decide which lane an event belongs to, and write it there.
@@ -264,7 +260,7 @@ class Inbox:
             # What is sent again has woken its lane before. Wherever it is by now, waiting or about
             # to become part of a turn, it is no news, and stops nothing.
             if not result.duplicate and result.state is MessageState.NEW:
-                self._wake.arrived(lane, message_id=result.message_id, busy=message.busy)
+                self._signals.arrived(lane, message_id=result.message_id, busy=message.busy)
 
         try:
             result = await self._keep(message, kept)
@@ -333,7 +329,7 @@ class Inbox:
     def _check_room(self, event: MessageEvent) -> None:
         if self.draining:
             raise Overloaded("Hermes is stopping; send this again in a moment", FULL_RETRY_S)
-        if event.source.platform in self.resting:
+        if event.source.platform in self._paused:
             raise Overloaded(
                 f"{event.source.platform} is paused by its operator; send this again later",
                 _PAUSED_RETRY_S,

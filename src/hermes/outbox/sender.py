@@ -1,7 +1,7 @@
 """Owns the outbox of one push platform: takes due rows and serves its chats in parallel.
 
 Replies within a chat go out one after the other; the number of chats served at once is limited.
-`app` starts it after the channel has connected. On stop every row stays as it is for the next
+`platforms.py` starts it after the channel has connected. On stop every row stays as it is for the next
 start.
 """
 
@@ -76,7 +76,7 @@ class OutboxSender:
         self._settle_at: dict[str, float] = {}
         self._paused_until = 0.0
         self._draining = False
-        self._resting = False
+        self._paused = False
 
     @property
     def breaker(self) -> Breaker:
@@ -98,9 +98,9 @@ class OutboxSender:
         self._attempts.wire = ChannelCalls(channel, timeout_s=timeout_s, traffic=self._traffic)
         self._attempts.refused_until = 0.0
 
-    def rest(self, is_resting: bool) -> None:
+    def pause(self, is_paused: bool) -> None:
         """Take nothing new while the operator pauses the platform; calls under way finish."""
-        self._resting = is_resting
+        self._paused = is_paused
         self._alarm.ring()
 
     def start(self) -> None:
@@ -148,7 +148,7 @@ class OutboxSender:
 
     def _pass(self) -> float:
         """Start everything that can start now; return how long there is nothing to do."""
-        if self._resting:
+        if self._paused:
             return self._timing.idle_poll_s
         now = self._clock.now()
         if 0 < self._paused_until - now <= self._timing.store_pause_s:

@@ -1,7 +1,7 @@
 """Lanes: one task per busy session, one message at a time, woken by arrivals and at start."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 
 import structlog
@@ -34,6 +34,7 @@ from hermes.pipeline.runner import TurnRunner
 from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.session_ends import end_if_over
 from hermes.ports.observer import current_turn
+from hermes.ports.signals import Signals
 from hermes.ports.steps import Lease
 from hermes.ports.turns import LaneView
 
@@ -71,9 +72,10 @@ class _Running:
 class Lanes:
     """Fits `ports.upward.Wake`; owns the task of every busy lane."""
 
-    def __init__(self, services: Services, *, settings: LaneSettings) -> None:
+    def __init__(self, services: Services, *, settings: LaneSettings, signals: Signals) -> None:
         self._services = services
         self._settings = settings
+        self._signals = signals
         self._runner = TurnRunner(services, plane=ControlPlane(self.interrupt, self.wake))
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._running: dict[str, _Running] = {}
@@ -84,11 +86,7 @@ class Lanes:
         self._stopping = False
         self._renewer: asyncio.Task[None] | None = None
         self._stuck = StuckTurns()
-        self._accepting: Callable[[], int] = _nobody
-
-    def let_first(self, accepting: Callable[[], int]) -> None:
-        """Let turns start a little later while many messages are being accepted, as it counts them."""
-        self._accepting = accepting
+        signals.add_lanes(self)
 
     def start(self) -> None:
         """Take up every lane that has unfinished messages, and keep leases alive."""
@@ -133,6 +131,7 @@ class Lanes:
 
     def _start(self, lane: str, asker: ShareHolder | None) -> None:
         self._running[lane] = _Running(asker)
+        self._signals.busy_lanes.add(lane)
         self._tasks[lane] = asyncio.create_task(self._run(lane), name=f"lane {lane}")
 
     def interrupt(self, lane: str, by: str, *, message_id: str | None) -> None:
@@ -156,10 +155,6 @@ class Lanes:
                 continue
             if running.ctx.journal.waits_for_place:
                 self.interrupt(lane, message.id, message_id=message.id)
-
-    def is_running(self, lane: str) -> bool:
-        """Tell whether somebody works on a lane now."""
-        return lane in self._tasks
 
     def running(self) -> int:
         """Return how many turns run now."""
@@ -185,17 +180,24 @@ class Lanes:
         self._let_go_of_waiting()
         hurried = asyncio.create_task(_pressed(hurry or asyncio.Event()))
         grace_s = min(timeout_s, self._services.settings.process.tell_stop_after_s)
-        await self._until_idle(grace_s, hurried)
-        if tells:
-            await self._tell_of_stop()
-        await self._until_idle(timeout_s - grace_s, hurried)
-        self._started = False
-        pending = set(self._tasks.values())
-        rest = [task for task in (*pending, hurried, self._renewer) if task is not None]
-        for task in rest:
+        try:
+            await self._until_idle(grace_s, hurried)
+            if tells:
+                await self._tell_of_stop()
+            await self._until_idle(timeout_s - grace_s, hurried)
+        finally:
+            hurried.cancel()
+        cut_off = len(self._tasks)
+        await self.stop()
+        return cut_off
+
+    async def stop(self) -> None:
+        """End every task now; a turn that is cut off goes on at the next start."""
+        self._stopping, self._started = True, False
+        tasks = [*self._tasks.values(), *(() if self._renewer is None else (self._renewer,))]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*rest, return_exceptions=True)
-        return len(pending)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def _let_go_of_waiting(self) -> None:
         """End the tasks of turns that wait for their first model call: they start next time."""
@@ -233,6 +235,7 @@ class Lanes:
             self._again.add(lane)
         finally:
             del self._tasks[lane]
+            self._signals.busy_lanes.discard(lane)
             self._next_waiting(lane, self._running.pop(lane).asker)
 
     def _next_waiting(self, lane: str, asker: ShareHolder | None) -> None:
@@ -256,7 +259,7 @@ class Lanes:
                 return
             if await end_if_over(view, self._services):
                 continue
-            if self._accepting() > _RUSH and not _goes_first(lane):
+            if self._signals.accepting > _RUSH and not _goes_first(lane):
                 await self._give_way()
             outcome = await self._turn(view, tell_expired=tell_expired, after_stop=after_stop)
             if is_background(lane):
@@ -268,7 +271,7 @@ class Lanes:
         """Wait while platforms wait to hear that they were heard, but never long."""
         for _ in range(_GIVE_WAY_LOOKS):
             await self._services.sleep(_GIVE_WAY_S)
-            if self._accepting() <= _RUSH:
+            if self._signals.accepting <= _RUSH:
                 return
 
     async def _is_waiting(self, view: LaneView) -> bool:
@@ -414,7 +417,3 @@ def _let_go(running: _Running) -> TimeoutError:
 def _goes_first(lane: str) -> bool:
     """Tell whether a lane needs no place: commands, and subagents whose parents hold one."""
     return base_lane(lane) != lane or is_subagent(lane)
-
-
-def _nobody() -> int:
-    return 0

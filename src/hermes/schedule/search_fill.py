@@ -31,11 +31,10 @@ class SearchFill:
         self._task = asyncio.create_task(self._rounds(), name="search")
 
     async def stop(self) -> None:
-        """Stop, and close the index."""
+        """Stop; the index stays open."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        await self._search.close()
 
     async def _rounds(self) -> None:
         while True:

@@ -6,20 +6,27 @@ imported, built or read before somebody asks.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
-from importlib import import_module, resources
+from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.routing import Route
 
 from hermes.errors import NotFound
 from hermes.http.json_body import json_response
 from hermes.http.route import Answer, Endpoint, HttpExchange, refuse_url_credentials
+from hermes.lazy import lazy
 from hermes.ports.channel import HttpResponse
 from hermes.ports.gateway_api import DescribedChannel, GatewayApi, RouteChannel
+
+if TYPE_CHECKING:
+    from hermes.server.openapi import openapi_document, plain_page
+else:
+    openapi_document = lazy("hermes.server.openapi:openapi_document")
+    plain_page = lazy("hermes.server.openapi:plain_page")
 
 _PACKAGE = "flask_swagger_ui"
 _OWN: Final = frozenset({"api-docs.js"})
@@ -43,7 +50,7 @@ def api_docs_routes(gateway_api: GatewayApi, channels: Sequence[RouteChannel]) -
     def document() -> Any:
         described = [one for one in channels if isinstance(one, DescribedChannel)]
         endpoints = [endpoint for one in described for endpoint in one.endpoints()]
-        return _openapi("openapi_document")(endpoints)
+        return openapi_document(endpoints)
 
     async def enter(exchange: HttpExchange) -> None:
         # No check of the origin: a page only reads, and the cookie is sent to our own pages alone.
@@ -57,7 +64,7 @@ def api_docs_routes(gateway_api: GatewayApi, channels: Sequence[RouteChannel]) -
     async def page(exchange: HttpExchange) -> Answer:
         await enter(exchange)
         if browser_code() is None:
-            body = _openapi("plain_page")(await asyncio.to_thread(document))
+            body = plain_page(await asyncio.to_thread(document))
         else:
             body = await asyncio.to_thread(_own_file, "api-docs.html")
         return HttpResponse(body=body, content_type=_HTML, headers=_HEADERS)
@@ -97,9 +104,3 @@ def _file(name: str) -> bytes:
 
 def _own_file(name: str) -> bytes:
     return (resources.files(__package__) / "static" / name).read_bytes()
-
-
-# Any: a function of the module that builds the document.
-def _openapi(name: str) -> Callable[..., Any]:
-    """Return a function of the module that builds the document, which is imported now."""
-    return getattr(import_module("hermes.server.openapi"), name)  # type: ignore[no-any-return]

@@ -33,6 +33,7 @@ _OWN_FILES = 128
 _FEWEST_CONNECTIONS = 16
 # How long requests that were cut off have for their last words.
 _CANCELLED_S = 5.0
+Listener = socket.socket
 
 
 class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +65,7 @@ def serve_settings(server: ServerSettings) -> ServeSettings:
     )
 
 
-def bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int) -> Listener:
     """Return a bound, listening socket; raises `ConfigurationError` that says what to change."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
@@ -86,7 +87,7 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def address_of(listener: socket.socket) -> str:
+def address_of(listener: Listener) -> str:
     """Return the http address that a listening socket answers on, for people to open."""
     host, port = listener.getsockname()[:2]
     if host in {"0.0.0.0", "::"}:

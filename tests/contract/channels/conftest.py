@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from hermes.app import connection, core
+from hermes.app import connection, core_parts
 from hermes.channels.email import channel as email
 from hermes.outbox.intervals import OutboxTiming
 
@@ -16,6 +16,6 @@ _ANSWER_S = 1.5
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     soon = partial(OutboxTiming, settle_after_s=_SOON_S, look_after_s=_SOON_S)
-    monkeypatch.setattr(core, "OutboxTiming", soon)
+    monkeypatch.setattr(core_parts, "OutboxTiming", soon)
     monkeypatch.setattr(connection, "_FIRST_WAIT_S", _SOON_S)
     monkeypatch.setattr(email, "_TIMEOUT_S", _ANSWER_S)

@@ -127,7 +127,7 @@ class House:
     async def state(self) -> tuple[str, str]:
         """Return how the platform's channel stands, and why."""
         assert self._gateway is not None
-        channels = {one.name: one for one in (await self._gateway.status()).channels}
+        channels = {one.name: one for one in (await self._gateway.reports.status()).channels}
         one = channels[self.case.platform]
         return one.state, one.note or ""
 

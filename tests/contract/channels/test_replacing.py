@@ -71,5 +71,7 @@ async def test_a_plugin_replaces_a_built_in_platform_and_status_names_it(tmp_pat
     (home / "config.yaml").chmod(0o600)
 
     async with Gateway(load({}, home)) as gateway:
-        (telegram,) = (one for one in (await gateway.status()).channels if one.name == "telegram")
+        (telegram,) = (
+            one for one in (await gateway.reports.status()).channels if one.name == "telegram"
+        )
         assert telegram.plugin == "hermes_plugin_mine"

@@ -46,10 +46,10 @@ async def _said(rig: Rig, *, case: str) -> tuple[str, ...]:
     for name in NAMES:
         sent.append(await rig.say(name, platform="push", name=name))
         if case == "stopping" and name == "a":
-            rig.core.start()
+            await rig.start()
             await rig.until(lambda: bool(rig.model.calls) or rig.store.inbox.waiting() == 0)
     if case == "waiting":
-        rig.core.start()
+        await rig.start()
     return tuple(sent)
 
 

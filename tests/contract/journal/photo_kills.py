@@ -58,7 +58,7 @@ async def _started(rig: Rig) -> tuple[str, ...]:
     """Send the photos, start when no more can follow, and send them again while they are answered."""
     await _send(rig)
     rig.clock.advance(6)
-    rig.core.start()
+    await rig.start()
     return await _send(rig)
 
 
@@ -76,7 +76,7 @@ async def _finish(home: Path) -> None:
         rig.clock.advance(6)
         repeats = [asyncio.create_task(_send_on(rig, name)) for name in NAMES]
         await asyncio.sleep(0)
-        rig.core.start()
+        await rig.start()
         outcomes = [await rig.outcome(message_id) for message_id in (host, *others)]
         for repeat in repeats:
             repeat.cancel()

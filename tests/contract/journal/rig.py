@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.app.core import Core
+from hermes.app.core import Core, build_core
 from hermes.app.core_parts import CoreParts, no_servers
-from hermes.app.own_tools import make_courier, make_own_tools
+from hermes.app.lifecycle import Lifecycle
 from hermes.config import Settings, load
 from hermes.message.event import MessageEvent, ReplyContext, Scheduled
 from hermes.message.ids import make_id
@@ -79,6 +79,7 @@ class Rig:
         model: ScriptedProvider,
         push: MemoryChannel,
         watch: WatchHub,
+        lifecycle: Lifecycle,
     ) -> None:
         self.core = core
         self.store = core.store
@@ -86,6 +87,25 @@ class Rig:
         self.model = model
         self.push = push
         self.watch = watch
+        self._lifecycle = lifecycle
+        self._drain_s = 0.0
+        self._hurry: asyncio.Event | None = None
+        self._cut_off = 0
+        lifecycle.add(core.components(self._drain_turns))
+
+    async def start(self) -> None:
+        """Start what a gateway starts of its core."""
+        await self._lifecycle.start()
+
+    async def drain(self, timeout_s: float, *, hurry: asyncio.Event | None = None) -> int:
+        """Accept nothing, end what runs; returns how many turns were cut off."""
+        self._drain_s, self._hurry = timeout_s, hurry
+        await self._lifecycle.drain()
+        return self._cut_off
+
+    async def _drain_turns(self) -> None:
+        tells = self.core.settings.process.tell_stop
+        self._cut_off = await self.core.lanes.drain(self._drain_s, hurry=self._hurry, tells=tells)
 
     async def say(
         self,
@@ -181,7 +201,7 @@ class Rig:
         async with asyncio.timeout(STEP_S):
             while not claim():
                 self.clock.advance(1)
-                for sender in self.core.senders.values():
+                for sender in self.core.push.senders.values():
                     sender.wake()
                 await asyncio.sleep(0.01)
 
@@ -202,7 +222,7 @@ class Rig:
     async def crash(self) -> None:
         """End every task without letting any of them write, as the end of the process would."""
         await self.core.lanes.drain(0)
-        await self.core.stop()
+        await self._lifecycle.stop()
 
 
 @asynccontextmanager
@@ -224,6 +244,7 @@ async def open_rig(
     blind: bool = False,
     visions: tuple[VisionPipeline, ...] = (),
     own_tools: bool = False,
+    courier: bool = False,
     search: bool = False,
     plugged: tuple[ChatCommand, ...] = (),
     comeback: Comeback = ALL_TAKEN_UP,
@@ -236,7 +257,7 @@ async def open_rig(
     """Open a core on the database in `home`; settings are given as {"LANES__LEASE_S": "1"}.
 
     The scripted model may be `blind` for pictures; `beside` are more providers. With `own_tools` the
-    built-in tools of a gateway are there, too; with `search` what is said is indexed. With `own_chats` a
+    built-in tools of a gateway are there, too, and with `courier` other chats can be sent to; with `search` what is said is indexed. With `own_chats` a
     name of a direct chat belongs to its sender, as over REST.
     """
     clock = clock or ManualClock()
@@ -254,7 +275,11 @@ async def open_rig(
         measure=measure,
     )
     await store.recover()
+    lifecycle = Lifecycle()
+    lifecycle.own("store", store.close)
     index = _follow(home, store, keys=keys, clock=clock) if search else None
+    if index is not None:
+        lifecycle.own("search", index.close)
     table = {tool.spec.name: tool for tool in tools}
     pull = msgspec.structs.replace(PULL, own_chats=own_chats)
     channels = {"rest": MemoryChannel(pull, name="rest"), "push": push}
@@ -267,6 +292,8 @@ async def open_rig(
         watch=watch,
         clock=clock,
         make_id=make_id,
+        home=home if own_tools or courier else None,
+        own_tools=own_tools,
         reload_mcp=reload_mcp or no_servers,
         visions={one.intent: one for one in visions},
         search=index,
@@ -277,15 +304,12 @@ async def open_rig(
         meter=meter,
         media=None if media is None else media(store, read, channels),
     )
-    core = Core(store, read, given=given)
-    if own_tools:
-        courier = make_courier(core, read, channels=channels, home=home, clock=clock)
-        table.update(make_own_tools(core, read, courier=courier))
-    rig = Rig(core, clock=clock, model=model, push=push, watch=watch)
+    core = build_core(store, read, given=given)
+    rig = Rig(core, clock=clock, model=model, push=push, watch=watch, lifecycle=lifecycle)
     if start:
-        core.start()
+        await rig.start()
     if sending:
-        core.start_sending(push)
+        core.push.connected(push)
     try:
         yield rig
     finally:

@@ -52,10 +52,10 @@ async def test_j1_finished_rows_are_kept_for_eight_days(tmp_path: Path) -> None:
         await rig.outcome(message_id)
 
         rig.clock.advance(8 * 86_400 - 60)
-        await rig.core.upkeep.round()
+        await rig.core.maintenance.upkeep.round()
         kept = rig.store.inbox.get(message_id)
         rig.clock.advance(120)
-        await rig.core.upkeep.round()
+        await rig.core.maintenance.upkeep.round()
 
         assert kept is not None
         assert rig.store.inbox.get(message_id) is None
@@ -69,7 +69,7 @@ async def test_j1_a_conversation_outlives_the_rows_of_its_messages(tmp_path: Pat
         await rig.answer("hello")
         before = rig.core.gateway_api.conversation("rest", "ann", limit=10).messages
         rig.clock.advance(9 * 86_400)
-        await rig.core.upkeep.round()
+        await rig.core.maintenance.upkeep.round()
         await rig.answer("still there?")
 
         after = rig.core.gateway_api.conversation("rest", "ann", limit=10).messages
@@ -116,7 +116,7 @@ async def test_a28_past_the_limit_of_waiting_replies_a_platform_is_told_to_come_
         assert rig.store.inbox.waiting() == 0
         # Whoever fetches the answer waits for nobody's replies.
         assert await rig.answer("hello") != ""
-        rig.core.start_sending(rig.push)
+        rig.core.push.connected(rig.push)
         await rig.as_time_passes(lambda: rig.store.outbox.waiting("push") == 0)
         assert await rig.outcome(await rig.say("hello", platform="push", chat="cid")) == "answered"
 

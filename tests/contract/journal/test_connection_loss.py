@@ -23,29 +23,29 @@ async def test_nothing_is_sent_while_the_connection_is_lost_and_all_of_it_afterw
     tmp_path: Path,
 ) -> None:
     async with open_rig(tmp_path) as rig:
-        rig.core.pause_sending("push")
+        rig.core.push.lost("push")
         message_id = await rig.say("hello", platform="push")
         await rig.outcome(message_id)
-        await rig.core.senders["push"].flush(1.0)
+        await rig.core.push.senders["push"].flush(1.0)
         assert rig.push.texts("ann") == []
 
-        rig.core.start_sending(rig.push)
+        rig.core.push.connected(rig.push)
         await rig.as_time_passes(lambda: len(rig.push.texts("ann")) == 1)
 
         assert rig.store.outbox.of_message(message_id)[0].state is DeliveryState.SENT
-        assert len(rig.core.senders) == 1
+        assert len(rig.core.push.senders) == 1
 
 
 @pytest.mark.req("J18")
 async def test_a_reply_dies_of_age_while_its_platform_is_lost(tmp_path: Path) -> None:
     clock = ManualClock()
     async with open_rig(tmp_path, clock=clock) as rig:
-        rig.core.pause_sending("push")
+        rig.core.push.lost("push")
         message_id = await rig.say("hello", platform="push")
         await rig.outcome(message_id)
 
         clock.advance(3601)
-        await rig.core.upkeep.round()
+        await rig.core.maintenance.upkeep.round()
 
         row = rig.store.outbox.of_message(message_id)[0]
         assert (row.state, row.failure) == (DeliveryState.DEAD, "too_old")
@@ -55,15 +55,15 @@ async def test_a_reply_dies_of_age_while_its_platform_is_lost(tmp_path: Path) ->
 async def test_a_platform_that_rests_still_rests_when_it_connects_again(tmp_path: Path) -> None:
     async with open_rig(tmp_path) as rig:
         message_id = await rig.say("hello", platform="push")
-        rig.core.rest({"push"})
-        rig.core.pause_sending("push")
+        rig.core.push.pause({"push"})
+        rig.core.push.lost("push")
         await rig.outcome(message_id)
 
-        rig.core.start_sending(rig.push)
-        await rig.core.senders["push"].flush(1.0)
+        rig.core.push.connected(rig.push)
+        await rig.core.push.senders["push"].flush(1.0)
         assert rig.push.texts("ann") == []
 
-        rig.core.rest(())
+        rig.core.push.pause(())
         await rig.as_time_passes(lambda: len(rig.push.texts("ann")) == 1)
 
 
@@ -77,10 +77,10 @@ async def test_the_list_shows_what_a_platform_can_do_and_when_traffic_flowed(
         connections = Connections(
             {"push": push},
             accept=core.inbox.accept,
-            on_connected=core.start_sending,
-            on_lost=core.pause_sending,
-            on_change=lambda: None,
-            traffic=core.traffic,
+            on_connected=core.push.connected,
+            on_lost=core.push.lost,
+            on_change=lambda _states: None,
+            traffic=core.push.traffic,
             clock=rig.clock,
         )
         connections.start()

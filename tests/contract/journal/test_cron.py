@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from hermes.app.make_schedule import make_schedules
-from hermes.app.own_tools import make_courier
 from hermes.errors import BadRequest, Forbidden
 from hermes.message.event import Scheduled
 from hermes.message.ids import make_id
@@ -24,7 +23,7 @@ from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.model_script import Script, ScriptedTurn, ToolUse
 from hermes.tools.builtin.schedule import Schedule
-from tests.contract.journal.rig import PULL, Rig, RunTool, open_rig, settings_of
+from tests.contract.journal.rig import Rig, RunTool, open_rig, settings_of
 
 pytestmark = pytest.mark.req("W29", "J23")
 DAY_S = 86_400.0
@@ -506,7 +505,7 @@ async def test_a_subagent_of_a_job_cannot_schedule_either(tmp_path: Path) -> Non
 @pytest.mark.req("W27")
 async def test_a_job_is_sent_elsewhere_and_mirrored_there(tmp_path: Path) -> None:
     push = MemoryChannel(PUSH_ONLY, name="push")
-    async with open_cron(tmp_path, clock=at("2026-11-16 07:00"), push=push) as rig:
+    async with open_cron(tmp_path, clock=at("2026-11-16 07:00"), push=push, courier=True) as rig:
         # Given somebody who is known on two platforms
         await rig.answer("hello", platform="push")
         await rig.answer("hello")
@@ -514,14 +513,6 @@ async def test_a_job_is_sent_elsewhere_and_mirrored_there(tmp_path: Path) -> Non
         assert ann is not None
         await rig.store.users.link("push", "ann", person_id=ann.id, at=rig.clock.now())
         await rig.answer("hello", platform="push")
-        courier = make_courier(
-            rig.core,
-            settings_of(tmp_path, {}),
-            channels={"rest": MemoryChannel(PULL, name="rest"), "push": push},
-            home=tmp_path,
-            clock=rig.clock,
-        )
-        rig.core.courier.use(courier)
         assert "cannot be reached" in await rig.answer("/schedule every day at 9 -> nowhere: hi")
 
         # When a job of one chat goes to the other
@@ -567,15 +558,7 @@ async def test_an_operator_sends_the_answer_to_a_chat_in_which_the_person_never_
     tmp_path: Path,
 ) -> None:
     push = MemoryChannel(PUSH_ONLY, name="push")
-    async with open_cron(tmp_path, clock=at("2026-11-16 07:00"), push=push) as rig:
-        courier = make_courier(
-            rig.core,
-            settings_of(tmp_path, {}),
-            channels={"rest": MemoryChannel(PULL, name="rest"), "push": push},
-            home=tmp_path,
-            clock=rig.clock,
-        )
-        rig.core.courier.use(courier)
+    async with open_cron(tmp_path, clock=at("2026-11-16 07:00"), push=push, courier=True) as rig:
         message_id = await rig.say("hello")
         await rig.outcome(message_id)
         await rig.answer("hi", chat="bob", platform="push")

@@ -56,7 +56,7 @@ async def test_a28_a_dead_letter_outlives_a_short_retention_and_goes_after_its_d
         await rig.outcome(plain)
 
         clock.advance(7 * DAY - 60)
-        await rig.core.upkeep.round()
+        await rig.core.maintenance.upkeep.round()
 
         assert await listed(rig) == {dead, doubtful}
         assert rig.store.timeline(plain) is None
@@ -65,7 +65,7 @@ async def test_a28_a_dead_letter_outlives_a_short_retention_and_goes_after_its_d
             assert text_of(row.parts or ())
 
         clock.advance(120)
-        await rig.core.upkeep.round()
+        await rig.core.maintenance.upkeep.round()
 
         assert await listed(rig) == set()
         assert rig.store.timeline(dead) is None
@@ -81,14 +81,14 @@ async def test_a28_a_letter_that_nobody_dealt_with_is_dropped_and_its_message_sa
         both = [await letter(rig, "one"), await held(rig, "two", chat="bob")]
         clock.advance(7 * DAY + 60)
 
-        await rig.core.upkeep.round()
+        await rig.core.maintenance.upkeep.round()
 
         assert await listed(rig) == set()
         for message_id in both:
             (row,) = rig.timeline(message_id).deliveries
             assert (row.state, row.failure) == (DeliveryState.DEAD, "dropped")
             assert "outbox.dead_letter_days" in tries_of(row)[-1].then
-        await rig.core.upkeep.round()
+        await rig.core.maintenance.upkeep.round()
         assert [len(tries_of(rig.store.outbox.of_message(one)[0])) for one in both] == [1, 1]
 
 
@@ -106,10 +106,10 @@ async def test_a28_the_days_are_the_operators_and_count_from_the_last_death(
         await rig.store.outbox.dead(row.id, failure="rejected", at=clock.now())
 
         clock.advance(2 * DAY)
-        await rig.core.upkeep.round()
+        await rig.core.maintenance.upkeep.round()
         kept = await listed(rig)
         clock.advance(1 * DAY + 60)
-        await rig.core.upkeep.round()
+        await rig.core.maintenance.upkeep.round()
 
         assert kept == {message_id}
         assert await listed(rig) == set()
@@ -128,7 +128,7 @@ async def test_a28_a_conversation_with_a_dead_letter_is_not_pruned(tmp_path: Pat
         still = await listed(rig)
 
         clock.advance(5 * DAY)
-        await rig.core.upkeep.round()
+        await rig.core.maintenance.upkeep.round()
         gone = await pruning.round()
 
         assert (kept, still, gone) == (0, {dead}, 1)

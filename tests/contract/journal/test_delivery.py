@@ -124,7 +124,7 @@ async def test_j18_a_retrying_reply_holds_back_later_ones_of_its_chat_only(
         assert (states(rig, held), states(rig, later)) == (["retry"], ["pending"])
 
         rig.clock.advance(90)
-        rig.core.senders["push"].wake()
+        rig.core.push.senders["push"].wake()
         await rig.until(lambda: states(rig, later) == ["sent"])
 
         assert push.texts("ann") == ["#1 first", "#2 second"]
@@ -156,7 +156,7 @@ async def test_j18_nothing_is_sent_before_the_transport_has_proven_itself(tmp_pa
         await rig.outcome(message_id)
         assert (states(rig, message_id), rig.push.calls) == (["pending"], [])
 
-        rig.core.start_sending(rig.push)
+        rig.core.push.connected(rig.push)
         await rig.until(lambda: states(rig, message_id) == ["sent"])
 
 
@@ -189,7 +189,7 @@ async def test_j11_words_that_were_seen_before_a_crash_are_paid_for_when_the_tur
     ) as rig:
         await rig.say("never mind", platform="push")
         await rig.say("never mind", platform="push", chat="bob")
-        rig.core.start()
+        await rig.start()
 
         assert await rig.outcome(seen) == "interrupted"
         assert await rig.outcome(unseen) == "interrupted"

@@ -32,7 +32,7 @@ def desk_of(rig: Rig, home: Path) -> SendOperations:
         clock=rig.clock,
         make_id=make_id,
         wake_lane=rig.core.lanes.wake,
-        wake_outbox=rig.core.wake_outbox,
+        wake_outbox=rig.core.signals.wake_outbox,
     )
 
 
@@ -56,7 +56,9 @@ async def write(
         parts=(TextPart("hello"),),
         at=rig.clock.now(),
     )
-    message_id = (await rig.core.directory.noticing(rig.core.inbox.accept)(event)).message_id
+    message_id = (
+        await rig.core.maintenance.directory.noticing(rig.core.inbox.accept)(event)
+    ).message_id
     await rig.outcome(message_id)
     return message_id
 
@@ -79,8 +81,8 @@ async def test_w28_listings_and_messages_fill_it_and_it_outlives_the_process(
     async with open_rig(tmp_path, push=push) as rig:
         await write(rig, "family", user="ann", name="The Smiths of Xylophone Street")
         await write(rig, "ann", user="ann", name="Ann Xylophone", kind="dm")
-        await rig.core.directory.round()
-        assert await rig.core.directory.round() == 0
+        await rig.core.maintenance.directory.round()
+        assert await rig.core.maintenance.directory.round() == 0
     async with open_rig(tmp_path) as rig:
         assert known(rig) == {
             "ann": "Ann Xylophone",
@@ -89,7 +91,7 @@ async def test_w28_listings_and_messages_fill_it_and_it_outlives_the_process(
             "family": "The Smiths of Xylophone Street",
         }
         rig.push.chats = (listed("C1", "lobby", "Acme"),)
-        await rig.core.directory.round()
+        await rig.core.maintenance.directory.round()
 
         assert known(rig)["C1"] == "lobby"
         assert "C2" not in known(rig)
@@ -101,7 +103,7 @@ async def test_w28_listings_and_messages_fill_it_and_it_outlives_the_process(
 async def test_w28_the_name_of_somebody_who_is_erased_goes_with_them(tmp_path: Path) -> None:
     async with open_rig(tmp_path) as rig:
         await write(rig, "ann", user="ann", name="Ann", kind="dm")
-        await rig.core.directory.round()
+        await rig.core.maintenance.directory.round()
         person = rig.store.people.find("push", "ann")
         assert person is not None
 
@@ -121,10 +123,10 @@ async def test_w28_a_listing_that_fails_leaves_what_is_known(tmp_path: Path) -> 
     push = Failing(PUSH, name="push")
     push.chats = (listed("C1", "general"),)
     async with open_rig(tmp_path, push=push) as rig:
-        await rig.core.directory.round()
+        await rig.core.maintenance.directory.round()
         assert known(rig) == {"C1": "general"}
         push.calls.append(("send", "x"))
-        assert await rig.core.directory.round() == 0
+        assert await rig.core.maintenance.directory.round() == 0
         assert known(rig) == {"C1": "general"}
 
 
@@ -136,7 +138,7 @@ async def test_w28_an_operator_sends_by_name(tmp_path: Path) -> None:
             listed("C2", "general", "Umbrella"),
             listed("C3", "random", "Acme"),
         )
-        await rig.core.directory.round()
+        await rig.core.maintenance.directory.round()
         desk = desk_of(rig, tmp_path)
 
         report = await desk.send(SendOrder(to="push:#rand", text="by name", by="ops"))
@@ -157,7 +159,7 @@ async def test_w28_a_person_finds_the_names_of_their_own_chats_alone(tmp_path: P
     async with open_rig(tmp_path, own_tools=True) as rig:
         await write(rig, "room-1", user="ann", name="Garden club")
         await write(rig, "room-2", user="bob", name="Secret society")
-        await rig.core.directory.round()
+        await rig.core.maintenance.directory.round()
 
         async def send(name: str) -> str:
             arguments = json.dumps({"target": f"push:{name}", "text": "dinner"})

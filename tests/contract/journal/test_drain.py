@@ -39,7 +39,7 @@ async def test_w3_a_turn_that_delegates_while_the_core_drains_gets_its_subagent(
     async with open_rig(tmp_path, own_tools=True, tools=(hold,), script=script) as rig:
         message_id = await rig.say("please")
         await rig.until(lambda: hold.runs == 1)
-        draining = asyncio.create_task(rig.core.drain(20))
+        draining = asyncio.create_task(rig.drain(20))
         await rig.until(lambda: rig.core.inbox.draining)
         gate.set()
 
@@ -61,7 +61,7 @@ async def test_w3_a_turn_that_takes_long_is_told_of_the_stop_and_hurry_ends_the_
         await rig.until(lambda: len(rig.model.calls) == 2)
         watching = asyncio.create_task(told_of(rig, pulled))
         await rig.until(lambda: not watching.done())
-        draining = asyncio.create_task(rig.core.drain(600, hurry=hurry))
+        draining = asyncio.create_task(rig.drain(600, hurry=hurry))
         await rig.until(lambda: rig.push.texts("bob") == [TOLD])
 
         hurry.set()
@@ -80,7 +80,7 @@ async def test_w3_nobody_is_told_of_a_stop_that_their_turn_does_not_notice(tmp_p
         await rig.say("[[slow:0.05]] quick", chat="bob", platform="push")
         await rig.until(lambda: len(rig.model.calls) == 1)
 
-        assert await rig.core.drain(20) == 0
+        assert await rig.drain(20) == 0
 
         assert rig.push.texts("bob") == ["#1 [[slow:0.05]] quick"], "sent before the end"
 

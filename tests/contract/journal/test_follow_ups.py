@@ -52,7 +52,7 @@ async def waiting(home: Path, *texts: str, settings=QUEUE, **more) -> tuple[list
     """Let messages wait and answer them; returns their outcomes, and what was said."""
     async with open_rig(home, settings=settings, start=False) as rig:
         sent = [await rig.say(text, platform="push", **more) for text in texts]
-        rig.core.start()
+        await rig.start()
         return [await rig.outcome(one) for one in sent], said(rig)
 
 
@@ -62,7 +62,7 @@ async def test_what_waits_is_one_message_answered_and_charged_once(tmp_path: Pat
         host = await rig.say("one", platform="push")
         second = await rig.say("two", platform="push", attached=(picture(),))
         third = await rig.say("three", platform="push")
-        rig.core.start()
+        await rig.start()
 
         outcomes = [await rig.outcome(one) for one in (host, second, third)]
 
@@ -201,7 +201,7 @@ async def test_others_in_a_thread_are_answered_by_themselves(tmp_path: Path) -> 
         ann = [await rig.say(text, platform="push", user="ann", **THREAD) for text in "ab"]
         bob = [await rig.say(text, platform="push", user="bob", **THREAD) for text in "cd"]
         again = await rig.say("e", platform="push", user="ann", **THREAD)
-        rig.core.start()
+        await rig.start()
 
         outcomes = [await rig.outcome(one) for one in (*ann, *bob, again)]
 
@@ -241,7 +241,7 @@ async def test_callers_who_wait_for_their_reply_get_their_own_unless_told_otherw
 ) -> None:
     async with open_rig(tmp_path, settings=settings, start=False) as rig:
         sent = [await rig.say(text) for text in ("one", "two")]
-        rig.core.start()
+        await rig.start()
 
         assert [await rig.outcome(one) for one in sent] == expected
 
@@ -267,7 +267,7 @@ async def test_those_of_a_host_that_breaks_become_new_again(tmp_path: Path) -> N
 
     async with open_rig(tmp_path, script=script, settings=QUEUE, start=False) as rig:
         sent = [await rig.say(text, platform="push") for text in ("one", "two", "three")]
-        rig.core.start()
+        await rig.start()
 
         assert [await rig.outcome(one) for one in sent] == ["failed", "answered", "merged"]
         assert said(rig) == ["one", "two\nthree"]
@@ -280,13 +280,13 @@ async def test_they_stay_together_over_a_crash_and_what_came_since_stops_them(
     clock = ManualClock()
     async with open_rig(tmp_path, clock=clock, script=hang_on("one\ntwo"), start=False) as rig:
         host, second = [await rig.say(text, platform="push") for text in ("one", "two")]
-        rig.core.start()
+        await rig.start()
         await rig.until(lambda: len(rig.model.calls) == 1)
         await rig.crash()
 
     async with open_rig(tmp_path, clock=clock, start=False) as rig:
         third = await rig.say("three", platform="push")
-        rig.core.start()
+        await rig.start()
 
         outcomes = [await rig.outcome(one) for one in (host, second, third)]
 

@@ -209,7 +209,7 @@ async def test_replies_of_a_platform_that_is_gone_die_of_age_and_block_nobody(
         await rig.outcome(message_id)
         assert await rig.answer("over here") == "#1 over here"
         clock.advance(3700)
-        await rig.core.upkeep.round()
+        await rig.core.maintenance.upkeep.round()
 
         dead = rig.timeline(message_id).deliveries[0]
         assert (dead.state.value, dead.failure) == ("dead", "too_old")

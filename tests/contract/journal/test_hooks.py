@@ -113,9 +113,9 @@ async def test_the_end_of_a_silent_session_is_told_once(tmp_path: Path, by: str)
         await rig.answer("one")
         rig.clock.advance(DAY + 1)
         if by == "the watcher":
-            await rig.core.session_watch.round()
+            await rig.core.sessions.watch.round()
         await rig.answer("two")
-        await rig.core.session_watch.round()
+        await rig.core.sessions.watch.round()
 
     told = [(event, context.get("reason")) for event, context in heard(tmp_path, "ear")]
     assert told == [("session:start", None), ("session:end", "idle"), ("session:start", None)]
@@ -303,7 +303,7 @@ async def test_the_end_of_a_session_by_an_operator_is_told(tmp_path: Path) -> No
     write_hook(tmp_path, "ear", said="events: [session:end]", code=EAR)
     async with hooked(tmp_path) as (rig, _):
         await rig.answer("hello")
-        desk = SessionOperations(rig.store, clock=rig.clock, ended=rig.core.session_ended)
+        desk = SessionOperations(rig.store, clock=rig.clock, ended=rig.core.sessions.ended)
         await desk.end(SessionOrder(session=rig.lane()))
 
     told = {"session": rig.lane(), "platform": "rest", "agent": "main", "reason": "ended"}

@@ -199,10 +199,13 @@ async def test_turns_start_later_while_many_messages_are_accepted_but_they_start
     tmp_path: Path,
 ) -> None:
     async with open_rig(tmp_path) as rig:
-        counts = [500, 500, 500, 3]
-        rig.core.lanes.let_first(lambda: counts.pop(0) if len(counts) > 1 else counts[0])
-        assert await rig.outcome(await rig.say("after the rush")) == "answered"
-        assert counts == [3]
+        rig.core.signals.accepting = 500
+        waiting = await rig.say("after the rush")
+        assert await rig.answer("/status")
+        assert rig.model.calls == []
 
-        rig.core.lanes.let_first(lambda: 500)
+        rig.core.signals.accepting = 3
+        assert await rig.outcome(waiting) == "answered"
+
+        rig.core.signals.accepting = 500
         assert await rig.outcome(await rig.say("in an endless rush")) == "answered"

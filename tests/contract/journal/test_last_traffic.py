@@ -16,7 +16,7 @@ Times = dict[str, tuple[float | None, float | None]]
 
 
 async def times(rig: Rig) -> Times:
-    handles = RuntimeHandles(platforms=rig.core.platforms, flow=rig.core.traffic.of)
+    handles = RuntimeHandles(platforms=rig.core.platforms, flow=rig.core.push.traffic.of)
     report = await ChannelOperations(rig.store, handles, clock=rig.clock).list()
     return {one.platform: (one.last_in, one.last_out) for one in report.channels}
 
@@ -42,7 +42,7 @@ async def test_a_restart_forgets_neither_what_came_nor_what_went(tmp_path: Path)
     clock.advance(HOUR_S)
     async with open_rig(tmp_path, clock=clock) as rig:
         after = await times(rig)
-        rig.core.traffic.came("push")
+        rig.core.push.traffic.came("push")
         seen = await times(rig)
 
     assert row.ended_at is not None

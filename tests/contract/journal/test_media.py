@@ -368,7 +368,7 @@ async def test_what_an_open_turn_or_an_unsent_reply_needs_stays(tmp_path: Path) 
             True,
             False,
         ]
-        rig.core.start_sending(channel)
+        rig.core.push.connected(channel)
         await rig.until(lambda: not needs(unsent))
 
 

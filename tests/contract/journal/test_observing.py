@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 import pytest
 import structlog
 
-from hermes.app.own_tools import make_courier
 from hermes.errors import FailureClass, NotDelivered
 from hermes.message.ids import make_id
 from hermes.message.reply import Usage
@@ -23,10 +22,9 @@ from hermes.ops.otel_spans import EndedTurn, SpanMaker
 from hermes.ops.turn_observer import TurnObserver
 from hermes.store.sqlite.store import SqliteStore
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.model_script import ScriptedTurn, ToolUse
 from hermes.testing.otlp_collector import OtlpCollector, otlp_collector
-from tests.contract.journal.rig import PULL, RunTool, open_rig, settings_of
+from tests.contract.journal.rig import RunTool, open_rig
 from tests.unit.ops.prometheus_text import parse
 
 SECRET_WORDS = "meet me at the old mill"
@@ -244,11 +242,7 @@ async def test_a_watcher_that_breaks_breaks_no_turn(tmp_path):
 
 @pytest.mark.req("A31")
 async def test_alerts_reach_a_chat_that_nobody_has_written_in(tmp_path):
-    async with open_rig(tmp_path) as rig:
-        channels = {"rest": MemoryChannel(PULL, name="rest"), "push": rig.push}
-        courier = make_courier(
-            rig.core, settings_of(tmp_path, {}), channels=channels, home=tmp_path, clock=rig.clock
-        )
+    async with open_rig(tmp_path, courier=True) as rig:
 
         async def sender() -> str:
             users = rig.store.users
@@ -257,7 +251,7 @@ async def test_alerts_reach_a_chat_that_nobody_has_written_in(tmp_path):
         alerts = Alerts(
             AlertBook(tmp_path), window_s=900, least="warning", clock=rig.clock, make_id=make_id
         )
-        alerts.use(chats(courier, ["push:ops-room"], sender=sender))
+        alerts.use(chats(rig.core.courier, ["push:ops-room"], sender=sender))
         alerts.start()
         for _ in range(3):
             alerts.tell(AlertCase(kind="breaker_open", severity="warning", text="it failed"))
@@ -278,7 +272,7 @@ async def test_a_breaker_that_opens_is_logged_and_heard_whatever_the_level(tmp_p
         async with open_rig(tmp_path, settings=one_is_enough) as rig:
             rig.push.fail("send", NotDelivered("away", FailureClass.NETWORK_TIMEOUT))
             await rig.say("hi", platform="push")
-            await rig.until(lambda: rig.core.senders["push"].breaker.open_until is not None)
+            await rig.until(lambda: rig.core.push.senders["push"].breaker.open_until is not None)
             await rig.until(lambda: bool(heard))
     finally:
         logs.close()

@@ -17,7 +17,7 @@ HOUR_S = 3_600.0
 
 
 def channels_of(rig: Rig) -> ChannelOperations:
-    handles = RuntimeHandles(platforms=rig.core.platforms, rest=rig.core.rest)
+    handles = RuntimeHandles(platforms=rig.core.platforms, pause=rig.core.push.pause)
     return ChannelOperations(rig.store, handles, clock=rig.clock)
 
 
@@ -40,8 +40,8 @@ async def test_a_platform_that_rests_accepts_and_sends_nothing_over_a_restart_an
     async with open_rig(tmp_path, clock=clock) as rig:
         with pytest.raises(Overloaded):
             await rig.say("still", platform="push")
-        await rig.core.upkeep.round()
-        await rig.core.senders["push"].flush(1.0)
+        await rig.core.maintenance.upkeep.round()
+        await rig.core.push.senders["push"].flush(1.0)
         assert rig.push.texts("ann") == []
         resting = rig.store.outbox.of_message(before)[0].state
 
@@ -69,7 +69,7 @@ async def test_a_dead_letter_is_shown_sent_again_as_new_or_dropped(tmp_path: Pat
             await rig.outcome(message)
             (row,) = rig.store.outbox.of_message(message)
             await rig.store.outbox.dead(row.id, failure="rejected", at=clock.now())
-        desk = DeadLetterOperations(rig.store, clock=clock, wake=rig.core.wake_outbox)
+        desk = DeadLetterOperations(rig.store, clock=clock, wake=rig.core.signals.wake_outbox)
         listed = (await desk.list(LettersAsk())).letters
         shown = (await desk.show(LetterAsk(id=listed[1].id))).letter
         clock.advance(5 * HOUR_S)
@@ -84,7 +84,7 @@ async def test_a_dead_letter_is_shown_sent_again_as_new_or_dropped(tmp_path: Pat
         for letter in listed:
             with pytest.raises(NotFound):
                 await desk.replay(LetterOrder(id=letter.id))
-        rig.core.start_sending(rig.push)
+        rig.core.push.connected(rig.push)
         await rig.as_time_passes(lambda: len(rig.push.texts("ann")) == 1)
         (dropped,) = rig.store.outbox.of_message(second)
         assert (dropped.state, dropped.failure) == (DeliveryState.DEAD, "dropped")

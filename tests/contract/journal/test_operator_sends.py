@@ -31,7 +31,7 @@ def desk_of(
         clock=clock,
         make_id=make_id,
         wake_lane=rig.core.lanes.wake,
-        wake_outbox=rig.core.wake_outbox,
+        wake_outbox=rig.core.signals.wake_outbox,
     )
 
 

@@ -72,7 +72,7 @@ async def test_a_stranger_gets_a_code_and_no_model_until_an_operator_lets_them_i
 
 
 def desk_of(rig: Rig) -> PairingOperations:
-    return PairingOperations(rig.store, clock=rig.clock, wake=rig.core.wake_outbox)
+    return PairingOperations(rig.store, clock=rig.clock, wake=rig.core.signals.wake_outbox)
 
 
 @pytest.mark.req("W31", "J13")
@@ -191,7 +191,7 @@ async def test_a_turn_that_was_cut_off_tells_a_code_that_works(tmp_path: Path) -
         )
         await rig.store.pairing.ask(ask, rules=PAIRING)
 
-        rig.core.start()
+        await rig.start()
         await rig.outcome(message_id)
         result = rig.store.inbox.result(message_id)
 
@@ -315,7 +315,7 @@ async def test_who_is_blocked_while_their_message_waits_gets_no_model(tmp_path: 
         assert record is not None
         await rig.store.users.set_blocked(record.person_id, blocked=True, at=rig.clock.now())
 
-        rig.core.start()
+        await rig.start()
 
         assert await rig.outcome(message_id) == "refused"
         assert rig.model.calls == []
@@ -330,7 +330,7 @@ async def test_who_is_let_in_while_their_message_waits_is_asked_to_send_it_again
         message_id = await rig.say("hi", platform="push")
         await rig.store.users.set_active("push", "ann", how="operator", at=rig.clock.now())
 
-        rig.core.start()
+        await rig.start()
         await rig.outcome(message_id)
         result = rig.store.inbox.result(message_id)
 

@@ -86,7 +86,7 @@ async def test_each_photo_has_a_turn_of_its_own_where_bursts_are_off(tmp_path: P
     off = {**ALONE, "BUSY__PHOTO_BURST_S": "0", "BUSY__PLATFORMS__PUSH": "queue"}
     async with open_rig(tmp_path, settings=off, start=False) as rig:
         sent = [await send(rig, name) for name in "ab"]
-        rig.core.start()
+        await rig.start()
 
         assert [await rig.outcome(one) for one in sent] == ["answered", "answered"]
 

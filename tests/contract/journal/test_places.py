@@ -104,7 +104,7 @@ async def test_a_crowd_that_was_accepted_is_answered(tmp_path: Path) -> None:
     impatient = {"TURNS__CALL_WAIT_S": "0.01"}
     async with open_rig(tmp_path, start=False, settings=impatient) as rig:
         crowd = [await rig.say("[[slow:0.3]] hello", chat=f"chat {one}") for one in range(100)]
-        rig.core.start()
+        await rig.start()
 
         ends = [await rig.outcome(message_id) for message_id in crowd]
 

@@ -351,7 +351,7 @@ async def test_a_gateway_that_stops_declines_what_is_open(tmp_path: Path) -> Non
         message_id = await rig.say("[[tool:trip]] please")
         await asked(rig)
 
-        assert await rig.core.drain(10) == 0
+        assert await rig.drain(10) == 0
         result = rig.store.inbox.result(message_id)
         assert result is not None
         assert results(rig) == ["trip: None"]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes.control.gateway_reports import memory_status
 from hermes.control.why import explain
 from hermes.memory.recall import RECALLED
 from hermes.message.parts import TextPart
@@ -111,7 +112,8 @@ async def test_small_talk_loads_nothing_and_is_counted(
 
         assert noted(rig) == []
         assert not embedder.is_loaded
-        assert rig.core.memory_status().skipped_trivial == 1
+        told = memory_status(rig.core.memory.recall, rig.core.settings.memory, parked_jobs=0)
+        assert told.skipped_trivial == 1
         (event,) = [one for one in rig.timeline(thanks).events if one.kind == "recall"]
         assert event.data["why"] == "trivial"
 

@@ -139,7 +139,7 @@ async def test_repeats_do_not_stop_the_turn_of_those_that_their_host_gave_back(
     quick = {**SETTINGS, "BUSY__PHOTO_BURST_S": "0.01"}
     async with open_rig(tmp_path, script=fail_first, settings=quick, start=False) as rig:
         sent = await deliver_all(rig)
-        rig.core.start()
+        await rig.start()
         async with delivered_without_end(rig):
             outcomes = [await rig.outcome(one) for one in sent]
 

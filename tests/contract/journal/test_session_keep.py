@@ -52,11 +52,11 @@ async def test_w39_the_watch_lets_go_of_it_after_an_hour_of_silence(tmp_path: Pa
     async with open_rig(tmp_path) as rig:
         ready = await opened(rig)
         rig.clock.advance(HOUR / 2)
-        await rig.core.session_watch.round()
+        await rig.core.sessions.watch.round()
         assert await is_reused(rig, ready)
         rig.clock.advance(HOUR)
-        await rig.core.session_watch.round()
-        assert len(rig.core.session_keep) == 0
+        await rig.core.sessions.watch.round()
+        assert len(rig.core.sessions.keep) == 0
         assert not await is_reused(rig, ready)
 
 
@@ -82,7 +82,7 @@ async def test_w39_a_session_that_runs_is_kept_however_long(tmp_path: Path) -> N
         for chat in ("bob", "cal", "dan"):
             await opened(rig, chat)
         rig.clock.advance(6)
-        await rig.core.session_watch.round()
+        await rig.core.sessions.watch.round()
         gate.set()
         assert await rig.outcome(running) == "answered"
         assert await is_reused(rig, ready)
@@ -130,7 +130,7 @@ async def test_w39_letting_go_of_a_session_ends_nothing_that_runs_for_it(tmp_pat
         await rig.answer("/background look around")
         await rig.until(lambda: tool.runs == 1)
         rig.clock.advance(6)
-        await rig.core.session_watch.round()
+        await rig.core.sessions.watch.round()
 
         assert not await is_reused(rig, ready)
         assert rig.core.lanes.running() == 1

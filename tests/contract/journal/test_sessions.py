@@ -21,7 +21,7 @@ NEVER = {"SESSIONS__RESET__MODE": "none"}
 def watch(rig: Rig, ended: list[tuple[str, str]]) -> SessionWatch:
     return SessionWatch(
         rig.store.sessions,
-        rig.core.resets,
+        rig.core.sessions.resets,
         platforms=("rest", "push"),
         ended=lambda lane, reason: ended.append((lane, reason)),
         clock=rig.clock,

@@ -57,7 +57,7 @@ async def test_a_share_outlives_a_restart_and_opens_as_messages_are_answered(
     async with open_rig(tmp_path, start=False, settings=each) as rig:
         with pytest.raises(RateLimited):
             await rig.say("hello", user="ann")
-        rig.core.start()
+        await rig.start()
         await rig.until(lambda: rig.store.inbox.waiting() == 0)
         await rig.say("hello", user="ann")
 

@@ -167,7 +167,7 @@ async def test_j9_an_approval_expires(tmp_path: Path) -> None:
         await rig.outcome(message_id)
 
         rig.clock.advance(3601)
-        await rig.core.upkeep.round()
+        await rig.core.maintenance.upkeep.round()
 
         assert await rig.outcome(message_id) == "answered"
         assert tool.runs == 0

@@ -94,7 +94,7 @@ class Desk:
             accept=self._accept,
             on_connected=lambda channel: self.told.append(f"+{channel.name}"),
             on_lost=lambda name: self.told.append(f"-{name}"),
-            on_change=lambda: None,
+            on_change=lambda _states: None,
             traffic=self.traffic,
             clock=self.time,
             sleep=self.time.sleep,

@@ -149,7 +149,7 @@ async def test_it_is_fatal_and_takes_no_credential_from_another_process() -> Non
         accept=accept,
         on_connected=lambda one: told.append(one.name),
         on_lost=told.append,
-        on_change=lambda: None,
+        on_change=lambda _states: None,
         traffic=Traffic(time),
         clock=time,
         sleep=time.sleep,

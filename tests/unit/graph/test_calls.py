@@ -257,5 +257,7 @@ def test_a_subagents_chat_is_a_graph_of_its_own() -> None:
         "parent", call.id, "c1", "child", {"length": 2},
     )  # fmt: skip
     assert graph.verify().ok
-    with pytest.raises(BadRequest, match=r"made the tool calls \['c1'\], and 'c2' is not one of them"):
+    with pytest.raises(
+        BadRequest, match=r"made the tool calls \['c1'\], and 'c2' is not one of them"
+    ):
         graph.link("c2", call=call, child=child)

@@ -83,7 +83,9 @@ def test_a_version_that_is_not_there() -> None:
     graph = MessageGraph([user("a")])
 
     for number in (-1, 1):
-        with pytest.raises(NotFound, match=f"has the versions 0 to 0, and {number} is not one of them"):
+        with pytest.raises(
+            NotFound, match=f"has the versions 0 to 0, and {number} is not one of them"
+        ):
             graph.at(number)
 
 

@@ -24,6 +24,7 @@ from hermes.server.v1.serve import AUTO, V1Parts, allowed_plan, handler_of, new_
 
 if TYPE_CHECKING:
     from hermes.server.v1.chat import ChatDialect
+    from hermes.server.v1.endpoints import v1_endpoints
     from hermes.server.v1.messages import MessagesDialect
     from hermes.server.v1.responses import ResponsesDialect
 else:
@@ -31,6 +32,7 @@ else:
     ChatDialect = lazy("hermes.server.v1.chat:ChatDialect")
     MessagesDialect = lazy("hermes.server.v1.messages:MessagesDialect")
     ResponsesDialect = lazy("hermes.server.v1.responses:ResponsesDialect")
+    v1_endpoints = lazy("hermes.server.v1.endpoints:v1_endpoints")
 
 _BODY_S = 60.0
 
@@ -75,8 +77,7 @@ class V1Channel:
 
     def endpoints(self) -> Sequence[ApiEndpoint]:
         """Return the endpoints, for OpenAPI; only then are their shapes imported."""
-        rows: Sequence[ApiEndpoint] = import_module("hermes.server.v1.endpoints").ENDPOINTS
-        return rows
+        return v1_endpoints()
 
 
 class _Other:

@@ -3,7 +3,7 @@
 Answers have the shape of the service that an endpoint stands in for, which its own documents say.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from hermes.ports.gateway_api import ApiEndpoint
@@ -82,3 +82,8 @@ ENDPOINTS: Final = (
         "model", "models/{id}", method="GET", summary="Return one of these models by its id."
     ),
 )
+
+
+def v1_endpoints() -> Sequence[ApiEndpoint]:
+    """Return the endpoints under `/v1`, for OpenAPI."""
+    return ENDPOINTS

@@ -1,0 +1,392 @@
+"""Builds the parts of a gateway from its configuration; `gateway.py` starts and stops them.
+
+Whatever holds a file, a thread or a connection from its making on is given to the lifecycle at once.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+
+from hermes import __version__
+from hermes.app.adapters import (
+    add_built_in_tools,
+    add_providers,
+    make_client,
+    make_mcp,
+    make_registry,
+)
+from hermes.app.connect import Connections
+from hermes.app.core import Core, build_core
+from hermes.app.core_parts import CoreParts
+from hermes.app.credential_locks import make_rights
+from hermes.app.gateway_parts import Adapters, Channels, GatewayContext, GatewayParts, Storage
+from hermes.app.lifecycle import Lifecycle, stop_all
+from hermes.app.make_hooks import GatewayHooks, make_hooks
+from hermes.app.make_models import ModelLayer, make_model_layer
+from hermes.app.make_observability import make_observing, watch_core
+from hermes.app.make_operations import make_audited
+from hermes.app.make_search import open_search
+from hermes.app.media import make_shelf
+from hermes.app.platforms import make_push_channels, plugged_platforms
+from hermes.app.renewal import Renewal
+from hermes.app.store_files import open_store
+from hermes.channels.rest.channel import RestChannel, RestSettings
+from hermes.channels.web.channel import WebChannel, WebSettings
+from hermes.control.gateway_reports import (
+    GatewayReports,
+    ModelReports,
+    memory_status,
+    provider_states,
+)
+from hermes.control.mcp import McpOperations
+from hermes.control.reload import ReloadOperations
+from hermes.control.sign_in import SignInOperations
+from hermes.control.status import ChannelStatus, Live
+from hermes.http.same_origin import Origins
+from hermes.media.turn_media import TurnMedia
+from hermes.message.ids import make_id
+from hermes.pipeline.watch import WatchHub
+from hermes.plugins.manifest import load_capabilities
+from hermes.ports.channel import WebhookChannel
+from hermes.ports.gateway_api import GatewayApi
+from hermes.ports.provider import Provider
+from hermes.ports.tool import ToolContext
+from hermes.ports.upward import Progress
+from hermes.server.auth import StoredAccess
+from hermes.server.listen import Listener, address_of, bind
+from hermes.server.v1.agent_turns import AgentTurns
+from hermes.server.v1.callers import Callers
+from hermes.server.v1.channel import V1Channel
+from hermes.server.v1.serve import V1Parts
+from hermes.store.sqlite.store import SqliteStore
+from hermes.tools.together import ToolsTogether
+
+_log = structlog.get_logger(__name__)
+
+
+async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> GatewayParts:
+    """Build a gateway; the lifecycle releases what was taken, also if this fails."""
+    started_at = context.clock.now()
+    listener = _listen(context, lifecycle)
+    adapters = _adapters(context, lifecycle)
+    storage = await _storage(context, adapters, lifecycle=lifecycle)
+    channels = _channels(context, adapters, storage=storage)
+    core = _core(context, adapters, storage=storage, channels=channels, lifecycle=lifecycle)
+    watch_core(
+        storage.observing,
+        core,
+        settings=context.settings,
+        home=context.home,
+        client=adapters.client,
+        clock=context.clock,
+        started_at=started_at,
+    )
+    adapters.hooks.count_in(storage.observing.metrics)
+    answers = await storage.model_reports.who_answers()
+    connections = _connections(context, adapters, channels=channels, core=core)
+    storage.observing.metrics.include(*connections.readers())
+    address = "" if listener is None else address_of(listener)
+    public = context.settings.server.public_url
+    public_address = address if public is None else str(public).rstrip("/")
+    return GatewayParts(
+        context=context,
+        adapters=adapters,
+        storage=storage,
+        channels=channels,
+        core=core,
+        connections=connections,
+        reload=_reload(
+            context, adapters, storage=storage, channels=channels, connections=connections
+        ),
+        reports=_reports(
+            context,
+            adapters,
+            core=core,
+            connections=connections,
+            address=address,
+            started_at=started_at,
+        ),
+        sign_in=SignInOperations(storage.access, address=public_address),
+        address=address,
+        public_address=public_address,
+        listener=listener,
+        started_at=started_at,
+        answers=answers,
+    )
+
+
+def _listen(context: GatewayContext, lifecycle: Lifecycle) -> Listener | None:
+    if not context.listen:
+        return None
+    listener = bind(context.settings.server.host, context.settings.server.port)
+    lifecycle.own("listener", listener.close)
+    return listener
+
+
+def _adapters(context: GatewayContext, lifecycle: Lifecycle) -> Adapters:
+    """Build what plugins and the configuration bring."""
+    settings, watch = context.settings, WatchHub()
+
+    def tell_status(text: str) -> None:
+        _log.info("model_status", status=text)
+        watch.broadcast(Progress(kind="status", text=text))
+
+    def tell_progress(tool: ToolContext, text: str) -> None:
+        watch.publish(tool.turn_id, Progress(kind="status", text=text))
+
+    client = make_client(settings)
+    lifecycle.own("client", client.close)
+    registry = make_registry(settings, home=context.home, on_status=tell_status)
+    add_built_in_tools(settings, registry, client=client)
+    hooks = GatewayHooks(make_hooks(settings, registry, home=context.home), mask=context.mask)
+    providers: dict[str, Provider] = {}
+    lifecycle.own("providers", lambda: stop_all(one.close() for one in providers.values()))
+    add_providers(providers, settings, registry=registry, client=client)
+    mcp = make_mcp(settings, clock=context.clock, tell=tell_progress)
+    return Adapters(
+        watch=watch,
+        client=client,
+        registry=registry,
+        hooks=hooks,
+        providers=providers,
+        mcp=mcp,
+        mcp_operations=McpOperations(mcp, context.read_again),
+    )
+
+
+async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Lifecycle) -> Storage:
+    """Open the store, recover it, and build what needs nothing but it and the adapters."""
+    settings, clock = context.settings, context.clock
+    store = open_store(
+        context.home,
+        settings,
+        clock=clock,
+        make_id=make_id,
+        on_open=lambda store: lifecycle.own("store", store.close),
+    )
+    observing = make_observing(
+        settings,
+        store,
+        home=context.home,
+        client=adapters.client,
+        clock=clock,
+        make_id=make_id,
+        logs=context.logs,
+    )
+    context.run_state.found(await store.recover())
+    models = make_model_layer(
+        store, settings, providers=adapters.providers, clock=clock, meter=observing.metrics
+    )
+    return Storage(
+        store=store,
+        observing=observing,
+        audited=make_audited(store, settings, clock=clock, make_id=make_id),
+        access=StoredAccess(store.access, clock=clock, local_token=context.local_token),
+        shelf=make_shelf(context.home, settings, client=adapters.client, store=store, clock=clock),
+        models=models,
+        model_reports=ModelReports(settings, providers=adapters.providers, planner=models.planner),
+    )
+
+
+def _channels(context: GatewayContext, adapters: Adapters, *, storage: Storage) -> Channels:
+    """Build the channels of the server and of every enabled platform."""
+    settings = context.settings
+    public_url = settings.server.public_url
+    origins = Origins(
+        bound_host=settings.server.host,
+        public_url=None if public_url is None else str(public_url),
+    )
+    own = _own_channels(context, storage, origins=origins)
+    pushed = make_push_channels(
+        settings,
+        adapters.registry,
+        client=adapters.client,
+        home=context.home,
+        clock=context.clock,
+        shelf=storage.shelf,
+        outbox=storage.store.outbox,
+    )
+    return Channels(
+        origins=origins,
+        own=own,
+        pushed=pushed,
+        every={**own, **pushed},
+        webhooks={name: one for name, one in pushed.items() if isinstance(one, WebhookChannel)},
+    )
+
+
+# Any: each of them also has routes of its own kind.
+def _own_channels(context: GatewayContext, storage: Storage, *, origins: Origins) -> dict[str, Any]:
+    """Return the channels that the server itself brings requests to."""
+    limit, clock = context.settings.server.max_body_bytes, context.clock
+
+    async def info() -> Mapping[str, Any]:
+        model, is_demonstration = await storage.model_reports.who_answers()
+        return {"model": model, "demo": is_demonstration, "version": __version__}
+
+    def v1_parts(gateway_api: GatewayApi) -> V1Parts:
+        return _v1_parts(context, storage.store, models=storage.models, gateway_api=gateway_api)
+
+    return {
+        "rest": RestChannel(
+            RestSettings(body_bytes=limit),
+            capabilities=load_capabilities("hermes.channels.rest"),
+            origins=origins,
+            clock=clock,
+            make_id=make_id,
+        ),
+        "web": WebChannel(
+            WebSettings(body_bytes=limit),
+            capabilities=load_capabilities("hermes.channels.web"),
+            access=storage.access,
+            info=info,
+            origins=origins,
+            clock=clock,
+            make_id=make_id,
+        ),
+        "v1": V1Channel(v1_parts),
+    }
+
+
+def _v1_parts(
+    context: GatewayContext, store: SqliteStore, *, models: ModelLayer, gateway_api: GatewayApi
+) -> V1Parts:
+    """Return what the endpoints under /v1 work with."""
+    return V1Parts(
+        callers=Callers(store.keys, gateway_api=gateway_api, clock=context.clock),
+        planner=models.planner,
+        calls=models.calls,
+        embeddings=models.embeddings,
+        ledger=models.ledger,
+        turns=AgentTurns(gateway_api, clock=context.clock, make_id=make_id),
+        settings=context.settings,
+        clock=context.clock,
+        make_id=make_id,
+    )
+
+
+def _core(
+    context: GatewayContext,
+    adapters: Adapters,
+    *,
+    storage: Storage,
+    channels: Channels,
+    lifecycle: Lifecycle,
+) -> Core:
+    search = open_search(context.home, context.settings, clock=context.clock)
+    if search is not None:
+        lifecycle.own("search", search.close)
+    storage.store.transcripts.follow = None if search is None else search.note
+    given = CoreParts(
+        providers=adapters.providers,
+        tools=ToolsTogether(adapters.registry.tools, adapters.mcp.tools()),
+        channels=channels.every,
+        access=storage.access,
+        watch=adapters.watch,
+        clock=context.clock,
+        make_id=make_id,
+        home=context.home,
+        models=storage.models,
+        own_tools=True,
+        meter=storage.observing.metrics,
+        reload_mcp=adapters.mcp_operations.reload,
+        on_record=storage.audited.by_chat,
+        visions=adapters.registry.visions,
+        plugged=adapters.registry.commands,
+        search=search,
+        media=TurnMedia(storage.shelf, channels.every),
+        comeback=context.run_state.comeback,
+        restart=context.restart,
+        observer=storage.observing.observer,
+        hooks=adapters.hooks.book,
+        mask=context.mask,
+    )
+    return build_core(storage.store, context.settings, given=given)
+
+
+def _connections(
+    context: GatewayContext, adapters: Adapters, *, channels: Channels, core: Core
+) -> Connections:
+    """Build what connects the platforms and keeps them connected."""
+
+    def tell(states: tuple[ChannelStatus, ...]) -> None:
+        context.run_state.stands("draining" if core.inbox.draining else "connected", states)
+
+    settings, registry = context.settings, adapters.registry
+    return Connections(
+        channels.pushed,
+        accept=core.maintenance.directory.noticing(core.inbox.accept),
+        on_connected=core.push.connected,
+        on_lost=core.push.lost,
+        on_change=tell,
+        traffic=core.push.traffic,
+        clock=context.clock,
+        rights=make_rights(settings, registry, home=context.home, clock=context.clock),
+        plugins=plugged_platforms(settings, registry),
+        breaker=core.push.breaker_of,
+    )
+
+
+def _reload(
+    context: GatewayContext,
+    adapters: Adapters,
+    *,
+    storage: Storage,
+    channels: Channels,
+    connections: Connections,
+) -> ReloadOperations:
+    renewal = Renewal(
+        settings=context.settings,
+        registry=adapters.registry,
+        client=adapters.client,
+        home=context.home,
+        clock=context.clock,
+        shelf=storage.shelf,
+        outbox=storage.store.outbox,
+        channels=channels.every,
+        webhooks=channels.webhooks,
+        connections=connections,
+    )
+    return ReloadOperations(
+        context.settings,
+        reread=context.read_again,
+        mcp=adapters.mcp_operations,
+        set_level=context.set_level,
+        renew=renewal.renew,
+    )
+
+
+def _reports(
+    context: GatewayContext,
+    adapters: Adapters,
+    *,
+    core: Core,
+    connections: Connections,
+    address: str,
+    started_at: float,
+) -> GatewayReports:
+    async def live() -> Live:
+        return Live(
+            pid=os.getpid(),
+            version=__version__,
+            address=address,
+            started_at=started_at,
+            state="draining" if core.inbox.draining else "connected",
+            running_turns=core.lanes.running(),
+            providers=await provider_states(adapters.providers),
+            channels=connections.states(),
+            memory=memory_status(
+                core.memory.recall, context.settings.memory, parked_jobs=core.store.jobs.parked()
+            ),
+            note=context.run_state.note,
+            hooks_off=adapters.hooks.off(),
+        )
+
+    return GatewayReports(
+        core.store,
+        home=str(context.home),
+        live=live,
+        clock=context.clock,
+    )

@@ -1,0 +1,132 @@
+"""The parts of a gateway as frozen values, in the order in which `build.py` makes them."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes.app.connect import Connections
+from hermes.app.core import Core
+from hermes.app.make_hooks import GatewayHooks
+from hermes.app.make_models import ModelLayer
+from hermes.app.make_observability import Observability
+from hermes.app.run_state import RunState
+from hermes.config import Loaded, Settings
+from hermes.control.audited import AuditedActions
+from hermes.control.gateway_reports import GatewayReports, ModelReports
+from hermes.control.mcp import McpOperations
+from hermes.control.reload import ReloadOperations
+from hermes.control.sign_in import SignInOperations
+from hermes.http.same_origin import Origins
+from hermes.media.cache import MediaCache
+from hermes.net.client import HttpClient
+from hermes.ops.logs import Level, Logs, secrets_in
+from hermes.pipeline.services import Restart, cannot_restart
+from hermes.pipeline.watch import WatchHub
+from hermes.plugins.registry import Registry
+from hermes.ports.channel import Channel, WebhookChannel
+from hermes.ports.clock import Clock
+from hermes.ports.provider import Provider
+from hermes.server.auth import StoredAccess
+from hermes.server.listen import Listener
+from hermes.store.sqlite.store import SqliteStore
+from hermes.tools.mcp.servers import McpServers
+
+
+class GatewayContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What a gateway is run with: its configuration, its process, and the clock.
+
+    Without `listen` it serves no HTTP. `hide` is told the secrets that a changed configuration brings.
+    """
+
+    loaded: Loaded
+    clock: Clock
+    run_state: RunState
+    local_token: str
+    listen: bool = True
+    hide: Callable[..., None] | None = None
+    logs: Logs | None = None
+    restart: Restart = cannot_restart
+
+    @property
+    def settings(self) -> Settings:
+        """The settings at the start."""
+        return self.loaded.settings
+
+    @property
+    def home(self) -> Path:
+        """The folder of the gateway's files."""
+        return self.loaded.home
+
+    @property
+    def mask(self) -> Callable[[str], str]:
+        """Takes secrets out of a text."""
+        return str if self.logs is None else self.logs.mask
+
+    def set_level(self, level: Level) -> None:
+        """Log from this level on."""
+        if self.logs is not None:
+            self.logs.set_level(level)
+
+    def read_again(self) -> Loaded:
+        """Read the configuration again; whatever is secret in it stays out of the logs."""
+        loaded = self.loaded.reread()
+        if self.hide is not None:
+            self.hide(*secrets_in(loaded.settings))
+        return loaded
+
+
+class Adapters(msgspec.Struct, frozen=True, kw_only=True):
+    """What plugins and the configuration bring: the client, providers, hooks and MCP servers."""
+
+    watch: WatchHub
+    client: HttpClient
+    registry: Registry
+    hooks: GatewayHooks
+    providers: Mapping[str, Provider]
+    mcp: McpServers
+    mcp_operations: McpOperations
+
+
+class Storage(msgspec.Struct, frozen=True, kw_only=True):
+    """The open store, and the parts that need nothing but it and the adapters."""
+
+    store: SqliteStore
+    observing: Observability
+    audited: AuditedActions
+    access: StoredAccess
+    shelf: MediaCache
+    models: ModelLayer
+    model_reports: ModelReports
+
+
+class Channels(msgspec.Struct, frozen=True, kw_only=True):
+    """The channels by name; `every` and `webhooks` change when one is replaced."""
+
+    origins: Origins
+    # Any: each of them also has routes of its own kind.
+    own: dict[str, Any]
+    pushed: Mapping[str, Channel]
+    every: dict[str, Channel]
+    webhooks: dict[str, WebhookChannel]
+
+
+class GatewayParts(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a gateway is made of, except its HTTP server."""
+
+    context: GatewayContext
+    adapters: Adapters
+    storage: Storage
+    channels: Channels
+    core: Core
+    connections: Connections
+    reload: ReloadOperations
+    reports: GatewayReports
+    sign_in: SignInOperations
+    address: str
+    public_address: str
+    listener: Listener | None
+    started_at: float
+    # The model that would answer at the start, and whether it is the demonstration model.
+    answers: tuple[str, bool]

@@ -1,0 +1,315 @@
+"""The path of a message through a core: its way in, its session, and what every turn shares."""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from hermes.agents.roster import Roster
+from hermes.app.core_parts import CoreBase
+from hermes.app.make_schedule import CronLayer
+from hermes.config import Settings, system_zone
+from hermes.inbox.accept import Inbox
+from hermes.inbox.pre_dispatch import PreDispatch
+from hermes.memory.session_context import platform_block
+from hermes.message.event import MessageEvent
+from hermes.message.outcome import BusyPolicy, DeliveryState
+from hermes.outbox.intervals import PreviewTiming
+from hermes.outbox.previewer import OutboxPreviewer, Wanted
+from hermes.people.groups import Groups
+from hermes.people.reception import Reception
+from hermes.pipeline.questions import Questions
+from hermes.pipeline.services import Services
+from hermes.pipeline.session_keep import SessionKeep
+from hermes.pipeline.targets import reply_id
+from hermes.pipeline.turn_hooks import TurnHooks
+from hermes.ports.channel import Accepted, Channel
+from hermes.ports.command import ChatCommand
+from hermes.ports.hooks import DISPATCH
+from hermes.ports.sends import Courier
+from hermes.ports.tool import Tool
+from hermes.schedule.session_watch import SessionWatch
+from hermes.server.gateway_api import GatewayApiServer
+from hermes.sessions.commands import CommandBook, CommandSpec
+from hermes.sessions.keys import SessionKeys
+from hermes.sessions.resets import Resets
+from hermes.tools.gate_rules import gate_rules
+from hermes.tools.image_intents import ImageIntents
+from hermes.tools.tool_sets import ToolSets
+
+
+class Entrance(msgspec.Struct, frozen=True, kw_only=True):
+    """The way in: who may write, to whom, and where the messages are put."""
+
+    roster: Roster
+    reception: Reception
+    commands: CommandBook
+    questions: Questions
+    inbox: Inbox
+    gateway_api: GatewayApiServer
+
+    def admits(self, event: MessageEvent) -> bool:
+        """Return whether the sender of an event may use the gateway."""
+        return self.reception.admit(event).is_in
+
+
+def make_entrance(base: CoreBase) -> Entrance:
+    """Build the way in."""
+    given, settings = base.given, base.settings
+    roster = Roster(settings.agents, default=settings.default_agent, rules=settings.agent_rules)
+    reception = Reception(
+        base.store.users,
+        base.store.pairing,
+        settings=settings,
+        manifests={name: item.capabilities.strangers for name, item in given.channels.items()},
+        clock=given.clock,
+        random_bytes=secrets.token_bytes,
+    )
+    commands = CommandBook(map(_spec_of, given.plugged.values()))
+    questions = Questions(_answering(given.channels), commands)
+    inbox = _make_inbox(
+        base, roster=roster, reception=reception, commands=commands, questions=questions
+    )
+    return Entrance(
+        roster=roster,
+        reception=reception,
+        commands=commands,
+        questions=questions,
+        inbox=inbox,
+        gateway_api=GatewayApiServer(
+            base.store,
+            inbox=inbox,
+            watch=given.watch,
+            access=given.access,
+            roster=roster,
+            traffic=base.push.traffic,
+        ),
+    )
+
+
+def _make_inbox(
+    base: CoreBase,
+    *,
+    roster: Roster,
+    reception: Reception,
+    commands: CommandBook,
+    questions: Questions,
+) -> Inbox:
+    given, settings, channels = base.given, base.settings, base.given.channels
+    hooks = given.hooks
+    return Inbox(
+        base.store,
+        signals=base.signals,
+        roster=roster,
+        admission=reception.admit,
+        may_use=reception.may_use,
+        groups=Groups(settings),
+        answers=questions.expects,
+        commands=commands,
+        clock=given.clock,
+        make_id=given.make_id,
+        settings=settings.inbox,
+        busy=settings.busy,
+        manifests={name: BusyPolicy(item.capabilities.busy) for name, item in channels.items()},
+        keys=SessionKeys(
+            [name for name, item in channels.items() if item.capabilities.own_chats],
+            base.store.sessions.old_writers,
+        ),
+        pushed=[name for name, item in channels.items() if _is_push(item)],
+        programs=[name for name, item in channels.items() if item.capabilities.is_program],
+        outbox_limit=settings.outbox.max_waiting,
+        paused=base.push.paused,
+        dispatch=PreDispatch(hooks) if hooks is not None and hooks.hears(DISPATCH) else None,
+    )
+
+
+class Sessions(msgspec.Struct, frozen=True, kw_only=True):
+    """What ends sessions and releases what was cached of them; `ended` takes ends from elsewhere."""
+
+    resets: Resets
+    keep: SessionKeep
+    watch: SessionWatch
+    hooks: TurnHooks | None
+    ended: Callable[[str, str], None]
+
+
+def make_sessions(base: CoreBase) -> Sessions:
+    """Build what ends sessions, and what keeps things ready for them."""
+    store, settings, given = base.store, base.settings, base.given
+    hooks = None if given.hooks is None else TurnHooks(given.hooks, store.sessions)
+    resets = Resets(
+        settings.sessions,
+        zone=ZoneInfo(settings.time_zone or system_zone()),
+        lasting={name: one.capabilities.lasting_senders for name, one in given.channels.items()},
+        person_of=lambda platform, sender: store.users.standing(platform, sender).person_id,
+    )
+
+    def release(lane: str) -> None:
+        store.transcripts.drop(lane)
+        store.souls.drop(lane)
+
+    keep = SessionKeep(
+        settings.sessions.cache,
+        clock=given.clock,
+        release=release,
+        is_running=base.signals.is_running,
+    )
+
+    def ended(lane: str, reason: str) -> None:
+        keep.drop(lane)
+        if hooks is not None:
+            hooks.session_ended(lane, reason)
+
+    watch = SessionWatch(
+        store.sessions,
+        resets,
+        platforms=tuple(given.channels),
+        ended=ended,
+        clock=given.clock,
+        sweep=keep.sweep,
+    )
+    return Sessions(resets=resets, keep=keep, watch=watch, hooks=hooks, ended=ended)
+
+
+def make_services(
+    base: CoreBase,
+    entrance: Entrance,
+    *,
+    sessions: Sessions,
+    cron: CronLayer,
+    courier: Courier,
+    tools: Mapping[str, Tool],
+) -> Services:
+    """Build what every turn shares."""
+    given, settings = base.given, base.settings
+
+    async def put_child(event: MessageEvent, lane: str) -> Accepted:
+        return await entrance.inbox.put(event, lane=lane)
+
+    return Services(
+        store=base.store,
+        settings=settings,
+        roster=entrance.roster,
+        reception=entrance.reception,
+        resets=sessions.resets,
+        session_keep=sessions.keep,
+        commands=entrance.commands,
+        plugged=given.plugged,
+        planner=base.models.planner,
+        calls=base.models.calls,
+        tools=tools,
+        gate_rules=gate_rules(settings.tools.gate),
+        tool_sets=ToolSets(tools),
+        visions=given.visions,
+        image_intents=ImageIntents(settings.vision.intents, given.visions.values()),
+        souls=base.memory.souls,
+        facts=base.memory.facts,
+        recall=base.memory.recall,
+        schedules=cron.schedules,
+        courier=courier,
+        watch=given.watch,
+        previewer=_previewer(base),
+        clock=given.clock,
+        make_id=given.make_id,
+        sleep=asyncio.sleep,
+        put_child=put_child,
+        follow=entrance.gateway_api.watch,
+        wake_outbox=base.signals.wake_outbox,
+        first_state=_first_state(given.channels),
+        hints=_hints(given.channels, settings.media.link_hosts),
+        merging=_merging(settings, given.channels),
+        questions=entrance.questions,
+        reload_mcp=given.reload_mcp,
+        on_record=given.on_record,
+        owner=given.make_id("w"),
+        observer=given.observer,
+        hooks=sessions.hooks,
+        search=given.search,
+        media=given.media,
+        comeback=given.comeback,
+        restart=given.restart,
+    )
+
+
+def _previewer(base: CoreBase) -> OutboxPreviewer:
+    settings, shared = base.settings, base.push.shared
+
+    def transport(platform: str) -> Wanted:
+        chosen = settings.platforms.get(platform)
+        return (chosen.streaming if chosen else None) or settings.streaming.transport
+
+    return OutboxPreviewer(
+        base.push.sending,
+        base.store.outbox,
+        delivery_id=reply_id,
+        timing=PreviewTiming(
+            interval_s=settings.streaming.interval_s,
+            min_chars=settings.streaming.min_chars,
+            cursor=settings.streaming.cursor,
+            send_timeout_s=settings.outbox.send_timeout_s,
+        ),
+        clock=base.given.clock,
+        wanted=transport,
+        rates=shared.rates,
+        screens=shared.previews,
+        traffic=shared.traffic,
+    )
+
+
+def _spec_of(command: ChatCommand) -> CommandSpec:
+    return CommandSpec(
+        name=command.name, about=command.about, use=command.use, beside=command.beside
+    )
+
+
+def _is_push(channel: Channel) -> bool:
+    return channel.capabilities.delivery == "push"
+
+
+def _answering(channels: Mapping[str, Channel]) -> Callable[[str], bool]:
+    """Return what tells whether people on a platform can answer a question."""
+
+    def can_answer(platform: str) -> bool:
+        channel = channels.get(platform)
+        return channel is not None and channel.capabilities.answers
+
+    return can_answer
+
+
+def _first_state(channels: Mapping[str, Channel]) -> Callable[[str], DeliveryState]:
+    """Return what tells the state of a new delivery: callers fetch from channels that do not push."""
+
+    def first_state(platform: str) -> DeliveryState:
+        channel = channels.get(platform)
+        if channel is not None and not _is_push(channel):
+            return DeliveryState.SENT
+        return DeliveryState.PENDING
+
+    return first_state
+
+
+def _merging(settings: Settings, channels: Mapping[str, Channel]) -> frozenset[str]:
+    """Return the platforms whose messages are answered as one if they wait behind one another.
+
+    Unless the operator says otherwise, programs and people who wait for their own reply get it.
+    """
+    busy = settings.busy
+    return frozenset(
+        name
+        for name, item in channels.items()
+        if busy.merge_platforms.get(
+            name, busy.merge_follow_ups and _is_push(item) and item.capabilities.answers
+        )
+    )
+
+
+def _hints(channels: Mapping[str, Channel], link_hosts: Sequence[str]) -> Mapping[str, str]:
+    """Return what models are told of the platforms that they write on."""
+    all_of_them = {name: item.capabilities for name, item in channels.items()}
+    told = {
+        name: platform_block(one.hint, link_hosts=link_hosts if one.media else ())
+        for name, one in all_of_them.items()
+    }
+    return {name: hint for name, hint in told.items() if hint}

@@ -1,0 +1,152 @@
+"""The HTTP server of a gateway: the operator's functions, the app, and its task.
+
+It is built last, because its routes reach everything else.
+"""
+
+import asyncio
+
+import msgspec
+
+from hermes import __version__
+from hermes.app.gateway_parts import GatewayParts
+from hermes.app.key_rotation import make_rotation
+from hermes.app.make_courier import make_send_operations
+from hermes.app.make_operations import make_handles
+from hermes.app.make_schedule import make_cron_operations
+from hermes.config.tiers import tier_names
+from hermes.control.operations import Operations
+from hermes.control.runtime import RuntimeHandles
+from hermes.control.search import SearchOperations
+from hermes.message.ids import make_id
+from hermes.ops.instance import GatewayAddress, Instance
+from hermes.server.app import build_app
+from hermes.server.control_routes import ControlGate, control_routes
+from hermes.server.listen import HttpServer, Listener, serve_settings
+from hermes.server.metrics_route import metrics_route
+from hermes.server.webhooks import WebhookLimits
+
+
+def make_server(parts: GatewayParts, listener: Listener) -> HttpServer:
+    """Return the server of a gateway; it does not serve yet."""
+    settings, core, origins = parts.context.settings, parts.core, parts.channels.origins
+    metrics = parts.storage.observing.metrics
+    app = build_app(
+        core.gateway_api,
+        channels=tuple(parts.channels.own.values()),
+        webhooks=parts.channels.webhooks,
+        control=control_routes(
+            ControlGate(core.gateway_api, parts.storage.audited, origins=origins),
+            make_operations(parts),
+        ),
+        ready=lambda: _reasons_not_ready(parts),
+        origins=origins,
+        make_id=make_id,
+        limits=WebhookLimits(body_bytes=settings.server.max_body_bytes),
+        more_routes=(
+            metrics_route(
+                core.gateway_api, metrics.text, origins=origins, public=settings.metrics.public
+            ),
+        ),
+        meter=metrics,
+    )
+    return HttpServer(app, listener, settings=serve_settings(settings.server))
+
+
+class ServerTask:
+    """Runs an HTTP server, and tells the commands of this machine where it answers."""
+
+    def __init__(self, server: HttpServer, instance: Instance, *, address: GatewayAddress) -> None:
+        self._server = server
+        self._instance = instance
+        self._address = address
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Return once requests are answered; raises what the server raised before that."""
+        self._task = asyncio.create_task(self._server.serve(), name="http")
+        started = asyncio.create_task(self._server.wait_started())
+        try:
+            await asyncio.wait({self._task, started}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            started.cancel()
+        if self._task.done():
+            await self._task
+        self._instance.publish(self._address)
+
+    async def stop(self) -> None:
+        """Let running requests finish, for a few seconds."""
+        if self._task is not None:
+            self._server.stop()
+            await self._task
+
+
+def address_file(parts: GatewayParts, listener: Listener) -> GatewayAddress:
+    """Return what commands of this machine need to reach the gateway."""
+    host, port = listener.getsockname()[:2]
+    return GatewayAddress(
+        host=host,
+        port=port,
+        token=parts.context.local_token,
+        version=__version__,
+        started_at=parts.started_at,
+    )
+
+
+def make_operations(parts: GatewayParts) -> Operations:
+    """Return the functions behind operator orders."""
+    context, core, settings = parts.context, parts.core, parts.context.settings
+    return Operations(
+        core.store,
+        calendar=core.models.calendar,
+        clock=context.clock,
+        make_id=make_id,
+        address=parts.public_address,
+        facts=core.memory.facts,
+        dream_now=core.memory.worker.dream_now,
+        wake=core.signals.wake_outbox,
+        tiers=tier_names(settings),
+        credit_settings=settings.credits,
+        search=SearchOperations(core.store, core.search),
+        forget_files=parts.storage.shelf.erase,
+        cron=make_cron_operations(core.store, settings, core.cron.schedules),
+        handles=_handles(parts),
+        sends=make_send_operations(
+            core.store,
+            settings,
+            home=context.home,
+            clock=context.clock,
+            make_id=make_id,
+            wake_lane=core.signals.wake_lane,
+            wake_outbox=core.signals.wake_outbox,
+        ),
+    )
+
+
+def _handles(parts: GatewayParts) -> RuntimeHandles:
+    """Return what operator orders reach in a gateway."""
+    context, core, reports = parts.context, parts.core, parts.storage.model_reports
+    handles = make_handles(
+        core,
+        context.settings,
+        channels=parts.connections.states,
+        restart=context.restart,
+        rotate=make_rotation(context.home, core).rotate,
+        reconnect=parts.reload.reconnect,
+    )
+    return msgspec.structs.replace(
+        handles,
+        status=parts.reports.status,
+        reload=parts.reload.reload,
+        link=parts.sign_in.link,
+        hooks=parts.adapters.hooks.report,
+        models=reports.models,
+        route=reports.route,
+        mcp_status=parts.adapters.mcp_operations.status,
+        mcp_reload=parts.adapters.mcp_operations.reload,
+    )
+
+
+def _reasons_not_ready(parts: GatewayParts) -> tuple[str, ...]:
+    problem = parts.core.store.writable()
+    reasons = ("draining",) if parts.core.inbox.draining else ()
+    return reasons if problem is None else (*reasons, problem)

@@ -1,0 +1,195 @@
+"""A start that fails anywhere releases all it took; a stop that fails anywhere stops all the rest.
+
+The tests keep the gateway, so that what it holds is not released by the end of the object.
+"""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hermes.app.gateway import Gateway
+from hermes.config import Loaded
+from hermes.ops.instance import find_running
+from tests.unit.app.faulty_home import children, held, make_home
+
+TAKEN = ("listener", "client", "providers", "store", "search")
+STARTED = (
+    "server",
+    "mcp",
+    "lanes",
+    "upkeep",
+    "session watch",
+    "pruning",
+    "directory",
+    "cron",
+    "memory worker",
+    "search fill",
+    "alerts",
+    "traces",
+    "connections",
+    "hooks",
+)
+DRAINED = ("hooks", "inbox", "lanes", "senders")
+STOPPED = (
+    "watch",
+    "server",
+    "connections",
+    "mcp",
+    "hooks",
+    "alerts",
+    "traces",
+    "lanes",
+    "upkeep",
+    "session watch",
+    "pruning",
+    "directory",
+    "cron",
+    "memory worker",
+    "recall",
+    "senders",
+    "ledger",
+    "search fill",
+    "search",
+    "store",
+    "providers",
+    "client",
+    "listener",
+)
+STARTS = [*(f"take {name}" for name in TAKEN), *(f"start {name}" for name in STARTED)]
+ENDS = [
+    "note the end",
+    *(f"drain {name}" for name in DRAINED),
+    *(f"stop {name}" for name in STOPPED),
+]
+
+
+class Broken(Exception):
+    """What a component raises."""
+
+
+def break_at(*steps: str) -> Callable[[str], None]:
+    def checkpoint(step: str) -> None:
+        if step in steps:
+            raise Broken(step)
+
+    return checkpoint
+
+
+async def start_and_stop(loaded: Loaded) -> None:
+    """Start a gateway, wait until its platform is connected, and stop it."""
+    async with Gateway(loaded) as gateway:
+        await connected(gateway)
+
+
+async def states(gateway: Gateway) -> list[str]:
+    return [one.state for one in (await gateway.reports.status()).channels]
+
+
+async def connected(gateway: Gateway) -> None:
+    async with asyncio.timeout(20):
+        while await states(gateway) != ["connected"]:  # noqa: ASYNC110  another task does it
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.req("W3")
+async def test_the_order_of_the_start_and_of_the_stop(tmp_path: Path) -> None:
+    steps: list[str] = []
+    async with Gateway(make_home(tmp_path / "home"), checkpoint=steps.append) as gateway:
+        await connected(gateway)
+
+    assert steps == [*STARTS, *ENDS]
+
+
+@pytest.mark.req("W3")
+@pytest.mark.parametrize("step", STARTS)
+async def test_a_start_that_fails_releases_everything(tmp_path: Path, step: str) -> None:
+    loaded = make_home(tmp_path / "home")
+    gateway = Gateway(loaded, checkpoint=break_at(step))
+    before = await held()
+
+    with pytest.raises(Broken, match=f"^{step}$"):
+        async with gateway:
+            raise AssertionError
+
+    assert await held() == before
+    assert find_running(loaded.home) is None
+    await start_and_stop(loaded)
+
+
+@pytest.mark.req("W3")
+@pytest.mark.parametrize("step", ENDS)
+async def test_a_stop_that_fails_stops_everything_else(tmp_path: Path, step: str) -> None:
+    loaded = make_home(tmp_path / "home")
+    gateway = Gateway(loaded, checkpoint=break_at(step))
+    before = await held()
+
+    with pytest.raises(Broken, match=f"^{step}$"):
+        async with gateway:
+            await connected(gateway)
+
+    assert await held() == before
+    assert find_running(loaded.home) is None
+
+
+@pytest.mark.req("W3")
+async def test_of_several_errors_of_a_stop_the_first_is_raised(tmp_path: Path) -> None:
+    loaded = make_home(tmp_path / "home")
+    before = await held()
+
+    with pytest.raises(Broken, match=r"^stop server$"):
+        async with Gateway(loaded, checkpoint=break_at("stop server", "stop store")):
+            pass
+
+    assert await held() == before
+    await start_and_stop(loaded)
+
+
+@pytest.mark.req("W3")
+@pytest.mark.parametrize("step", ["start mcp", "start hooks"])
+async def test_a_start_that_fails_ends_the_processes_of_mcp_servers(
+    tmp_path: Path, step: str
+) -> None:
+    loaded = make_home(tmp_path / "home", child=True)
+    before = await held()
+    seen: list[str] = []
+
+    def checkpoint(name: str) -> None:
+        if name == step:
+            seen.extend(children())
+            raise Broken(step)
+
+    with pytest.raises(Broken):
+        async with Gateway(loaded, checkpoint=checkpoint):
+            raise AssertionError
+
+    assert seen, "the server ran"
+    assert await held() == before
+
+
+@pytest.mark.req("W3")
+async def test_a_model_that_breaks_the_start_leaves_nothing_open(tmp_path: Path) -> None:
+    loaded = make_home(tmp_path / "home", fault="available")
+    gateway = Gateway(loaded)
+    before = await held()
+
+    with pytest.raises(RuntimeError, match="the model is broken"):
+        async with gateway:
+            raise AssertionError
+
+    assert await held() == before
+
+
+@pytest.mark.req("W3")
+async def test_a_model_that_does_not_close_keeps_nothing_else_open(tmp_path: Path) -> None:
+    loaded = make_home(tmp_path / "home", fault="close")
+    gateway = Gateway(loaded)
+    before = await held()
+
+    with pytest.raises(RuntimeError, match="the model does not close"):
+        async with gateway:
+            pass
+
+    assert await held() == before
+    assert find_running(loaded.home) is None
