@@ -106,7 +106,7 @@ async def test_a_run_by_hand_is_a_message_on_disk(store: SqliteStore) -> None:
         (NewJobOrder(user="rest:ann", when=WHEN, text=" "), BadRequest, "does nothing"),
         (NewJobOrder(user="rest:ann", when=WHEN, text="/new"), BadRequest, "no command"),
         (NewJobOrder(user="rest:ann", when=WHEN, text="x" * 8_001), BadRequest, "8001 characters"),
-        (NewJobOrder(user="rest:ann", when=WHEN, text="x", to="a b"), BadRequest, "no delivery"),
+        (NewJobOrder(user="rest:ann", when=WHEN, text="x", to="a b"), BadRequest, "not a delivery"),
         (NewJobOrder(user="rest:ann", when=WHEN, text="x", agent="no"), NotFound, "no agent 'no'"),
         (NewJobOrder(user="rest:ann", when="2020-01-01 at 9", text="x"), BadRequest, "is over"),
     ],
