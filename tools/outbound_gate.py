@@ -90,11 +90,9 @@ MAY_LOAD_CODE: Mapping[str, str] = {
     "plugins/loader.py": "loads the plugins of the configuration: their code is the operator's",
     "plugins/hook_loader.py": "loads the hooks of the home and of the configuration: their code is the operator's",
     "tools/modules.py": "loads the tools of the configuration: their code is the operator's",
-    "cli/lazy.py": "loads our own commands when they are used",
+    "lazy.py": "imports our own functions when they are first called",
     "app/platforms.py": "loads our own channels when their platform is switched on",
     "app/channel_test.py": "loads what a channel finds out for its set-up, when `channels add` asks",
-    "app/adapters.py": "loads our own dialects when a provider speaks them",
-    "server/v1/channel.py": "loads our own wires with their first call",
     "testing/": "stand-ins for tests and plugin authors",
 }
 MAY_TRUST: Mapping[str, str] = {

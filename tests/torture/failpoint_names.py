@@ -32,7 +32,9 @@ MAY_USE_NETWORK = (
 # Where turns run and replies leave: every call of a port's outside effect is checked here.
 EFFECTFUL = ("pipeline/", "outbox/", "tools/", "inbox/", "schedule/", "app/", "control/")
 # What has a `find`, `edit` or `send` of its own that is no wire call, or makes one that is looked at.
-_NO_CHANNELS = frozenset({"wire", "people", "roster", "courier", "search", "store", "self"})
+_NO_CHANNELS = frozenset(
+    {"wire", "people", "roster", "courier", "search", "sends", "store", "self"}
+)
 # Makes the calls of all channels under the names that they give; those are looked up where it is called.
 _CALLS_FOR_OTHERS = "net/platform_call.py"
 # Tries a key for `hermes init`, before there is a gateway or a message.

@@ -1,14 +1,14 @@
 """The built-in adapters, registered by the same registry as third-party ones."""
 
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from hermes.config import ProviderSettings, Settings
 from hermes.config.entries import EMBEDDER
+from hermes.lazy import lazy
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.net.page_fetch import PageFetch
 from hermes.plugins.loader import load_plugin
@@ -24,6 +24,20 @@ from hermes.tools.mcp.calls import Tell as TellProgress
 from hermes.tools.mcp.questions import ask_in_chat
 from hermes.tools.mcp.servers import McpServers
 from hermes.tools.modules import load_tools
+
+if TYPE_CHECKING:
+    from hermes.providers.anthropic.provider import make as make_anthropic_wire
+    from hermes.providers.gemini.provider import make as make_gemini_wire
+    from hermes.providers.ollama.provider import make as make_ollama_wire
+    from hermes.providers.openai.provider import make as make_openai_wire
+    from hermes.providers.openai_responses.provider import make as make_responses_wire
+else:
+    # Each wire is imported with the first provider that speaks it.
+    make_anthropic_wire = lazy("hermes.providers.anthropic.provider:make")
+    make_gemini_wire = lazy("hermes.providers.gemini.provider:make")
+    make_ollama_wire = lazy("hermes.providers.ollama.provider:make")
+    make_openai_wire = lazy("hermes.providers.openai.provider:make")
+    make_responses_wire = lazy("hermes.providers.openai_responses.provider:make")
 
 _log = structlog.get_logger(__name__)
 Tell = Callable[[str], None]
@@ -119,39 +133,30 @@ def _minilm(name: str, table: ProviderSettings, _client: HttpClient) -> Provider
     )
 
 
-_PROVIDERS = "hermes.providers"
-
-
 def make_openai(name: str, table: ProviderSettings, client: HttpClient) -> Provider:
     """Return a provider that speaks chat completions."""
-    return _make("openai", _shared(name, table), client)
+    return make_openai_wire(_shared(name, table), client)
 
 
 def make_responses(name: str, table: ProviderSettings, client: HttpClient) -> Provider:
     """Return a provider that speaks OpenAI's Responses."""
-    return _make("openai_responses", _shared(name, table), client)
+    return make_responses_wire(_shared(name, table), client)
 
 
 def make_anthropic(name: str, table: ProviderSettings, client: HttpClient) -> Provider:
     """Return a provider that speaks Anthropic's Messages, with a key or an OAuth token."""
     token = None if table.oauth_token is None else table.oauth_token.get_secret_value()
-    return _make("anthropic", {**_shared(name, table), "oauth_token": token}, client)
+    return make_anthropic_wire({**_shared(name, table), "oauth_token": token}, client)
 
 
 def make_gemini(name: str, table: ProviderSettings, client: HttpClient) -> Provider:
     """Return a provider that speaks Gemini's generateContent."""
-    return _make("gemini", _shared(name, table), client)
+    return make_gemini_wire(_shared(name, table), client)
 
 
 def make_ollama(name: str, table: ProviderSettings, client: HttpClient) -> Provider:
     """Return a provider that speaks Ollama's own API."""
-    return _make("ollama", _shared(name, table), client)
-
-
-# Any: keyword arguments of the dialect's own settings.
-def _make(dialect: str, settings: dict[str, Any], client: HttpClient) -> Provider:
-    provider: Provider = import_module(f"{_PROVIDERS}.{dialect}.provider").make(settings, client)
-    return provider
+    return make_ollama_wire(_shared(name, table), client)
 
 
 # Any: keyword arguments of settings that all dialects have in common.

@@ -4,13 +4,17 @@ Questions go to standard error, so that standard output is the result alone.
 """
 
 import sys
-from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hermes.cli.lazy import load_named
 from hermes.cli.terminal import AsJson, Home, examples
+from hermes.lazy import lazy
+
+if TYPE_CHECKING:
+    from hermes.cli.channels_setup import add as add_platform
+else:
+    add_platform = lazy("hermes.cli.channels_setup:add")
 
 EPILOG = examples(
     "hermes channels add telegram",
@@ -47,10 +51,8 @@ def command(
     Without a terminal nothing is asked: options, the environment and what is set already decide.
     """
     given = dict(map(_pair, chosen or ()))
-    # Loaded by name: no other command pays for it.
-    add: Callable[..., None] = load_named("hermes.cli.channels_setup:add")
     asks = sys.stdin.isatty() and not as_json
-    add(platform, home, given=given, test=test, asks=asks, as_json=as_json)
+    add_platform(platform, home, given=given, test=test, asks=asks, as_json=as_json)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -6,10 +6,10 @@ It goes through the running gateway, or starts one in this process when none run
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -20,12 +20,17 @@ from hermes.cli.conversation import Conversation, GatewayTransport, HttpTranspor
 from hermes.cli.environment import settings_for
 from hermes.cli.failure import FAILED
 from hermes.cli.gateway_client import client_for
-from hermes.cli.lazy import load_named
 from hermes.cli.terminal import Home, clean, console, error_console, examples, print_json
 from hermes.config import Loaded, ensure_home
 from hermes.errors import BadRequest, HermesError
+from hermes.lazy import lazy
 from hermes.message.ids import MakeId, make_id
 from hermes.ops.instance import find_running
+
+if TYPE_CHECKING:
+    from hermes.cli.in_process import gateway_in_process
+else:
+    gateway_in_process = lazy("hermes.cli.in_process:gateway_in_process")
 
 EPILOG = examples(
     "hermes chat",
@@ -116,13 +121,10 @@ def _line_to(loaded: Loaded) -> Iterator[GatewayTransport]:
     if running is not None:
         yield HttpTransport(client_for(running))
         return
-    start: Callable[[Loaded], AbstractContextManager[GatewayTransport]] = load_named(
-        "hermes.cli.in_process:gateway_in_process"
-    )
     status = error_console().status("Starting Hermes …")
     status.start()
     try:
-        with start(loaded) as line:
+        with gateway_in_process(loaded) as line:
             status.stop()
             yield line
     finally:

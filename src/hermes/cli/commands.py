@@ -1,7 +1,7 @@
 """Puts the commands together for typer; `hermes up` comes here only for its `--help`."""
 
-from collections.abc import Callable, Sequence
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -51,8 +51,13 @@ from hermes.cli import (
     why,
 )
 from hermes.cli import credits as credit_commands
-from hermes.cli.lazy import load_named
 from hermes.cli.terminal import Home, examples
+from hermes.lazy import lazy
+
+if TYPE_CHECKING:
+    from hermes.cli.up import main as start_gateway
+else:
+    start_gateway = lazy("hermes.cli.up:main")
 
 _PLAIN = {"help_option_names": ["-h", "--help"]}
 
@@ -192,8 +197,7 @@ def up(
         text for name, value in given.items() if value is not None for text in (name, str(value))
     ]
     arguments += ["--replace"] if replace else []
-    start: Callable[[Sequence[str]], int] = load_named("hermes.cli.up:main")
-    raise typer.Exit(start(arguments))
+    raise typer.Exit(start_gateway(arguments))
 
 
 app.command(

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from hermes.cli.environment import environment
-from hermes.cli.lazy import load_named
 from hermes.cli.terminal import examples
+from hermes.lazy import lazy
 
 EPILOG = examples(
     'eval "$(hermes completion bash)"   (in ~/.bashrc)',
@@ -30,11 +30,11 @@ def command(
 ) -> None:
     """Print the completion of a shell; see the examples for where it goes."""
     # By name: typer has these two for everybody, but its types do not say so.
-    script = load_named("typer.completion:get_completion_script")
+    script = lazy("typer.completion:get_completion_script")
     print(script(prog_name="hermes", complete_var=_VARIABLE, shell=shell.value))
 
 
 def get_ready() -> None:
     """Let typer answer a shell that asks; any other call pays one look at the environment."""
     if _VARIABLE in environment():
-        load_named("typer.completion:completion_init")()
+        lazy("typer.completion:completion_init")()

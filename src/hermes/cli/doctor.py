@@ -1,12 +1,16 @@
 """`hermes doctor`: finds what is wrong, says why it matters, and what to do."""
 
-from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hermes.cli.lazy import load_named
 from hermes.cli.terminal import AsJson, Home, examples
+from hermes.lazy import lazy
+
+if TYPE_CHECKING:
+    from hermes.cli.doctor_alone import examine_and_show
+else:
+    examine_and_show = lazy("hermes.cli.doctor_alone:examine_and_show")
 
 EPILOG = examples(
     "hermes doctor",
@@ -14,7 +18,6 @@ EPILOG = examples(
     "hermes doctor --call   (also asks each model one short question)",
     "hermes doctor --json | jq '.checks[] | select(.status != \"ok\")'",
 )
-Examine = Callable[..., bool]
 
 
 def command(
@@ -32,7 +35,5 @@ def command(
     as_json: AsJson = False,
 ) -> None:
     """Find what is wrong with this home and say what to do; exit code 1 if something fails."""
-    # Loaded by name: it brings the whole composition root with it.
-    examine: Examine = load_named("hermes.cli.doctor_alone:examine_and_show")
-    if not examine(home, fix=fix, call=call, as_json=as_json):
+    if not examine_and_show(home, fix=fix, call=call, as_json=as_json):
         raise typer.Exit(1)

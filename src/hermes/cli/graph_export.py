@@ -1,10 +1,10 @@
 """`hermes graph export`: training data from the conversations of people who agreed."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, NoReturn, get_args
+from typing import TYPE_CHECKING, Annotated, NoReturn, get_args
 
 import typer
 from rich.console import Console
@@ -13,7 +13,6 @@ from rich.text import Text
 
 from hermes.cli.failure import FAILED, TERMINATED
 from hermes.cli.graph_source import note_exported, the_shelf
-from hermes.cli.lazy import load_named
 from hermes.cli.progress import progress_bar
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.graph_export import (
@@ -25,7 +24,15 @@ from hermes.control.graph_export import (
 )
 from hermes.control.graphs import find_all
 from hermes.graph.exports import FormatName, Tokenizer
+from hermes.lazy import lazy
 from hermes.ports.graph_reader import GraphEntry, GraphReader
+
+if TYPE_CHECKING:
+    from hermes.graph.exports.parquet import write_parquet
+    from hermes.graph.exports.tokenizer_file import load_tokenizer
+else:
+    write_parquet = lazy("hermes.graph.exports.parquet:write_parquet")
+    load_tokenizer = lazy("hermes.graph.exports.tokenizer_file:load_tokenizer")
 
 EPILOG = examples(
     "hermes graph export bob --format openai --out ./data",
@@ -135,16 +142,11 @@ def _ending_cleanly() -> Iterator[None]:
 
 
 def _parquet_writer() -> WriteRows:
-    # Loaded by name: it is an extra that brings a large library.
-    write: WriteRows = load_named("hermes.graph.exports.parquet:write_parquet")
-    return write
+    return write_parquet
 
 
 def _tokenizer(path: Path) -> Tokenizer:
-    load: Callable[[Path], Tokenizer] = load_named(
-        "hermes.graph.exports.tokenizer_file:load_tokenizer"
-    )
-    return load(path.expanduser().absolute())
+    return load_tokenizer(path.expanduser().absolute())
 
 
 def _print(report: ExportReport, file: Path, *, out: Console) -> None:

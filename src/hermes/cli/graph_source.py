@@ -3,20 +3,23 @@
 What they show of what people said goes on record before it is shown.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from hermes.cli.environment import home_for, settings_for
-from hermes.cli.lazy import load_named
 from hermes.cli.operator_calls import call, operator_name
 from hermes.cli.terminal import Home
-from hermes.config import Loaded
 from hermes.control.graph_access import EVERYBODY, GraphsOrder, people_of
 from hermes.control.orders import GRAPHS_EXPORT, GRAPHS_SHOW
 from hermes.errors import NotFound
+from hermes.lazy import lazy
 from hermes.ports.graph_reader import GraphEntry, GraphReader
 
-OpenShelf = Callable[[Loaded], AbstractContextManager[GraphReader | None]]
+if TYPE_CHECKING:
+    from hermes.cli.offline import open_shelf
+else:
+    open_shelf = lazy("hermes.cli.offline:open_shelf")
 
 
 @contextmanager
@@ -25,8 +28,6 @@ def any_shelf(home: Home) -> Iterator[GraphReader | None]:
     if not home_for(home).exists():
         yield None
         return
-    # Loaded by name: it brings the whole composition root with it.
-    open_shelf: OpenShelf = load_named("hermes.cli.offline:open_shelf")
     with open_shelf(settings_for(home)) as shelf:
         yield shelf
 

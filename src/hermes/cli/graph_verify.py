@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -11,13 +11,11 @@ from rich.text import Text
 from hermes.cli.environment import home_for
 from hermes.cli.failure import FAILED
 from hermes.cli.graph_source import any_shelf, the_shelf
-from hermes.cli.lazy import load_named
 from hermes.cli.progress import Show, progress_bar
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.control.exported_file import (
     FileReport,
     Numbered,
-    ReadRows,
     check_file,
     read_jsonl,
     read_table,
@@ -25,7 +23,13 @@ from hermes.control.exported_file import (
 from hermes.control.graph_check import CheckReport, check_graphs
 from hermes.control.graphs import find_all
 from hermes.errors import NotFound
+from hermes.lazy import lazy
 from hermes.ports.graph_reader import GraphReader
+
+if TYPE_CHECKING:
+    from hermes.graph.exports.parquet import read_parquet
+else:
+    read_parquet = lazy("hermes.graph.exports.parquet:read_parquet")
 
 VERIFY_EPILOG = examples(
     "hermes graph verify",
@@ -106,9 +110,7 @@ def _check(shelf: GraphReader, wanted: list[str]) -> CheckReport:
 
 def _rows(path: Path, show: Show) -> Iterator[Numbered]:
     if path.suffix == _PARQUET:
-        # Loaded by name: it is an extra that brings a large library.
-        read: ReadRows = load_named("hermes.graph.exports.parquet:read_parquet")
-        return read_table(path, read)
+        return read_table(path, read_parquet)
     size = path.stat().st_size if path.is_file() else 0
     return read_jsonl(path, lambda done: show(done, size, "bytes"))
 

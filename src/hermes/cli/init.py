@@ -4,13 +4,17 @@ Questions go to standard error, so that standard output is the result alone.
 """
 
 import sys
-from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hermes.cli.lazy import load_named
 from hermes.cli.terminal import AsJson, Home, examples
+from hermes.lazy import lazy
+
+if TYPE_CHECKING:
+    from hermes.cli.init_setup import set_up
+else:
+    set_up = lazy("hermes.cli.init_setup:set_up")
 
 EPILOG = examples(
     "hermes init",
@@ -63,8 +67,6 @@ def command(
         raise typer.BadParameter(
             "there is no terminal to ask in; add --yes, and options for what is not the default"
         )
-    # Loaded by name: no other command pays for it.
-    set_up: Callable[..., None] = load_named("hermes.cli.init_setup:set_up")
     given: dict[str, object] = {
         "provider": provider,
         "base_url": base_url,

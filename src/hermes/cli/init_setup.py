@@ -3,14 +3,13 @@
 Loaded by name only when it is used.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
 from hermes.cli.environment import environment, home_for
 from hermes.cli.init_questions import InitAnswers, ask_all, ask_key, confirm
-from hermes.cli.lazy import load_named
 from hermes.cli.terminal import Home, clean, console, error_console, print_json
 from hermes.config import ensure_home
 from hermes.config.entries import EMBEDDER, PROVIDERS
@@ -22,9 +21,14 @@ from hermes.config.first_files import (
     write_files,
 )
 from hermes.errors import Conflict, Refused
+from hermes.lazy import lazy
 from hermes.ops.instance import find_running
 
-TryKey = Callable[..., dict[str, object]]
+if TYPE_CHECKING:
+    from hermes.cli.init_alone import try_key
+else:
+    try_key = lazy("hermes.cli.init_alone:try_key")
+
 _SHOWN = [name for name in PROVIDERS if name != EMBEDDER]
 
 
@@ -71,8 +75,6 @@ def _tested(
     home: Home, choices: FirstChoices, *, api_key: str | None, yes: bool
 ) -> tuple[FirstChoices, str | None, dict[str, object]]:
     """Call the service with the key until it answers, or until it is kept all the same."""
-    # Loaded by name: it brings the whole composition root with it.
-    try_key: TryKey = load_named("hermes.cli.init_alone:try_key")
     while True:
         out = error_console()
         with out.status(f"Asking {choices.provider} for one word ..."):

@@ -1,7 +1,6 @@
 """`hermes mcp list|test|reload`: the MCP servers that bring tools."""
 
-from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -10,14 +9,19 @@ from rich.text import Text
 
 from hermes.cli.environment import home_for, settings_for
 from hermes.cli.gateway_client import client_for, connect
-from hermes.cli.lazy import load_named
 from hermes.cli.operator_calls import ask_gateway
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
 from hermes.config import Loaded
 from hermes.control.order import NoFields
 from hermes.control.orders import MCP_RELOAD, MCP_STATUS
+from hermes.lazy import lazy
 from hermes.ops.instance import find_running
 from hermes.tools.mcp.report import McpReport, ServerStatus, diff_text
+
+if TYPE_CHECKING:
+    from hermes.cli.mcp_alone import look as look_alone
+else:
+    look_alone = lazy("hermes.cli.mcp_alone:look")
 
 LIST_EPILOG = examples("hermes mcp list", "hermes mcp list --tools", "hermes mcp list --json")
 TEST_EPILOG = examples("hermes mcp test", "hermes mcp test github", "hermes mcp test --json")
@@ -77,9 +81,7 @@ def reload(home: Home = None, as_json: AsJson = False) -> None:
 
 
 def _look(loaded: Loaded, name: str | None) -> McpReport:
-    # Loaded by name: it brings the SDK and the composition root with it.
-    look: Callable[[Loaded, str | None], McpReport] = load_named("hermes.cli.mcp_alone:look")
-    return look(loaded, name)
+    return look_alone(loaded, name)
 
 
 def _print(report: McpReport, out: Console, *, with_tools: bool) -> None:

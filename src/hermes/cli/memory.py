@@ -1,10 +1,9 @@
 """`hermes memory show|set|forget|dream|export`: what is known of a person."""
 
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Iterable
 from functools import partial
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import msgspec
 import typer
@@ -14,10 +13,8 @@ from rich.text import Text
 
 from hermes.cli.environment import home_for, settings_for
 from hermes.cli.gateway_client import connect
-from hermes.cli.lazy import load_named
 from hermes.cli.operator_calls import ask_gateway, call, operator_name
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
-from hermes.config import Loaded
 from hermes.control.consent import unknown_person
 from hermes.control.memory import (
     DreamOrder,
@@ -36,8 +33,13 @@ from hermes.control.orders import (
 )
 from hermes.control.person_export import export_lines
 from hermes.control.why_answer import clock_time
+from hermes.lazy import lazy
 from hermes.ports.dreams import Dream
-from hermes.ports.graph_reader import GraphReader
+
+if TYPE_CHECKING:
+    from hermes.cli.offline import open_shelf
+else:
+    open_shelf = lazy("hermes.cli.offline:open_shelf")
 
 SHOW_EPILOG = examples("hermes memory show telegram:4711", "hermes memory show rest:ann --json")
 SET_EPILOG = examples(
@@ -55,7 +57,6 @@ _DREAM_S = 300.0
 EXPORT_EPILOG = examples(
     "hermes memory export rest:ann > ann.jsonl",
 )
-OpenShelf = Callable[[Loaded], AbstractContextManager[GraphReader | None]]
 User = Annotated[
     str, typer.Argument(metavar="USER", help="PLATFORM:USER_ID, or the id of a person.")
 ]
@@ -130,7 +131,6 @@ def dream(user: User, *, home: Home = None, as_json: AsJson = False) -> None:
 def export(user: User, *, home: Home = None) -> None:
     """Print all that is kept of a person as JSON lines: facts, credits, consent, what was said."""
     record = call(home, MEMORY_RECORD, MemoryAsk(user=user), empty=partial(_nobody, user))
-    open_shelf: OpenShelf = load_named("hermes.cli.offline:open_shelf")
     with open_shelf(settings_for(home)) as shelf:
         _write(export_lines(record, shelf))
 

@@ -4,20 +4,23 @@ the configured providers from here.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 import structlog
 
 from hermes.cli.environment import home_for
 from hermes.cli.gateway_client import GatewayClient
-from hermes.cli.lazy import load_named
 from hermes.cli.terminal import Home
 from hermes.config import Loaded
+from hermes.lazy import lazy
 from hermes.ops.instance import find_running
 from hermes.routing.plan import ProviderOffer
 from hermes.routing.prices import Price
 
-AskOffers = Callable[[Loaded], Awaitable[list[ProviderOffer]]]
+if TYPE_CHECKING:
+    from hermes.app.models import offers as configured_offers
+else:
+    configured_offers = lazy("hermes.app.models:offers")
 
 
 def gateway_of(home: Home) -> GatewayClient | None:
@@ -34,11 +37,9 @@ def gateway_of(home: Home) -> GatewayClient | None:
 def ask_here(loaded: Loaded) -> list[ProviderOffer]:
     """Ask the configured providers from this process; what they log is not part of the answer."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    # Loaded by name: it brings the whole composition root with it.
-    ask: AskOffers = load_named("hermes.app.models:offers")
 
     async def answer() -> list[ProviderOffer]:
-        return await ask(loaded)
+        return await configured_offers(loaded)
 
     return asyncio.run(answer())
 

@@ -4,19 +4,24 @@ It asks the running gateway over HTTP; only if none runs, it opens the files of 
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
 
 from hermes.cli.environment import home_for, settings_for
 from hermes.cli.gateway_client import SHORT_S, GatewayClient, client_for
-from hermes.cli.lazy import load_named
 from hermes.cli.terminal import Home
 from hermes.cli.who import operator_name
 from hermes.control.audited import Operator
 from hermes.control.order import AnyOrder, NoFields, Order, Report, Request
+from hermes.lazy import lazy
 from hermes.ops.instance import find_running
+
+if TYPE_CHECKING:
+    from hermes.cli.offline import run_here
+else:
+    run_here = lazy("hermes.cli.offline:run_here")
 
 __all__ = ("ask_gateway", "call", "call_here", "money", "operator_name")
 
@@ -67,9 +72,7 @@ def call_here(
     logs: bool,
 ) -> _Result:
     """Give orders on the files of a home where no gateway runs."""
-    # Loaded by name: it brings the whole composition root with it.
-    run: Callable[..., _Result] = load_named("hermes.cli.offline:run_here")
-    return run(settings_for(home), work, empty=empty, logs=logs)
+    return run_here(settings_for(home), work, empty=empty, logs=logs)
 
 
 def money(usd: float) -> str:

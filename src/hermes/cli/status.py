@@ -1,8 +1,8 @@
 """`hermes status`: how the gateway stands, asked of it or, while none runs, read from its files."""
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
@@ -14,10 +14,8 @@ from hermes.cli.environment import home_for, settings_for
 from hermes.cli.failure import NOT_RUNNING
 from hermes.cli.gateway_client import client_for
 from hermes.cli.kill_switch import switch_text
-from hermes.cli.lazy import load_named
 from hermes.cli.operator_calls import ask_gateway
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
-from hermes.config import Loaded
 from hermes.control.order import NoFields
 from hermes.control.orders import GATEWAY_STATUS
 from hermes.control.status import (
@@ -30,9 +28,14 @@ from hermes.control.status import (
 )
 from hermes.control.why_answer import clock_time, span
 from hermes.control.why_delivery import resting_text
+from hermes.lazy import lazy
 from hermes.ops.instance import Running, find_running
 from hermes.ops.runtime import read_runtime
-from hermes.ports.store import Store
+
+if TYPE_CHECKING:
+    from hermes.cli.offline import open_store
+else:
+    open_store = lazy("hermes.cli.offline:open_store")
 
 EPILOG = examples(
     "hermes status",
@@ -40,7 +43,6 @@ EPILOG = examples(
     "hermes status || hermes up   (exit code 3: not running)",
 )
 _TOLD_ALREADY = frozenset({"writable"})
-OpenStore = Callable[[Loaded], AbstractContextManager[Store | None]]
 
 
 def command(home: Home = None, as_json: AsJson = False) -> None:
@@ -64,7 +66,6 @@ def _report(home: Home) -> StatusReport:
         return ask_gateway(client_for(running), GATEWAY_STATUS, NoFields())
     if not folder.exists():
         return offline_status(None, home=str(folder), version=__version__)
-    open_store: OpenStore = load_named("hermes.cli.offline:open_store")
     with open_store(settings_for(home)) as store:
         last = read_runtime(folder)
         return offline_status(store, home=str(folder), version=__version__, last=last)

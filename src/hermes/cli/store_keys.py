@@ -1,24 +1,27 @@
 """`hermes keys rotate-store`: a new key for everything that is kept, without touching the bodies."""
 
-from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hermes.cli.environment import home_for, settings_for
 from hermes.cli.gateway_client import client_for
-from hermes.cli.lazy import load_named
 from hermes.cli.operator_calls import ask_gateway, operator_name
 from hermes.cli.progress import Show, progress_bar
 from hermes.cli.terminal import AsJson, Home, console, error_console, examples, print_json
 from hermes.control.orders import GATEWAY_ROTATE_KEYS
 from hermes.control.store_keys import RotationOrder, RotationReport
+from hermes.lazy import lazy
 from hermes.ops.instance import find_running
+
+if TYPE_CHECKING:
+    from hermes.cli.store_keys_alone import rotate as rotate_alone
+else:
+    rotate_alone = lazy("hermes.cli.store_keys_alone:rotate")
 
 EPILOG = examples(
     "hermes keys rotate-store", "hermes keys rotate-store --yes --json   (for scripts)"
 )
-Rotate = Callable[..., RotationReport]
 _LONGEST_S = 900.0
 _WARNING = (
     "The old key is removed once everything opens with the new one. Backups of the database that "
@@ -56,6 +59,4 @@ def _rotated(home: Home, show: Show) -> RotationReport:
     if running is not None:
         order = RotationOrder(by=by)
         return ask_gateway(client_for(running), GATEWAY_ROTATE_KEYS, order, timeout_s=_LONGEST_S)
-    # Loaded by name: it brings the whole composition root with it.
-    rotate: Rotate = load_named("hermes.cli.store_keys_alone:rotate")
-    return rotate(settings_for(home), by=by, show=show)
+    return rotate_alone(settings_for(home), by=by, show=show)

@@ -33,6 +33,7 @@ UNIFORM = {
     "cli": "one module for each command",
     "pipeline.commands": "one module for each family of chat commands",
     "pipeline.stages": "one module for each stage",
+    "server.v1": "each wire has the same files: the dialect, its input, its output, its shape",
     "channels": "each channel has the same files: format, inbound, outbound, settings, wire",
 }
 
