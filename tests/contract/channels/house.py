@@ -189,8 +189,9 @@ class House:
         """Return the replies, once of so many nothing more becomes by itself."""
         async with asyncio.timeout(_PATIENCE_S):
             while True:
-                replies = await self.replies()
+                # The letters first: a reply is then read with what made it one.
                 letters = {one["id"] for one in await self.dead_letters()}
+                replies = await self.replies()
                 ended = [one for one in replies if _is_sent(one) or one.id in letters]
                 if len(ended) >= number:
                     return replies
