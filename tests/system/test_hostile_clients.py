@@ -86,6 +86,9 @@ KINDS = {
         body={**CALL},
     ),
     "models": Kind(("/v1/models", "/v1/models/{id:path}"), "/v1/models"),
+    "description": Kind(
+        ("/api/openapi.json", "/api/docs", "/api/docs/{name}"), "/api/openapi.json"
+    ),
     "order": Kind(("/control/",), "/control/route", body={"prompt": "hello"}),
 }
 WITH_BODY = [name for name, kind in KINDS.items() if kind.body is not None]
