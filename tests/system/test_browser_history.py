@@ -63,6 +63,7 @@ async def test_after_new_every_word_is_still_there_above_a_divider(
     ):
         page = await open_live(browser, live)
         await ask(page, "my cat is Tom", replies=1)
+        await expect_title(page, "my cat is Tom")
         await ask(page, "/new", replies=2)
         await expect_order(page, "my cat is Tom", "/new", DIVIDER)
         await expect(page.locator("#announcer")).to_contain_text(DIVIDER)

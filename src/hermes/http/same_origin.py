@@ -56,7 +56,11 @@ class Origins:
 
     def is_same(self, headers: Mapping[str, str]) -> bool:
         """Tell whether a browser says that one of our own pages made this request."""
-        if headers.get("sec-fetch-site", "same-origin") != "same-origin":
+        site = headers.get("sec-fetch-site")
+        if "origin" not in headers:
+            # Browsers leave it out where a page of the same origin only reads; no page can set the other.
+            return site == "same-origin"
+        if site not in {None, "same-origin"}:
             return False
         parts = urlsplit(headers.get("origin", ""))
         if not parts.netloc or parts.scheme not in _DEFAULT_PORTS:

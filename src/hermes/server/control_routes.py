@@ -88,7 +88,7 @@ class ControlGate:
         body = await exchange.body(limit=_ASK_BYTES, timeout_s=_ASK_S)
         try:
             request = msgspec.json.decode(body or b"{}", type=kind)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise BadRequest(f"The body cannot be taken: {error}. {_takes(kind)}") from None
         _refuse_unknown(msgspec.json.decode(body or b"{}"), kind)
         return _signed(request, actor)

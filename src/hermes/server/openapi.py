@@ -191,6 +191,8 @@ def _endpoint(endpoint: ApiEndpoint, by_kind: Mapping[str, Json]) -> Json:
         "summary": endpoint.summary,
         "responses": _responses(by_kind[_key(endpoint.report)]),
     }
+    if endpoint.path.startswith("/v1/"):
+        operation["security"] = [{"token": []}]
     if endpoint.streams:
         events = {"text/event-stream": {"schema": {"type": "string"}}}
         operation["responses"]["200"]["content"] |= events

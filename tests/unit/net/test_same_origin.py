@@ -71,3 +71,13 @@ def test_a_token_needs_no_origin_and_a_browser_does() -> None:
     origins.check(BROWSER, own)
     with pytest.raises(Forbidden):
         origins.check(BROWSER, {**own, "sec-fetch-site": "same-site"})
+
+
+@pytest.mark.parametrize(
+    ("site", "expected"),
+    [("same-origin", True), ("cross-site", False), ("none", False), (None, False)],
+)
+def test_a_page_that_only_reads_sends_no_origin(site: str | None, expected: bool) -> None:
+    origins = Origins(bound_host="127.0.0.1", public_url=None)
+    headers = {"host": "localhost:8080"} | ({} if site is None else {"sec-fetch-site": site})
+    assert origins.is_same(headers) is expected

@@ -91,3 +91,8 @@ def test_without_browser_code_a_plain_page_lists_every_path(document: Json) -> N
 
     assert [path for path in document["paths"] if f" {path}</code>" not in page] == []
     assert "<script" not in page
+
+
+def test_a_browser_session_is_not_offered_for_model_apis(document: Json) -> None:
+    assert document["paths"]["/v1/models"]["get"]["security"] == [{"token": []}]
+    assert {"session": []} in document["security"]

@@ -16,13 +16,13 @@ from hermes.channels.email.bounces import Bounce, read_bounce
 from hermes.channels.email.mime import Headers, MailPart
 from hermes.errors import BadRequest, Unauthenticated
 from hermes.message.event import EventType, MessageEvent, ReplyContext
-from hermes.message.markup.html_reader import MAX_MAIL_CHARS, read_mail_html
+from hermes.message.markup.html_reader import MAX_MAIL_CHARS, MAX_MAIL_TEXT, read_mail_html
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, TextPart
 from hermes.message.source import Source
 
 PLATFORM: Final = "email"
 ROUTE: Final = "mailbox"
-MAX_TEXT: Final = 200_000
+MAX_TEXT: Final = MAX_MAIL_TEXT
 MAX_FILES: Final = 20
 _PICTURES: Final = frozenset({"image/jpeg", "image/png", "image/webp", "image/gif"})
 _ENDINGS: Final = {"message/rfc822": "mail.eml", "text/calendar": "invite.ics"}

@@ -7,18 +7,20 @@ and looks at each character a fixed number of times.
 
 import re
 import unicodedata
-from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
 from hermes.message.markup.html_tokens import End, Start, read_tokens
+from hermes.message.markup.html_visibility import OPEN_ENDED, VOID, TextLayers, hides_all
 from hermes.message.markup.references import unescape
 
 MAX_TOKENS: Final = 100_000
 # What is read of a mail; its tags are as many as that at most.
 MAX_MAIL_CHARS: Final = 1_000_000
+# What is written of it.
+MAX_MAIL_TEXT: Final = 200_000
 _MAX_DEPTH: Final = 6
 _MAX_LINK_CHARS: Final = 500
 _MAX_TITLE_CHARS: Final = 300
@@ -36,22 +38,9 @@ _CELLS: Final = frozenset({"td", "th"})
 # Left out with all that they hold; each has to be closed by its own end tag.
 _DROPPED: Final = frozenset({"canvas", "datalist", "object", "select", "svg", "template"})
 _RAW_DROPPED: Final = frozenset({"iframe", "noembed", "noframes", "script", "style"})
-_VOID: Final = frozenset((
-    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
-    "track", "wbr",
-))  # fmt: skip
-# Nobody knows where a hidden one of these ends: their end tag may be left out.
-_OPEN_ENDED: Final = frozenset((
-    "body", "caption", "colgroup", "dd", "dt", "head", "html", "li", "optgroup", "option", "rp",
-    "rt", "tbody", "td", "tfoot", "th", "thead", "tr",
-))  # fmt: skip
 # Each of these ends a paragraph whose end tag was left out.
 _ENDS_PARAGRAPH: Final = _BLOCKS | _LISTS | _CELLS | {"hr", "li", "pre", "tr"}
 _MAX_QUOTES: Final = 20
-_HIDDEN_STYLE: Final = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*hidden|(?:font-size|opacity)\s*:\s*0(?![.\d]*[1-9])",
-    re.IGNORECASE,
-)
 _SPACE: Final = re.compile(r"[ \t\r\n\f\v\u00a0]+")
 # Line ends, and the joiners that Persian, Indic scripts and emoji need; no other invisible sign.
 _SHOWN: Final = frozenset("\n\t\u200c\u200d")
@@ -101,8 +90,10 @@ def read_page(page: str, *, url: str, max_chars: int) -> PageText:
 
 def read_mail_html(source: str) -> str:
     """Return what the HTML of a mail shows; what is quoted has `> ` before its lines."""
-    writer = _Writer(MAIL, url="", max_chars=MAX_MAIL_CHARS)
+    writer = _Writer(MAIL, url="", max_chars=MAX_MAIL_TEXT)
     for token in read_tokens(source[:MAX_MAIL_CHARS]):
+        if writer.full:
+            break
         writer.take(token)
     return writer.finish()
 
@@ -140,6 +131,7 @@ class _Writer:
         self._in_row = False
         self._skipping = ""
         self._depth = 0
+        self._layers = TextLayers()
 
     @property
     def full(self) -> bool:
@@ -153,6 +145,7 @@ class _Writer:
         elif isinstance(token, str):
             self._write(token)
         elif isinstance(token, End):
+            self._layers.follow(token)
             self._close(token.name)
         else:
             self._open(token)
@@ -180,10 +173,13 @@ class _Writer:
 
     def _open(self, tag: Start) -> None:
         name = tag.name
+        if name in _DROPPED or (name not in OPEN_ENDED and hides_all(tag)):
+            is_over = name in VOID or (name == "svg" and tag.closed)
+            self._skipping, self._depth = ("", 0) if is_over else (name, 1)
+            return
+        self._layers.follow(tag)
         if tag.raw is not None:
             self._take_raw(tag)
-        elif name in _DROPPED or (name not in _OPEN_ENDED and _is_hidden(tag.attributes)):
-            self._skipping, self._depth = ("", 0) if name in _VOID else (name, 1)
         elif name == "a":
             self._start_link(tag.attributes.get("href", ""))
         elif name == "img":
@@ -296,16 +292,20 @@ class _Writer:
 
     def _show_image(self, alt: str) -> None:
         shown = _SPACE.sub(" ", visible(alt)).strip()
-        if shown and self._style.has_marks:
+        if shown and self._style.has_marks and self._layers.is_shown:
             self._put(f"[image: {shown[:_MAX_TITLE_CHARS]}]")
 
     def _write(self, text: str) -> None:
+        if not self._layers.is_shown:
+            return
         self.cut = self.cut or len(text) > self._max_chars
         shown = visible(text[: self._max_chars + 1])
         if self._pre:
             first, *others = shown.split("\n")
             self._put(first)
             for line in others:
+                if self.full:
+                    break
                 self._end_line(keep_empty=True)
                 self._put(line)
             return
@@ -352,7 +352,3 @@ def _target(base: str, href: str) -> str:
         return ""
     is_shown = is_web and len(target) <= _MAX_LINK_CHARS and target.isprintable()
     return target.replace(" ", "%20").replace(")", "%29") if is_shown else ""
-
-
-def _is_hidden(attributes: Mapping[str, str]) -> bool:
-    return "hidden" in attributes or _HIDDEN_STYLE.search(attributes.get("style", "")) is not None

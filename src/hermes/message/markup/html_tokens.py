@@ -27,11 +27,15 @@ _RAW_END: Final = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for n
 
 
 class Start(msgspec.Struct, frozen=True):
-    """An opening tag; `raw` is the text inside an element that holds nothing but text."""
+    """An opening tag; `raw` is the text inside an element that holds nothing but text.
+
+    `closed` says that it ends with `/>`.
+    """
 
     name: str
     attributes: Mapping[str, str]
     raw: str | None = None
+    closed: bool = False
 
 
 class End(msgspec.Struct, frozen=True):
@@ -71,7 +75,7 @@ def _read_start(page: str, at: int) -> tuple[Start | None, int]:
     if at > len(page):
         return None, at
     if name not in _RAW:
-        return Start(name, attributes), at
+        return Start(name, attributes, closed=page[at - 2] == "/"), at
     end = _RAW_END[name].search(page, at)
     if end is None:
         return None, len(page)

@@ -5,6 +5,7 @@ import time
 import pytest
 
 from hermes.message.markup.html_reader import (
+    MAX_MAIL_TEXT,
     MAX_TOKENS,
     PageText,
     read_mail_html,
@@ -96,7 +97,7 @@ def test_links_lead_to_web_addresses_or_are_plain_text(page, text):
         "<!-- X -->",
         "<div hidden>X<div>X</div>X</div>",
         "<span style='display : none'>X</span>",
-        "<div style='color:red;VISIBILITY:hidden'>X</div>",
+        "<span style='color:red;VISIBILITY:hidden'>X</span>",
         "<b style='font-size:0'>X</b>",
         "<b style='opacity: 0.0'>X</b>",
         "<font style='font-size:0px'>X</font><x-y hidden>X</x-y>",
@@ -109,6 +110,38 @@ def test_links_lead_to_web_addresses_or_are_plain_text(page, text):
 )
 def test_what_nobody_sees_is_left_out(hidden):
     assert text_of(f"a{hidden}b") == "ab"
+
+
+COLUMN = (
+    "<div style='font-size:0px'><table><tr><td style='font-size:0'>"
+    "<div style='font-size:13px'>cancel <b>booking</b></div></td></tr>"
+    "<tr><td style='font-size: 14px'>1234<table><tr><td>x</td></tr></table>5</td><td>no</td></tr>"
+    "</table>no</div>yes"
+)
+
+
+@pytest.mark.req("W34")
+@pytest.mark.parametrize(
+    ("page", "shown"),
+    [
+        (COLUMN, "cancel booking 1234 x 5 yes"),
+        ("<p style='visibility:hidden'>no<i style='visibility:visible'>yes</i>no</p>", "yes"),
+        ("<div style='font-size:0'>no<i style='font-size:1em'>no</i></div>yes", "yes"),
+        ("<div style='display:none'>no<i style='font-size:9px'>no</i></div>yes", "yes"),
+        ("a<svg width=1/>b<svg>no</svg>c", "abc"),
+        ("a<textarea hidden>no</textarea>b<xmp style=display:none>no</xmp>c", "abc"),
+        ("a<i style='display:/**/none'>no</i><i style='font-size:.0px'>no</i>b", "ab"),
+        ("<div style='font-size:0'>" * 300 + "no", ""),
+    ],
+)
+def test_what_hides_text_may_be_undone_inside(page: str, shown: str) -> None:
+    assert " ".join(read_mail_html(page).split()) == shown
+
+
+@pytest.mark.req("W34", "A8")
+def test_a_mail_grows_no_larger_than_its_limit() -> None:
+    grown = read_mail_html("<blockquote>" * 20 + "<pre>" + "\n" * 900_000)
+    assert len(grown) < 2 * MAX_MAIL_TEXT
 
 
 @pytest.mark.parametrize("shown", ["opacity:0.5", "font-size:0.9em", "display:block"])

@@ -38,7 +38,7 @@ FILLED = [
         ("a &amp; b", ["a & b"]),
         ("<P Class=x ID='y'>t</P >", [Start("p", {"class": "x", "id": "y"}), "t", End("p")]),
         ('<a href="u&amp;v" href=2 b>', [Start("a", {"href": "u&v", "b": ""})]),
-        ("<br/><br />", [Start("br", {}), Start("br", {})]),
+        ("<br/><br />", [Start("br", {}, closed=True), Start("br", {}, closed=True)]),
         ("a < b <3 <", ["a ", "<", " b ", "<", "3 ", "<"]),
         ("x<!-- <p> -->y<!doctype html><?php ?>z</>", ["x", "y", "z"]),
         ("<!-->x", ["x"]),

@@ -198,6 +198,8 @@ function follow(view, what, said) {
         endTurn(view, data, said, true);
         showFreshStart(view, data);
       }
+      // A conversation is listed from its first reply on.
+      if (what.message) refreshList();
       // An operator may have swapped the model meanwhile.
       showInfo();
       stick();
