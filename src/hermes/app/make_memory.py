@@ -38,7 +38,7 @@ class MemoryLayer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FreeEmbed:
-    """Fits `memory.placing.Embed`: an embedder in this process, which costs and reaches nobody.
+    """Fits `memory.fact_vectors.Embed`: an embedder in this process, which costs and reaches nobody.
 
     It has its own queue and takes no place of a model call: recall must not wait for answers.
     """
@@ -54,7 +54,7 @@ class FreeEmbed:
 
 
 class PlatformEmbed:
-    """Fits `memory.placing.Embed`: a provider, whose calls the platform pays for."""
+    """Fits `memory.fact_vectors.Embed`: a provider, whose calls the platform pays for."""
 
     def __init__(
         self, provider: Provider, models: ModelLayer, *, clock: Clock, make_id: MakeId

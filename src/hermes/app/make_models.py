@@ -27,7 +27,7 @@ from hermes.routing.policy import policy_of
 
 
 class ModelLayer(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything between a wish for a model call and the providers."""
+    """Everything between the request for a model call and the providers."""
 
     planner: Planner
     calls: ModelCaller

@@ -1,4 +1,4 @@
-"""The shelf of a home's attachments, wired to the store that knows what is still needed of it."""
+"""The media cache of a home, wired to the store that knows what is still needed of it."""
 
 import asyncio
 from pathlib import Path
@@ -21,7 +21,7 @@ _DAY_S = 86_400.0
 def make_shelf(
     home: Path, settings: Settings, *, client: HttpClient, store: Store, clock: Clock
 ) -> MediaCache:
-    """Return the shelf of a home."""
+    """Return the media cache of a home."""
     media = settings.media
     rules = CacheRules(
         max_bytes=media.max_bytes,

@@ -31,7 +31,7 @@ from hermes.ports.outbox import OutboxStore
 _CHANNELS: Final = "hermes.channels"
 # Plugins that come along and are listed in `plugins` like any other.
 _CONTRIB: Final = "hermes.contrib"
-# These are doors of the gateway's own server, always open; they are not switched on.
+# The gateway's own server always serves these; they are not switched on.
 _OWN: Final = frozenset({"rest", "web"})
 
 

@@ -27,7 +27,7 @@ Platform = Annotated[str, typer.Argument(metavar="PLATFORM", help="Such as teleg
 
 
 def command(context: typer.Context, home: Home = None, as_json: AsJson = False) -> None:
-    """The platforms: list them, set one up, try one without an account, let one rest."""
+    """The platforms: list them, set one up, try one without an account, pause one."""
     if context.invoked_subcommand is None:
         list_all(home, as_json)
 

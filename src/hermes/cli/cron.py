@@ -128,7 +128,7 @@ def show(
 
 
 def pause(job: JobId, *, home: Home = None, as_json: AsJson = False) -> None:
-    """Let a job rest until it is resumed."""
+    """Pause a job until it is resumed."""
     report = _order(home, CRON_PAUSE, job)
     _tell(report, f"{report.job.id} is paused.", as_json)
 

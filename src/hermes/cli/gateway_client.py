@@ -1,4 +1,4 @@
-"""Talks to the running gateway of this machine over its own HTTP door, with the local token.
+"""Talks to the running gateway of this machine over HTTP, with the local token.
 
 The synchronous standard-library client is enough for one person at a terminal and costs no import
 of the server. Faults become errors of the one tree.

@@ -1,4 +1,4 @@
-"""How the commands about graphs reach them: through the shelf, beside a gateway that may run.
+"""How the commands about graphs reach them: through a `GraphReader`, beside a gateway that may run.
 
 What they show of what people said goes on record before it is shown.
 """

@@ -27,7 +27,7 @@ class ChannelOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class ChannelLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A platform, how its connection stands, how many replies wait, and since when it rests.
+    """A platform, how its connection stands, how many replies wait, and since when it is paused.
 
     `can` is what its manifest says it can do; `last_in` and `last_out` are when something really
     came from it and was really taken by it, before a restart too; whoever asks over HTTP takes the

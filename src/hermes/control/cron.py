@@ -138,7 +138,7 @@ class CronOperations:
         return JobReport(job=job_line(job))
 
     async def pause(self, order: JobOrder) -> JobReport:
-        """Let a job rest."""
+        """Pause a job."""
         return self._done("paused", order, await self._schedules.pause(order.id))
 
     async def resume(self, order: JobOrder) -> JobReport:

@@ -1,4 +1,4 @@
-"""Checks everything that a shelf holds: every graph, every branch, every call.
+"""Checks everything that a store of graphs holds: every graph, every branch, every call.
 
 What was erased because a person asked for it is told apart from damage. Nothing is changed.
 """

@@ -1,6 +1,6 @@
 """Compares two model calls: what each saw, which model and tools it had, how it was sampled.
 
-The two may be of one conversation or of different ones. It reads the shelf and writes nothing.
+The two may be of one conversation or of different ones. It reads the graphs and writes nothing.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
-"""Writes training data from a shelf into one file, and tells what was refused and why.
+"""Writes training data from graphs into one file, and tells what was refused and why.
 
 A file appears under its name only when it is whole. Of people who have not agreed nothing is
-written: whether they have is asked of the shelf, graph by graph.
+written: whether they have is looked up graph by graph.
 """
 
 import os

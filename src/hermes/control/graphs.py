@@ -1,6 +1,6 @@
 """Finds the graphs behind sessions as an operator names them, for drawing, export and checks.
 
-It reads the shelf through its port and writes nothing.
+It reads graphs through their port and writes nothing.
 """
 
 import re

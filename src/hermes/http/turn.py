@@ -1,7 +1,7 @@
 """A message's turn over HTTP: the JSON of how it stands, and the frames of its progress.
 
 Shared by the channels that serve HTTP themselves (REST, web), so that both say the same. It
-asks the door and formats; it decides nothing.
+asks the gateway API and formats; it decides nothing.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Where attachments lie while they are needed: files named by what they hold, in one folder.
 
-Under channels, which keep what they receive and read what they send, and under the desk that serves
+Under channels, which keep what they receive and read what they send, and under `TurnMedia`, which serves
 turns. What belongs to a turn lies in a folder of its person and its message; what a channel keeps
 before there is a turn lies among the arrived. It knows no platform.
 """
@@ -40,7 +40,7 @@ _log = structlog.get_logger(__name__)
 
 
 class CacheRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What the shelf takes, how much and for how long, and from where attachments may be sent.
+    """What the cache takes, how much and for how long, and from where attachments may be sent.
 
     `link_hosts` are the hosts from which links that a model wrote are fetched.
     """
@@ -54,7 +54,7 @@ class CacheRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MediaCache:
-    """The attachments of one home; fits `ports.channel_setup.MediaShelf`."""
+    """The attachments of one home; fits `ports.channel_setup.MediaFiles`."""
 
     def __init__(
         self,
@@ -213,7 +213,7 @@ class MediaCache:
 
 
 def erase_files(folder: Path, person_id: str) -> None:
-    """Remove every file of a person from the shelf in a folder."""
+    """Remove every file of a person from the media cache in a folder."""
     _remove(folder / _plain(person_id))
 
 

@@ -1,6 +1,6 @@
 """Whether bytes that strangers send may be taken: not too large, no bomb, told by what they are. Pure.
 
-Used by the shelf for what channels receive, and for pictures that callers of the API give by value.
+Used by the media cache for what channels receive, and for pictures that callers of the API give by value.
 """
 
 import binascii

@@ -1,6 +1,6 @@
 """Which kept attachments go: those of the erased, the old, and the oldest while there are too many.
 
-Part of the shelf; it looks at folders and decides, and removes nothing. What an open turn, or a reply
+Part of the media cache; it looks at folders and decides, and removes nothing. What an open turn, or a reply
 that is not delivered, still needs stays, however old it is.
 """
 

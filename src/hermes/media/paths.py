@@ -55,7 +55,7 @@ class OpenFolders:
         return Path(os.path.normpath(path))
 
     def _roots(self) -> tuple[Path, ...]:
-        """Return the folders as they are really named; the shelf comes first."""
+        """Return the folders as they are really named; the cache comes first."""
         named = (self._shelf, *self._folders)
         return tuple(one.resolve() for one in named)
 
@@ -73,7 +73,7 @@ class OpenFolders:
         raise Forbidden(_REFUSED)
 
     def _is_own(self, path: Path) -> bool:
-        """Tell whether a path lies in the home and not on its shelf."""
+        """Tell whether a path lies in the home and not in its media cache."""
         return _is_in(path, self._home.resolve()) and not _is_in(path, self._shelf.resolve())
 
 

@@ -1,6 +1,6 @@
 """Where turns bring their attachments to and borrow those of their answers from.
 
-Between the pipeline's port and the shelf: it knows how each platform's own attachments are fetched,
+Between the pipeline's port and the media cache: it knows how each platform's own attachments are fetched,
 and which places an agent may send from.
 """
 
@@ -48,7 +48,7 @@ class TurnMedia:
         self._places = asyncio.Semaphore(_AT_ONCE)
 
     async def bring(self, media: Media, *, platform: str, owner: MediaOwner) -> Brought:
-        """Return an attachment as a file on the shelf, its type told from its bytes."""
+        """Return an attachment as a file in the cache, its type told from its bytes."""
         if media.path is not None:
             return Brought(await self._shelf.adopt(media, owner))
         most = self._shelf.rules.max_bytes

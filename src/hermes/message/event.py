@@ -38,7 +38,7 @@ class Scheduled(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One inbound message, normalised; nothing platform-specific is visible past this value.
 
-    `account` and `route` say through which configured account and which door it came;
+    `account` and `route` say through which configured account and which API it came;
     `external_id` is the platform's id of the message, unique within (account, platform, route).
     `history` is what a caller without a session of its own says was said before.
     `key` is the id of the caller's key that pays for it. `token` is the id of the API token that

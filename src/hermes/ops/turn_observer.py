@@ -18,7 +18,7 @@ _log = structlog.get_logger(__name__)
 
 
 class TurnObserver:
-    """Fits `pipeline.observing.Observer`."""
+    """Fits `pipeline.observer.Observer`."""
 
     def __init__(
         self, metrics: GatewayMetrics, alerts: Alerts, *, export: OtelExport | None, clock: Clock

@@ -198,7 +198,7 @@ FIRST_S = 0.7
 
 
 class Typing:
-    """A typing indicator, repeated until its block ends; implements `ports.upward.Working`."""
+    """A typing indicator, repeated until its block ends; for `Previewer.working`."""
 
     def __init__(
         self, wire: ChannelCalls, target: Target, *, rates: RateGate, sleep: Sleep

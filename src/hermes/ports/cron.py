@@ -195,7 +195,7 @@ class Scheduler(Protocol):
         ...
 
     async def pause(self, name: str, *, person_id: str | None = None) -> CronJob:
-        """Let a job rest."""
+        """Pause a job."""
         ...
 
     async def resume(self, name: str, *, person_id: str | None = None) -> CronJob:

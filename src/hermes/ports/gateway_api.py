@@ -1,4 +1,4 @@
-"""The door: what a channel that serves HTTP itself (REST, web) may ask of the gateway."""
+"""The gateway API: what a channel that serves HTTP itself (REST, web) may ask of the gateway."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable

@@ -1,6 +1,6 @@
 """The message graphs behind the sessions, for whoever reads them whole: drawing, export, audit.
 
-A shelf is read beside a running gateway and writes nothing. The pipeline does not use it: a turn
+It is read beside a running gateway and writes nothing. The pipeline does not use it: a turn
 reads its history through the transcripts.
 """
 
@@ -13,7 +13,7 @@ from hermes.graph import MessageGraph, Problem
 
 
 class GraphEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One graph on the shelf: a session's conversation, from one `/new` to the next.
+    """One graph: a session's conversation, from one `/new` to the next.
 
     `is_current` is true for the conversation that the session is in now, `people` are those whose
     messages are in it, `may_train` says that all of them have agreed to training.

@@ -1,6 +1,6 @@
 """The media port: how a turn's attachments become files here, and files become attachments.
 
-Between the pipeline, which asks, and the shelf and the channels, which it must not know.
+Between the pipeline, which asks, and the media cache and the channels, which it must not know.
 """
 
 from typing import Protocol
@@ -29,7 +29,7 @@ class Attachments(Protocol):
     """Fetches what people sent, and opens what agents send."""
 
     async def bring(self, media: Media, *, platform: str, owner: MediaOwner) -> Brought:
-        """Return an attachment as a file on the shelf, its type told from its bytes.
+        """Return an attachment as a file in the cache, its type told from its bytes.
 
         Raises a `HermesError` where it cannot be had; the text of a `BadRequest` is for people.
         """

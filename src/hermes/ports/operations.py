@@ -46,11 +46,11 @@ class PausedStore(Protocol):
     """What is known of platforms over restarts: which rest, and when they last had traffic."""
 
     def all(self) -> tuple[PausedPlatform, ...]:
-        """Return the platforms that rest."""
+        """Return the paused platforms."""
         ...
 
     async def pause(self, platform: str, *, at: float) -> bool:
-        """Let a platform rest; false if it does already."""
+        """Pause a platform; false if it is paused already."""
         ...
 
     async def resume(self, platform: str, *, at: float) -> bool:

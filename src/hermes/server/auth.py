@@ -1,6 +1,6 @@
 """Who may speak over HTTP: bearer tokens, one-time sign-in codes, browser sessions.
 
-Every secret is 256 random bits, shown once and kept only as its SHA-256. The door's
+Every secret is 256 random bits, shown once and kept only as its SHA-256. The gateway API's
 `authenticate` delegates here; nothing here knows messages or routes.
 """
 

@@ -1,4 +1,4 @@
-"""The gateway's door: what channels that serve HTTP themselves may ask, over the core's parts."""
+"""The gateway API: what channels that serve HTTP themselves may ask, over the core's parts."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
@@ -25,7 +25,7 @@ _GOES_ON = frozenset({MessageState.NEW, MessageState.RUNNING})
 
 
 class GatewayApiServer:
-    """Fits `ports.door.Door`."""
+    """Fits `ports.gateway_api.GatewayApi`."""
 
     def __init__(
         self,

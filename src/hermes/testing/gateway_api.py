@@ -1,6 +1,6 @@
-"""The in-memory twin of the gateway behind `ports.door.Door`, for tests of HTTP channels.
+"""The in-memory twin of the gateway behind `ports.gateway_api.GatewayApi`, for tests of HTTP channels.
 
-It keeps the door's promises (one message per id, turns of a conversation in order, `/stop`
+It keeps the promises of that port (one message per id, turns of a conversation in order, `/stop`
 beside them, a watch that starts with a snapshot) and keeps nothing on disk.
 """
 
@@ -92,7 +92,7 @@ def _lane(platform: str, chat_id: str) -> str:
 
 
 class Authenticate(Protocol):
-    """The part of access control that a door delegates to."""
+    """The part of access control that the gateway API delegates to."""
 
     async def authenticate(self, headers: Mapping[str, str]) -> Caller:
         """Check a credential; raises `Unauthenticated`."""
@@ -249,7 +249,7 @@ class MemoryGatewayApi:
         epoch = self._epochs.get(lane, 0)
         return ConversationPage(messages=tuple(shown), epoch=epoch, earlier=earlier)
 
-    # Any: the door's rows are printed, each with the keys that its store knows.
+    # Any: the rows are printed, each with the keys that its store knows.
     def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
         """Return the platform's conversations, the most recently used first."""
         rows: dict[str, dict[str, Any]] = {}

@@ -14,7 +14,7 @@ from hermes.testing.manual_time import ManualClock
 
 
 class MemoryFiles:
-    """Fits `MediaShelf`: attachments by a name of their own, for as long as the test lasts."""
+    """Fits `MediaFiles`: attachments by a name of their own, for as long as the test lasts."""
 
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}

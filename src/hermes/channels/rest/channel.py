@@ -1,7 +1,7 @@
 """The REST channel: `POST /api/messages` and `GET /api/messages/{id}`.
 
 The order on every request is fixed: authenticate, then size, then parse, then accept. It keeps
-nothing; the door does.
+nothing; the gateway does.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""What comes in from Slack, by either door: read, named, kept in order, and then acknowledged.
+"""What comes in from Slack, by either way in: read, named, kept in order, and then acknowledged.
 
-Between the two doors (`socket_mode.py`, and webhooks through `channel.py`) and the inbox.
+Between the two ways in (`socket_mode.py`, and webhooks through `channel.py`) and the inbox.
 """
 
 import asyncio

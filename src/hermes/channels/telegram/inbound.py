@@ -27,7 +27,7 @@ from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, Te
 from hermes.message.source import ChatType, Source
 
 PLATFORM: Final = "telegram"
-# One door for both ways in, so that a change of the way repeats nothing.
+# One route for both ways in, so that a change of the way repeats nothing.
 ROUTE: Final = "bot"
 # All that is asked for: whatever else happens is none of a bot's business.
 ALLOWED_UPDATES: Final = ("message", "channel_post", "callback_query")

@@ -1,7 +1,7 @@
 """The web chat: the page, its files, and the small JSON interface under `/web/`.
 
 Every request under `/web/` is authenticated first; one that changes something must come from
-the page itself. It keeps nothing; the door does.
+the page itself. It keeps nothing; the gateway does.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence

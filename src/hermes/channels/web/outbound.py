@@ -42,7 +42,7 @@ def conversation_json(conversation: str, page: ConversationPage) -> dict[str, ob
     }
 
 
-# Any: the door's rows are printed, each with the keys that its store knows.
+# Any: the rows are printed, each with the keys that its store knows.
 def conversations_json(rows: Sequence[Mapping[str, Any]]) -> dict[str, object]:
     """Return the list of conversations, newest first."""
     return {"conversations": [_conversation(row) for row in rows]}

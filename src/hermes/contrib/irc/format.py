@@ -1,6 +1,6 @@
 """Formatted text as lines of IRC: bold, italic, underlined, struck and monospace codes. Pure.
 
-A line here is a row of runs, each a style and a text; `folding.py` makes of it lines that fit. A
+A line here is a row of runs, each a style and a text; `line_cuts.py` makes of it lines that fit. A
 line's styles end with it, so every line opens its own. Headings become bold lines, tables aligned
 ones; IRC has no empty line, so none is sent between paragraphs.
 """

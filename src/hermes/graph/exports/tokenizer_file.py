@@ -16,7 +16,7 @@ from hermes.graph.exports.tokens import Tokenizer
 
 
 class TemplateTokenizer:
-    """Implements `exports.Tokenizer`: a tokenizer of transformers, and its chat template."""
+    """Implements `exports.tokens.Tokenizer`: a tokenizer of transformers, and its chat template."""
 
     # Any: transformers has no types.
     def __init__(self, tokenizer: Any, template: str) -> None:

@@ -58,7 +58,7 @@ class AgentTurns:
         candidate = Candidate(_AGENT, event.agent or "", rule)
         yield Trying(candidate)
         said = _Said()
-        # The door watches by an async generator, which its port does not say.
+        # The gateway API watches by an async generator, which its port does not say.
         watching = aclosing(self._gateway_api.watch(accepted.message_id))  # type: ignore[type-var]
         async with watching as updates:
             async for progress in updates:

@@ -146,7 +146,7 @@ class SlackStandIn:
         return happened.id
 
     async def tell(self, call: Json) -> None:
-        """Tell the app of an event, by the door that it has."""
+        """Tell the app of an event, by the way in that it has."""
         if self._mode == "socket":
             await self.sockets.deliver("events_api", call)
         else:
