@@ -4,7 +4,11 @@ Every layer may use it; it knows paths and bytes, not what is in them.
 """
 
 import os
+import threading
 from pathlib import Path
+
+# Two threads may write the same file: a save whose task was cancelled goes on in its thread.
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def write_durably(path: Path, content: bytes) -> None:
@@ -13,16 +17,17 @@ def write_durably(path: Path, content: bytes) -> None:
     After a crash the file is the old one or the new one. Only its owner can read it. Folders that are
     missing are made, for the owner alone.
     """
-    _make_folder(path.parent)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.unlink(missing_ok=True)
-    try:
-        write_new(draft, content)
-        draft.replace(path)
-    except OSError:
+    with _ONE_AT_A_TIME:
+        _make_folder(path.parent)
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
         draft.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
+        try:
+            write_new(draft, content)
+            draft.replace(path)
+        except OSError:
+            draft.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
 
 
 def write_new(path: Path, content: bytes) -> None:

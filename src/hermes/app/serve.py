@@ -71,6 +71,7 @@ class ServerTask:
             started.cancel()
         if self._task.done():
             await self._task
+            raise RuntimeError("the HTTP server ended before it answered")
         self._instance.publish(self._address)
 
     async def stop(self) -> None:

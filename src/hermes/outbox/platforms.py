@@ -5,7 +5,7 @@ a platform; a platform whose connection is lost sends nothing either, until it i
 """
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Collection, Iterable, Mapping
 
 import msgspec
 
@@ -114,12 +114,12 @@ class PushPlatforms:
     async def drain(self, flush_s: float) -> None:
         """Send what is due, for `flush_s` at most, and wait for what is being sent."""
         senders = self.senders.values()
-        await asyncio.gather(*(sender.flush(flush_s) for sender in senders))
-        await asyncio.gather(*(sender.drain() for sender in senders))
+        await _all(sender.flush(flush_s) for sender in senders)
+        await _all(sender.drain() for sender in senders)
 
     async def stop(self) -> None:
         """End every sender."""
-        await asyncio.gather(*(sender.stop() for sender in self.senders.values()))
+        await _all(sender.stop() for sender in self.senders.values())
 
     def _sender(self, channel: PushChannel) -> OutboxSender:
         return OutboxSender(
@@ -140,3 +140,10 @@ class PushPlatforms:
             sender.pause(is_paused)
             if not is_paused:
                 self._sending[name] = self._connected[name]
+
+
+async def _all(steps: Iterable[Awaitable[None]]) -> None:
+    """Wait for every sender, also if one fails; raises the first error."""
+    ends = await asyncio.gather(*steps, return_exceptions=True)
+    for error in filter(None, ends):
+        raise error

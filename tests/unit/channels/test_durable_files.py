@@ -1,6 +1,7 @@
 """What a channel has written down is there after a power cut, whole, and for nobody else to read."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,12 @@ def test_a_write_that_fails_leaves_what_was_there_and_nothing_beside_it(tmp_path
 
 def _modes(folder: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mode & 0o777 for path in (folder, *folder.iterdir())}
+
+
+def test_threads_that_write_the_same_file_wait_for_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda one: write_durably(path, b"%d" % one), range(200)))
+
+    assert path.read_bytes().isdigit()
+    assert [one.name for one in tmp_path.iterdir()] == ["state"]
