@@ -113,8 +113,24 @@ class Ngircd:
         """Let somebody connect and join channels."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         made = Person(nick, reader, writer)
-        await made.enter(*rooms)
+        try:
+            await made.enter(*rooms)
+        except NickTaken:
+            await made.close()
+            raise
         return made
+
+    async def restart_with(self, nick: str) -> "Person":
+        """Restart until somebody connects with a nick before the one who had it comes back."""
+        while True:
+            self.stop()
+            await self.start()
+            with suppress(NickTaken):
+                return await self.person(nick)
+
+
+class NickTaken(Exception):
+    """Somebody else has the nick."""
 
 
 class Person:
@@ -130,7 +146,9 @@ class Person:
 
     async def enter(self, *rooms: str) -> None:
         self.write(f"PASS {PASSWORD}", f"NICK {self.nick}", f"USER {self.nick} 0 * :A person")
-        await self.until(" 376 ", " 422 ")
+        (line,) = await self.until(" 376 ", " 422 ", " 433 ")
+        if " 433 " in line:
+            raise NickTaken(self.nick)
         for room in rooms:
             self.write(f"JOIN {room}")
             await self.until(" 366 ")

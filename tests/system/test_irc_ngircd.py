@@ -116,9 +116,7 @@ async def test_a_restart_of_the_server_and_a_taken_nick(tmp_path: Path, server: 
         # Between what she read and its confirmation a restart would make it a marked repeat.
         await live.settled()
         await ada.close()
-        server.stop()
-        await server.start()
-        thief = await server.person("hermes")
+        thief = await server.restart_with("hermes")
         ada = await server.person("Ada")
         await wait_for_nick(ada, "hermes_")
         ada.say("hermes_", "two")
