@@ -12,6 +12,10 @@ from typing import Any
 import msgspec
 
 MASK = "****"
+# A longer value of a log field is cut in the middle. Nothing else bounds a line, and every pattern reads it all.
+LONGEST_VALUE = 16_384
+# What is read beyond a cut, so that a secret across it is seen whole.
+_BEYOND_CUT = 4096
 # A shorter secret would blank out ordinary words; it is masked only where it is the whole value.
 _SHORTEST_PART = 6
 # No plural for tokens: a count of tokens is no token.
@@ -68,7 +72,7 @@ class Masker:
                 return {name: self._field(name, item) for name, item in fields.items()}
             kind = type(value)
             if kind is str:
-                if value in self._whole:
+                if len(value) > LONGEST_VALUE or value in self._whole:
                     return {name: self._field(name, item) for name, item in fields.items()}
             elif kind in _CONTAINERS:
                 return {name: self._field(name, item) for name, item in fields.items()}
@@ -89,12 +93,21 @@ class Masker:
         if value is not None and names_a_secret(key):
             return MASK
         if isinstance(value, str):
-            return MASK if value in self._whole else value
+            return MASK if value in self._whole else self._fitted(value)
         if isinstance(value, dict):
             return {name: self._field(str(name), item) for name, item in value.items()}
         if isinstance(value, list | tuple | set | frozenset):
             return [self._field("", item) for item in value]
         return value
+
+    def _fitted(self, text: str) -> str:
+        """Return a text with its middle left out if it is too long for a log line."""
+        if len(text) <= LONGEST_VALUE:
+            return text
+        half = LONGEST_VALUE // 2
+        head = self.line(text[: half + _BEYOND_CUT])[:half]
+        tail = self.line(text[-half - _BEYOND_CUT :])[-half:]
+        return f"{head} … {len(text) - 2 * half} characters left out … {tail}"
 
 
 _CONTAINERS = frozenset({dict, list, tuple, set, frozenset})

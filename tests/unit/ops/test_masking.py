@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from hermes.ops.masker import MASK, Masker, names_a_secret
+from hermes.ops.masker import LONGEST_VALUE, MASK, Masker, names_a_secret
 
 SECRETS = ("sk-live-abcdefgh", 'quo"ted\\secret', "pässwörd-123", "tiny")
 
@@ -105,3 +105,22 @@ def test_which_keys_name_a_secret():
 
     assert [name for name in secret if not names_a_secret(name)] == []
     assert [name for name in harmless if names_a_secret(name)] == []
+
+
+@pytest.mark.req("W35", "A8")
+def test_a_very_long_value_loses_its_middle_and_no_secret_is_cut_in_two():
+    masker = Masker(SECRETS)
+    half = LONGEST_VALUE // 2
+    secret = SECRETS[0]
+    at_the_cut = "a" * (half - 5) + secret + "b" * LONGEST_VALUE
+    at_the_end = "a" * LONGEST_VALUE + secret + "b" * (half - 5)
+
+    for text in (at_the_cut, at_the_end):
+        shown = masker.fields({"said": text, "inside": [text]})
+        assert shown["inside"] == [shown["said"]]
+        assert len(shown["said"]) < LONGEST_VALUE + 100
+        assert "characters left out" in shown["said"]
+        assert secret[:5] not in shown["said"]
+        assert secret[-5:] not in shown["said"]
+    fits = {"said": "a" * LONGEST_VALUE}
+    assert masker.fields(fits) is fits

@@ -23,8 +23,9 @@ REFERENCE = re.compile(r"(?:[a-m]|n)")
 REFERENCE_INPUT = Input("", "an-", "")
 _REFERENCE_SIZE = 6000
 _REFERENCE_RUNS = 5
-# An expression is too slow if an input costs more than `MOST`; or if it costs more than `SUSPECT`, and each
-# of the last doublings of the input made the time longer by `GROWTH` on average.
+# An expression is too slow if an input costs more than `MOST`; or if each of the last doublings of the input
+# made the time longer by `GROWTH` on average, and the times are large enough to tell: the input costs more
+# than `SUSPECT`, or it takes `_LONG_S`.
 MOST = 30.0
 SUSPECT = 10.0
 GROWTH = 3.0
@@ -40,6 +41,7 @@ _AGAIN = 3
 _FAR = 3
 _LEAST_LIMIT_S = 0.2
 _TICK_S = 1e-7
+_LONG_S = 0.01
 # The seconds that an input of a size takes; infinite if it was stopped.
 Measure = Callable[[Input, int], float]
 # The seconds that the simple expression takes for a character.
@@ -54,6 +56,7 @@ class Verdict(NamedTuple):
 
     given: Input
     size: int
+    seconds: float
     cost: float
     growth: float
 
@@ -61,7 +64,7 @@ class Verdict(NamedTuple):
     def is_too_slow(self) -> bool:
         """Tell whether no linear expression could cost this."""
         is_steep = self.growth > GROWTH**_DOUBLINGS
-        return self.cost > MOST or (self.cost > SUSPECT and is_steep)
+        return self.cost > MOST or (is_steep and (self.cost > SUSPECT or self.seconds > _LONG_S))
 
     def __str__(self) -> str:
         text = " + ".join(f"{one[:40]!r}" for one in self.given)
@@ -95,7 +98,7 @@ def judge_all(
             # A long piece has to be repeated, too.
             at = min(max(size, _LEAST_REPEATS * len(family.piece)), largest)
             took = measure(family, at)
-            if ruler.cost(took, at) > SUSPECT:
+            if ruler.is_suspect(family, at, took=took, is_last=size == largest):
                 verdict = ruler.measured_again(family, at)
                 if verdict.is_too_slow:
                     return verdict
@@ -122,15 +125,23 @@ class _Ruler:
         """Return how many times longer each character takes than with the simple expression."""
         return took / (self._per_character * (size + _FREE))
 
+    def is_suspect(self, family: Input, size: int, *, took: float, is_last: bool) -> bool:
+        """Tell whether an input deserves a second look: a dear one, and the last if its time grew too much."""
+        if self.cost(took, size) > SUSPECT:
+            return True
+        if not is_last or took < _LONG_S:
+            return False
+        return took > GROWTH**_DOUBLINGS * self._measure(family, size >> _DOUBLINGS)
+
     def measured_again(self, family: Input, size: int) -> Verdict:
         """Return the cost by the least of several measures, as soon as they leave no doubt."""
         took = part = self._per_character = math.inf
-        verdict = Verdict(family, size, math.inf, math.inf)
+        verdict = Verdict(family, size, math.inf, math.inf, math.inf)
         for _ in range(_AGAIN):
             self._per_character = min(self._per_character, self._unit())
             took = min(took, self._measure(family, size))
             part = min(part, max(self._measure(family, size >> _DOUBLINGS), _TICK_S))
-            verdict = Verdict(family, size, self.cost(took, size), took / part)
+            verdict = Verdict(family, size, took, self.cost(took, size), took / part)
             if not verdict.is_too_slow or verdict.cost > _FAR * MOST:
                 break
         return verdict

@@ -23,6 +23,10 @@ LARGEST: Final = 262_144
 _REQUEST: Final = ServerSettings().max_body_bytes
 _CALL: Final = CallSettings().max_body_bytes
 _PAGE: Final = PageLimits().body_bytes
+# The `max_bytes` of the channel's manifest.
+_MAIL: Final = 25_000_000
+# `MAX_STYLED` of the page's markdown.js.
+_STYLED: Final = 1 << 20
 
 # Where the caller lets more through: by module, or by module and name of the expression.
 LARGER: Final[dict[str, int]] = {
@@ -48,6 +52,13 @@ LARGER: Final[dict[str, int]] = {
     "server/v1/responses_thoughts.py": _CALL,
     # The body that was sent to a model when the call failed; read beside the loop.
     "provider_kit/echo.py": _CALL,
+    # A whole mail; a page for the page reader.
+    "channels/email/mime.py _BLANK": _MAIL,
+    "channels/email/mime.py _FIELD": _MAIL,
+    "channels/email/quotes.py": MAX_MAIL_CHARS,
+    "message/markup/references.py": max(_PAGE, MAX_MAIL_CHARS),
+    # An event in an answer of the homeserver.
+    "channels/matrix/inbound.py": SYNC_BYTES,
     # A page for a tool, or in a mail; read beside the loop.
     "message/markup/html_tokens.py": max(_PAGE, MAX_MAIL_CHARS),
     "message/markup/html_reader.py _SPACE": MAX_MAIL_CHARS,
@@ -62,9 +73,19 @@ LARGER: Final[dict[str, int]] = {
     "message/markup/escape.py": MAX_MESSAGE_BYTES,
     "message/markup/parse.py": MAX_MESSAGE_BYTES,
     "message/markup/write.py": MAX_MESSAGE_BYTES,
+    "message/reply_tags.py": MAX_MESSAGE_BYTES,
+    "outbox/chunk_sends.py": MAX_MESSAGE_BYTES,
+    "channels/slack/format.py": MAX_MESSAGE_BYTES,
+    "channels/telegram/format.py": MAX_MESSAGE_BYTES,
+    "contrib/irc/format.py": MAX_MESSAGE_BYTES,
     "provider_kit/unfinished_json.py": MAX_MESSAGE_BYTES,
     "pipeline/message_notes.py": MAX_MESSAGE_BYTES,
-    "channels/web/static/markdown.js \\r\\n?|[\\n\\u2028\\u2029]": MAX_MESSAGE_BYTES,
+    # A longer reply is shown without styles.
+    "channels/web/static/inline.js": _STYLED,
+    "channels/web/static/markdown.js": _STYLED,
+    "channels/web/static/view.js": MAX_MESSAGE_BYTES,
+    # A message with a picture.
+    "tools/image_intents.toml": _REQUEST,
 }
 
 # Where the caller lets less through: by module, or by module and name, or text, of the expression.

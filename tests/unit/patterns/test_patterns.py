@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from hermes.graph import MAX_MESSAGE_BYTES
 from tests.unit.patterns.javascript import Literal, Node, javascript_patterns, literals, node
 from tests.unit.patterns.judge import Verdict, judge, judge_all
 from tests.unit.patterns.table import (
@@ -19,7 +20,7 @@ from tests.unit.patterns.table import (
     largest,
 )
 from tests.unit.patterns.walk import SOURCE, Found, evaluate, python_patterns
-from tests.unit.patterns.worst_cases import inputs_for
+from tests.unit.patterns.worst_cases import Input, inputs_for
 
 pytestmark = pytest.mark.req("A8")
 ALL = python_patterns()
@@ -67,15 +68,15 @@ def judge_script(clock: Node, pattern: Literal) -> Verdict | None:
     )
 
 
-def shipped_data() -> list[str]:
-    found: list[str] = []
+def shipped_data() -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
     for name, keys in DATA.items():
         waiting: list[object] = [tomllib.loads((SOURCE / name).read_text())]
         for one in waiting:
             inner = one.items() if isinstance(one, dict) else enumerate(one)  # type: ignore[arg-type]
             for key, value in inner:
                 if key in keys:
-                    found += value
+                    found += [(name, source) for source in value]
                 elif isinstance(value, dict | list):
                     waiting.append(value)
     return found
@@ -94,15 +95,33 @@ def test_an_expression_of_the_pages_is_linear(pattern: Literal, clock: Node) -> 
     assert verdict is None, f"{pattern.script} {pattern.source}: {verdict}"
 
 
-@pytest.mark.parametrize("source", shipped_data())
-def test_an_expression_of_shipped_data_is_linear(source: str) -> None:
-    verdict = judge(re.compile(source), {"finditer"}, largest=LARGEST)
+@pytest.mark.parametrize(("name", "source"), shipped_data())
+def test_an_expression_of_shipped_data_is_linear(name: str, source: str) -> None:
+    verdict = judge(re.compile(source), {"finditer"}, largest=largest(name))
     assert verdict is None, f"{source}: {verdict}"
 
 
 @pytest.mark.parametrize(("source", "use"), QUADRATIC)
 def test_the_judge_finds_what_is_not_linear(source: str, use: str) -> None:
     assert judge(re.compile(source), {use}, largest=LARGEST) is not None
+
+
+def test_the_judge_finds_what_is_cheap_and_grows_too_fast() -> None:
+    def quadratic(_given: Input, size: int) -> float:
+        return size**2 * 1e-13
+
+    def linear(_given: Input, size: int) -> float:
+        return size * 1e-8
+
+    some = [Input("", "a", "")]
+    assert judge_all(quadratic, some, unit=lambda: 1e-8, largest=LARGEST) is None
+    found = judge_all(quadratic, some, unit=lambda: 1e-8, largest=MAX_MESSAGE_BYTES)
+    assert found is not None
+    assert found.size == MAX_MESSAGE_BYTES
+    cheap = judge_all(quadratic, some, unit=lambda: 1e-5, largest=MAX_MESSAGE_BYTES)
+    assert cheap is not None
+    assert cheap.cost < 1
+    assert judge_all(linear, some, unit=lambda: 1e-8, largest=MAX_MESSAGE_BYTES) is None
 
 
 @pytest.mark.parametrize("source", EXPONENTIAL)
@@ -123,8 +142,8 @@ def test_the_judge_finds_what_is_not_linear_in_a_page(source: str, clock: Node) 
 
 
 def test_every_row_of_the_tables_is_about_an_expression() -> None:
-    scripts = {f"{one.script} {one.source}" for one in SCRIPTS}
-    places = {one.place for one in ALL} | {one.module for one in ALL} | scripts
+    scripts = {f"{one.script} {one.source}" for one in SCRIPTS} | {one.script for one in SCRIPTS}
+    places = {one.place for one in ALL} | {one.module for one in ALL} | scripts | set(DATA)
     assert {*LARGER, *SMALLER, *BUILT, *ELSEWHERE} - places == set()
 
 

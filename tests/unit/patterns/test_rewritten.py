@@ -177,6 +177,13 @@ def test_line_separators_end_a_line_and_a_label_has_no_bracket(page: Node) -> No
     assert page.ask("[a [b](http://x.test/ 'title') ](") == [["P", "[a ", ["A", "b"], " ]("]]
 
 
+@pytest.mark.req("W9")
+def test_a_very_long_reply_is_shown_as_it_is(page: Node) -> None:
+    long = "- **a**\n" * 131_072
+    assert page.ask(long + "b") == [["P", long + "b"]]
+    assert page.ask(long)[0][0] == "UL"
+
+
 def test_json_that_does_not_end_is_refused() -> None:
     deep = b"[" * 100 + b'{"a":"' + rb"\"" * 1000
     with pytest.raises(BadRequest):

@@ -8,6 +8,8 @@ const MAX_DEPTH = 8;
 // A few letters ask for a cell, and a page with very many of them stops answering.
 const MAX_COLUMNS = 64;
 const MAX_CELLS = 5000;
+// A longer reply is shown as it is, without styles: marks in it could keep the page busy for seconds.
+const MAX_STYLED = 1048576;
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^`\s]*)/;
 const HEADING = /^ {0,3}(#{1,6})\s(.*)$/s;
@@ -17,7 +19,7 @@ const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/s;
 const RULED_CELL = /^:?-+:?$/;
 
 export function renderInto(container, text) {
-  const blocks = splitBlocks(text);
+  const blocks = text.length > MAX_STYLED ? [asItIs(text)] : splitBlocks(text);
   const old = container.blocks ?? [];
   let same = 0;
   while (same < blocks.length && same < old.length && old[same].source === blocks[same].source) {
@@ -32,6 +34,10 @@ export function plainText(text) {
   const holder = document.createElement("div");
   renderInto(holder, text);
   return [...holder.childNodes].map((node) => node.textContent).join("\n");
+}
+
+function asItIs(text) {
+  return { kind: "plain", lines: [text], source: text };
 }
 
 function splitBlocks(text) {
@@ -128,9 +134,18 @@ function renderBlock(block, depth) {
       return list(block.lines, depth);
     case "table":
       return table(block.lines);
+    case "plain":
+      return plain(block.lines[0]);
     default:
       return paragraph(block.lines);
   }
+}
+
+function plain(text) {
+  const node = document.createElement("p");
+  node.className = "plain";
+  node.textContent = text;
+  return node;
 }
 
 function paragraph(lines) {
