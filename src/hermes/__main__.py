@@ -12,9 +12,9 @@ from hermes.lazy import lazy
 if TYPE_CHECKING:
     from hermes.cli.commands import run as run_typer
     from hermes.cli.up import main as start_gateway
-    from hermes.ops.structlog_alone import import_structlog
+    from hermes.ops.lean_imports import import_lean
 else:
-    import_structlog = lazy("hermes.ops.structlog_alone:import_structlog")
+    import_lean = lazy("hermes.ops.lean_imports:import_lean")
     run_typer = lazy("hermes.cli.commands:run")
     start_gateway = lazy("hermes.cli.up:main")
 
@@ -36,7 +36,7 @@ def main() -> int:
 def _command(arguments: Sequence[str]) -> Callable[[Sequence[str]], int]:
     if arguments[:1] == ["up"] and not _HELP & set(arguments):
         gc.set_threshold(_COLLECT_AFTER)
-        import_structlog()
+        import_lean()
         return start_gateway
     return lambda _rest: run_typer(arguments)
 

@@ -35,7 +35,7 @@ from hermes.server.gateway_api import GatewayApiServer
 from hermes.sessions.commands import CommandBook, CommandSpec
 from hermes.sessions.keys import SessionKeys
 from hermes.sessions.resets import Resets
-from hermes.tools.gate_rules import gate_rules
+from hermes.tools.gate_rules import LateGateRules
 from hermes.tools.image_intents import ImageIntents
 from hermes.tools.tool_sets import ToolSets
 
@@ -200,7 +200,7 @@ def make_services(
         planner=base.models.planner,
         calls=base.models.calls,
         tools=tools,
-        gate_rules=gate_rules(settings.tools.gate),
+        gate_rules=LateGateRules(settings.tools.gate),
         tool_sets=ToolSets(tools),
         visions=given.visions,
         image_intents=ImageIntents(settings.vision.intents, given.visions.values()),

@@ -5,16 +5,21 @@ Part of config; pure. It knows the shape of the settings, not where a value come
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from functools import lru_cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import SecretStr
 
 from hermes.config.entries import names_a_secret
 from hermes.config.section import Means, Section
 from hermes.config.settings import Key, Settings
+from hermes.lazy import lazy
+
+if TYPE_CHECKING:
+    from difflib import SequenceMatcher
+else:
+    SequenceMatcher = lazy("difflib:SequenceMatcher")
 
 NEAR = 0.6
 ANY_NAME = "<name>"

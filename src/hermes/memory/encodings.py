@@ -4,11 +4,11 @@ Yields readings of the text; whether one is hostile is decided elsewhere. Pure.
 """
 
 import binascii
-import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from hermes.memory.disguise import View, without
+from hermes.message.markup.references import unescape
 
 _ESCAPE = re.compile(
     r"(?:%[0-9a-f]{2})+"
@@ -85,7 +85,7 @@ def _meaning(escape: str) -> str:
     if escape[0] == "%":
         return bytes.fromhex(escape.replace("%", "")).decode(errors="replace")
     if escape[0] == "&":
-        return html.unescape(escape)
+        return unescape(escape)
     number = int(escape[2:].strip("{}"), 16)
     return chr(number) if number <= 0x10FFFF else ""
 

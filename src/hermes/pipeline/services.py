@@ -35,7 +35,7 @@ from hermes.ports.upward import Previewer, Watch
 from hermes.ports.vision import VisionPipeline
 from hermes.sessions.commands import CommandBook
 from hermes.sessions.resets import Resets
-from hermes.tools.gate_rules import GateRules
+from hermes.tools.gate_rules import LateGateRules
 from hermes.tools.image_intents import ImageIntents
 from hermes.tools.mcp.report import Diff
 from hermes.tools.tool_sets import ToolSets
@@ -66,7 +66,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     planner: Planner
     calls: ModelCaller
     tools: Mapping[str, Tool]
-    gate_rules: GateRules
+    gate_rules: LateGateRules
     tool_sets: ToolSets
     visions: Mapping[str, VisionPipeline]
     image_intents: ImageIntents

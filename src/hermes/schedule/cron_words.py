@@ -84,8 +84,13 @@ class _Words:
             raise self.wrong(f"I do not understand {strange[:60]!r} in it")
 
     def wrong(self, why: str) -> BadRequest:
-        shown = ", ".join(f"'{example}'" for example in EXAMPLES)
-        return BadRequest(f"The schedule is {self.whole[:80]!r}: {why}. Write it like {shown}.")
+        return BadRequest(
+            f"The schedule is {self.whole[:80]!r}: {why}. Write it like {_shown_examples()}."
+        )
+
+
+def _shown_examples() -> str:
+    return ", ".join(f"'{example}'" for example in EXAMPLES)
 
 
 class _Days(msgspec.Struct, kw_only=True):
@@ -97,6 +102,11 @@ class _Days(msgspec.Struct, kw_only=True):
     every_days: int = 0
     once: date | None = None
     is_found: bool = False
+
+
+def empty_schedule() -> BadRequest:
+    """Return the error for a schedule without words, with examples."""
+    return BadRequest(f"The schedule is empty. Write it like {_shown_examples()}.")
 
 
 def read_words(text: str, *, zone: str, now: float) -> Rule:

@@ -5,12 +5,13 @@ Implements `ports.cron.Scheduler`; chat commands, the tool and operator actions 
 
 import re
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from hermes.config import CronSettings
 from hermes.errors import BadRequest, Conflict, Forbidden, NotFound
+from hermes.lazy import lazy
 from hermes.message.ids import MakeId
 from hermes.message.session_key import base_lane
 from hermes.ports.clock import Clock
@@ -22,8 +23,13 @@ from hermes.schedule.cron_fields import is_cron, read_cron
 from hermes.schedule.cron_rule import least_gap, next_after
 from hermes.schedule.cron_run import run_by_hand
 from hermes.schedule.cron_text import spoken_rule, spoken_time
-from hermes.schedule.cron_words import EXAMPLES, read_words
 from hermes.schedule.cron_zone import find_zone, zone_of
+
+if TYPE_CHECKING:
+    from hermes.schedule.cron_words import empty_schedule, read_words
+else:
+    empty_schedule = lazy("hermes.schedule.cron_words:empty_schedule")
+    read_words = lazy("hermes.schedule.cron_words:read_words")
 
 _FINISHED_KEPT_S: Final = 8 * 86_400.0
 _SHOWN_TEXT: Final = 60
@@ -266,8 +272,7 @@ def read_rule(text: str, *, zone: str, now: float) -> Rule:
     """
     text = " ".join(text.split())
     if not text:
-        shown = ", ".join(f"'{example}'" for example in EXAMPLES)
-        raise BadRequest(f"The schedule is empty. Write it like {shown}.")
+        raise empty_schedule()
     if len(text) > _LONGEST:
         raise BadRequest(f"The schedule has {len(text)} characters; {_LONGEST} are enough for any.")
     named = _SET_ZONE.fullmatch(text)

@@ -15,8 +15,9 @@ from functools import partial
 from typing import cast
 
 import msgspec
-import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.config import Config
+from uvicorn.server import Server
 
 from hermes.config.sections import ServerSettings
 from hermes.errors import ConfigurationError
@@ -159,8 +160,8 @@ async def serve(
         server.stop()
 
 
-class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config) -> None:
+class _Server(Server):
+    def __init__(self, config: Config) -> None:
         super().__init__(config)
         self.is_started = asyncio.Event()
 
@@ -180,7 +181,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _config(app: ASGIApp, settings: ServeSettings) -> uvicorn.Config:
+def _config(app: ASGIApp, settings: ServeSettings) -> Config:
     places = ConnectionLimits(
         min(settings.connections, _connections_for(_open_files())),
         per_address=settings.per_address,
@@ -190,7 +191,7 @@ def _config(app: ASGIApp, settings: ServeSettings) -> uvicorn.Config:
     protocol = cast(
         "type[asyncio.Protocol]", partial(EdgeProtocol, limits=settings.limits, places=places)
     )
-    return uvicorn.Config(
+    return Config(
         app,
         # The loop belongs to the caller: `app.py` runs uvloop where there is one.
         loop="none",

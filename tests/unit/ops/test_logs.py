@@ -274,24 +274,6 @@ def test_a_line_is_cheap():
 
 
 @pytest.mark.req("W35")
-def test_the_server_logs_without_loading_the_terminal_package():
-    script = (
-        "import sys\n"
-        "from hermes.ops.structlog_alone import import_structlog\n"
-        "import_structlog()\n"
-        "import hermes.ops.logs\n"
-        "print([name for name in ('structlog', 'rich', 'typer') if name in sys.modules])\n"
-        "import rich\n"
-    )
-
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-
-    assert done.stdout == "['structlog']\n"
-
-
-@pytest.mark.req("W35")
 def test_a_terminal_gets_lines_for_people_and_the_file_the_same_as_json(make_logs, tmp_path):
     logs, out = make_logs(
         LogPlan(file=tmp_path / "a.log"), secrets=("hunter2hunter2",), terminal=True

@@ -10,7 +10,7 @@ from hermes.config import AgentSettings, GateSettings
 from hermes.pipeline.stages.gate_tools import gate_tools
 from hermes.pipeline.turn import Turn
 from hermes.tools.gate import OPENING
-from hermes.tools.gate_rules import GateRules, gate_rules
+from hermes.tools.gate_rules import LateGateRules
 from hermes.tools.tool_sets import ToolSets
 from tests.unit.pipeline.stage_parts import PICTURE, Context, SmallTool, make_event, make_turn
 
@@ -20,12 +20,12 @@ Mode = Literal["auto", "always", "off"]
 @dataclass(frozen=True)
 class Services:
     tool_sets: ToolSets
-    gate_rules: GateRules
+    gate_rules: LateGateRules
 
 
 def context(mode: Mode, *names: str) -> Context[Services]:
     tools = ToolSets({name: SmallTool(name) for name in names})
-    return Context(Services(tools, gate_rules(GateSettings(mode=mode))))
+    return Context(Services(tools, LateGateRules(GateSettings(mode=mode))))
 
 
 async def names_for(turn: Turn, ctx: Context[Services]) -> list[str]:

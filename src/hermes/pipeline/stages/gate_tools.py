@@ -13,7 +13,7 @@ from hermes.message.reply import Reply
 from hermes.pipeline.needs import HasToolSets, StageContext, TimelineWriter
 from hermes.pipeline.turn import Turn
 from hermes.tools.gate import OPENING, Gated, gate, only_small_talk
-from hermes.tools.gate_rules import GateRules
+from hermes.tools.gate_rules import GateRules, LateGateRules
 from hermes.tools.tool_sets import ToolSet
 
 
@@ -21,7 +21,7 @@ class GateServices(HasToolSets, Protocol):
     """What `gate_tools` uses: the tools of agents, and the rules of the gate."""
 
     @property
-    def gate_rules(self) -> GateRules: ...
+    def gate_rules(self) -> LateGateRules: ...
 
 
 _Context = StageContext[GateServices, TimelineWriter]
@@ -32,7 +32,8 @@ async def gate_tools(turn: Turn, ctx: _Context) -> Turn | Reply:
     offered = ctx.services.tool_sets.of(turn.agent.settings.tools, turn.event.source.platform)
     if not offered.tools:
         return turn
-    gated = _gated(turn, ctx, offered)
+    late = ctx.services.gate_rules
+    gated = offered.whole if late.mode == "off" else _gated(turn, await late.get(), offered)
     ctx.journal.note(
         "gated",
         rule=gated.rule,
@@ -43,10 +44,8 @@ async def gate_tools(turn: Turn, ctx: _Context) -> Turn | Reply:
     return msgspec.structs.replace(turn, tools=gated.tools)
 
 
-def _gated(turn: Turn, ctx: _Context, offered: ToolSet) -> Gated:
-    rules, event = ctx.services.gate_rules, turn.event
-    if rules.mode == "off":
-        return offered.whole
+def _gated(turn: Turn, rules: GateRules, offered: ToolSet) -> Gated:
+    event = turn.event
     attached = any(not isinstance(part, TextPart) for part in event.parts)
     name = turn.agent.settings.name
     if rules.mode == "always":

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from hermes.tools.mcp.catalogue import secrets_of
 from hermes.tools.mcp.clean_text import Scrubber, one_line
-from hermes.tools.mcp.connection import LinkEvents, LinkLost, LinkPlan, McpConnection
+from hermes.tools.mcp.connection import Connect, LinkEvents, LinkLost, LinkPlan, McpConnection
 from hermes.tools.mcp.http_wire import HttpServerAddress, HttpWire
 from hermes.tools.mcp.sdk_session import SdkLink
 from hermes.tools.mcp.stdio_wire import Program, StdioWire
@@ -28,6 +28,11 @@ _LISTEN_AGAIN_S = 30.0
 # The SDK logs whole messages, the words of strangers among them; what matters is told here.
 for _name in ("mcp", "client", "httpx2", "httpcore2"):
     logging.getLogger(_name).setLevel(logging.CRITICAL)
+
+
+def sdk_connect() -> Connect:
+    """Return the way to connect; calling it late imports the SDK late."""
+    return open_link
 
 
 @asynccontextmanager

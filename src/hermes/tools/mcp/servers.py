@@ -3,12 +3,13 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from importlib import import_module
+from typing import TYPE_CHECKING
 
 import msgspec
 import structlog
 
 from hermes.config import McpServerSettings, McpSettings
+from hermes.lazy import lazy
 from hermes.ports.clock import Clock
 from hermes.ports.tool import Tool
 from hermes.tools.mcp.calls import Tell
@@ -19,21 +20,23 @@ from hermes.tools.mcp.server import McpServer, ServerContext
 from hermes.tools.mcp.tool import McpTool
 from hermes.tools.mcp.traffic_limit import Sleep
 
+if TYPE_CHECKING:
+    from hermes.tools.mcp.sdk_connection import sdk_connect
+else:
+    sdk_connect = lazy("hermes.tools.mcp.sdk_connection:sdk_connect")
+
 OnChange = Callable[[Diff], None]
 # Whoever reloads waits for the answer, and what is changed has to be stopped first.
 _RELOAD_WAIT_S = 8.0
-_SDK_LINK = "hermes.tools.mcp.sdk_connection"
 _log = structlog.get_logger(__name__)
 
 
 async def load_sdk() -> Connect:
     """Return the real way to connect; the import takes a second, so it is made beside the loop."""
     try:
-        module = await asyncio.to_thread(import_module, _SDK_LINK)
+        return await asyncio.to_thread(sdk_connect)
     except ImportError as error:
         raise LinkLost(f"the package `mcp` cannot be imported ({error}); install it") from error
-    connect: Connect = module.open_link
-    return connect
 
 
 class LiveTools(Mapping[str, Tool]):
