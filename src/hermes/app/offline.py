@@ -13,7 +13,7 @@ from hermes.app.platforms import built_in
 from hermes.app.store_files import DATABASE, check_database, open_shelf, open_store
 from hermes.calls.days import Calendar
 from hermes.config import Loaded, Settings, ensure_home
-from hermes.config.tiers import tier_names
+from hermes.config.settings import tier_names
 from hermes.control.audited import Operator
 from hermes.control.operations import Operations
 from hermes.control.order import local_actor

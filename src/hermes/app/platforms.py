@@ -15,7 +15,7 @@ import msgspec
 
 from hermes.app.unusable import UnusableChannel
 from hermes.config import Settings
-from hermes.config.entries import RateSettings
+from hermes.config.chat_settings import RateSettings
 from hermes.errors import ConfigurationError, HermesError
 from hermes.message.ids import make_id
 from hermes.net.client import HttpClient

@@ -13,7 +13,7 @@ import uvloop
 from hermes.app.gateway import Gateway
 from hermes.app.run_state import EXIT_RESTART, Ending
 from hermes.config import Loaded
-from hermes.config.process import Supervisor
+from hermes.config.machine import Supervisor
 from hermes.errors import HermesError
 from hermes.ops.instance import Wanted
 from hermes.ops.logs import Logs, plan_of, secrets_in, set_up

@@ -13,7 +13,7 @@ import structlog
 
 from hermes import __version__
 from hermes.app.core import Core
-from hermes.config.process import ProcessSettings
+from hermes.config.server_settings import ProcessSettings
 from hermes.control.status import ChannelState, ChannelStatus, Runtime
 from hermes.message.session_key import base_lane, root_lane
 from hermes.ops.forensics import Shutdown, TurnAtEnd, standing_tasks, write_shutdown

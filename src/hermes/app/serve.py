@@ -13,7 +13,7 @@ from hermes.app.key_rotation import make_rotation
 from hermes.app.make_courier import make_send_operations
 from hermes.app.make_operations import make_handles
 from hermes.app.make_schedule import make_cron_operations
-from hermes.config.tiers import tier_names
+from hermes.config.settings import tier_names
 from hermes.control.operations import Operations
 from hermes.control.runtime import RuntimeHandles
 from hermes.control.search import SearchOperations

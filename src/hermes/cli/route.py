@@ -12,7 +12,7 @@ from hermes.cli.failure import FAILED
 from hermes.cli.model_offers import ask_here, gateway_of, price_text
 from hermes.cli.operator_calls import ask_gateway
 from hermes.cli.terminal import AsJson, Home, clean, console, error_console, examples, print_json
-from hermes.config.routing import TASKS
+from hermes.config.model_settings import TASKS
 from hermes.control.models import RouteReport, route_report
 from hermes.control.orders import MODELS_ROUTE
 from hermes.ports.provider import Capability

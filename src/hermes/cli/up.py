@@ -15,7 +15,7 @@ from typing import TextIO
 from hermes.app import run_gateway
 from hermes.cli.environment import environment, settings_for
 from hermes.config import Loaded, ensure_home
-from hermes.config.process import supervisor_of
+from hermes.config.machine import supervisor_of
 from hermes.ops.takeover import take_over
 from hermes.ops.welcome import Welcome
 from hermes.ports.clock import SystemClock

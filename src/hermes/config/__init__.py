@@ -4,43 +4,58 @@
 `ensure_home` prepares the folder it lives beside.
 """
 
-from hermes.config.access import (
+from hermes.config.chat_settings import (
     AccessSettings,
     AgentRuleSettings,
-    CommandSettings,
-    PlatformAccess,
-    conditions,
-)
-from hermes.config.credits import CreditSettings, CreditTier
-from hermes.config.cron import CronSettings, system_zone
-from hermes.config.entries import AgentSettings, PlatformSettings, ProviderSettings
-from hermes.config.findings import Finding
-from hermes.config.home import config_folder, ensure_home, home_folder, read_or_create_secret_file
-from hermes.config.load import Loaded, load
-from hermes.config.mcp import NO_MCP, McpServerSettings, McpSettings
-from hermes.config.media import MediaSettings
-from hermes.config.memory import MemorySettings
-from hermes.config.net import NetSettings
-from hermes.config.sections import (
     ApprovalSettings,
-    BusyPolicy,
     BusySettings,
-    DebugSettings,
+    CommandSettings,
+    CronSettings,
     InboxSettings,
     LaneSettings,
-    LogSettings,
-    ModelSettings,
+    MediaSettings,
     OutboxSettings,
-    ServerSettings,
-    StoreSettings,
+    PlatformAccess,
+    PlatformSettings,
+    ResetSettings,
+    SessionCacheSettings,
+    SessionSettings,
     StreamingSettings,
+    conditions,
+)
+from hermes.config.entries import BusyPolicy
+from hermes.config.findings import Finding
+from hermes.config.home import config_folder, ensure_home, home_folder, read_or_create_secret_file
+from hermes.config.load import Loaded, SettingRow, load, show
+from hermes.config.machine import system_zone
+from hermes.config.model_settings import (
+    AgentSettings,
+    BudgetSettings,
+    CacheSettings,
+    CallSettings,
+    CreditSettings,
+    CreditTier,
+    ModelSettings,
+    ProviderSettings,
     TurnSettings,
 )
-from hermes.config.sessions import ResetSettings, SessionCacheSettings, SessionSettings
+from hermes.config.server_settings import (
+    DebugSettings,
+    LogSettings,
+    NetSettings,
+    ServerSettings,
+    StoreSettings,
+)
 from hermes.config.settings import Settings
-from hermes.config.show import SettingRow, show
-from hermes.config.spending import BudgetSettings, CacheSettings, CallSettings
-from hermes.config.tools import GateSettings, IntentSettings, ToolSettings
+from hermes.config.tool_settings import (
+    NO_MCP,
+    GateSettings,
+    IntentSettings,
+    McpServerSettings,
+    McpSettings,
+    MemorySettings,
+    ToolSettings,
+)
 
 __all__ = [
     "NO_MCP",

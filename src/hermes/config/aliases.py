@@ -5,8 +5,7 @@ Part of config, because the checks at start and the routing policy must read a n
 
 from collections.abc import Mapping
 
-from hermes.config.entries import ProviderSettings
-from hermes.config.routing import AliasSettings, Credential
+from hermes.config.model_settings import AliasSettings, Credential, ProviderSettings
 
 Providers = Mapping[str, ProviderSettings]
 Aliases = Mapping[str, AliasSettings]

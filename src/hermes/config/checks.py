@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
-from hermes.config.access import agent_rule_faults
 from hermes.config.aliases import provider_meant
+from hermes.config.chat_settings import conditions
 from hermes.config.entries import PROVIDERS
 from hermes.config.findings import Finding, printed
 from hermes.config.keys import dotted, nearest
-from hermes.config.mcp import NO_MCP, McpServerSettings
 from hermes.config.named_variables import unfilled
 from hermes.config.routing_checks import Fault, routing_problems
 from hermes.config.settings import Key, Settings
+from hermes.config.tool_settings import NO_MCP, McpServerSettings
 from hermes.config.variables import variable_for
 
 DEFAULT = "default"
@@ -46,7 +46,7 @@ def _finding(origin: Origin, fault: Fault) -> Finding:
 
 def _problems(settings: Settings) -> Iterator[Fault]:
     yield from _default_agent(settings)
-    yield from agent_rule_faults(settings.agent_rules, settings.agents)
+    yield from _agent_rules(settings)
     for key, model in _models(settings):
         yield from _model(settings, key, model=model)
     yield from routing_problems(settings)
@@ -62,6 +62,25 @@ def _default_agent(settings: Settings) -> Iterator[Fault]:
         meant = nearest(name, list(settings.agents)) or next(iter(settings.agents))
         text = f"expected one of the agents: {known}"
         yield ("default_agent",), name, text, f"set it to {meant}, or add agents.{name}"
+
+
+def _agent_rules(settings: Settings) -> Iterator[Fault]:
+    rules, agents = settings.agent_rules, settings.agents
+    seen: dict[tuple[tuple[str, str], ...], str] = {}
+    for name, rule in rules.items():
+        asked = conditions(rule)
+        if rule.agent is None or rule.agent not in agents:
+            text = f"expected one of the agents: {', '.join(agents)}"
+            fix = f"set it to one of them, or add agents.{rule.agent or 'NAME'}"
+            yield ("agent_rules", name, "agent"), rule.agent, text, fix
+        if not asked:
+            text = "but the rule says of no message that it is meant"
+            fix = "add platform, chat_type, guild, chat, thread or person, or set default_agent"
+            yield ("agent_rules", name, "agent"), rule.agent, text, fix
+        elif asked in seen:
+            text = f"but agent_rules.{seen[asked]} is for the same messages"
+            yield ("agent_rules", name, "agent"), rule.agent, text, "remove one of the two"
+        seen[asked] = name
 
 
 def _models(settings: Settings) -> Iterator[tuple[Key, str]]:

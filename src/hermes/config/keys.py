@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 
 from pydantic import SecretStr
 
-from hermes.config.entries import names_a_secret
-from hermes.config.section import Means, Section
+from hermes.config.section import Means, Section, descriptions, names_a_secret
 from hermes.config.settings import Key, Settings
 from hermes.lazy import lazy
 
@@ -33,7 +32,9 @@ class Node:
     entry: "Node | None" = None
     is_free: bool = False
     expected: str = ""
-    description: str = ""
+    section: type[Section] | None = None
+    """The section whose field it is, or that it is."""
+    name: str = ""
     default: object = None
     is_secret: bool = False
     is_list: bool = False
@@ -44,6 +45,13 @@ class Node:
     def is_leaf(self) -> bool:
         """Whether one value stands here."""
         return not self.children and self.entry is None and not self.is_free
+
+    @property
+    def description(self) -> str:
+        """What the reference says about it."""
+        if self.section is None:
+            return ""
+        return descriptions(self.section)[self.name] if self.name else self.section.__doc__ or ""
 
     def child(self, name: str) -> "Node | None":
         """The node one step down, or none when the name is not known here."""
@@ -104,7 +112,7 @@ def _parts(annotation: Any) -> list[Any]:
 def _node(annotation: Any, metadata: tuple[Any, ...], **about: Any) -> Node:
     bare = _plain(annotation)[0]
     if isinstance(bare, type) and issubclass(bare, Section):
-        return Node(children=_children(bare), description=(bare.__doc__ or ""))
+        return Node(children=_children(bare), section=bare)
     if get_origin(bare) is Mapping:
         inside = get_args(bare)[1]
         if inside is object:
@@ -126,7 +134,8 @@ def _children(section: type[Section]) -> dict[str, Node]:
         name: _node(
             info.annotation,
             tuple(info.metadata),
-            description=info.description or "",
+            section=section,
+            name=name,
             default=None if info.default_factory else info.default,
         )
         for name, info in section.model_fields.items()

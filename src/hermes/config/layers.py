@@ -7,9 +7,9 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from hermes.config.entries import split_list
 from hermes.config.findings import MASK, Finding, printed, wrong_value
 from hermes.config.keys import Node, closeness, dotted, nearest, nearest_key, node_at, root
+from hermes.config.section import split_list
 from hermes.config.settings import Key
 from hermes.config.variables import (
     ENVIRONMENT_ONLY,

@@ -10,24 +10,21 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from hermes.config.checks import DEFAULT, check
-from hermes.config.entries import agent_tables, provider_tables
+from hermes.config.entries import agent_tables, built_in_tables, provider_tables
 from hermes.config.files import LEGACY, dotenv_layer, dotenv_values, legacy_layer, yaml_layer
-from hermes.config.findings import Finding, printed, raise_all, wrong_value
+from hermes.config.findings import Finding, masked, printed, raise_all, wrong_value
 from hermes.config.home import home_folder
 from hermes.config.hook_files import read_hook_files
-from hermes.config.keys import dotted, is_secret, node_at, root
+from hermes.config.keys import Node, dotted, is_secret, node_at, root
 from hermes.config.layers import ENVIRONMENT, Layer, LayerValue, layer_of_variables
 from hermes.config.named_variables import fill, has_named
-from hermes.config.routing import routing_tree
 from hermes.config.section import NAME_MEANING
-from hermes.config.sections import BUSY_PLATFORMS
 from hermes.config.settings import Key, Settings, leaves
-from hermes.config.spending import DAY_TOKENS
 from hermes.config.variables import WELL_KNOWN
 
 # Any: a file's values can be anything until they are validated.
@@ -179,11 +176,9 @@ def _others_can_read(home: Path, name: str) -> bool:
 
 def _tree(winners: Mapping[Key, LayerValue]) -> Tree:
     """Nest the values, over the built-in entries of the open tables."""
-    # Every section is there even when empty: a default would build its validator a second time.
-    tree: Tree = {name: {} for name, node in root().children.items() if not node.is_leaf}
-    tree["busy"]["platforms"] = dict(BUSY_PLATFORMS)
-    tree["routing"] = routing_tree()
-    tree["budgets"]["person_day_tokens"] = dict(DAY_TOKENS)
+    tree = _empty_tables(root())
+    for section, tables in built_in_tables().items():
+        tree[section] |= tables
     for key, leaf in winners.items():
         table = tree
         for part in key[:-1]:
@@ -197,6 +192,12 @@ def _tree(winners: Mapping[Key, LayerValue]) -> Tree:
     tree["providers"] = provider_tables(tree["providers"])
     tree["agents"] = agent_tables(tree["agents"])
     return tree
+
+
+def _empty_tables(node: Node) -> Tree:
+    """Every section is there even when empty: a default would build its validator a second time."""
+    inner = node.children.items()
+    return {name: _empty_tables(child) for name, child in inner if not child.is_leaf}
 
 
 def _origin(winners: Mapping[Key, LayerValue], key: Key) -> str:
@@ -222,3 +223,19 @@ def _invalid(location: tuple[int | str, ...], winners: Mapping[Key, LayerValue])
         "correct it" if default is None else f"correct it, or remove it for {printed(key, default)}"
     )
     return wrong_value(key, value, origin=_origin(winners, key), expected=expected, fix=fix)
+
+
+class SettingRow(NamedTuple):
+    """One setting to print; the value is plain data, ready for JSON."""
+
+    key: str
+    value: object
+    origin: str | None
+
+
+def show(loaded: Loaded, origin: bool) -> list[SettingRow]:
+    """Every setting with its value (secrets masked) and, if asked, where it came from."""
+    return [
+        SettingRow(dotted(key), masked(key, value), loaded.origins[dotted(key)] if origin else None)
+        for key, value in leaves(loaded.settings)
+    ]

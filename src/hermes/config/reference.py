@@ -5,6 +5,7 @@ Part of config; read off the settings themselves, so the page cannot drift from 
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 from hermes.config.entries import ALWAYS_THERE, EMBEDDER, PROVIDERS
 from hermes.config.findings import printed
@@ -65,7 +66,7 @@ def _settings(key: Key, node: Node) -> Iterator[str]:
 def _described(table: Node) -> Node:
     """An entry that is one value is described by its table."""
     entry = table.entry or table
-    return Node(expected=entry.expected, description=table.description, is_secret=entry.is_secret)
+    return replace(entry, section=table.section, name=table.name)
 
 
 def _setting(key: Key, node: Node) -> str:

@@ -7,9 +7,9 @@ have more models than any list.
 from collections.abc import Iterator
 
 from hermes.config.aliases import alias_path, is_cycle, provider_meant
-from hermes.config.entries import PROVIDERS
+from hermes.config.entries import LOCAL, PROVIDERS
 from hermes.config.keys import nearest
-from hermes.config.routing import LOCAL, TASKS
+from hermes.config.model_settings import TASKS
 from hermes.config.settings import Key, Settings
 from hermes.config.variables import variable_for
 

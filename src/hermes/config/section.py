@@ -1,12 +1,18 @@
-"""The base of every settings value, and the bounded types its fields are made of.
+"""The base of every settings value, and the types its fields are made of.
 
 Part of config; knows pydantic and nothing about files, variables or the sections themselves.
 """
 
+import ast
+import inspect
+import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 from types import MappingProxyType
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -20,14 +26,42 @@ from pydantic import (
 
 V = TypeVar("V")
 
+_SECRET_NAME = re.compile(r"(?:^|[_-])(?:token|secret|password|passphrase|key|credential)s?$")
+# Ids are text on every platform, also where YAML reads them as numbers.
+_ID_LISTS = frozenset({"allowed_users", "allowed_chats"})
+
 
 class Section(BaseModel):
-    """A frozen group of settings that refuses keys it does not know."""
+    """A frozen group of settings that refuses keys it does not know.
+
+    The docstring below a field describes it in docs/settings.md.
+    """
 
     # Deferred: only the root builds a validator, which halves the cost of importing the settings.
     model_config = ConfigDict(
         frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True
     )
+
+
+# Only the reference needs them: read from the source, they cost a start neither time nor memory.
+@lru_cache
+def descriptions(section: type[Section]) -> Mapping[str, str]:
+    """Return the docstrings below the fields of a section, by field."""
+    module = ast.parse(inspect.getsource(sys.modules[section.__module__]))
+    body = next(
+        node.body
+        for node in module.body
+        if isinstance(node, ast.ClassDef) and node.name == section.__name__
+    )
+    return {
+        field.target.id: " ".join(text.value.value.split())
+        for field, text in pairwise(body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +82,39 @@ def _freeze(table: Mapping[str, V]) -> Mapping[str, V]:
     return MappingProxyType(dict(table))
 
 
+# Any: a table of whatever its field holds.
+def no_entries() -> Mapping[str, Any]:
+    """Return an empty table."""
+    return MappingProxyType({})
+
+
+def names_a_secret(key: str) -> bool:
+    """Whether a free-form key is by its name a secret."""
+    return _SECRET_NAME.search(key.lower()) is not None
+
+
+def split_list(text: str) -> tuple[str, ...]:
+    """Read a comma-separated text as a list, without empty items."""
+    return tuple(item for item in (part.strip() for part in text.split(",")) if item)
+
+
+def _frozen(key: str, value: object) -> object:
+    if key in _ID_LISTS:
+        items = split_list(value) if isinstance(value, str) else value
+        return tuple(map(str, items)) if isinstance(items, list | tuple) else (str(items),)
+    if isinstance(value, Mapping):
+        return _freeze_extra(value)
+    if isinstance(value, list | tuple):
+        return tuple(_frozen(key, item) for item in value)
+    if names_a_secret(key) and isinstance(value, str | int | float):
+        return SecretStr(str(value))
+    return value
+
+
+def _freeze_extra(extra: Mapping[str, object]) -> Mapping[str, object]:
+    return MappingProxyType({key: _frozen(key, value) for key, value in extra.items()})
+
+
 def _off_is_a_word(value: object) -> object:
     """YAML reads a bare `off` as false; here it is a word."""
     return "off" if value is False else value
@@ -62,11 +129,10 @@ NAME_MEANING = "a name of small letters, digits, '_' and '-'"
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN), Means(NAME_MEANING)]
 Named = Annotated[Mapping[Name, V], AfterValidator(_freeze), PlainSerializer(dict)]
-Headers = Annotated[
-    Mapping[str, Annotated[SecretStr, Field(min_length=1)]],
-    AfterValidator(_freeze),
-    PlainSerializer(dict),
-]
+Table = Annotated[Mapping[str, V], AfterValidator(_freeze), PlainSerializer(dict)]
+Headers = Table[Annotated[SecretStr, Field(min_length=1)]]
+# A platform's own settings are the channel's business: here they are only frozen and kept secret.
+Extra = Annotated[Mapping[str, object], AfterValidator(_freeze_extra), PlainSerializer(dict)]
 
 Whole = Annotated[int, Field(ge=0, le=10**12)]
 Count = Annotated[int, Field(ge=1, le=10**12)]

@@ -5,61 +5,54 @@ know where a value came from.
 """
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from functools import partial
 
 from pydantic import BaseModel, Field
 
-from hermes.config.access import AccessSettings, AgentRuleSettings
-from hermes.config.credits import CreditSettings
-from hermes.config.cron import CronSettings
-from hermes.config.entries import (
-    AgentSettings,
-    PlatformSettings,
-    ProviderSettings,
-    agent_tables,
-    provider_tables,
-)
-from hermes.config.mcp import McpSettings
-from hermes.config.media import MediaSettings
-from hermes.config.memory import MemorySettings
-from hermes.config.net import NetSettings
-from hermes.config.observability import AlertSettings, MetricsSettings, OtelSettings
-from hermes.config.process import ProcessSettings
-from hermes.config.routing import RoutingSettings
-from hermes.config.section import Name, Named, ProxyUrl, Section, Word
-from hermes.config.sections import (
+from hermes.config.chat_settings import (
+    AccessSettings,
+    AgentRuleSettings,
     ApprovalSettings,
-    AuditSettings,
     BusySettings,
-    DebugSettings,
-    HookSettings,
+    CronSettings,
     InboxSettings,
     LaneSettings,
-    LogSettings,
-    ModelSettings,
+    MediaSettings,
     OutboxSettings,
+    PlatformSettings,
+    SessionSettings,
+    StreamingSettings,
+)
+from hermes.config.entries import agent_tables, provider_tables
+from hermes.config.model_settings import (
+    AgentSettings,
+    BudgetSettings,
+    CacheSettings,
+    CallSettings,
+    CreditSettings,
+    ModelSettings,
+    ProviderSettings,
+    RoutingSettings,
+    TurnSettings,
+)
+from hermes.config.section import Name, Named, ProxyUrl, Section, Word, no_entries
+from hermes.config.server_settings import (
+    AlertSettings,
+    AuditSettings,
+    DebugSettings,
+    HookSettings,
+    LogSettings,
+    MetricsSettings,
+    NetSettings,
+    OtelSettings,
+    ProcessSettings,
     SearchSettings,
     ServerSettings,
     StoreSettings,
-    StreamingSettings,
-    TurnSettings,
 )
-from hermes.config.sessions import SessionSettings
-from hermes.config.spending import BudgetSettings, CacheSettings, CallSettings
-from hermes.config.tools import ToolSettings
-from hermes.config.vision import VisionSettings
+from hermes.config.tool_settings import McpSettings, MemorySettings, ToolSettings, VisionSettings
 
 Key = tuple[str, ...]
-
-
-def _providers() -> Mapping[str, ProviderSettings]:
-    tables = provider_tables({})
-    return MappingProxyType({n: ProviderSettings.model_validate(t) for n, t in tables.items()})
-
-
-def _agents() -> Mapping[str, AgentSettings]:
-    tables = agent_tables({})
-    return MappingProxyType({n: AgentSettings.model_validate(t) for n, t in tables.items()})
 
 
 class Settings(Section):
@@ -91,45 +84,36 @@ class Settings(Section):
     vision: VisionSettings = Field(default_factory=VisionSettings)
     media: MediaSettings = Field(default_factory=MediaSettings)
     providers: Named[ProviderSettings] = Field(
-        default_factory=_providers, description="Where models run, by name."
+        default_factory=partial(provider_tables, {}), validate_default=True
     )
+    """Where models run, by name."""
     agents: Named[AgentSettings] = Field(
-        default_factory=_agents, description="The agents that answer, by name."
+        default_factory=partial(agent_tables, {}), validate_default=True
     )
-    default_agent: Name = Field(
-        default="main", description="The agent that answers if no rule names another."
-    )
-    agent_rules: Named[AgentRuleSettings] = Field(
-        default_factory=lambda: MappingProxyType({}),
-        description="Which agent answers which messages; of several matching rules, the most "
-        "specific applies.",
-    )
-    platforms: Named[PlatformSettings] = Field(
-        default_factory=lambda: MappingProxyType({}), description="The chat platforms, by name."
-    )
-    plugins: tuple[Word, ...] = Field(
-        default=(), description="Plugins to load, each a module name or the path of a folder."
-    )
+    """The agents that answer, by name."""
+    default_agent: Name = "main"
+    """The agent that answers if no rule names another."""
+    agent_rules: Named[AgentRuleSettings] = Field(default_factory=no_entries)
+    """Which agent answers which messages; of several matching rules, the most specific applies."""
+    platforms: Named[PlatformSettings] = Field(default_factory=no_entries)
+    """The chat platforms, by name."""
+    plugins: tuple[Word, ...] = ()
+    """Plugins to load, each a module name or the path of a folder."""
     process: ProcessSettings = Field(default_factory=ProcessSettings)
     audit: AuditSettings = Field(default_factory=AuditSettings)
     logs: LogSettings = Field(default_factory=LogSettings)
     metrics: MetricsSettings = Field(default_factory=MetricsSettings)
     otel: OtelSettings = Field(default_factory=OtelSettings)
     alerts: AlertSettings = Field(default_factory=AlertSettings)
-    time_zone: Word | None = Field(
-        default=None,
-        description="The time zone for daily times, such as Europe/Paris; default: the system's.",
-    )
+    time_zone: Word | None = None
+    """The time zone for daily times, such as Europe/Paris; default: the system's."""
     net: NetSettings = Field(default_factory=NetSettings)
-    ipv4_only: bool = Field(
-        default=False, description="Whether outgoing connections use IPv4 only."
-    )
-    proxy: ProxyUrl | None = Field(
-        default=None, description="The HTTP proxy for outgoing connections.", repr=False
-    )
-    offline: bool = Field(
-        default=False, description="Whether only models on this machine may be used."
-    )
+    ipv4_only: bool = False
+    """Whether outgoing connections use IPv4 only."""
+    proxy: ProxyUrl | None = Field(default=None, repr=False)
+    """The HTTP proxy for outgoing connections."""
+    offline: bool = False
+    """Whether only models on this machine may be used."""
     debug: DebugSettings = Field(default_factory=DebugSettings)
 
 
@@ -143,3 +127,9 @@ def leaves(value: object, key: Key = ()) -> Iterator[tuple[Key, object]]:
             yield from leaves(item, (*key, name))
     else:
         yield key, value
+
+
+def tier_names(settings: Settings) -> tuple[str, ...]:
+    """Return the names of the tiers; where tiers choose the model, only those that have models."""
+    routing, priced = settings.routing, settings.credits.tiers
+    return tuple(dict.fromkeys((*routing.tiers, *(() if routing.by_tier else priced))))

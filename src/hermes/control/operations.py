@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from hermes.calls.days import Calendar
 from hermes.config import CreditSettings
-from hermes.config.routing import TIERS
+from hermes.config.entries import TIERS
 from hermes.control.audit import AuditOperations
 from hermes.control.channels import ChannelOperations
 from hermes.control.consent import (

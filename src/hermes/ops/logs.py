@@ -20,7 +20,7 @@ import structlog
 from pydantic import SecretStr
 from structlog.contextvars import merge_contextvars
 
-from hermes.config.sections import LogSettings
+from hermes.config.server_settings import LogSettings
 from hermes.config.settings import Settings, leaves
 from hermes.ops.log_stream import LogStream, RotatingFile, standard_error
 from hermes.ops.masker import Masker

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import structlog
 
-from hermes.config.process import Supervisor
+from hermes.config.machine import Supervisor
 
 _log = structlog.get_logger(__name__)
 

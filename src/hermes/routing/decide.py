@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from hermes.config.routing import ComplexitySettings
+from hermes.config.model_settings import ComplexitySettings
 from hermes.errors import ProviderUnavailable
 from hermes.routing.draft import Found, PlanDraft
 from hermes.routing.fitness import AT_HOME, LACKS, ONLY_EMBEDS, has_ability, needs_of

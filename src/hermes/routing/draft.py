@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hermes.config.routing import LOCAL
+from hermes.config.entries import LOCAL
 from hermes.config.variables import variable_for
 from hermes.routing.fitness import AT_HOME, needs_of, reason_unfit
 from hermes.routing.plan import CallNeeds, Candidate, Dropped, Plan, ProviderOffer

@@ -7,7 +7,7 @@ import msgspec
 
 from hermes.config import ProviderSettings, Settings
 from hermes.config.aliases import has_credential, provider_meant
-from hermes.config.routing import ComplexitySettings
+from hermes.config.model_settings import ComplexitySettings
 from hermes.routing.keywords import WordFinder
 from hermes.routing.tasks import Keywords, keywords_of
 

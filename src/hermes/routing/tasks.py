@@ -1,6 +1,6 @@
 """Which kind of task a prompt is, by its words; more specific kinds are tried first."""
 
-from hermes.config.routing import TASKS, TaskKeywordSettings
+from hermes.config.model_settings import TASKS, TaskKeywordSettings
 
 Keywords = tuple[tuple[str, frozenset[str]], ...]
 """Task types with the words that tell them, in the order in which they are looked for."""

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 from uvicorn.config import Config
 from uvicorn.server import Server
 
-from hermes.config.sections import ServerSettings
+from hermes.config.server_settings import ServerSettings
 from hermes.errors import ConfigurationError
 from hermes.ports.clock import SystemClock
 from hermes.server.connection_limits import ConnectionLimits

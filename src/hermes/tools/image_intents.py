@@ -12,7 +12,7 @@ from importlib import resources
 
 import msgspec
 
-from hermes.config.vision import ImageIntentSettings
+from hermes.config.tool_settings import ImageIntentSettings
 from hermes.ports.vision import VisionPipeline
 from hermes.routing.keywords import WordFinder
 from hermes.tools.gate_rules import plain

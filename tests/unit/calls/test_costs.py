@@ -7,7 +7,7 @@ import pytest
 
 from hermes.calls.costs import Cost, Costs
 from hermes.config import load
-from hermes.config.routing import MODELS
+from hermes.config.entries import MODELS
 from hermes.message.reply import Usage
 from hermes.ports.provider import ProviderInfo
 from hermes.providers.anthropic.assembly import AnthropicAssembly

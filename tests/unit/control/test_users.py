@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from hermes.calls.days import Calendar
 from hermes.config import load
-from hermes.config.tiers import tier_names
+from hermes.config.settings import tier_names
 from hermes.control.keys import NewKey
 from hermes.control.operations import Operations
 from hermes.control.pairing import PairApproval, PairOrder, PairReport

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from hermes.app.run import ProcessSignals
-from hermes.config.process import Supervisor, supervisor_of
+from hermes.config.machine import Supervisor, supervisor_of
 from hermes.ops.instance import PlannedStop, acquire, find_running
 from hermes.ops.takeover import take_over
 from hermes.ports.clock import SystemClock

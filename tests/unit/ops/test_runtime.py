@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from hermes.app.run_state import AtEnd, Ending, RunState
-from hermes.config.process import ProcessSettings
+from hermes.config.server_settings import ProcessSettings
 from hermes.control.status import ChannelStatus, Runtime, offline_status
 from hermes.ops.forensics import Shutdown, TurnAtEnd
 from hermes.ops.runtime import RuntimeFiles, Starts, read_runtime

@@ -10,9 +10,9 @@ from hermes.channels.email.client import MAX_LINE
 from hermes.channels.matrix.client import SYNC_BYTES
 from hermes.channels.slack.socket_mode import MAX_FRAME
 from hermes.channels.webhook.inbound import MAX_BODY
-from hermes.config.mcp import McpServerSettings
-from hermes.config.sections import ServerSettings
-from hermes.config.spending import CallSettings
+from hermes.config.model_settings import CallSettings
+from hermes.config.server_settings import ServerSettings
+from hermes.config.tool_settings import McpServerSettings
 from hermes.graph import MAX_MESSAGE_BYTES
 from hermes.message.markup.html_reader import MAX_MAIL_CHARS
 from hermes.net.page_fetch import PageLimits
@@ -129,7 +129,7 @@ BUILT: Final[dict[str, dict[str, object]]] = {
 
 # Those of which no example says enough, and where they are judged instead.
 ELSEWHERE: Final = {
-    "config/tools.py re.compile(pattern)": "compiled only to see whether the operator's is valid",
+    "config/tool_settings.py re.compile(pattern)": "compiled only to see whether the operator's is valid",
     "tools/image_intents.py re.compile(pattern)": "the shipped data, below; or the operator's",
     "schedule/cron_words.py found": "each argument of `take` is judged by itself",
     "memory/injections.py re.compile(f'{begun}(?!{inside})|{begun}|{core}')": (

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
-from hermes.config.vision import ImageIntentSettings
+from hermes.config.tool_settings import ImageIntentSettings
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import NotePart, TextPart
 from hermes.pipeline.pending_images import NOTE_BEGINS

@@ -5,8 +5,7 @@ from datetime import date
 import pytest
 
 from hermes.config import ProviderSettings
-from hermes.config.entries import PROVIDERS
-from hermes.config.routing import MODELS
+from hermes.config.entries import MODELS, PROVIDERS
 from hermes.ports.provider import ProviderInfo
 from hermes.routing.prices import Price, known_model, price_list, price_of
 

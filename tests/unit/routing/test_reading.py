@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.config.routing import ComplexitySettings, TaskKeywordSettings
+from hermes.config.model_settings import ComplexitySettings, TaskKeywordSettings
 from hermes.routing.decide import complexity_of
 from hermes.routing.keywords import WordFinder
 from hermes.routing.tasks import keywords_of, task_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes.config.vision import ImageIntentSettings
+from hermes.config.tool_settings import ImageIntentSettings
 from hermes.ports.vision import VisionAsked
 from hermes.tools.image_intents import GENERAL, ImageIntents
 

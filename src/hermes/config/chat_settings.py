@@ -1,0 +1,367 @@
+"""The settings of conversations: who is answered where, how messages are accepted, replies sent.
+
+Part of config; docs/settings.md is made of the docstrings below the fields. Everybody is named by
+the id that the platform gives them, never by a display name.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from hermes.config.entries import BUSY_PLATFORMS, BusyPolicy
+from hermes.config.section import (
+    AdminId,
+    Count,
+    Days,
+    Delay,
+    Extra,
+    Means,
+    Name,
+    Named,
+    Seconds,
+    Section,
+    StreamTransport,
+    Table,
+    Whole,
+    Word,
+    no_entries,
+)
+from hermes.ports.people import Unknown
+
+
+class InboxSettings(Section):
+    """Accepting messages."""
+
+    max_waiting: Count = 5000
+    """If this many messages wait, new ones are refused with a retry time. The last tenth is
+    reserved for accounts with few waiting messages."""
+    max_waiting_each: Count = 50
+    """If this many messages of one person wait, new ones of theirs are refused with a retry time;
+    commands such as `/stop` are counted separately."""
+    expire_after_s: Seconds = 3600
+    """A message older than this when its turn would start expires."""
+    refusals_kept: Whole = 10_000
+    """How many refused messages are remembered for `hermes why`."""
+
+
+class LaneSettings(Section):
+    """The lanes that keep each session in order."""
+
+    lease_s: Seconds = 30
+    """How long a worker owns a lane without renewing its lease."""
+    max_attempts: Count = 5
+    """A message whose turn was cut off this often fails for good."""
+    max_restarts: Whole = 3
+    """A session that was cut off by this many restarts in a row is suspended; 0: never."""
+    resume_within_s: Delay = 3600
+    """A turn that was cut off longer ago than this is not resumed; 0: always resumed."""
+    max_running: Count = 1000
+    """At most this many lanes run at once. The last tenth is reserved for accounts, tokens and keys
+    without a running lane."""
+
+
+ResetMode = Literal["daily", "idle", "both", "none"]
+TimeOfDay = Annotated[
+    str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$"), Means("a time of day such as 04:00")
+]
+Minutes = Annotated[int, Field(ge=1, le=525_600)]
+
+
+class ResetSettings(Section):
+    """When a conversation ends by itself."""
+
+    mode: ResetMode = "both"
+    """daily, idle, both, or none; with none only /new starts a new conversation."""
+    at: TimeOfDay = "04:00"
+    """The time of the daily reset, in time_zone."""
+    idle_min: Minutes = 1_440
+    """A conversation ends after this many minutes of silence."""
+
+
+class SessionCacheSettings(Section):
+    """What is kept ready of conversations, so that their next message is answered without reading."""
+
+    max: Annotated[int, Field(ge=1, le=1_000_000)] = 128
+    """How many recently used conversations are cached; those with a running turn are kept in
+    addition."""
+    idle_s: Annotated[float, Field(gt=0)] = 3_600.0
+    """A cached conversation is dropped after this many seconds of silence."""
+
+
+class SessionSettings(Section):
+    """Conversations: when they end, and how long those that ended are kept."""
+
+    reset: ResetSettings = Field(default_factory=ResetSettings)
+    reset_chat_types: Named[ResetSettings] = Field(default_factory=no_entries)
+    """Reset rules for one chat type: dm, group, channel or thread."""
+    reset_platforms: Named[ResetSettings] = Field(default_factory=no_entries)
+    """Reset rules for one platform, by its name; they override those of chat types. In the web chat
+    (web) and hermes chat (rest) only such a rule ends conversations."""
+    tell_reset: bool = True
+    """Whether people are told why a new conversation started."""
+    context: bool = True
+    """Whether the model is told where a conversation takes place, with whom, and which platforms
+    are connected; not for programs that call the API."""
+    cache: SessionCacheSettings = Field(default_factory=SessionCacheSettings)
+    prune_days: Annotated[int, Field(ge=0, le=36_500)] = 0
+    """Conversations that ended this many days ago are deleted; 0 keeps everything."""
+
+
+class BusySettings(Section):
+    """What a message does that arrives while its session is answering."""
+
+    default: BusyPolicy = "interrupt"
+    """The policy of every platform that is not listed."""
+    platforms: Named[BusyPolicy] = Field(default_factory=lambda: BUSY_PLATFORMS)
+    """The policy of one platform, by its name."""
+    stop_suspends: bool = False
+    """Whether /stop ends the conversation too: the next message starts a new one."""
+    photo_burst_s: Delay = 1.0
+    """Photos of one person that are at most this far apart are one message; the first waits this
+    long for the next. 0: no wait."""
+    merge_follow_ups: bool = True
+    """Whether messages that a person sends while an earlier one is in progress or waits are
+    answered as one, on chat platforms. /queue sends a message separately."""
+    merge_platforms: Named[bool] = Field(default_factory=no_entries)
+    """merge_follow_ups for one platform, by its name. Platforms whose callers wait for their own
+    reply, such as rest, answer one by one unless listed here."""
+    follow_up_s: Delay = 0.3
+    """A message that has interrupted a reply waits this long for the next one, if follow-ups are
+    answered as one."""
+    max_merged: Annotated[int, Field(ge=1, le=100)] = 20
+    """At most this many messages are answered as one."""
+    max_merged_chars: Annotated[int, Field(ge=1)] = 32_000
+    """At most this many characters are answered as one message."""
+    max_background: Annotated[int, Field(ge=0)] = 5
+    """How many /background tasks of one session may run at a time."""
+
+
+class OutboxSettings(Section):
+    """Sending replies."""
+
+    max_age_s: Seconds = 3600
+    """A reply older than this is never sent; it becomes a dead letter."""
+    send_timeout_s: Seconds = 10
+    """The time limit of one call to a platform."""
+    quick_delays_s: Annotated[tuple[Delay, ...], Field(min_length=1)] = (0, 1, 3, 9)
+    """The delays before the first attempts to send a reply."""
+    later_delays_s: tuple[Delay, ...] = (60, 300, 1500)
+    """The delays before the later attempts."""
+    breaker_failures: Count = 10
+    """This many failures in a row stop sending to a platform for a while."""
+    breaker_window_s: Seconds = 300
+    """Only failures within this time count."""
+    breaker_open_s: Seconds = 120
+    """How long sending is stopped then."""
+    dead_letter_days: Days = 7
+    """How long dead letters, and replies held for you because they may have arrived, are kept
+    whole, regardless of `store.retention_days`; then they are dropped."""
+    max_waiting: Count = 5000
+    """If this many replies wait, new messages are refused."""
+
+
+class StreamingSettings(Section):
+    """Showing a reply while it is being written."""
+
+    transport: StreamTransport = "auto"
+    """How previews are shown; auto uses what the platform supports."""
+    interval_s: Seconds = 0.8
+    """At least this long between two edits."""
+    min_chars: Count = 24
+    """At least this many new characters per edit."""
+    cursor: str = " ▉"
+    """The cursor at the end of an unfinished text."""
+    fresh_after_s: Delay = 60
+    """If a preview was shown for this long, the reply is sent as a new message and the preview
+    deleted, so that people notice it; 0: never."""
+
+
+class ApprovalSettings(Section):
+    """Asking before a tool runs."""
+
+    expire_after_s: Seconds = 3600
+    """An approval request expires after this long."""
+    admins: tuple[AdminId, ...] = ()
+    """Who may approve in groups, each as platform:user_id."""
+    allow_self: bool = True
+    """Whether a person may approve what their own message caused."""
+
+
+class CronSettings(Section):
+    """Jobs that people schedule."""
+
+    enabled: bool = True
+    """Whether scheduled jobs run; existing jobs are kept in either case."""
+    jobs_per_person: Annotated[int, Field(ge=0, le=100_000)] = 50
+    """One person has at most this many jobs at a time."""
+    text_chars: Count = 8_000
+    """The text of a job has at most this many characters."""
+    least_gap_s: Annotated[int, Field(ge=60, le=31_536_000)] = 60
+    """Two runs of a job are at least this far apart."""
+
+
+_LABEL = r"\w([\w-]*\w)?"
+LinkHost = Annotated[
+    str,
+    Field(max_length=253, pattern=rf"^(\*\.)?{_LABEL}(\.{_LABEL})*\.?$"),
+    Means("a host such as example.com or *.example.com"),
+]
+
+
+class MediaSettings(Section):
+    """Pictures, sounds and files that people send and are sent."""
+
+    max_bytes: Count = 20_000_000
+    """The largest attachment that is received or sent, in bytes."""
+    max_files: Count = 10
+    """At most this many attachments of one message are fetched or sent."""
+    timeout_s: Seconds = 30.0
+    """How long a turn waits for all attachments of its message together."""
+    max_pixels: Count = 50_000_000
+    """A picture with more pixels is refused; the size is read from its header."""
+    cache_mb: Count = 500
+    """The maximum disk space of all stored attachments."""
+    keep_days: Days = 7
+    """How long an attachment is stored after it arrived, unless still needed."""
+    folders: tuple[Word, ...] = ()
+    """Folders whose files an agent may send with a MEDIA: line, in addition to files that were sent
+    to it. Hidden files, and files in Hermes' own home folder, are never sent."""
+    link_hosts: tuple[LinkHost, ...] = ()
+    """Hosts from which the gateway downloads https addresses in MEDIA: lines; `*.example.com`
+    matches every name below example.com. Addresses of other hosts are never fetched: the reply
+    shows them as text."""
+
+
+def _as_text(value: object) -> object:
+    """Ids are text on every platform, also where YAML reads them as numbers."""
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return str(value) if is_number else value
+
+
+ChatName = Annotated[Word, BeforeValidator(_as_text)]
+
+
+class RateSettings(Section):
+    """How fast a platform may be written to; unset, it is what the channel's manifest says."""
+
+    per_second: Delay | None = None
+    """At most this many messages a second in total; 0: no limit."""
+    chat_gap_s: Delay | None = None
+    """At least this long between two messages to one chat."""
+    group_gap_s: Delay | None = None
+    """At least this long between two messages to one group."""
+
+
+class PlatformSettings(Section):
+    """One chat platform."""
+
+    enabled: bool = False
+    """Whether the platform is connected; setting its credential enables it."""
+    home_channel: ChatName | None = None
+    """The chat, or chat:thread, for messages that name only the platform."""
+    rates: RateSettings = Field(default_factory=RateSettings)
+    streaming: StreamTransport | None = None
+    """How previews are shown on this platform; default: streaming.transport."""
+    extra: Extra = Field(default_factory=no_entries)
+    """The platform's own settings; see its page under channels."""
+
+
+InGroups = Literal["tell", "ignore", "allow"]
+PlatformId = Annotated[
+    str, BeforeValidator(_as_text), Field(min_length=1), Means("an id as the platform writes it")
+]
+Ids = tuple[PlatformId, ...]
+PersonName = Annotated[
+    str,
+    Field(pattern=r"^(p_\S+|[a-z0-9][a-z0-9_-]*:.+)$"),
+    Means('"platform:user_id" such as "telegram:12345", or the id of a person such as "p_06g..."'),
+]
+
+
+class CommandSettings(Section):
+    """Who may use which chat commands."""
+
+    gated: bool | None = None
+    """Whether commands are restricted. Unset, they are restricted once there is an admin. If they
+    are not restricted, everyone may use every command."""
+    admins: Ids = ()
+    """Who may use every command, by user id."""
+    allowed: tuple[Word, ...] = ()
+    """The commands that everyone may use, such as stop and status."""
+    people: Table[tuple[Word, ...]] = Field(default_factory=no_entries)
+    """More commands for one person, by user id."""
+
+
+class CommandScopes(Section):
+    """The chat commands in direct chats and in groups."""
+
+    dm: CommandSettings = Field(default_factory=CommandSettings)
+    group: CommandSettings = Field(default_factory=CommandSettings)
+
+
+class PlatformAccess(Section):
+    """Who is answered on one platform."""
+
+    unknown: Unknown | None = None
+    """How a direct message of an unknown sender is answered: with a pairing code, with the sign-up
+    text, not at all, or like any other. Unset, it is `pair` if there is an allow-list, otherwise
+    the channel manifest's default."""
+    groups: InGroups | None = None
+    """How an unknown sender is answered in a group: with a hint to write directly, not at all, or
+    like any other. Unset, it follows `unknown`."""
+    allow_all: bool = False
+    """Whether everyone is answered."""
+    allow_from: Ids = ()
+    """Who is answered everywhere, by user id."""
+    group_allow_from: Ids = ()
+    """Who is answered in groups, by user id."""
+    allowed_chats: Ids = ()
+    """The groups in which people are answered, by chat id; empty means all. Without
+    `group_allow_from`, everyone in these groups is answered."""
+    require_mention: bool = True
+    """Whether the bot answers a group message only if it mentions the bot or replies to it."""
+    free_chats: Ids = ()
+    """The groups in which the bot answers every message, by chat id."""
+    bots: Literal["ignore", "addressed", "all"] = "ignore"
+    """Whether other bots are answered: never, if they mention this bot, or like people."""
+    bot_turns: Annotated[int, Field(ge=0)] = 3
+    """How many turns in a row bots get in a chat until a person writes there, so that two bots do
+    not talk forever; 0: no limit."""
+    signup_text: str = ""
+    """The text that unknown senders get with `signup`, such as where to sign up."""
+    commands: CommandScopes = Field(default_factory=CommandScopes)
+
+
+class AccessSettings(Section):
+    """Who is answered, and who may use commands."""
+
+    allow_all: bool = False
+    """Whether everyone is answered on every platform."""
+    platforms: Named[PlatformAccess] = Field(default_factory=no_entries)
+    """The rules of one platform."""
+
+
+class AgentRuleSettings(Section):
+    """A rule that gives an agent to the messages that fit all it says."""
+
+    agent: Name | None = None
+    """The agent that answers."""
+    platform: Name | None = None
+    """Only on this platform."""
+    chat_type: Literal["dm", "group", "channel", "thread"] | None = None
+    """Only in chats of this kind."""
+    guild: PlatformId | None = None
+    """Only in this guild, workspace or server."""
+    chat: PlatformId | None = None
+    """Only in this chat."""
+    thread: PlatformId | None = None
+    """Only in this thread of a chat."""
+    person: PersonName | None = None
+    """Only for this person, on one channel or on all their channels."""
+
+
+def conditions(rule: AgentRuleSettings) -> tuple[tuple[str, str], ...]:
+    """Return what a rule asks of a message, by field."""
+    names = ("person", "thread", "chat", "guild", "chat_type", "platform")
+    found = ((name, getattr(rule, name)) for name in names)
+    return tuple((name, value) for name, value in found if value is not None)

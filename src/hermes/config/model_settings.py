@@ -1,0 +1,370 @@
+"""The settings of models: providers, agents, routing, budgets and credits.
+
+Part of config; docs/settings.md is made of the docstrings below the fields. The policies that read
+them are `hermes.routing` and `hermes.calls`.
+"""
+
+from string import Formatter
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from hermes.config.entries import ALIASES, CLOUD_PRIORITY, DAY_TOKENS, MODELS, OUTPUT_CAPS, TIERS
+from hermes.config.section import (
+    Count,
+    Days,
+    Delay,
+    Headers,
+    Means,
+    ModelName,
+    Name,
+    Named,
+    Price,
+    Rounds,
+    Seconds,
+    Secret,
+    Section,
+    Share,
+    Url,
+    Whole,
+    Word,
+    no_entries,
+)
+
+
+class TurnSettings(Section):
+    """One turn: its model calls and tools."""
+
+    output_timeout_s: Seconds = 45
+    """A model call fails after this long without any output. The built-in model has only
+    `call_limit_s`, because Hermes can see that it works."""
+    call_limit_s: Seconds = 600
+    """The time limit of a model call in total."""
+    max_concurrent_calls: Count = 30
+    """At most this many model calls run at once."""
+    max_calls_each: Count | None = None
+    """The most model calls at a time for one person or caller's key; default: a third of
+    `max_concurrent_calls`."""
+    call_wait_s: Delay = 15
+    """How long a call of `/v1` or of a job waits for a free slot; messages wait until they expire
+    (`inbox.expire_after_s`)."""
+    wait_s: Delay = 20
+    """If a model service asks to retry within this time, Hermes waits; otherwise it tries the next
+    candidate."""
+    tool_rounds: Rounds = 8
+    """At most this many rounds of tool calls per message."""
+    tool_timeout_s: Seconds = 60
+    """A tool call fails after this long."""
+    history_messages: Whole = 200
+    """At most this many earlier messages are sent to the model."""
+
+
+class ModelSettings(Section):
+    """Which model answers."""
+
+    default: ModelName = "auto"
+    """The model of every agent that names none; auto uses routing."""
+    summaries: ModelName | None = None
+    """The model for summaries, learning and dreams, unless memory.extract_model or
+    memory.dream_model names another; default: the default model."""
+
+
+class ProviderSettings(Section):
+    """One place where models run."""
+
+    enabled: bool = True
+    """Whether the provider may be used."""
+    kind: Word = "openai"
+    """The kind of API, such as openai or local."""
+    base_url: Url | None = None
+    """The address of the API."""
+    api_key: Secret | None = None
+    """The API key."""
+    oauth_token: Secret | None = None
+    """An OAuth token, used if there is no key."""
+    model: Word | None = None
+    """The model to use if none is named."""
+    headers: Headers = Field(default_factory=no_entries)
+    """Headers of every call; their values are secret."""
+    price_in_per_million: Price | None = None
+    """Dollars per million input tokens of its own model; overrides the price list if both prices
+    are set."""
+    price_out_per_million: Price | None = None
+    """Dollars per million output tokens of its own model; overrides the price list if both prices
+    are set."""
+    max_output_tokens: Count | None = None
+    """The maximum length of a reply in tokens; default: the model's own limit."""
+    context_tokens: Count = 128_000
+    """The context size of the model in tokens."""
+    threads: Whole = 0
+    """Threads of the built-in model; 0: all cores but one."""
+    idle_unload_s: Seconds = 600
+    """The built-in model is unloaded after this long without use."""
+
+
+class AgentSettings(Section):
+    """One agent: who answers, and how."""
+
+    name: Word = "Hermes"
+    """The name of the agent."""
+    description: str = ""
+    """One line about the agent, for people and other agents."""
+    tone: Literal["chill", "friendly", "professional", "hype"] = "friendly"
+    """The tone in which it answers."""
+    role: str = "a helpful assistant"
+    """Its role for the people it serves."""
+    system_blocks: tuple[str, ...] | None = None
+    """System prompt blocks; if set, system_prompt is ignored."""
+    system_prompt: str = ""
+    """The system prompt if there are no blocks."""
+    model: ModelName | None = None
+    """The model it uses; default: models.default."""
+    tier: Name | None = None
+    """The tier of routing.tiers whose models it uses."""
+    tools: tuple[Word, ...] = ("*",)
+    """The tools it may use, by name; "*" means all."""
+    budget_day_usd: Price | None = None
+    """What its model calls may cost per day, in dollars."""
+    cache: bool = False
+    """Whether the same question of the same person may get a cached answer."""
+    tool_rounds: Rounds | None = None
+    """Its limit of tool rounds; default: turns.tool_rounds."""
+
+
+TASKS = (
+    "batch_processing",
+    "code_generation",
+    "automation_pipeline",
+    "deep_reasoning",
+    "large_reasoning",
+)
+"""The task types, the more specific first; `large_reasoning` is asked for by name only."""
+Credential = Literal["any", "oauth_token", "api_key"]
+Chain = Annotated[tuple[Word, ...], Field(min_length=1)]
+
+
+class AliasSettings(Section):
+    """Another name for a provider."""
+
+    provider: Name | None = None
+    """The provider, or another alias, that this name refers to."""
+    credential: Credential = "any"
+    """Of several providers of one kind, the one with this credential is used."""
+
+
+class TaskRouteSettings(Section):
+    """Where prompts of one task type go."""
+
+    primary: Word | None = None
+    """Tried first: a provider, an alias, a name of routing.models, provider:model, or local for any
+    model on this machine."""
+    fallback: Word | None = None
+    """Tried after it."""
+
+
+class TaskKeywordSettings(Section):
+    """The words by which a prompt's task type is told; each also matches as a word's beginning."""
+
+    batch_processing: tuple[Word, ...] = (
+        "batch processing",
+        "batch job",
+        "batch run",
+        "bulk run",
+        "bulk job",
+    )
+    """Many items at once."""
+    code_generation: tuple[Word, ...] = (
+        "implement",
+        "refactor",
+        "fix bug",
+        "fix the bug",
+        "fix this bug",
+        "write a function",
+        "write a script",
+        "write a test",
+        "add endpoint",
+        "add an endpoint",
+    )
+    """Writing and changing code."""
+    automation_pipeline: tuple[Word, ...] = (
+        "automat",
+        "pipeline",
+        "schedule",
+        "workflow",
+        "cron",
+        "bulk",
+        "batch process",
+    )
+    """Work that runs by itself."""
+    deep_reasoning: tuple[Word, ...] = (
+        "explain",
+        "analyze",
+        "analyse",
+        "architect",
+        "design a system",
+        "compare",
+        "evaluate",
+    )
+    """Thinking something through."""
+
+
+class ComplexitySettings(Section):
+    """How hard a prompt looks, from 0 to 1: each sign adds its weight to what is left up to 1."""
+
+    tokens_weight: Share = 0.5
+    """The weight of the prompt's tokens."""
+    tokens_full: Count = 2000
+    """The number of tokens (a quarter of the characters) for the full weight."""
+    code_weight: Share = 0.35
+    """The weight of a fenced block of code."""
+    steps_weight: Share = 0.6
+    """The weight of words that ask for several steps."""
+    steps_full: Count = 2
+    """The number of different such words for the full weight."""
+    step_words: tuple[Word, ...] = ("explain", "architect", "design", "compare", "evaluate")
+    """The words that ask for several steps."""
+    length_weight: Share = 0.35
+    """The weight of the length between the two limits below."""
+    short_chars: Whole = 400
+    """Up to this length the weight is zero."""
+    long_chars: Count = 4000
+    """From this length on the weight is full."""
+
+
+class RoutingSettings(Section):
+    """Which model a call goes to when nobody names one; [routing](routing.md) tells the order."""
+
+    local_first: bool = True
+    """Whether a model on this machine is preferred for easy prompts."""
+    local_threshold: Share = 1.0
+    """Prompts up to this complexity are easy: 1 is every prompt, 0 turns local_first off."""
+    cloud_priority: tuple[Name, ...] = CLOUD_PRIORITY
+    """The order of remote providers."""
+    cloud_summaries: bool = False
+    """Whether summaries and embeddings may go to a remote provider."""
+    task_routes: Named[TaskRouteSettings] = Field(default_factory=no_entries)
+    """Where prompts of a task type go, by its name."""
+    task_keywords: TaskKeywordSettings = Field(default_factory=TaskKeywordSettings)
+    complexity: ComplexitySettings = Field(default_factory=ComplexitySettings)
+    by_tier: bool = False
+    """Whether the sender's tier chooses the models; an agent's own tier always does."""
+    tiers: Named[Chain] = Field(default_factory=lambda: TIERS)
+    """The models of a tier, in order; built in are free, starter, pro and venue-growth."""
+    models: Named[Word] = Field(default_factory=lambda: MODELS)
+    """What a short name means: a model id or provider:model; built in are claude-haiku and
+    claude-sonnet."""
+    output_caps: Named[Count] = Field(default_factory=lambda: OUTPUT_CAPS)
+    """How many tokens a model may write in one answer, by its name in routing.models; overrides
+    max_output_tokens of the provider."""
+    continue_on_failure: bool = False
+    """Whether the next candidate continues an interrupted answer; otherwise the shown part is
+    marked as incomplete."""
+    aliases: Named[AliasSettings] = Field(default_factory=lambda: ALIASES, validate_default=True)
+    """Other names of providers; built in are claude, claude_pro and claude_api."""
+
+
+class BudgetSettings(Section):
+    """How much model calls may take; what is not set is not limited. Days follow time_zone."""
+
+    platform_day_usd: Price | None = None
+    """What all model calls of one day together may cost, in dollars."""
+    by_tier: bool = False
+    """Whether each person is limited to the daily tokens of their tier (person_day_tokens)."""
+    person_day_tokens: Named[Whole] = Field(default_factory=lambda: DAY_TOKENS)
+    """The tokens that a person of a tier may use per day; a tier that is not listed has no limit.
+    Built in are free, starter and pro."""
+    person_month_usd: Price | None = None
+    """What the calls of one person may cost per month, in dollars."""
+    assumed_price_in_per_million: Price = 3.0
+    """Dollars per million input tokens that budgets count for a model whose price is unknown."""
+    assumed_price_out_per_million: Price = 15.0
+    """Dollars per million output tokens that budgets count for a model whose price is unknown."""
+    expected_output_tokens: Count = 1024
+    """How many tokens a call without a limit is expected to write at most; held before the call,
+    settled after it."""
+
+
+class CacheSettings(Section):
+    """Giving an answer again to the same question of the same person."""
+
+    v1: bool = False
+    """Whether calls of /v1 may get cached answers unless they say otherwise."""
+    max_age_s: Seconds = 3600
+    """How long an answer stays cached."""
+    max_answers: Count = 10_000
+    """How many answers are cached."""
+
+
+class CallSettings(Section):
+    """The endpoints under /v1."""
+
+    max_body_bytes: Count = 33_554_432
+    """A request body larger than this is refused."""
+    max_embedding_tokens: Count = 300_000
+    """A request for embeddings of more tokens than this, counted as four characters each, is
+    refused."""
+    wait_s: Delay = 5
+    """If a model service asks to retry within this time, Hermes waits; otherwise it tries the next
+    candidate."""
+    ledger_lag_s: Delay = 0.1
+    """The usage of calls is written to the ledger within this time."""
+
+
+CreditPolicy = Literal["unlimited", "wallet"]
+# The names allowed in braces in the message.
+FIELDS = ("referral_code", "balance", "price")
+
+
+def _has_known_fields(text: str) -> str:
+    """Refuse fields that nobody fills in; no attribute or format of one can be asked for."""
+    for _, name, form, conversion in Formatter().parse(text):
+        if name is not None and (name not in FIELDS or form or conversion):
+            raise ValueError
+    return text
+
+
+Message = Annotated[
+    str,
+    Field(min_length=1, max_length=2_000),
+    AfterValidator(_has_known_fields),
+    Means(
+        "a text in which {referral_code}, {balance} and {price} may stand, and no other "
+        "braces unless doubled"
+    ),
+]
+
+
+class CreditTier(Section):
+    """What is different for the people of one tier."""
+
+    policy: CreditPolicy | None = None
+    """The policy of the tier."""
+    price_per_message: Whole | None = None
+    """The credits one answered message costs people of the tier."""
+    start_grant: Whole | None = None
+    """The credits that people of the tier start with."""
+
+
+class CreditSettings(Section):
+    """What a message costs a person, and what they have to spend."""
+
+    policy: CreditPolicy = "unlimited"
+    """unlimited counts credits but refuses nobody. With wallet, a message that the person's credits
+    do not cover gets the upgrade message instead of an answer."""
+    price_per_message: Whole = 1
+    """The credits one answered message costs."""
+    start_grant: Whole = 20
+    """The credits that everyone gets once, when a limit first applies."""
+    upgrade_message: Message = (
+        "You have no credits left for this: it costs {price}, and you have {balance}. "
+        "Your referral code is {referral_code}."
+    )
+    """The text for a person whose credits do not cover the message."""
+    referral_bonus: Whole = 0
+    """The credits that a newcomer and the owner of their referral code each get, once."""
+    referral_days: Days = 7
+    """How long after the first message a person counts as a newcomer."""
+    referral_most: Count = 50
+    """A person gets a bonus for at most this many newcomers."""
+    tiers: Named[CreditTier] = Field(default_factory=no_entries)
+    """What differs for people of a tier, by its name."""

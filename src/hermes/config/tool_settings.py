@@ -1,0 +1,240 @@
+"""The settings of what an agent can do: tools, MCP servers, pictures and memory.
+
+Part of config; docs/settings.md is made of the docstrings below the fields. The words of a built-in
+intent are data beside the gate and the classifier; here an operator changes them. Learning by
+itself costs model calls that nobody asked for, so it is off until an operator says otherwise.
+"""
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from hermes.config.section import (
+    Count,
+    Days,
+    Delay,
+    Headers,
+    Means,
+    ModelName,
+    Name,
+    Named,
+    Seconds,
+    Section,
+    Table,
+    Url,
+    Word,
+    no_entries,
+)
+
+
+def _compiles(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError from error
+    return pattern
+
+
+Pattern = Annotated[
+    str, Field(min_length=1), AfterValidator(_compiles), Means("a regular expression")
+]
+
+
+class IntentSettings(Section):
+    """One thing that people want, how they say it, and the tools that it takes."""
+
+    words: tuple[Word, ...] = ()
+    """Words and word beginnings that indicate the intent, in any language; they replace those of
+    the built-in intent of the same name."""
+    patterns: tuple[Pattern, ...] = ()
+    """Regular expressions that indicate the intent; they are matched against lower case without
+    accents."""
+    attached: bool = False
+    """Whether any picture, sound or file also indicates the intent."""
+    tools: tuple[Word, ...] = ()
+    """Tools for this intent, in addition to those that name it themselves; * matches any
+    letters."""
+
+
+class GateSettings(Section):
+    """Sending only the tools that a message can need."""
+
+    mode: Literal["auto", "always", "off"] = "auto"
+    """auto sends the same tools throughout a session, so that the service's prompt cache stays
+    valid, and none while there was only small talk. always sends only the tools that each message
+    may need. off sends all tools with every message."""
+    trivial: tuple[Word, ...] = ()
+    """Additional greetings, thanks and the like, which need no tools."""
+    follow_ups: tuple[Word, ...] = ()
+    """Additional words that begin a message which continues the one before."""
+    intents: Named[IntentSettings] = Field(default_factory=no_entries)
+    """What people want, by name: your own intents, or changes to built-in ones."""
+
+
+class ToolSettings(Section):
+    """Tools: Python functions of your own, and how all tools are run."""
+
+    modules: tuple[Word, ...] = ()
+    """Modules with @tool functions, each a module name or the path of a .py file; a relative path
+    starts at the home folder."""
+    web_fetch: bool = False
+    """Whether agents get the tool web_fetch, which reads public web pages."""
+    memory: bool = True
+    """Whether agents get the tool memory, which stores facts about the sender."""
+    send_message: bool = True
+    """Whether agents get the tool send_message; a message to another chat than the sender's own
+    needs an approval."""
+    session_search: bool = True
+    """Whether agents get the tool session_search, which finds what the sender said before, and the
+    answers; search.enabled must be on too."""
+    schedule: bool = True
+    """Whether agents get the tool schedule, which creates jobs for the sender."""
+    delegate: bool = True
+    """Whether agents get the tool delegate, which gives a task to a subagent."""
+    delegate_to: tuple[Word, ...] = ()
+    """The agents to which an agent may delegate besides itself; "*" means all."""
+    max_result_chars: Annotated[int, Field(ge=1_000, le=4_000_000)] = 30_000
+    """A longer tool result is cut in the middle for the model, and stored whole."""
+    parallel_calls: Annotated[int, Field(ge=1, le=100)] = 8
+    """At most this many tool calls of one message run in parallel, if the tools allow it."""
+    gate: GateSettings = Field(default_factory=GateSettings)
+
+
+# In the list of a platform: none of the servers.
+NO_MCP = "no_mcp"
+
+
+class McpServerSettings(Section):
+    """One MCP server: a command that is started here, or an address that is called."""
+
+    enabled: bool = True
+    """Whether the server is used."""
+    command: Word | None = None
+    """The program to start; Hermes talks to it over stdin and stdout."""
+    args: tuple[str, ...] = ()
+    """The arguments of the program."""
+    env: Headers = Field(default_factory=no_entries)
+    """Environment variables of the program, in addition to PATH, HOME and the like. Their values
+    are secret; `${NAME}` in a value is replaced by a variable of the gateway or of `.env`."""
+    cwd: Path | None = None
+    """The working folder of the program; default: the gateway's."""
+    url: Url | None = None
+    """The HTTP address of the server."""
+    transport: Literal["http", "sse"] = "http"
+    """The HTTP transport: streamable HTTP, or the older server-sent events."""
+    headers: Headers = Field(default_factory=no_entries)
+    """Headers of every HTTP request; secret, with `${NAME}` as in env."""
+    protocol: Literal["auto", "stateless", "handshake"] = "auto"
+    """The MCP generation: stateless (2026-07-28), handshake (before), or what the server
+    supports."""
+    connect_timeout_s: Seconds = 30
+    """The time limit for starting, connecting and listing the tools."""
+    timeout_s: Seconds = 60
+    """The time limit of one tool call, including the wait for its turn."""
+    tool_timeouts_s: Table[Seconds] = Field(default_factory=no_entries)
+    """The time limit for one tool, by the server's own name for it."""
+    parallel: bool = False
+    """Whether its tools may run in parallel; otherwise one after the other."""
+    allow: tuple[Word, ...] = ("*",)
+    """The tools to use, by the server's own names; `*` matches any text."""
+    deny: tuple[Word, ...] = ()
+    """The tools to leave out, even if `allow` matches them."""
+    approval: Literal["hints", "always", "never"] = "hints"
+    """Whether a person approves calls: hints asks unless the server says that a tool only reads, or
+    destroys nothing."""
+    always_ask: tuple[Word, ...] = ()
+    """The tools that always need an approval."""
+    never_ask: tuple[Word, ...] = ()
+    """The tools that never need an approval."""
+    max_tools: Annotated[int, Field(ge=1, le=1000)] = 100
+    """At most this many tools are used; `hermes mcp list` shows if some are left out."""
+    max_message_bytes: Count = 4_194_304
+    """A larger message of the server ends the connection, or the call."""
+
+
+class McpSettings(Section):
+    """Tools from MCP servers."""
+
+    servers: Named[McpServerSettings] = Field(default_factory=no_entries)
+    """The servers, by name."""
+    platforms: Named[tuple[Word, ...]] = Field(default_factory=no_entries)
+    """The servers whose tools may be used on a platform, by its name; no_mcp means none. A platform
+    that is not listed may use all."""
+    start_wait_s: Delay = 5
+    """A start or reload waits this long for servers to connect."""
+    check_s: Seconds = 300
+    """How often a silent server is asked for its list of tools again."""
+    ask_timeout_s: Seconds = 300
+    """How long a server's question to a person stays open."""
+
+
+Seer = Annotated[
+    str,
+    Field(pattern=r"^(auto|off|[a-z0-9][a-z0-9_-]*:\S+)$"),
+    Means('"auto", "off", or "provider:model" such as "openai:gpt-4o-mini"'),
+]
+
+
+class ImageIntentSettings(Section):
+    """What somebody wants who sends a picture, and how they say it."""
+
+    words: tuple[Word, ...] = ()
+    """Words and word beginnings that indicate the intent, in any language; they replace those of
+    the built-in intent of the same name."""
+    patterns: tuple[Pattern, ...] = ()
+    """Regular expressions that indicate the intent; they are matched against lower case without
+    accents."""
+
+
+class VisionSettings(Section):
+    """Pictures: who looks at them, and which go to a pipeline of their own."""
+
+    model: Seer = "auto"
+    """The model that describes pictures for a model that cannot see them, as provider:model; auto
+    uses any that can, off none."""
+    max_pictures: Annotated[int, Field(ge=1, le=50)] = 8
+    """At most this many pictures of one message are described."""
+    ask_model: bool = False
+    """Whether a model decides what a picture was sent for if its caption does not say; only if a
+    plugin handles some intent."""
+    timeout_s: Seconds = 60.0
+    """A plugin's vision pipeline is stopped after this long without a result; the models that it
+    calls have their own limits."""
+    intents: Named[ImageIntentSettings] = Field(default_factory=no_entries)
+    """What pictures are sent for, by name: your own intents, or other words for built-in ones."""
+
+
+class MemorySettings(Section):
+    """What agents know of the people they talk to."""
+
+    earlier_messages: Annotated[int, Field(ge=0, le=50)] = 5
+    """How many messages of a person's earlier sessions a new session begins with; 0: none."""
+    recall: bool = True
+    """Whether facts are recalled by meaning."""
+    recall_facts: Annotated[int, Field(ge=1, le=100)] = 10
+    """At most this many facts are recalled for one message."""
+    embedder: Name | None = None
+    """The provider of vectors for facts and messages; default: the built-in minilm, or another
+    provider on this machine."""
+    recall_timeout_s: Seconds = 2
+    """The time limit of recall; after it the message is answered without."""
+    extract: bool = False
+    """Whether facts are learnt from what people say, by model calls after the reply. The platform
+    pays for them."""
+    extract_model: ModelName | None = None
+    """The model that learns; default: models.summaries."""
+    extract_pause_s: Seconds = 120
+    """Learning starts after this long a silence in a session."""
+    extract_after_s: Seconds = 1_800
+    """Learning starts after this long even if the conversation continues."""
+    dream: bool = False
+    """Whether a model reviews what is known of each person and what they wrote from time to time,
+    for insights and gaps. The platform pays for it."""
+    dream_model: ModelName | None = None
+    """The model for dreams; default: models.summaries."""
+    dream_days: Days = 7
+    """How often a person is reviewed, and only if there is something new."""
+    dreams_a_day: Count = 200
+    """At most this many people are reviewed per day, evenly spread."""
