@@ -60,7 +60,9 @@ from hermes.server.v1.agent_turns import AgentTurns
 from hermes.server.v1.callers import Callers
 from hermes.server.v1.channel import V1Channel
 from hermes.server.v1.serve import V1Parts
+from hermes.store.search.notes import Notes
 from hermes.store.sqlite.store import SqliteStore
+from hermes.store.sqlite.transcripts import no_listener
 from hermes.tools.together import ToolsTogether
 
 _log = structlog.get_logger(__name__)
@@ -73,14 +75,16 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
     adapters = _adapters(context, lifecycle)
     storage = await _storage(context, adapters, lifecycle=lifecycle)
     channels = _channels(context, adapters, storage=storage)
-    core = _core(context, adapters, storage=storage, channels=channels, lifecycle=lifecycle)
-    watch_core(
+    core = _core(context, adapters, storage=storage, channels=channels)
+    alerts = watch_core(
         storage.observing,
         core,
         settings=context.settings,
         home=context.home,
         client=adapters.client,
         clock=context.clock,
+        make_id=make_id,
+        mask=context.mask,
         started_at=started_at,
     )
     adapters.hooks.count_in(storage.observing.metrics)
@@ -96,6 +100,7 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
         storage=storage,
         channels=channels,
         core=core,
+        alerts=alerts,
         connections=connections,
         reload=_reload(
             context, adapters, storage=storage, channels=channels, connections=connections
@@ -158,29 +163,28 @@ def _adapters(context: GatewayContext, lifecycle: Lifecycle) -> Adapters:
 
 async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Lifecycle) -> Storage:
     """Open the store, recover it, and build what needs nothing but it and the adapters."""
-    settings, clock = context.settings, context.clock
+    settings, clock, notes = context.settings, context.clock, Notes()
     store = open_store(
         context.home,
         settings,
         clock=clock,
         make_id=make_id,
         on_open=lambda store: lifecycle.own("store", store.close),
+        on_commit=notes.add if settings.search.enabled else no_listener,
     )
     observing = make_observing(
-        settings,
-        store,
-        home=context.home,
-        client=adapters.client,
-        clock=clock,
-        make_id=make_id,
-        logs=context.logs,
+        settings, store, client=adapters.client, clock=clock, logs=context.logs
     )
     context.run_state.found(await store.recover())
+    search = open_search(context.home, settings, notes=notes, clock=clock)
+    if search is not None:
+        lifecycle.own("search", search.close)
     models = make_model_layer(
         store, settings, providers=adapters.providers, clock=clock, meter=observing.metrics
     )
     return Storage(
         store=store,
+        search=search,
         observing=observing,
         audited=make_audited(store, settings, clock=clock, make_id=make_id),
         access=StoredAccess(store.access, clock=clock, local_token=context.local_token),
@@ -268,17 +272,8 @@ def _v1_parts(
 
 
 def _core(
-    context: GatewayContext,
-    adapters: Adapters,
-    *,
-    storage: Storage,
-    channels: Channels,
-    lifecycle: Lifecycle,
+    context: GatewayContext, adapters: Adapters, *, storage: Storage, channels: Channels
 ) -> Core:
-    search = open_search(context.home, context.settings, clock=context.clock)
-    if search is not None:
-        lifecycle.own("search", search.close)
-    storage.store.transcripts.follow = None if search is None else search.note
     given = CoreParts(
         providers=adapters.providers,
         tools=ToolsTogether(adapters.registry.tools, adapters.mcp.tools()),
@@ -295,7 +290,7 @@ def _core(
         on_record=storage.audited.by_chat,
         visions=adapters.registry.visions,
         plugged=adapters.registry.commands,
-        search=search,
+        search=storage.search,
         media=TurnMedia(storage.shelf, channels.every),
         comeback=context.run_state.comeback,
         restart=context.restart,

@@ -7,6 +7,8 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
+import msgspec
+
 from hermes import __version__, failpoints
 from hermes.app.build import build_gateway
 from hermes.app.gateway_parts import GatewayContext, GatewayParts
@@ -24,6 +26,14 @@ from hermes.ops.welcome import Welcome
 from hermes.pipeline.services import Restart, cannot_restart
 from hermes.ports.clock import SystemClock
 from hermes.ports.gateway_api import GatewayApi
+
+
+class _Run(msgspec.Struct, frozen=True):
+    """A gateway between its start and its stop."""
+
+    instance: Instance
+    state: RunState
+    parts: GatewayParts
 
 
 class Gateway:
@@ -53,36 +63,36 @@ class Gateway:
         self._hurry = hurry
         self._lifecycle = Lifecycle(checkpoint)
         self._first_token: str | None = None
+        self._run: _Run | None = None
         self.cut_off = 0
         self.ending = Ending(reason="the program around it ended")
 
     @property
     def gateway_api(self) -> GatewayApi:
         """What channels and in-process callers speak to."""
-        return self._parts.core.gateway_api
+        return self._running.parts.core.gateway_api
 
     @property
     def reports(self) -> GatewayReports:
         """What operators ask of the gateway."""
-        return self._parts.reports
+        return self._running.parts.reports
 
     async def __aenter__(self) -> Self:
         ensure_home(self._loaded.home)
         with ExitStack() as held:
-            self._instance = acquire(self._loaded.home)
-            held.callback(self._instance.release)
-            self._run_state = RunState(
-                self._loaded.home, self._loaded.settings.process, clock=self._clock
-            )
+            instance = acquire(self._loaded.home)
+            held.callback(instance.release)
+            state = RunState(self._loaded.home, self._loaded.settings.process, clock=self._clock)
             try:
-                self._parts = await self._start(self._instance)
+                parts = await self._start(instance, state)
             # Boundary of the start: whatever failed, everything that was taken is given back.
             except BaseException as error:
-                self._run_state.failed(f"{type(error).__name__}: {error}")
+                state.failed(f"{type(error).__name__}: {error}")
                 await self._lifecycle.abort()
                 raise
             held.pop_all()
-        self._run_state.stands("connected", self._parts.connections.states())
+        self._run = _Run(instance, state, parts)
+        state.stands("connected", parts.connections.states())
         return self
 
     async def __aexit__(
@@ -91,6 +101,7 @@ class Gateway:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        run = self._running
         if error is not None:
             reason = f"{type(error).__name__}: {error}"
             self.ending = Ending(reason=reason, exit_code=1, is_expected=False)
@@ -100,24 +111,34 @@ class Gateway:
             await self._lifecycle.stop()
         # Boundary of the stop: all that could be stopped is; the next start must find out.
         except BaseException as problem:
-            self._run_state.failed(f"{type(problem).__name__}: {problem}")
+            run.state.failed(f"{type(problem).__name__}: {problem}")
             raise
         else:
-            self._run_state.ended(self.ending, cut_off=self.cut_off)
+            run.state.ended(self.ending, cut_off=self.cut_off)
         finally:
-            self._instance.release()
+            run.instance.release()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has started."""
+        return self._run is not None
+
+    @property
+    def _running(self) -> _Run:
+        assert self._run is not None
+        return self._run
 
     def take_marker(self) -> Wanted | None:
-        """Use up the word that the signal which has just come was wanted."""
-        return self._instance.take_marker(self._clock.now())
+        """Use up the word that the signal which has just come was wanted; none before the start."""
+        return None if self._run is None else self._run.instance.take_marker(self._clock.now())
 
     async def reload(self) -> ReloadReport:
         """Take over what can be changed while it runs."""
-        return await self._parts.reload.reload()
+        return await self._running.parts.reload.reload()
 
     async def welcome(self) -> Welcome:
         """Return what the person who started the gateway is told, with a fresh sign-in link."""
-        parts = self._parts
+        parts = self._running.parts
         model, is_demonstration = parts.answers
         return Welcome(
             version=__version__,
@@ -130,12 +151,12 @@ class Gateway:
             is_listening_widely=not is_loopback(self._loaded.settings.server.host),
         )
 
-    async def _start(self, instance: Instance) -> GatewayParts:
+    async def _start(self, instance: Instance, state: RunState) -> GatewayParts:
         failpoints.arm_from(self._loaded.settings.debug.failpoints)
         context = GatewayContext(
             loaded=self._loaded,
             clock=self._clock,
-            run_state=self._run_state,
+            run_state=state,
             local_token=secrets.token_urlsafe(32),
             listen=self._listen,
             hide=self._hide,
@@ -162,7 +183,7 @@ class Gateway:
         """Return every part with a life, in the orders of the start, the drain and the stop."""
         hooks, mcp, connections = parts.adapters.hooks, parts.adapters.mcp, parts.connections
         core = parts.core.components(lambda: self._drain_turns(parts))
-        observing = parts.storage.observing.components()
+        observing = parts.storage.observing.components(parts.alerts)
         told = Component(
             name="hooks",
             start=lambda: hooks.started(parts.address),
@@ -186,5 +207,5 @@ class Gateway:
         )
 
     def _note_end(self) -> None:
-        parts = self._parts
-        self._run_state.ending(self.ending, at_end(parts.core, parts.connections.states()))
+        parts = self._running.parts
+        self._running.state.ending(self.ending, at_end(parts.core, parts.connections.states()))

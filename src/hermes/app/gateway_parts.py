@@ -21,6 +21,7 @@ from hermes.control.sign_in import SignInOperations
 from hermes.http.same_origin import Origins
 from hermes.media.cache import MediaCache
 from hermes.net.client import HttpClient
+from hermes.ops.alerts import Alerts
 from hermes.ops.logs import Level, Logs, secrets_in
 from hermes.pipeline.services import Restart, cannot_restart
 from hermes.pipeline.watch import WatchHub
@@ -30,6 +31,7 @@ from hermes.ports.clock import Clock
 from hermes.ports.provider import Provider
 from hermes.server.auth import StoredAccess
 from hermes.server.listen import Listener
+from hermes.store.search.search import SqliteSearch
 from hermes.store.sqlite.store import SqliteStore
 from hermes.tools.mcp.servers import McpServers
 
@@ -93,6 +95,7 @@ class Storage(msgspec.Struct, frozen=True, kw_only=True):
     """The open store, and the parts that need nothing but it and the adapters."""
 
     store: SqliteStore
+    search: SqliteSearch | None
     observing: Observability
     audited: AuditedActions
     access: StoredAccess
@@ -120,6 +123,7 @@ class GatewayParts(msgspec.Struct, frozen=True, kw_only=True):
     storage: Storage
     channels: Channels
     core: Core
+    alerts: Alerts
     connections: Connections
     reload: ReloadOperations
     reports: GatewayReports

@@ -19,7 +19,7 @@ from hermes.net.client import HttpClient
 from hermes.ops.alert_book import AlertBook
 from hermes.ops.alert_rules import AlertCase
 from hermes.ops.alert_sinks import Sink, chats, webhook
-from hermes.ops.alerts import Alerts
+from hermes.ops.alerts import AlertCases, Alerts
 from hermes.ops.gateway_metrics import GatewayMetrics
 from hermes.ops.logs import Logs
 from hermes.ops.metrics import Metric, MetricReader, Reading
@@ -40,45 +40,35 @@ class Observability(msgspec.Struct, frozen=True, kw_only=True):
     """What watches a gateway."""
 
     metrics: GatewayMetrics
-    alerts: Alerts
+    cases: AlertCases
     export: OtelExport | None
     observer: TurnObserver
 
-    def components(self) -> tuple[Component, ...]:
+    def components(self, alerts: Alerts) -> tuple[Component, ...]:
         """Return the parts that have a life; their stop sends what waits, for a few seconds."""
-        alerts = Component(name="alerts", start=self.alerts.start, stop=self.alerts.stop)
+        told = Component(name="alerts", start=alerts.start, stop=alerts.stop)
         export = self.export
         if export is None:
-            return (alerts,)
-        return (alerts, Component(name="traces", start=export.start, stop=export.stop))
+            return (told,)
+        return (told, Component(name="traces", start=export.start, stop=export.stop))
 
 
 def make_observing(
     settings: Settings,
     store: Store,
     *,
-    home: Path,
     client: HttpClient,
     clock: Clock,
-    make_id: MakeId,
     logs: Logs | None = None,
 ) -> Observability:
     """Return what watches a gateway; without logs only failed turns become alerts."""
-    metrics = GatewayMetrics()
-    alerts = Alerts(
-        AlertBook(home),
-        window_s=settings.alerts.window_s,
-        least=settings.alerts.least,
-        clock=clock,
-        make_id=make_id,
-        mask=str if logs is None else logs.mask,
-    )
+    metrics, cases = GatewayMetrics(), AlertCases()
     if logs is not None:
-        logs.listen(alerts.hear)
+        logs.listen(cases.hear)
         metrics.include(_counter("log_lines_lost", "Lines that no log took.", lambda: logs.lost))
     export = _export(settings, store, client=client)
-    observer = TurnObserver(metrics, alerts, export=export, clock=clock)
-    return Observability(metrics=metrics, alerts=alerts, export=export, observer=observer)
+    observer = TurnObserver(metrics, cases, export=export, clock=clock)
+    return Observability(metrics=metrics, cases=cases, export=export, observer=observer)
 
 
 def watch_core(
@@ -89,10 +79,23 @@ def watch_core(
     home: Path,
     client: HttpClient,
     clock: Clock,
+    make_id: MakeId,
+    mask: Callable[[str], str],
     started_at: float,
-) -> None:
-    """Read off a core what stands there, and send alerts through it."""
-    metrics, alerts = observing.metrics, observing.alerts
+) -> Alerts:
+    """Read off a core what stands there; return the alerts, which are sent through it."""
+    metrics = observing.metrics
+    alerts = Alerts(
+        observing.cases,
+        AlertBook(home),
+        sinks=_sinks(settings, core, client=client, courier=core.courier, clock=clock),
+        checks=lambda: _checks(core.store),
+        window_s=settings.alerts.window_s,
+        least=settings.alerts.least,
+        clock=clock,
+        make_id=make_id,
+        mask=mask,
+    )
     metrics.include(
         *_core_readers(core, settings, clock=clock),
         *store_readers(home / DATABASE, core.store),
@@ -116,8 +119,7 @@ def watch_core(
                 kind="counter",
             )
         )
-    sinks = _sinks(settings, core, client=client, courier=core.courier, clock=clock)
-    alerts.use(sinks, lambda: _checks(core.store))
+    return alerts
 
 
 def _sinks(

@@ -25,6 +25,7 @@ from hermes.plugins.manifest import load_capabilities
 from hermes.ports.clock import SystemClock
 from hermes.ports.graph_reader import GraphReader
 from hermes.ports.store import Store
+from hermes.store.search.notes import Notes
 
 
 @contextmanager
@@ -76,7 +77,7 @@ def offline_operator(
         if store is None:
             yield None
             return
-        search = open_search(loaded.home, loaded.settings, clock=SystemClock())
+        search = open_search(loaded.home, loaded.settings, notes=Notes(), clock=SystemClock())
         try:
             operations = _operations(
                 store, loaded, search=SearchOperations(store, search, fills=True)

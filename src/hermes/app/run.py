@@ -53,23 +53,34 @@ def run_gateway(
 async def _run(
     loaded: Loaded, on_ready: Callable[[Welcome], None], *, logs: Logs, notifier: Notifier
 ) -> int:
-    orders = ProcessSignals(on_terminal=sys.stdin is not None and sys.stdin.isatty())
-    orders.listen()
-    gateway = Gateway(loaded, hide=logs.hide, logs=logs, restart=orders.restart, hurry=orders.hurry)
+    request = EndRequest()
+    gateway = Gateway(
+        loaded, hide=logs.hide, logs=logs, restart=request.restart, hurry=request.hurry
+    )
+    reloads: set[asyncio.Task[None]] = set()
+
+    def reload() -> None:
+        if gateway.is_running:
+            reloads.add(asyncio.create_task(_reload(gateway)))
+
+    signals = ProcessSignals(
+        request,
+        on_terminal=sys.stdin is not None and sys.stdin.isatty(),
+        take_marker=gateway.take_marker,
+        reload=reload,
+    )
+    signals.listen()
     watchdog = Watchdog(
         stall_s=loaded.settings.process.stall_s,
         monotonic=SystemClock().monotonic,
         pet=notifier.pet,
     )
-    reloads: set[asyncio.Task[None]] = set()
     async with gateway:
-        orders.take_marker = gateway.take_marker
-        orders.reload = lambda: reloads.add(asyncio.create_task(_reload(gateway)))
         on_ready(await gateway.welcome())
         _set_aside_what_stays()
         notifier.ready()
         watchdog.start()
-        gateway.ending = await orders.end()
+        gateway.ending = await request.wait()
         notifier.stopping()
     watchdog.stop()
     await asyncio.gather(*reloads)
@@ -98,15 +109,46 @@ _REASONS: dict[Wanted, str] = {
 }
 
 
-class ProcessSignals:
-    """Collects what comes; the first order to end counts, a second one hurries."""
+class EndRequest:
+    """The request to end a gateway: the first counts; `hurry` is set by a second one."""
 
-    def __init__(self, *, on_terminal: bool) -> None:
+    def __init__(self) -> None:
         self._ending: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
-        self._on_terminal = on_terminal
         self.hurry = asyncio.Event()
-        self.take_marker: Callable[[], Wanted | None] = lambda: None
-        self.reload: Callable[[], None] = lambda: None
+
+    def make(self, ending: Ending) -> bool:
+        """Ask for an end; returns False if one was asked for already."""
+        if self._ending.done():
+            return False
+        self._ending.set_result(ending)
+        return True
+
+    def restart(self, reason: str) -> bool:
+        """Take a request to restart."""
+        if self.make(Ending(reason=reason, exit_code=EXIT_RESTART)):
+            _log.info("restarting", reason=reason)
+        return True
+
+    async def wait(self) -> Ending:
+        """Wait for the request to end."""
+        return await self._ending
+
+
+class ProcessSignals:
+    """Makes requests of the signals that come."""
+
+    def __init__(
+        self,
+        request: EndRequest,
+        *,
+        on_terminal: bool,
+        take_marker: Callable[[], Wanted | None],
+        reload: Callable[[], None],
+    ) -> None:
+        self._request = request
+        self._on_terminal = on_terminal
+        self._take_marker = take_marker
+        self._reload = reload
 
     def listen(self) -> None:
         """Take signals from now on."""
@@ -117,27 +159,15 @@ class ProcessSignals:
     def received(self, number: signal.Signals) -> None:
         """Take one signal."""
         if number is signal.SIGHUP and not self._on_terminal:
-            self.reload()
+            self._reload()
             return
-        wanted = self.take_marker() if number is signal.SIGTERM else None
-        if not self._ending.done():
+        wanted = self._take_marker() if number is signal.SIGTERM else None
+        if self._request.make(_ending(number, wanted)):
             _log.info("stopping", signal=number.name, wanted=wanted)
-            self._ending.set_result(_ending(number, wanted))
         elif wanted is None:
             # A marked one comes from a command that only waits, too.
             _log.warning("hurrying", signal=number.name)
-            self.hurry.set()
-
-    def restart(self, reason: str) -> bool:
-        """Take a request to restart."""
-        if not self._ending.done():
-            _log.info("restarting", reason=reason)
-            self._ending.set_result(Ending(reason=reason, exit_code=EXIT_RESTART))
-        return True
-
-    async def end(self) -> Ending:
-        """Wait for the order to end."""
-        return await self._ending
+            self._request.hurry.set()
 
 
 def _ending(number: signal.Signals, wanted: Wanted | None) -> Ending:

@@ -16,6 +16,7 @@ from hermes.store.sqlite.graph_reader import SqliteGraphReader
 from hermes.store.sqlite.open_file import newest_rescued
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
+from hermes.store.sqlite.transcripts import OnCommit, no_listener
 
 DATABASE = "hermes.db"
 KEY_FILE = "keys/store.keys"
@@ -30,10 +31,12 @@ def open_store(
     clock: Clock,
     make_id: MakeId,
     on_open: Callable[[SqliteStore], None] = lambda _store: None,
+    on_commit: OnCommit = no_listener,
 ) -> SqliteStore:
     """Open the database of a home; the first start makes it and its key file.
 
     `on_open` gets the store as soon as it is open: its caller closes it, also if this fails later.
+    `on_commit` is told of every turn that is on disk.
     """
     is_first = not (home / KEY_FILE).exists()
     store = SqliteStore(
@@ -47,6 +50,7 @@ def open_store(
             disk_reserve_mb=settings.store.disk_reserve_mb,
             is_new=is_first,
         ),
+        on_commit=on_commit,
     )
     on_open(store)
     if is_first:

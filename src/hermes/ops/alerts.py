@@ -32,13 +32,43 @@ def _no_checks() -> Iterable[AlertCase]:
     return ()
 
 
+class AlertCases:
+    """What needs an operator, from any thread, until the alerts of the gateway tell it."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[AlertCase] = deque(maxlen=_MOST_WAITING)
+        self.bell = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    # Any: log fields hold whatever the caller wanted to say.
+    def hear(self, fields: Mapping[str, Any]) -> None:
+        """Take a line of the log; most are no alerts."""
+        told = told_by(fields)
+        if told is not None:
+            self.tell(told)
+
+    def tell(self, told: AlertCase) -> None:
+        """Take something that needs an operator; from any thread."""
+        self.waiting.append(told)
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self.bell.set)
+
+    def ring_in(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        """Ring the bell in this loop from now on, or no longer."""
+        self._loop = loop
+
+
 class Alerts:
     """The alerts of one gateway; `checks` are looked at now and then."""
 
     def __init__(
         self,
+        cases: AlertCases,
         book: AlertBook,
         *,
+        sinks: Sequence[Sink] = (),
+        checks: Checks = _no_checks,
         window_s: float,
         least: Severity,
         clock: Clock,
@@ -52,44 +82,23 @@ class Alerts:
         self._clock = clock
         self._sleep = sleep
         self._windows = Windows(window_s, make_id=make_id)
-        self._told: deque[AlertCase] = deque(maxlen=_MOST_WAITING)
-        self._sinks: Sequence[Sink] = ()
-        self._checks: Checks = _no_checks
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._bell = asyncio.Event()
+        self._cases = cases
+        self._sinks = sinks
+        self._checks = checks
         self._task: asyncio.Task[None] | None = None
         self._sending: set[asyncio.Task[None]] = set()
         self.counts: Counter[str] = Counter()
 
-    def use(self, sinks: Sequence[Sink], checks: Checks = _no_checks) -> None:
-        """Send alerts there from now on, and look at these checks."""
-        self._sinks = sinks
-        self._checks = checks
-
-    # Any: log fields hold whatever the caller wanted to say.
-    def hear(self, fields: Mapping[str, Any]) -> None:
-        """Take a line of the log; most are no alerts."""
-        told = told_by(fields)
-        if told is not None:
-            self.tell(told)
-
-    def tell(self, told: AlertCase) -> None:
-        """Take something that needs an operator; from any thread."""
-        self._told.append(told)
-        loop = self._loop
-        if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._bell.set)
-
     def start(self) -> None:
         """Begin to tell."""
-        self._loop = asyncio.get_running_loop()
+        self._cases.ring_in(asyncio.get_running_loop())
         self._task = asyncio.create_task(self._run(), name="alerts")
 
     async def stop(self) -> None:
         """Tell what was not told yet, for a few seconds at most."""
         if self._task is None:
             return
-        self._loop = None
+        self._cases.ring_in(None)
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         self._task = None
@@ -105,14 +114,14 @@ class Alerts:
         while True:
             try:
                 for told in self._checks():
-                    self._told.append(told)
+                    self._cases.waiting.append(told)
                 self.look()
             except Exception as error:  # noqa: BLE001  boundary: alerts outlive any failure of one look
                 _log.warning("alerts_failed", error=f"{type(error).__name__}: {error}")
             await self._wait()
 
     async def _wait(self) -> None:
-        bell = asyncio.ensure_future(self._bell.wait())
+        bell = asyncio.ensure_future(self._cases.bell.wait())
         nap = asyncio.ensure_future(self._sleep(self._pause()))
         try:
             await asyncio.wait({bell, nap}, return_when=asyncio.FIRST_COMPLETED)
@@ -120,7 +129,7 @@ class Alerts:
             for waiting in (bell, nap):
                 waiting.cancel()
             await asyncio.gather(bell, nap, return_exceptions=True)
-        self._bell.clear()
+        self._cases.bell.clear()
 
     def _pause(self) -> float:
         end = self._windows.next_end()
@@ -131,8 +140,8 @@ class Alerts:
         now = self._clock.monotonic()
         for alert in self._windows.due(now):
             self._publish(alert)
-        while self._told:
-            first = self._windows.take(self._told.popleft(), now)
+        while self._cases.waiting:
+            first = self._windows.take(self._cases.waiting.popleft(), now)
             if first is not None:
                 self._publish(first)
 

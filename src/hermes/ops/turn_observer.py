@@ -5,7 +5,7 @@ import structlog
 from hermes.message.outcome import Outcome
 from hermes.message.reply import Reply
 from hermes.ops.alert_rules import AlertCase
-from hermes.ops.alerts import Alerts
+from hermes.ops.alerts import AlertCases
 from hermes.ops.gateway_metrics import GatewayMetrics
 from hermes.ops.otel_export import OtelExport
 from hermes.ops.otel_spans import EndedTurn
@@ -21,10 +21,10 @@ class TurnObserver:
     """Fits `pipeline.observer.Observer`."""
 
     def __init__(
-        self, metrics: GatewayMetrics, alerts: Alerts, *, export: OtelExport | None, clock: Clock
+        self, metrics: GatewayMetrics, cases: AlertCases, *, export: OtelExport | None, clock: Clock
     ) -> None:
         self._metrics = metrics
-        self._alerts = alerts
+        self._cases = cases
         self._export = export
         self._now = clock.now
         self.traces = export is not None
@@ -44,7 +44,7 @@ class TurnObserver:
         for use in turn.tool_uses:
             self._metrics.tool(use)
         if reply.outcome is Outcome.FAILED:
-            self._alerts.tell(_failure(turn, reply))
+            self._cases.tell(_failure(turn, reply))
         if self._export is not None:
             # The trace goes on growing nowhere: a committed turn has no more steps.
             ended = EndedTurn(turn=turn, reply=reply, result=result, trace=trace, ended_at=now)

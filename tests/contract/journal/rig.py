@@ -29,9 +29,11 @@ from hermes.ports.timeline import Timeline
 from hermes.ports.tool import Tool, ToolContext, ToolTraits
 from hermes.ports.vision import VisionPipeline
 from hermes.server.auth import StoredAccess
+from hermes.store.search.notes import Notes
 from hermes.store.search.search import SqliteSearch
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions, free_bytes
+from hermes.store.sqlite.transcripts import no_listener
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.model_script import Script, answer_by_text
@@ -265,7 +267,7 @@ async def open_rig(
     model = ScriptedProvider(script, info=info)
     more = {**(beside or {}), **({} if embedder is None else {"embedder": embedder})}
     push = push or MemoryChannel(PUSH, name="push")
-    watch = WatchHub()
+    watch, notes = WatchHub(), Notes()
     store = SqliteStore(
         blank(home / "hermes.db"),
         key_file=keys,
@@ -273,11 +275,12 @@ async def open_rig(
         make_id=make_id,
         options=StoreOptions(disk_reserve_mb=1),
         measure=measure,
+        on_commit=notes.add if search else no_listener,
     )
     await store.recover()
     lifecycle = Lifecycle()
     lifecycle.own("store", store.close)
-    index = _follow(home, store, keys=keys, clock=clock) if search else None
+    index = _index(home, notes, keys=keys, clock=clock) if search else None
     if index is not None:
         lifecycle.own("search", index.close)
     table = {tool.spec.name: tool for tool in tools}
@@ -316,12 +319,10 @@ async def open_rig(
         await rig.crash()
 
 
-def _follow(home: Path, store: SqliteStore, *, keys: bytes, clock: ManualClock) -> SqliteSearch:
-    index = SqliteSearch(
-        home / "search.db", database=home / "hermes.db", key_file=keys, clock=clock
+def _index(home: Path, notes: Notes, *, keys: bytes, clock: ManualClock) -> SqliteSearch:
+    return SqliteSearch(
+        home / "search.db", database=home / "hermes.db", key_file=keys, notes=notes, clock=clock
     )
-    store.transcripts.follow = index.note
-    return index
 
 
 def settings_of(home: Path, overrides: Mapping[str, str]) -> Settings:

@@ -14,7 +14,7 @@ from hermes.net.client import HttpClient, HttpSettings
 from hermes.ops.alert_book import AlertBook, read_alerts
 from hermes.ops.alert_rules import AlertCase
 from hermes.ops.alert_sinks import chats
-from hermes.ops.alerts import Alerts
+from hermes.ops.alerts import AlertCases, Alerts
 from hermes.ops.gateway_metrics import GatewayMetrics
 from hermes.ops.logs import Fields, LogPlan, set_up
 from hermes.ops.otel_export import OtelExport, TraceExportPlan
@@ -57,12 +57,16 @@ class Watching:
         maker = SpanMaker(self.digest, kinds={"scripted": "gemini"}, content=content)
         self.metrics = GatewayMetrics()
         self.export = exporter(plan, maker, client=self.client, sleep=self.sleep)
+        cases = AlertCases()
         self.alerts = Alerts(
-            AlertBook(home), window_s=900, least="warning", clock=self.clock, make_id=make_id
+            cases,
+            AlertBook(home),
+            window_s=900,
+            least="warning",
+            clock=self.clock,
+            make_id=make_id,
         )
-        self.observer = TurnObserver(
-            self.metrics, self.alerts, export=self.export, clock=self.clock
-        )
+        self.observer = TurnObserver(self.metrics, cases, export=self.export, clock=self.clock)
 
     def digest(self, content: bytes) -> bytes:
         assert self.store is not None
@@ -248,13 +252,19 @@ async def test_alerts_reach_a_chat_that_nobody_has_written_in(tmp_path):
             users = rig.store.users
             return await users.add("hermes", "alerts", name="alerts", at=rig.clock.now())
 
+        cases = AlertCases()
         alerts = Alerts(
-            AlertBook(tmp_path), window_s=900, least="warning", clock=rig.clock, make_id=make_id
+            cases,
+            AlertBook(tmp_path),
+            sinks=chats(rig.core.courier, ["push:ops-room"], sender=sender),
+            window_s=900,
+            least="warning",
+            clock=rig.clock,
+            make_id=make_id,
         )
-        alerts.use(chats(rig.core.courier, ["push:ops-room"], sender=sender))
         alerts.start()
         for _ in range(3):
-            alerts.tell(AlertCase(kind="breaker_open", severity="warning", text="it failed"))
+            cases.tell(AlertCase(kind="breaker_open", severity="warning", text="it failed"))
         await alerts.stop()
         await rig.until(lambda: bool(rig.push.posts))
 

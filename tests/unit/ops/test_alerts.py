@@ -14,7 +14,7 @@ from hermes.ops.alert_book import AlertBook, read_alerts
 from hermes.ops.alert_rules import AlertCase, kinds, told_by
 from hermes.ops.alert_sinks import webhook
 from hermes.ops.alert_windows import Alert, Windows
-from hermes.ops.alerts import Alerts
+from hermes.ops.alerts import AlertCases, Alerts
 from hermes.testing.manual_time import ManualClock, ManualTime, settle
 from tests.unit.ops.webhook_stand_in import webhooks
 
@@ -144,8 +144,11 @@ async def test_what_any_thread_tells_is_kept_logged_and_sent(tmp_path):
     async def sink(alert):
         sent.append(alert)
 
+    cases = AlertCases()
     alerts = Alerts(
+        cases,
         AlertBook(tmp_path),
+        sinks=[sink],
         window_s=900.0,
         least="warning",
         clock=ManualClock(),
@@ -153,13 +156,12 @@ async def test_what_any_thread_tells_is_kept_logged_and_sent(tmp_path):
         mask=lambda text: text.replace("hunter2", "****"),
         sleep=asyncio.sleep,
     )
-    alerts.use([sink])
     alerts.start()
     secret = AlertCase(kind="defect", severity="critical", text="key hunter2")
 
     def tell_often() -> None:
         for _ in range(5):
-            alerts.tell(secret)
+            cases.tell(secret)
 
     thread = threading.Thread(target=tell_often)
     thread.start()
@@ -181,13 +183,19 @@ async def test_only_what_is_severe_enough_is_sent_and_all_is_listed(tmp_path):
     async def sink(alert):
         sent.append(alert.kind)
 
+    cases = AlertCases()
     alerts = Alerts(
-        AlertBook(tmp_path), window_s=9.0, least="critical", clock=ManualClock(), make_id=make_id
+        cases,
+        AlertBook(tmp_path),
+        sinks=[sink],
+        window_s=9.0,
+        least="critical",
+        clock=ManualClock(),
+        make_id=make_id,
     )
-    alerts.use([sink])
     alerts.start()
-    alerts.tell(BREAKER)
-    alerts.tell(DISK)
+    cases.tell(BREAKER)
+    cases.tell(DISK)
     await alerts.stop()
 
     assert sent == ["store_failing"]
@@ -204,14 +212,16 @@ async def test_a_sink_that_fails_is_tried_again_and_checks_are_looked_at(tmp_pat
             raise NetError("nobody there")
 
     alerts = Alerts(
+        AlertCases(),
         AlertBook(tmp_path),
+        sinks=[sink],
+        checks=lambda: [DISK],
         window_s=900.0,
         least="warning",
         clock=time,
         make_id=make_id,
         sleep=time.sleep,
     )
-    alerts.use([sink], lambda: [DISK])
     alerts.start()
     await settle()
     await time.pass_by(1.0)

@@ -7,7 +7,7 @@ import sys
 import msgspec
 import pytest
 
-from hermes.app.run import ProcessSignals
+from hermes.app.run import EndRequest, ProcessSignals
 from hermes.config.machine import Supervisor, supervisor_of
 from hermes.ops.instance import PlannedStop, acquire, find_running
 from hermes.ops.takeover import take_over
@@ -24,10 +24,14 @@ signal.pause()
 """
 
 
-def orders(marker=None, *, on_terminal=False) -> ProcessSignals:
-    made = ProcessSignals(on_terminal=on_terminal)
-    made.take_marker = lambda: marker
-    return made
+def orders(
+    marker=None, *, on_terminal=False, reload=lambda: None
+) -> tuple[EndRequest, ProcessSignals]:
+    request = EndRequest()
+    signals = ProcessSignals(
+        request, on_terminal=on_terminal, take_marker=lambda: marker, reload=reload
+    )
+    return request, signals
 
 
 @pytest.mark.req("W3", "W4")
@@ -42,47 +46,48 @@ def orders(marker=None, *, on_terminal=False) -> ProcessSignals:
     ],
 )
 async def test_the_exit_code_of_every_signal(number, marker, code, is_expected):
-    told = orders(marker)
+    request, signals = orders(marker)
 
-    told.received(number)
+    signals.received(number)
 
-    ending = await told.end()
+    ending = await request.wait()
     assert (ending.exit_code, ending.is_expected, ending.signal) == (code, is_expected, number.name)
 
 
 @pytest.mark.req("W3")
 async def test_a_restart_request_exits_75_and_the_first_order_counts():
-    told = orders("stop")
+    request, signals = orders("stop")
 
-    assert told.restart("/restart by rest:ann")
-    told.received(signal.SIGTERM)
+    assert request.restart("/restart by rest:ann")
+    signals.received(signal.SIGTERM)
 
-    ending = await told.end()
+    ending = await request.wait()
     assert (ending.exit_code, ending.reason) == (75, "/restart by rest:ann")
-    assert not told.hurry.is_set(), "`hermes stop` only waits along"
+    assert not request.hurry.is_set(), "`hermes stop` only waits along"
 
 
 @pytest.mark.req("W3")
 async def test_a_second_unmarked_signal_hurries():
-    told = orders()
+    request, signals = orders()
 
-    told.received(signal.SIGTERM)
-    assert not told.hurry.is_set()
-    told.received(signal.SIGTERM)
+    signals.received(signal.SIGTERM)
+    assert not request.hurry.is_set()
+    signals.received(signal.SIGTERM)
 
-    assert told.hurry.is_set()
+    assert request.hurry.is_set()
 
 
 @pytest.mark.req("W3")
 async def test_sighup_reloads_but_ends_a_gateway_whose_terminal_is_gone():
-    served, at_terminal, reloads = orders(), orders(on_terminal=True), []
-    served.reload = lambda: reloads.append(1)
+    reloads = []
+    _, served = orders(reload=lambda: reloads.append(1))
+    ending, at_terminal = orders(on_terminal=True)
 
     served.received(signal.SIGHUP)
     at_terminal.received(signal.SIGHUP)
 
     assert reloads == [1]
-    assert (await at_terminal.end()).exit_code == 0
+    assert (await ending.wait()).exit_code == 0
 
 
 @pytest.mark.req("W4")

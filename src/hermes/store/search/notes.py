@@ -3,6 +3,7 @@
 Only a shortcut: what is missing here is found in the graphs by its version.
 """
 
+import asyncio
 from typing import NamedTuple
 
 from hermes.graph.records import Move
@@ -13,6 +14,7 @@ from hermes.store.sqlite.transcripts import GraphWrite
 
 _MOST_TURNS = 4_000
 _MOST_CHARS = 2_000_000
+_MANY_TURNS = 1_000
 
 
 class Note(NamedTuple):
@@ -28,9 +30,10 @@ class Note(NamedTuple):
 
 
 class Notes:
-    """Committed turns that are not in the index yet; bounded."""
+    """Committed turns that are not in the index yet; bounded. `wanted` is set when there are many."""
 
     def __init__(self) -> None:
+        self.wanted = asyncio.Event()
         self._turns: list[Note] = []
         self._chars = 0
         self._grown: set[int] = set()
@@ -40,6 +43,11 @@ class Notes:
 
     def add(self, commit: Commit, written: GraphWrite) -> None:
         """Add a turn that is on disk; cheap."""
+        self._add(commit, written)
+        if len(self) == _MANY_TURNS:
+            self.wanted.set()
+
+    def _add(self, commit: Commit, written: GraphWrite) -> None:
         spoken: list[IndexMessage] = []
         for entry in commit.entries:
             one = spoken_of(commit.person_id, entry.message)

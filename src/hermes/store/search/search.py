@@ -16,7 +16,6 @@ import structlog
 from hermes.errors import BadRequest, StoreError, StoreRejected
 from hermes.ports.clock import Clock
 from hermes.ports.search import MOST_RESULTS, IndexState, SearchAsk, SearchResult
-from hermes.ports.turns import Commit
 from hermes.store.search.file import (
     SQL,
     Unusable,
@@ -31,12 +30,10 @@ from hermes.store.search.lookup import Finder, Hits
 from hermes.store.search.notes import Note, Notes
 from hermes.store.sqlite.connection import open_reader, translate
 from hermes.store.sqlite.queries import load
-from hermes.store.sqlite.transcripts import GraphWrite
 
 _PEOPLE = load("people")
 _LONGEST_S = 1.0
 _CATCH_UP_S = 0.5
-_MANY_TURNS = 1_000
 _MOST_FAILURES = 3
 _Answer = TypeVar("_Answer")
 _log = structlog.get_logger(__name__)
@@ -78,15 +75,19 @@ class _Asking:
 
 
 class SqliteSearch:
-    """Implements `ports.search.Search`; each thread opens its files on first use."""
+    """Implements `ports.search.Search`; each thread opens its files on first use.
 
-    def __init__(self, path: Path, *, database: Path, key_file: bytes, clock: Clock) -> None:
+    The store adds committed turns to `notes`; they are indexed later.
+    """
+
+    def __init__(
+        self, path: Path, *, database: Path, key_file: bytes, notes: Notes, clock: Clock
+    ) -> None:
         self._path = path
         self._database = database
         self._key_file = key_file
         self._clock = clock
-        self._notes = Notes()
-        self._wanted = asyncio.Event()
+        self._notes = notes
         self._fills = ThreadPoolExecutor(1, thread_name_prefix="hermes-index")
         self._asks = ThreadPoolExecutor(1, thread_name_prefix="hermes-search")
         self._filling: _Filling | None = None
@@ -95,12 +96,6 @@ class SqliteSearch:
         self._made = 0
         self._asked = -1
         self._failures = 0
-
-    def note(self, commit: Commit, written: GraphWrite) -> None:
-        """Buffer a turn that is on disk; it is indexed later."""
-        self._notes.add(commit, written)
-        if len(self._notes) == _MANY_TURNS:
-            self._wanted.set()
 
     def use_keys(self, key_file: bytes) -> None:
         """Use the key file of a rotation; it also holds the old keys."""
@@ -134,7 +129,7 @@ class SqliteSearch:
             damaged = problem
         await self._in(self._fills, lambda: self._begin_anew(damaged))
         await self.fill()
-        self._wanted.set()
+        self._notes.wanted.set()
         return await self._in(self._asks, lambda: self._find(ask))
 
     async def fill(self) -> bool:
@@ -145,10 +140,10 @@ class SqliteSearch:
     async def wait_for_work(self, timeout_s: float) -> None:
         """Return when there is much to index, or after the time."""
         try:
-            await asyncio.wait_for(self._wanted.wait(), timeout_s)
+            await asyncio.wait_for(self._notes.wanted.wait(), timeout_s)
         except TimeoutError:
             return
-        self._wanted.clear()
+        self._notes.wanted.clear()
 
     async def erased(self, person_id: str) -> None:
         """Remove the messages of an erased person; buffered ones are not written."""
@@ -166,7 +161,7 @@ class SqliteSearch:
     async def rebuild(self) -> None:
         """Delete the index; filling builds it again."""
         await self._in(self._fills, self._remake)
-        self._wanted.set()
+        self._notes.wanted.set()
 
     async def state(self) -> IndexState:
         """Return the state of the index."""

@@ -52,7 +52,7 @@ from hermes.store.sqlite.sends import SqliteSends
 from hermes.store.sqlite.sessions import SqliteSessions
 from hermes.store.sqlite.souls import SqliteSouls
 from hermes.store.sqlite.spend import SqliteSpend
-from hermes.store.sqlite.transcripts import SqliteTranscripts
+from hermes.store.sqlite.transcripts import OnCommit, SqliteTranscripts, no_listener
 from hermes.store.sqlite.turns import SqliteTurns
 from hermes.store.sqlite.users import SqliteUsers
 from hermes.store.sqlite.vectors import SqliteVectors
@@ -118,6 +118,7 @@ class SqliteStore:
         make_id: MakeId,
         options: StoreOptions,
         measure: Callable[[Path], int] = free_bytes,
+        on_commit: OnCommit = no_listener,
     ) -> None:
         self._path = path
         self._measure = measure
@@ -128,7 +129,7 @@ class SqliteStore:
         self._file = OpenFile(path) if options.vfs is None else None
         self._space_checked_at = -_SPACE_CHECK_S
         self._space_problem: str | None = None
-        self.transcripts = SqliteTranscripts(self._engine)
+        self.transcripts = SqliteTranscripts(self._engine, on_commit=on_commit)
         self.graphs = SqliteGraphReader(self._engine.reader, sealer=self._engine.sealer)
         self.inbox = SqliteInbox(self._engine, make_id=make_id)
         self.cron = SqliteCron(self._engine, inbox=self.inbox)

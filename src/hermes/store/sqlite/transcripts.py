@@ -51,16 +51,23 @@ class GraphWrite(NamedTuple):
     head: int
 
 
+# Told of every turn that is on disk; it must cost next to nothing.
+OnCommit = Callable[[Commit, GraphWrite], None]
+
+
+def no_listener(_commit: Commit, _written: GraphWrite) -> None:
+    """Tell nobody of a turn that is on disk."""
+
+
 class SqliteTranscripts:
     """Implements `ports.session_history.TranscriptStore`."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, on_commit: OnCommit) -> None:
+        self._on_commit = on_commit
         self._engine = engine
         self._recent = RecentTranscripts()
         self._names = GraphNames(engine.sealer.hasher())
         self._tools_kept: set[bytes] = set()
-        # Told of every turn that is on disk; it must cost next to nothing.
-        self.follow: Callable[[Commit, GraphWrite], None] | None = None
 
     def history(
         self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0
@@ -217,8 +224,7 @@ class SqliteTranscripts:
             self._recent.drop(lane)
         entries = tuple(entry.message for entry in commit.entries)
         self._recent.extend(lane, entries, tip=tip, graph=written.graph, head=written.head)
-        if self.follow is not None:
-            self.follow(commit, written)
+        self._on_commit(commit, written)
 
     def forget(self) -> None:
         """Drop the whole cache; used when a person is erased."""
