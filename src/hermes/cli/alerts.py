@@ -8,7 +8,7 @@ from rich.text import Text
 
 from hermes.cli.environment import home_for
 from hermes.cli.since import since_time
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import AsJson, Home, Since, clean, console, examples, print_json
 from hermes.control.why_answer import clock_time
 from hermes.ops.alert_book import read_alerts
 from hermes.ops.alert_windows import Alert
@@ -30,13 +30,7 @@ def command(
     kind: Annotated[
         str | None, typer.Option(help="Only alerts of a kind.", show_default=False)
     ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(
-            help="Only what is no older: a day such as 2026-11-01, or 30m, 12h, 7d.",
-            show_default=False,
-        ),
-    ] = None,
+    since: Since = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many alerts.")] = 20,
     home: Home = None,
     as_json: AsJson = False,

@@ -4,12 +4,10 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from hermes.cli.operator_calls import call
 from hermes.cli.since import since_time
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import AsJson, Home, Since, examples, print_report, print_table
 from hermes.control.audit import MOST_ROWS, AuditAsk, AuditReport
 from hermes.control.orders import AUDIT_LIST
 from hermes.control.why_answer import clock_time
@@ -24,13 +22,7 @@ EPILOG = examples(
 
 def command(
     *,
-    since: Annotated[
-        str | None,
-        typer.Option(
-            help="Only what is no older: a day such as 2026-11-01, or 30m, 12h, 7d.",
-            show_default=False,
-        ),
-    ] = None,
+    since: Since = None,
     actor: Annotated[
         str,
         typer.Option(help="Only the orders of one, as the list names them.", show_default=False),
@@ -46,10 +38,7 @@ def command(
     """List the orders that were given, the newest first."""
     ask = AuditAsk(since=since_time(since, home) or 0.0, actor=actor, action=action, limit=limit)
     report = call(home, AUDIT_LIST, ask, empty=AuditReport)
-    if as_json:
-        print_json(report)
-    else:
-        _print(report, console())
+    print_report(report, _print, as_json=as_json)
 
 
 def _print(report: AuditReport, out: Console) -> None:
@@ -57,10 +46,7 @@ def _print(report: AuditReport, out: Console) -> None:
         out.print("No orders were found.")
         return
     names = ("when", "who", "role", "order", "about", "came of it")
-    table = Table(*names, box=None, pad_edge=False, header_style="dim")
-    for row in report.orders:
-        table.add_row(*(Text(clean(cell)) for cell in _cells(row)))
-    out.print(table)
+    print_table(out, names, (_cells(row) for row in report.orders))
 
 
 def _cells(row: AuditRow) -> tuple[str, ...]:

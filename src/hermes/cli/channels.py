@@ -4,11 +4,19 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from hermes.cli.operator_calls import call
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import (
+    AsJson,
+    Home,
+    clean,
+    examples,
+    make_table,
+    print_done,
+    print_report,
+    texts,
+)
 from hermes.cli.who import operator_name
 from hermes.control.channels import ChannelOrder, ChannelReport, ChannelsReport
 from hermes.control.order import NoFields
@@ -35,10 +43,7 @@ def command(context: typer.Context, home: Home = None, as_json: AsJson = False) 
 def list_all(home: Home = None, as_json: AsJson = False) -> None:
     """List the platforms: how each stands, what it can do, and when traffic really flowed."""
     report = call(home, CHANNELS_LIST, NoFields(), empty=ChannelsReport)
-    if as_json:
-        print_json(report)
-    else:
-        _print(report, console())
+    print_report(report, _print, as_json=as_json)
 
 
 def pause(platform: Platform, *, home: Home = None, as_json: AsJson = False) -> None:
@@ -65,16 +70,14 @@ def _resumed(report: ChannelReport) -> str:
 
 
 def _tell(report: ChannelReport, did: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(report)
-    else:
-        channel = report.channel
-        print(clean(f"{channel.platform} {did}; {channel.waiting} replies wait there."))
+    channel = report.channel
+    text = f"{channel.platform} {did}; {channel.waiting} replies wait there."
+    print_done(report, text, as_json=as_json)
 
 
 def _print(report: ChannelsReport, out: Console) -> None:
     names = ("platform", "state", "last in", "last out", "replies waiting", "rests since", "can")
-    table = Table(*names, box=None, pad_edge=False, header_style="dim")
+    table = make_table(*names)
     for one in report.channels:
         times = (one.last_in, one.last_out)
         seen = ("-" if at is None else clock_time(at) for at in times)
@@ -83,7 +86,7 @@ def _print(report: ChannelsReport, out: Console) -> None:
         if one.rests_until is not None:
             state = f"{state}, {resting_text(one.rests_until, one.failures)}"
         cells = (one.platform, state, *seen, str(one.waiting), since, ", ".join(one.can))
-        table.add_row(*(Text(clean(cell)) for cell in cells))
+        table.add_row(*texts(cells))
     if not report.channels:
         out.print("No gateway has run here yet. Set a platform up: hermes channels add telegram")
         return

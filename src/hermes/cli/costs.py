@@ -4,13 +4,12 @@ from typing import Annotated, get_args
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from hermes.calls.days import Calendar
 from hermes.cli.environment import settings_for
 from hermes.cli.operator_calls import call, money
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import AsJson, Home, clean, examples, make_table, print_report
 from hermes.control.orders import COSTS_SHOW
 from hermes.control.spending import CostAsk, CostLine, CostsReport, costs
 from hermes.ports.clock import SystemClock
@@ -66,10 +65,7 @@ def command(
         last_day=last_day,
     )
     report = _report(ask, home)
-    if as_json:
-        print_json(report)
-    else:
-        _print(report, console())
+    print_report(report, _print, as_json=as_json)
 
 
 def _report(ask: CostAsk, home: Home) -> CostsReport:
@@ -86,7 +82,7 @@ def _print(report: CostsReport, out: Console) -> None:
     if not report.rows:
         out.print(f"Nothing was spent from {days}.")
         return
-    table = Table(report.by, box=None, pad_edge=False, header_style="dim")
+    table = make_table(report.by)
     for name in ("calls", "cached", "tokens in", "tokens out", "cost"):
         table.add_column(name, justify="right")
     table.add_column("price unknown", justify="right")

@@ -4,11 +4,21 @@ from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from hermes.cli.operator_calls import call, operator_name
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import (
+    AsJson,
+    Home,
+    Person,
+    clean,
+    console,
+    examples,
+    make_table,
+    print_json,
+    print_report,
+    texts,
+)
 from hermes.control.consent import unknown_person
 from hermes.control.credits import (
     BookedReport,
@@ -61,19 +71,13 @@ _WHY = {
     "moved-out": "went along with a linked channel",
 }
 
-User = Annotated[
-    str, typer.Argument(metavar="USER", help="PLATFORM:USER_ID, or the id of a person.")
-]
 Reason = Annotated[str, typer.Option(help="Why; kept in the ledger, sealed.", show_default=False)]
 
 
-def show(user: User, *, home: Home = None, as_json: AsJson = False) -> None:
+def show(user: Person, *, home: Home = None, as_json: AsJson = False) -> None:
     """Show what a person has left, their referral code and the newest lines of their ledger."""
     report = _wallet(home, user)
-    if as_json:
-        print_json(report)
-    else:
-        _print_wallet(report, console())
+    print_report(report, _print_wallet, as_json=as_json)
 
 
 def list_all(
@@ -95,7 +99,7 @@ def list_all(
 
 
 def grant(
-    user: User,
+    user: Person,
     amount: Annotated[
         int, typer.Argument(metavar="AMOUNT", help="How many; a negative number takes back.")
     ],
@@ -133,7 +137,7 @@ def refund(
 
 
 def refer(
-    user: User,
+    user: Person,
     code: Annotated[str, typer.Argument(metavar="CODE", help="The referral code.")],
     *,
     home: Home = None,
@@ -185,11 +189,11 @@ def _print_wallet(report: WalletReport, out: Console) -> None:
         out.print(Text(clean(told)), soft_wrap=True)
     if not report.lines:
         return
-    table = Table("at", "kind", "amount", "id", "why", box=None, pad_edge=False, header_style="dim")
+    table = make_table("at", "kind", "amount", "id", "why")
     table.columns[2].justify = "right"
     for line in report.lines:
         cells = (clock_time(line.at), line.kind, f"{line.amount:+,}", line.id, _why(line))
-        table.add_row(*(Text(clean(cell)) for cell in cells))
+        table.add_row(*texts(cells))
     out.print("")
     out.print(table)
 
@@ -222,7 +226,7 @@ def _print_wallets(wallets: tuple[Wallet, ...], out: Console) -> None:
         out.print("There is no such wallet.")
         return
     names = ("person", "balance", "held", "limited", "code", "referred", "users")
-    table = Table(*names, box=None, pad_edge=False, header_style="dim")
+    table = make_table(*names)
     for index in (1, 2, 5):
         table.columns[index].justify = "right"
     for wallet in wallets:
@@ -235,7 +239,7 @@ def _print_wallets(wallets: tuple[Wallet, ...], out: Console) -> None:
             f"{wallet.referred:,}",
             " ".join(wallet.users),
         )
-        table.add_row(*(Text(clean(cell)) for cell in cells))
+        table.add_row(*texts(cells))
     out.print(table)
 
 

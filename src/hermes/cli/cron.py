@@ -4,11 +4,19 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from hermes.cli.operator_calls import call, operator_name
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import (
+    AsJson,
+    Home,
+    clean,
+    console,
+    examples,
+    print_done,
+    print_fields,
+    print_json,
+    print_table,
+)
 from hermes.control.cron import (
     JobAsk,
     JobLine,
@@ -98,9 +106,8 @@ def add(
         user=user, when=when, text=text, to=to, chat=chat, agent=agent, by=operator_name()
     )
     report = call(home, CRON_ADD, order)
-    _tell(
-        report, f"{report.job.id} is scheduled: {report.job.when}, next: {report.job.next}", as_json
-    )
+    text = f"{report.job.id} is scheduled: {report.job.when}, next: {report.job.next}"
+    print_done(report, text, as_json=as_json)
 
 
 def show(
@@ -130,13 +137,13 @@ def show(
 def pause(job: JobId, *, home: Home = None, as_json: AsJson = False) -> None:
     """Pause a job until it is resumed."""
     report = _order(home, CRON_PAUSE, job)
-    _tell(report, f"{report.job.id} is paused.", as_json)
+    print_done(report, f"{report.job.id} is paused.", as_json=as_json)
 
 
 def resume(job: JobId, *, home: Home = None, as_json: AsJson = False) -> None:
     """Let a job run again, from now on; what it missed is not caught up."""
     report = _order(home, CRON_RESUME, job)
-    _tell(report, f"{report.job.id} runs again, next: {report.job.next}", as_json)
+    print_done(report, f"{report.job.id} runs again, next: {report.job.next}", as_json=as_json)
 
 
 def run(job: JobId, *, home: Home = None, as_json: AsJson = False) -> None:
@@ -145,24 +152,17 @@ def run(job: JobId, *, home: Home = None, as_json: AsJson = False) -> None:
     text = (
         f"{report.job.id} runs as {report.message_id}: `hermes why {report.message_id}` tells more."
     )
-    _tell(report, text, as_json)
+    print_done(report, text, as_json=as_json)
 
 
 def remove(job: JobId, *, home: Home = None, as_json: AsJson = False) -> None:
     """Forget a job; what it has answered stays."""
     report = _order(home, CRON_REMOVE, job)
-    _tell(report, f"{report.job.id} is removed.", as_json)
+    print_done(report, f"{report.job.id} is removed.", as_json=as_json)
 
 
 def _order(home: Home, order: Order[JobOrder, JobReport], job: str) -> JobReport:
     return call(home, order, JobOrder(id=job, by=operator_name()))
-
-
-def _tell(report: JobReport, text: str, as_json: bool) -> None:
-    if as_json:
-        print_json(report)
-    else:
-        print(clean(text))
 
 
 def _print_jobs(jobs: tuple[JobLine, ...], out: Console) -> None:
@@ -170,9 +170,8 @@ def _print_jobs(jobs: tuple[JobLine, ...], out: Console) -> None:
         out.print("Nothing is scheduled. `hermes cron add --help` shows how.")
         return
     names = ("id", "state", "of", "when", "next", "last", "missed", "what")
-    table = Table(*names, box=None, pad_edge=False, header_style="dim")
-    for job in jobs:
-        cells = (
+    rows = (
+        (
             job.id,
             job.state,
             job.user,
@@ -182,8 +181,9 @@ def _print_jobs(jobs: tuple[JobLine, ...], out: Console) -> None:
             str(job.missed) if job.missed else "",
             job.text if len(job.text) <= _SHOWN_TEXT else f"{job.text[:_SHOWN_TEXT]}…",
         )
-        table.add_row(*(Text(clean(cell)) for cell in cells))
-    out.print(table)
+        for job in jobs
+    )
+    print_table(out, names, rows)
 
 
 def _print_job(job: JobLine, out: Console) -> None:
@@ -201,10 +201,7 @@ def _print_job(job: JobLine, out: Console) -> None:
         ("last", _last(job)),
         ("what", job.text),
     ]
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for name, text in lines:
-        table.add_row(Text(name, style="dim"), Text(clean(text)))
-    out.print(table)
+    print_fields(out, lines)
 
 
 def _missed(job: JobLine) -> str:

@@ -4,11 +4,21 @@ from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from hermes.cli.operator_calls import call
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import (
+    AsJson,
+    Home,
+    clean,
+    console,
+    examples,
+    make_table,
+    print_done,
+    print_json,
+    print_report,
+    print_table,
+)
 from hermes.cli.who import operator_name
 from hermes.control.deadletters import (
     MOST_LETTERS,
@@ -50,10 +60,7 @@ def list_all(
     """List replies that were given up, or may have arrived and wait for your word."""
     ask = LettersAsk(platform=platform, limit=limit)
     report = call(home, DEADLETTERS_LIST, ask, empty=LettersReport)
-    if as_json:
-        print_json(report)
-    else:
-        _print(report, console())
+    print_report(report, _print, as_json=as_json)
 
 
 def show(letter: LetterId, *, home: Home = None, as_json: AsJson = False) -> None:
@@ -89,10 +96,7 @@ def _nothing() -> NoReturn:
 
 
 def _tell(report: LetterReport, did: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(report)
-    else:
-        print(clean(f"{report.letter.id} {report.note or did}."))
+    print_done(report, f"{report.letter.id} {report.note or did}.", as_json=as_json)
 
 
 def _print(report: LettersReport, out: Console) -> None:
@@ -100,10 +104,7 @@ def _print(report: LettersReport, out: Console) -> None:
         out.print("Every reply was sent, or is on its way.")
         return
     names = ("id", "platform", "chat", "person", "state", "why", "attempts", "written")
-    table = Table(*names, box=None, pad_edge=False, header_style="dim")
-    for one in report.letters:
-        table.add_row(*(Text(clean(cell)) for cell in _cells(one)))
-    out.print(table)
+    print_table(out, names, (_cells(one) for one in report.letters))
     for one in report.letters:
         if one.reason:
             out.print(Text(clean(f"{one.id}: {one.reason}"), style="dim"))
@@ -112,7 +113,7 @@ def _print(report: LettersReport, out: Console) -> None:
 def _print_tries(letter: DeadLetter, out: Console) -> None:
     if not letter.tries:
         return
-    table = Table("time (UTC)", "what", "", box=None, pad_edge=False, header_style="dim")
+    table = make_table("time (UTC)", "what", "")
     for one in letter.tries:
         what = " ".join(piece for piece in (one.failure, one.reason) if piece)
         table.add_row(clock_time(one.at), Text(clean(what)), Text(clean(one.then), style="dim"))

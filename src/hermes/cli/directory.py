@@ -5,10 +5,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from hermes.cli.operator_calls import call
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import AsJson, Home, examples, print_report, texts
 from hermes.control.orders import CHANNELS_DIRECTORY
 from hermes.control.sends import DirectoryAsk, DirectoryReport
 
@@ -26,10 +25,7 @@ def command(
     """List the chats that are known by name; `hermes send` takes those names."""
     ask = DirectoryAsk(platform=platform)
     report = call(home, CHANNELS_DIRECTORY, ask, empty=DirectoryReport)
-    if as_json:
-        print_json(report)
-    else:
-        _print(report, console())
+    print_report(report, _print, as_json=as_json)
 
 
 def _print(report: DirectoryReport, out: Console) -> None:
@@ -39,5 +35,5 @@ def _print(report: DirectoryReport, out: Console) -> None:
     table = Table("platform", "name", "guild", "kind", "id", box=None, pad_edge=False)
     for one in report.chats:
         cells = (one.platform, one.name, one.guild or "", one.kind, one.chat_id)
-        table.add_row(*(Text(clean(cell)) for cell in cells))
+        table.add_row(*texts(cells))
     out.print(table)

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from hermes.cli.operator_calls import call, operator_name
-from hermes.cli.terminal import AsJson, Home, clean, examples, print_json
+from hermes.cli.terminal import AsJson, Home, examples, print_done
 from hermes.control.consent import ConsentAsk, ConsentOrder, ConsentReport, unknown_person
 from hermes.control.orders import CONSENT_SET, CONSENT_SHOW
 
@@ -43,10 +43,7 @@ def command(
     if wish != _SHOW:
         order = ConsentOrder(user=user, may_train=_WISHES[wish], by=operator_name())
         report = _order(home, order)
-    if as_json:
-        print_json(report)
-    else:
-        print(clean(_text(report)))
+    print_done(report, _text(report), as_json=as_json)
 
 
 def _ask(home: Home, ask: ConsentAsk) -> ConsentReport:

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hermes.cli.graph_source import note_shown, the_shelf
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import AsJson, Home, clean, examples, print_report
 from hermes.control.graph_diff import CallDiff, CallSide, SettingDiff, ToolsDiff, diff_calls
 from hermes.control.why_answer import clock_time
 from hermes.graph.comparison import Side, compared_lines
@@ -42,10 +42,7 @@ def command(
         found = diff_calls(shelf, before, after)
         names = {found.before.graph, found.after.graph}
         note_shown(home, (entry for entry in shelf.graphs() if entry.name in names))
-    if as_json:
-        print_json(found)
-    else:
-        _print(found, console())
+    print_report(found, _print, as_json=as_json)
 
 
 def _print(found: CallDiff, out: Console) -> None:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, get_args
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from hermes.cli.failure import FAILED, TERMINATED
 from hermes.cli.graph_source import note_exported, the_shelf
 from hermes.cli.progress import progress_bar
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import AsJson, Home, clean, console, examples, make_table, print_json
 from hermes.control.graph_export import (
     ExportReport,
     GraphExportPlan,
@@ -171,7 +170,7 @@ def _print(report: ExportReport, file: Path, *, out: Console) -> None:
 def _print_refusals(report: ExportReport, out: Console) -> None:
     if not report.refused:
         return
-    table = Table("refused", "reason", "such as", box=None, pad_edge=False, header_style="dim")
+    table = make_table("refused", "reason", "such as")
     for reason, count in sorted(report.refused.items(), key=lambda item: -item[1]):
         calls = [one for one in report.refusals if one.reason == reason][:_REFUSALS_SHOWN]
         such = ", ".join(one.call for one in calls)

@@ -6,11 +6,19 @@ from typing import Annotated
 import msgspec
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from hermes.cli.graph_source import any_shelf, note_shown, the_shelf
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import (
+    AsJson,
+    Home,
+    clean,
+    console,
+    examples,
+    make_table,
+    print_json,
+    print_report,
+)
 from hermes.control.graphs import GraphList, branches_of, current, find_graphs, list_graphs
 from hermes.control.why_answer import clock_time
 from hermes.graph.mermaid import mermaid
@@ -57,10 +65,7 @@ def list_all(home: Home = None, as_json: AsJson = False) -> None:
     """List the conversations of this home: how long they are, and whether they may be trained on."""
     with any_shelf(home) as shelf:
         found = list_graphs(shelf)
-    if as_json:
-        print_json(found)
-    else:
-        _print_list(found, console())
+    print_report(found, _print_list, as_json=as_json)
 
 
 def show(
@@ -100,7 +105,7 @@ def _print_list(found: GraphList, out: Console) -> None:
     if not found.graphs:
         out.print("There is no conversation yet. `hermes chat` begins one.")
         return
-    table = Table("session", box=None, pad_edge=False, header_style="dim")
+    table = make_table("session")
     for name in ("epoch", "messages", "calls"):
         table.add_column(name, justify="right")
     for name in ("branches", "consent", "last used"):

@@ -12,7 +12,7 @@ from hermes.cli.environment import home_for
 from hermes.cli.failure import FAILED
 from hermes.cli.graph_source import any_shelf, the_shelf
 from hermes.cli.progress import Show, progress_bar
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import AsJson, Home, clean, examples, print_report
 from hermes.control.exported_file import (
     FileReport,
     Numbered,
@@ -67,10 +67,7 @@ def verify(
         )
     with any_shelf(home) if not session else the_shelf(home) as shelf:
         report = CheckReport() if shelf is None else _check(shelf, session or [])
-    if as_json:
-        print_json(report)
-    else:
-        _print_check(report, console())
+    print_report(report, _print_check, as_json=as_json)
     if report.damage:
         raise typer.Exit(FAILED)
 
@@ -89,10 +86,7 @@ def verify_export(
     path = file.expanduser().absolute()
     with progress_bar("Checking") as show:
         report = check_file(path, _rows(path, show))
-    if as_json:
-        print_json(report)
-    else:
-        _print_file(report, console())
+    print_report(report, _print_file, as_json=as_json)
     if report.broken or not report.rows:
         raise typer.Exit(FAILED)
 

@@ -1,13 +1,12 @@
 """`hermes hooks list`: the operator's own code that hears of what happens, and how it fares."""
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from hermes.cli.environment import home_for, settings_for
 from hermes.cli.gateway_client import client_for
 from hermes.cli.operator_calls import ask_gateway
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import AsJson, Home, clean, examples, make_table, print_report, texts
 from hermes.control.hooks import HooksReport, hooks_on_disk
 from hermes.control.order import NoFields
 from hermes.control.orders import HOOKS_LIST
@@ -21,10 +20,7 @@ _NONE = "There are no hooks. docs/hooks.md tells how: write a folder below hooks
 def list_all(home: Home = None, as_json: AsJson = False) -> None:
     """List the hooks: what they hear of, how often they ran and failed, and the last error."""
     report = _report(home)
-    if as_json:
-        print_json(report)
-    else:
-        _print(report, console())
+    print_report(report, _print, as_json=as_json)
 
 
 def _report(home: Home) -> HooksReport:
@@ -40,10 +36,10 @@ def _print(report: HooksReport, out: Console) -> None:
         out.print(_NONE)
         return
     names = ("hook", "state", "events", "runs", "failed", "dropped", "about")
-    table = Table(*names, box=None, pad_edge=False, header_style="dim")
+    table = make_table(*names)
     for hook in report.hooks:
         style = "red" if hook.state == "off" else None
-        table.add_row(*(Text(clean(cell)) for cell in _cells(hook)), style=style)
+        table.add_row(*texts(_cells(hook)), style=style)
     out.print(table)
     for hook in report.hooks:
         if hook.last_error is not None:

@@ -4,12 +4,10 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from hermes.cli.operator_calls import call, money
 from hermes.cli.since import since_time
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import AsJson, Home, Since, examples, make_table, print_report, texts
 from hermes.control.interactions import (
     MOST_INTERACTIONS,
     InteractionAsk,
@@ -42,9 +40,7 @@ def command(
     platform: Annotated[str | None, _only("Only those of a platform.")] = None,
     model: Annotated[str | None, _only("Only those that a model answered, PROVIDER:MODEL.")] = None,
     tool: Annotated[str | None, _only("Only those in which a tool was called.")] = None,
-    since: Annotated[
-        str | None, _only("Only what is no older: a day such as 2026-11-01, or 30m, 12h, 7d.")
-    ] = None,
+    since: Since = None,
     limit: Annotated[
         int, typer.Option(min=1, max=MOST_INTERACTIONS, help="At most this many turns.")
     ] = 20,
@@ -62,22 +58,19 @@ def command(
         limit=limit,
     )
     report = call(home, INTERACTIONS_LIST, ask, empty=InteractionsReport)
-    if as_json:
-        print_json(report)
-    else:
-        _print(report, console())
+    print_report(report, _print, as_json=as_json)
 
 
 def _print(report: InteractionsReport, out: Console) -> None:
     if not report.interactions:
         out.print("No turns were found.")
         return
-    table = Table(*_COLUMNS, box=None, pad_edge=False, header_style="dim")
+    table = make_table(*_COLUMNS)
     for name in _NUMBERS:
         table.add_column(name, justify="right")
     table.add_column("tools")
     for row in report.interactions:
-        table.add_row(*(Text(clean(cell)) for cell in _cells(row)))
+        table.add_row(*texts(_cells(row)))
     out.print(table)
 
 

@@ -5,7 +5,6 @@ from typing import Annotated, TypeVar
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from hermes.cli.operator_calls import call, money, operator_name
@@ -13,10 +12,12 @@ from hermes.cli.terminal import (
     AsJson,
     Home,
     clean,
-    console,
     error_console,
     examples,
+    make_table,
     print_json,
+    print_report,
+    texts,
 )
 from hermes.control.key_terms import lifetime, model_patterns, one_period, token_budget, usd_budget
 from hermes.control.keys import KeyEnd, KeyLine, KeysReport, MadeKey, NewKey
@@ -128,10 +129,7 @@ def create(
 def list_all(home: Home = None, as_json: AsJson = False) -> None:
     """List every key: whose it is, what it may do, and what it used of its budget."""
     report = call(home, KEYS_LIST, NoFields(), empty=KeysReport)
-    if as_json:
-        print_json(report)
-    else:
-        _print(report, console())
+    print_report(report, _print, as_json=as_json)
 
 
 def revoke(
@@ -185,10 +183,10 @@ def _print(report: KeysReport, out: Console) -> None:
         out.print("There is no key. `hermes keys create --user NAME` makes one.")
         return
     names = ("id", "user", "label", "ends in", "used", "may use", "limits", "state")
-    table = Table(*names, box=None, pad_edge=False, header_style="dim")
+    table = make_table(*names)
     for key in report.keys:
         style = None if key.state == "active" else "dim"
-        table.add_row(*(Text(clean(cell)) for cell in _cells(key)), style=style)
+        table.add_row(*texts(_cells(key)), style=style)
     out.print(table)
 
 

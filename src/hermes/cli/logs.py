@@ -13,7 +13,7 @@ from rich.text import Text
 
 from hermes.cli.environment import settings_for
 from hermes.cli.since import since_time
-from hermes.cli.terminal import AsJson, Home, clean, console, examples
+from hermes.cli.terminal import AsJson, Home, Since, clean, console, examples
 from hermes.control.why_answer import clock_time
 from hermes.errors import NotFound
 from hermes.ops.log_reader import LEVELS, Fields, LineWish, follow, last_lines, mark_of
@@ -47,13 +47,7 @@ def command(
     message: Annotated[
         str | None, typer.Option(help="Only the lines of one message.", show_default=False)
     ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(
-            help="Only what is no older: a day such as 2026-11-01, or 30m, 12h, 7d.",
-            show_default=False,
-        ),
-    ] = None,
+    since: Since = None,
     limit: Annotated[int, typer.Option(min=0, max=1_000_000, help="At most this many lines.")] = 50,
     home: Home = None,
     as_json: AsJson = False,

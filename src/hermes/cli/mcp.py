@@ -4,13 +4,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from hermes.cli.environment import home_for, settings_for
 from hermes.cli.gateway_client import client_for, connect
 from hermes.cli.operator_calls import ask_gateway
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import (
+    AsJson,
+    Home,
+    clean,
+    console,
+    examples,
+    make_table,
+    print_done,
+    print_json,
+    texts,
+)
 from hermes.config import Loaded
 from hermes.control.order import NoFields
 from hermes.control.orders import MCP_RELOAD, MCP_STATUS
@@ -74,10 +83,7 @@ def try_out(
 def reload(home: Home = None, as_json: AsJson = False) -> None:
     """Have the running gateway read its MCP servers again; only what changed is started anew."""
     diff = ask_gateway(connect(home_for(home)), MCP_RELOAD, NoFields())
-    if as_json:
-        print_json(diff)
-    else:
-        print(clean(diff_text(diff)))
+    print_done(diff, diff_text(diff), as_json=as_json)
 
 
 def _look(loaded: Loaded, name: str | None) -> McpReport:
@@ -89,11 +95,10 @@ def _print(report: McpReport, out: Console, *, with_tools: bool) -> None:
         out.print(_NONE)
         return
     names = ("server", "state", "over", "MCP", "tools", "about")
-    table = Table(*names, box=None, pad_edge=False, header_style="dim")
+    table = make_table(*names)
     for server in report.servers:
         style = None if server.state == "connected" else "red"
-        cells = (clean(cell) for cell in _cells(server))
-        table.add_row(*(Text(cell) for cell in cells), style=style)
+        table.add_row(*texts(_cells(server)), style=style)
     out.print(table)
     for server in report.servers:
         for line in _details(server, with_tools=with_tools):

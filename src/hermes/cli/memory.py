@@ -8,13 +8,22 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import msgspec
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from hermes.cli.environment import home_for, settings_for
 from hermes.cli.gateway_client import connect
 from hermes.cli.operator_calls import ask_gateway, call, operator_name
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import (
+    AsJson,
+    Home,
+    Person,
+    clean,
+    console,
+    examples,
+    print_json,
+    print_report,
+    print_table,
+)
 from hermes.control.consent import unknown_person
 from hermes.control.memory import (
     DreamOrder,
@@ -57,22 +66,16 @@ _DREAM_S = 300.0
 EXPORT_EPILOG = examples(
     "hermes memory export rest:ann > ann.jsonl",
 )
-User = Annotated[
-    str, typer.Argument(metavar="USER", help="PLATFORM:USER_ID, or the id of a person.")
-]
 
 
-def show(user: User, *, home: Home = None, as_json: AsJson = False) -> None:
+def show(user: Person, *, home: Home = None, as_json: AsJson = False) -> None:
     """Show what is known of a person, and which message taught it."""
     report = _known(home, user)
-    if as_json:
-        print_json(report)
-    else:
-        _print(report, console())
+    print_report(report, _print, as_json=as_json)
 
 
 def set_fact(
-    user: User,
+    user: Person,
     key: Annotated[str, typer.Argument(metavar="KEY", help="What it is about, such as diet.")],
     value: Annotated[str, typer.Argument(metavar="VALUE", help="What is known.")],
     *,
@@ -94,7 +97,7 @@ def set_fact(
 
 
 def forget(
-    user: User,
+    user: Person,
     key: Annotated[
         str, typer.Argument(metavar="KEY", help="What to forget.", show_default=False)
     ] = "",
@@ -116,7 +119,7 @@ def forget(
     print(clean(f"Forgotten: {names}."))
 
 
-def dream(user: User, *, home: Home = None, as_json: AsJson = False) -> None:
+def dream(user: Person, *, home: Home = None, as_json: AsJson = False) -> None:
     """Let a model look at what is known of a person now; the platform pays for the call."""
     order = DreamOrder(user=user, by=operator_name())
     report = ask_gateway(connect(home_for(home)), MEMORY_DREAM, order, timeout_s=_DREAM_S)
@@ -128,7 +131,7 @@ def dream(user: User, *, home: Home = None, as_json: AsJson = False) -> None:
         _print_dream(report.dream, console())
 
 
-def export(user: User, *, home: Home = None) -> None:
+def export(user: Person, *, home: Home = None) -> None:
     """Print all that is kept of a person as JSON lines: facts, credits, consent, what was said."""
     record = call(home, MEMORY_RECORD, MemoryAsk(user=user), empty=partial(_nobody, user))
     with open_shelf(settings_for(home)) as shelf:
@@ -155,10 +158,8 @@ def _print(report: MemoryReport, out: Console) -> None:
     if not report.facts:
         out.print(Text(clean(f"Nothing is known of {report.user}.")))
         return
-    table = Table("key", "value", "since", "from", box=None, pad_edge=False, header_style="dim")
-    for fact in report.facts:
-        table.add_row(*(Text(clean(cell)) for cell in _cells(fact)))
-    out.print(table)
+    names = ("key", "value", "since", "from")
+    print_table(out, names, (_cells(fact) for fact in report.facts))
 
 
 def _print_dream(dream: Dream, out: Console) -> None:

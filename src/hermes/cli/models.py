@@ -8,7 +8,7 @@ from rich.text import Text
 from hermes.cli.environment import settings_for
 from hermes.cli.model_offers import ask_here, gateway_of, price_text
 from hermes.cli.operator_calls import ask_gateway
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import AsJson, Home, clean, examples, print_report
 from hermes.control.models import ModelLine, ModelsReport, models_report
 from hermes.control.order import NoFields
 from hermes.control.orders import MODELS_LIST
@@ -25,10 +25,7 @@ def command(context: typer.Context, home: Home = None, as_json: AsJson = False) 
     if context.invoked_subcommand is not None:
         return
     report = _report(home)
-    if as_json:
-        print_json(report)
-    else:
-        _print(report, console())
+    print_report(report, _print, as_json=as_json)
 
 
 def _report(home: Home) -> ModelsReport:

@@ -5,14 +5,22 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from hermes.cli.operator_calls import call, operator_name
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import (
+    AsJson,
+    ChannelName,
+    Home,
+    clean,
+    examples,
+    print_done,
+    print_report,
+    print_table,
+)
 from hermes.control.order import NoFields
 from hermes.control.orders import PAIRING_APPROVE, PAIRING_DENY, PAIRING_LIST, PAIRING_REVOKE
-from hermes.control.pairing import PairApproval, PairingReport, PairOrder, PairReport
+from hermes.control.pairing import PairApproval, PairingReport, PairOrder
 from hermes.control.why_answer import clock_time
 from hermes.errors import NotFound
 
@@ -21,18 +29,11 @@ APPROVE_EPILOG = examples("hermes pair approve telegram K7QM-4XWP")
 DENY_EPILOG = examples("hermes pair deny telegram:4711")
 REVOKE_EPILOG = examples("hermes pair revoke telegram:4711")
 
-ChannelName = Annotated[
-    str, typer.Argument(metavar="CHANNEL", help="PLATFORM:USER_ID, as the platform writes it.")
-]
-
 
 def list_all(home: Home = None, as_json: AsJson = False) -> None:
     """List who waits to be let in, who was let in by a code, and which platforms are locked."""
     report = _look(home)
-    if as_json:
-        print_json(report)
-    else:
-        _print(report, console())
+    print_report(report, _print, as_json=as_json)
 
 
 def approve(
@@ -52,7 +53,7 @@ def approve(
     report = call(home, PAIRING_APPROVE, order)
     told = " They are told so where they asked." if report.is_told else ""
     text = f"{report.platform}:{report.user_id} ({report.person_id}) is let in now.{told}"
-    _print_done(report, text, as_json=as_json)
+    print_done(report, text, as_json=as_json)
 
 
 def deny(channel: ChannelName, *, home: Home = None, as_json: AsJson = False) -> None:
@@ -61,7 +62,7 @@ def deny(channel: ChannelName, *, home: Home = None, as_json: AsJson = False) ->
     order = PairOrder(user=channel, by=operator_name())
     report = call(home, PAIRING_DENY, order)
     text = f"The code of {channel} is worth nothing now. `hermes users block` keeps them out."
-    _print_done(report, text, as_json=as_json)
+    print_done(report, text, as_json=as_json)
 
 
 def revoke(channel: ChannelName, *, home: Home = None, as_json: AsJson = False) -> None:
@@ -70,7 +71,7 @@ def revoke(channel: ChannelName, *, home: Home = None, as_json: AsJson = False) 
     order = PairOrder(user=channel, by=operator_name())
     report = call(home, PAIRING_REVOKE, order)
     did = "is no longer let in" if report.changed else "was not let in"
-    _print_done(report, f"{channel} ({report.person_id}) {did}.", as_json=as_json)
+    print_done(report, f"{channel} ({report.person_id}) {did}.", as_json=as_json)
 
 
 def _look(home: Home, empty: Callable[[], PairingReport] = PairingReport) -> PairingReport:
@@ -84,13 +85,6 @@ def _check_home(home: Home) -> None:
         raise NotFound("Nobody has written to this gateway yet, so nobody waits to be let in.")
 
     _look(home, nobody)
-
-
-def _print_done(report: PairReport, text: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(report)
-    else:
-        print(clean(text))
 
 
 def _print(report: PairingReport, out: Console) -> None:
@@ -110,7 +104,4 @@ def _print(report: PairingReport, out: Console) -> None:
     if not rows:
         return
     names = ("state", "channel", "shown as", "code good until, or let in")
-    table = Table(*names, box=None, pad_edge=False, header_style="dim")
-    for row in rows:
-        table.add_row(*(Text(clean(cell)) for cell in row))
-    out.print(table)
+    print_table(out, names, (row for row in rows))

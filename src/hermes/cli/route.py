@@ -11,7 +11,7 @@ from hermes.cli.environment import settings_for
 from hermes.cli.failure import FAILED
 from hermes.cli.model_offers import ask_here, gateway_of, price_text
 from hermes.cli.operator_calls import ask_gateway
-from hermes.cli.terminal import AsJson, Home, clean, console, error_console, examples, print_json
+from hermes.cli.terminal import AsJson, Home, clean, error_console, examples, print_report
 from hermes.config.model_settings import TASKS
 from hermes.control.models import RouteReport, route_report
 from hermes.control.orders import MODELS_ROUTE
@@ -82,10 +82,7 @@ def command(
         images=images,
     )
     report = _report(ask, home)
-    if as_json:
-        print_json(report)
-    else:
-        _print(report, console())
+    print_report(report, _print, as_json=as_json)
     if report.problem is not None:
         error_console().print(f"hermes: {clean(report.problem)}", markup=False, soft_wrap=True)
         raise typer.Exit(FAILED)

@@ -15,7 +15,7 @@ from hermes.cli.environment import home_for, settings_for
 from hermes.cli.gateway_client import GatewayClient, client_for
 from hermes.cli.operator_calls import ask_gateway, call, call_here
 from hermes.cli.progress import Show, progress_bar
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import AsJson, Home, Since, clean, examples, print_json, print_report
 from hermes.control.order import NoFields
 from hermes.control.orders import SEARCH_FIND, SEARCH_REBUILD, SEARCH_STATE
 from hermes.control.search import SearchOrder
@@ -58,13 +58,7 @@ def command(
     platform: Annotated[
         str | None, typer.Option(help="Only what was said on a platform.", show_default=False)
     ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(
-            help="Only what is no older: a day such as 2026-11-01, or 30m, 12h, 7d.",
-            show_default=False,
-        ),
-    ] = None,
+    since: Since = None,
     limit: Annotated[
         int, typer.Option(min=1, max=MOST_RESULTS, help="At most this many messages.")
     ] = 20,
@@ -93,10 +87,7 @@ def command(
         limit=limit,
     )
     result = _find(order, home)
-    if as_json:
-        print_json(result)
-    else:
-        _print(result, console())
+    print_report(result, _print, as_json=as_json)
 
 
 def _quoted(argument: str) -> str:

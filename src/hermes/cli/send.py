@@ -7,7 +7,7 @@ import typer
 
 from hermes.cli.environment import home_for
 from hermes.cli.operator_calls import call, operator_name
-from hermes.cli.terminal import AsJson, Home, clean, examples, print_json
+from hermes.cli.terminal import AsJson, Home, examples, print_done
 from hermes.control.orders import SENDS_SEND
 from hermes.control.sends import SendOrder, SendReport
 from hermes.errors import BadRequest
@@ -41,10 +41,7 @@ def command(
     order = SendOrder(to=target, text=_read() if text == "-" else text, by=operator_name())
     is_here = find_running(home_for(home)) is None
     report = call(home, SENDS_SEND, order)
-    if as_json:
-        print_json(report)
-    else:
-        print(clean(_told(report, is_here=is_here)))
+    print_done(report, _told(report, is_here=is_here), as_json=as_json)
 
 
 def _read() -> str:

@@ -4,11 +4,9 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from hermes.cli.operator_calls import call
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import AsJson, Home, examples, print_done, print_report, print_table
 from hermes.cli.who import operator_name
 from hermes.control.orders import SESSIONS_END, SESSIONS_LIST
 from hermes.control.sessions import (
@@ -37,10 +35,7 @@ def list_all(
     """List sessions, the most recently used first; what was said is not shown."""
     ask = SessionsAsk(platform=platform, limit=limit)
     report = call(home, SESSIONS_LIST, ask, empty=SessionsReport)
-    if as_json:
-        print_json(report)
-    else:
-        _print(report, console())
+    print_report(report, _print, as_json=as_json)
 
 
 def end(
@@ -58,10 +53,11 @@ def end(
         raise NotFound("There is no session: nothing is stored here yet.")
 
     report = call(home, SESSIONS_END, order, empty=nothing)
-    if as_json:
-        print_json(report)
-    else:
-        print(clean(f"{report.session.id} has ended; its next message starts a new conversation."))
+    print_done(
+        report,
+        f"{report.session.id} has ended; its next message starts a new conversation.",
+        as_json=as_json,
+    )
 
 
 def _print(report: SessionsReport, out: Console) -> None:
@@ -69,9 +65,8 @@ def _print(report: SessionsReport, out: Console) -> None:
         out.print("No session is open.")
         return
     names = ("id", "platform", "person", "messages", "last used", "state", "key")
-    table = Table(*names, box=None, pad_edge=False, header_style="dim")
-    for one in report.sessions:
-        cells = (
+    rows = (
+        (
             one.id,
             one.platform,
             one.person_id,
@@ -80,5 +75,6 @@ def _print(report: SessionsReport, out: Console) -> None:
             "busy" if one.is_busy else "idle",
             one.key,
         )
-        table.add_row(*(Text(clean(cell)) for cell in cells))
-    out.print(table)
+        for one in report.sessions
+    )
+    print_table(out, names, rows)

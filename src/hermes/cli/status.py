@@ -15,7 +15,7 @@ from hermes.cli.failure import NOT_RUNNING
 from hermes.cli.gateway_client import client_for
 from hermes.cli.kill_switch import switch_text
 from hermes.cli.operator_calls import ask_gateway
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import AsJson, Home, clean, examples, print_report
 from hermes.control.order import NoFields
 from hermes.control.orders import GATEWAY_STATUS
 from hermes.control.status import (
@@ -48,10 +48,7 @@ _TOLD_ALREADY = frozenset({"writable"})
 def command(home: Home = None, as_json: AsJson = False) -> None:
     """Show how the gateway stands; exit code 3 when none runs."""
     report = _report(home)
-    if as_json:
-        print_json(report)
-    else:
-        _print(report, console())
+    print_report(report, _print, as_json=as_json)
     if not report.running:
         raise typer.Exit(NOT_RUNNING)
 

@@ -1,12 +1,15 @@
 """What every command prints with: the options they share, JSON, and times for people."""
 
 import sys
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import msgspec
 import typer
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 Home = Annotated[
     Path | None,
@@ -18,6 +21,20 @@ Home = Annotated[
 ]
 _PIPE_WIDTH = 1000
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Since = Annotated[
+    str | None,
+    typer.Option(
+        help="Only what is no older: a day such as 2026-11-01, or 30m, 12h, 7d.",
+        show_default=False,
+    ),
+]
+Person = Annotated[
+    str, typer.Argument(metavar="USER", help="PLATFORM:USER_ID, or the id of a person.")
+]
+ChannelName = Annotated[
+    str, typer.Argument(metavar="CHANNEL", help="PLATFORM:USER_ID, as the platform writes it.")
+]
+_Report = TypeVar("_Report")
 
 
 def console() -> Console:
@@ -34,6 +51,50 @@ def error_console() -> Console:
 def print_json(value: object) -> None:
     """Print a value as indented JSON."""
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+
+
+def print_report(
+    report: _Report, show: Callable[[_Report, Console], None], *, as_json: bool
+) -> None:
+    """Print a report as JSON for programs, or show it to people."""
+    if as_json:
+        print_json(report)
+    else:
+        show(report, console())
+
+
+def print_done(report: object, text: str, *, as_json: bool) -> None:
+    """Print the report of an order as JSON for programs, or what it did in a sentence."""
+    if as_json:
+        print_json(report)
+    else:
+        print(clean(text))
+
+
+def make_table(*names: str) -> Table:
+    """Return a table with these columns."""
+    return Table(*names, box=None, pad_edge=False, header_style="dim")
+
+
+def texts(cells: Iterable[str]) -> list[Text]:
+    """Return the cells of a row, without control codes and markup."""
+    return [Text(clean(cell)) for cell in cells]
+
+
+def print_table(out: Console, names: Sequence[str], rows: Iterable[Iterable[str]]) -> None:
+    """Print rows below the names of their columns."""
+    table = make_table(*names)
+    for cells in rows:
+        table.add_row(*texts(cells))
+    out.print(table)
+
+
+def print_fields(out: Console, fields: Iterable[tuple[str, str]]) -> None:
+    """Print values beside their names."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for name, text in fields:
+        table.add_row(Text(name, style="dim"), Text(clean(text)))
+    out.print(table)
 
 
 def examples(*lines: str) -> str:

@@ -5,12 +5,20 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from hermes.cli.environment import home_for
 from hermes.cli.gateway_client import connect
 from hermes.cli.operator_calls import ask_gateway, call, operator_name
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import (
+    AsJson,
+    Home,
+    examples,
+    make_table,
+    print_done,
+    print_json,
+    print_report,
+    texts,
+)
 from hermes.control.key_terms import lifetime
 from hermes.control.order import NoFields
 from hermes.control.orders import TOKENS_CREATE, TOKENS_LIST, TOKENS_REVOKE
@@ -100,10 +108,7 @@ def create(
 def list_all(home: Home = None, as_json: AsJson = False) -> None:
     """List the tokens and the browsers that are signed in; secrets are shown nowhere."""
     report = call(home, TOKENS_LIST, NoFields(), empty=TokensReport)
-    if as_json:
-        print_json(report)
-    else:
-        _print(report, console())
+    print_report(report, _print, as_json=as_json)
 
 
 def revoke(
@@ -134,10 +139,7 @@ def revoke(
         raise NotFound("There is no token: nothing is stored here yet.")
 
     ended = call(home, TOKENS_REVOKE, end, empty=nothing)
-    if as_json:
-        print_json(ended)
-    else:
-        print(clean(_ended(ended)))
+    print_done(ended, _ended(ended), as_json=as_json)
 
 
 def _ended(ended: EndedToken) -> str:
@@ -164,7 +166,7 @@ def _print(report: TokensReport, out: Console) -> None:
         out.print("There is no token.")
         return
     names = ("id", "kind", "name", "role", "state", "made", "good until", "last used", "made by")
-    table = Table(*names, box=None, pad_edge=False, header_style="dim")
+    table = make_table(*names)
     for token in report.tokens:
         until = "no end" if token.expires_at is None else clock_time(token.expires_at)
         made = clock_time(token.created_at)
@@ -190,4 +192,4 @@ def _first(names: tuple[tuple[tuple[str, ...], str], ...], agent: str) -> str | 
 
 
 def _add(table: Table, *cells: str) -> None:
-    table.add_row(*(Text(clean(cell)) for cell in cells))
+    table.add_row(*texts(cells))

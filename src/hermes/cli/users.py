@@ -4,11 +4,21 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from hermes.cli.operator_calls import call, operator_name
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import (
+    AsJson,
+    ChannelName,
+    Home,
+    Person,
+    clean,
+    console,
+    examples,
+    print_done,
+    print_fields,
+    print_json,
+    print_table,
+)
 from hermes.control.consent import unknown_person
 from hermes.control.order import Order
 from hermes.control.orders import (
@@ -53,13 +63,6 @@ LINK_EPILOG = examples("hermes users link web:owner telegram:4711")
 UNLINK_EPILOG = examples("hermes users unlink telegram:4711")
 ERASE_EPILOG = examples("hermes users erase telegram:4711", "hermes users erase rest:bob --yes")
 
-Person = Annotated[
-    str, typer.Argument(metavar="USER", help="PLATFORM:USER_ID, or the id of a person.")
-]
-ChannelName = Annotated[
-    str, typer.Argument(metavar="CHANNEL", help="PLATFORM:USER_ID, as the platform writes it.")
-]
-
 
 def list_all(
     *,
@@ -102,21 +105,21 @@ def add(
     order = UserOrder(user=channel, name=name, by=operator_name())
     report = call(home, USERS_ADD, order)
     did = "is let in now" if report.changed else "was let in already"
-    _print_done(report, f"{channel} ({report.user.id}) {did}.", as_json=as_json)
+    print_done(report, f"{channel} ({report.user.id}) {did}.", as_json=as_json)
 
 
 def activate(user: Person, *, home: Home = None, as_json: AsJson = False) -> None:
     """Let somebody in on a channel, or on all of theirs; this lifts a block too."""
     report = _known_order(home, USERS_ACTIVATE, user)
     did = "is let in now" if report.changed else "was let in already"
-    _print_done(report, f"{_named(user, report.user)} {did}.", as_json=as_json)
+    print_done(report, f"{_named(user, report.user)} {did}.", as_json=as_json)
 
 
 def block(user: Person, *, home: Home = None, as_json: AsJson = False) -> None:
     """Answer a person on no channel any more; `activate` lifts it."""
     report = _known_order(home, USERS_BLOCK, user)
     did = "is blocked now, on every channel" if report.changed else "was blocked already"
-    _print_done(report, f"{_named(user, report.user)} {did}.", as_json=as_json)
+    print_done(report, f"{_named(user, report.user)} {did}.", as_json=as_json)
 
 
 def set_tier(
@@ -133,7 +136,7 @@ def set_tier(
     order = TierOrder(user=user, tier=tier, by=operator_name())
     report = call(home, USERS_TIER, order)
     did = "has the tier" if report.changed else "had the tier already:"
-    _print_done(report, f"{_named(user, report.user)} {did} {report.user.tier}.", as_json=as_json)
+    print_done(report, f"{_named(user, report.user)} {did} {report.user.tier}.", as_json=as_json)
 
 
 def link(user: Person, channel: ChannelName, *, home: Home = None, as_json: AsJson = False) -> None:
@@ -142,14 +145,14 @@ def link(user: Person, channel: ChannelName, *, home: Home = None, as_json: AsJs
     _show(home, user)
     order = LinkOrder(user=user, channel=channel, by=operator_name())
     report = call(home, USERS_LINK, order)
-    _print_done(report, _moved_text(report, channel), as_json=as_json)
+    print_done(report, _moved_text(report, channel), as_json=as_json)
 
 
 def unlink(channel: ChannelName, *, home: Home = None, as_json: AsJson = False) -> None:
     """Take a channel from its person; it goes back to whom it was before, and is not let in."""
     report = _known_order(home, USERS_UNLINK, channel)
     text = f"{channel} belongs to {report.user.id} again, and is not let in."
-    _print_done(report, text, as_json=as_json)
+    print_done(report, text, as_json=as_json)
 
 
 def erase(
@@ -193,13 +196,6 @@ def _known_order(home: Home, order: Order[UserOrder, UserReport], user: str) -> 
     return call(home, order, UserOrder(user=user, by=operator_name()))
 
 
-def _print_done(report: UserReport, text: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(report)
-    else:
-        print(clean(text))
-
-
 def _moved_text(report: UserReport, channel: str) -> str:
     moved = report.moved
     if moved is None or not report.changed:
@@ -220,9 +216,8 @@ def _print_users(users: tuple[User, ...], out: Console) -> None:
         out.print("There is nobody yet. People appear with their first message.")
         return
     names = ("id", "state", "channels", "shown as", "tier", "since")
-    table = Table(*names, box=None, pad_edge=False, header_style="dim")
-    for user in users:
-        cells = (
+    rows = (
+        (
             user.id,
             user.state,
             ", ".join(f"{one.platform}:{one.user_id}" for one in user.channels),
@@ -230,8 +225,9 @@ def _print_users(users: tuple[User, ...], out: Console) -> None:
             user.tier,
             clock_time(user.created_at),
         )
-        table.add_row(*(Text(clean(cell)) for cell in cells))
-    out.print(table)
+        for user in users
+    )
+    print_table(out, names, rows)
 
 
 def _print_user(user: User, out: Console) -> None:
@@ -247,10 +243,7 @@ def _print_user(user: User, out: Console) -> None:
         ("left", f"{one.platform}:{one.user_id} belongs to {one.person_id} since it was linked")
         for one in user.left
     ]
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for name, text in lines:
-        table.add_row(Text(name, style="dim"), Text(clean(text)))
-    out.print(table)
+    print_fields(out, lines)
 
 
 def _state(user: User) -> str:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from hermes.cli.environment import home_for
 from hermes.cli.operator_calls import call
-from hermes.cli.terminal import AsJson, Home, clean, console, examples, print_json
+from hermes.cli.terminal import AsJson, Home, clean, examples, make_table, print_report
 from hermes.control.orders import MESSAGES_READ, MESSAGES_WHY
 from hermes.control.why import WhyAsk, WhyReport, WhyRoute
 from hermes.control.why_answer import clock_time, span
@@ -49,10 +49,7 @@ def command(
 ) -> None:
     """Explain any message or call: who, which model and why that one, what it cost, where it went."""
     report = _report(name, home, text=text)
-    if as_json:
-        print_json(report)
-    else:
-        _print(report, console())
+    print_report(report, _print, as_json=as_json)
 
 
 def _report(name: str, home: Home, *, text: bool) -> WhyReport:
@@ -146,7 +143,7 @@ def _delivery(how: str, attempts: int) -> str:
 
 
 def _timeline(report: WhyReport, out: Console) -> None:
-    table = Table("time (UTC)", "after", "what", "", box=None, pad_edge=False, header_style="dim")
+    table = make_table("time (UTC)", "after", "what", "")
     for line in report.lines:
         moment = datetime.fromtimestamp(line.at, UTC).strftime("%H:%M:%S.%f")[:-3]
         # The route has its own table.

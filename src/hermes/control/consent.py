@@ -8,6 +8,7 @@ import msgspec
 import structlog
 
 from hermes.errors import BadRequest, NotFound
+from hermes.ports.clock import Clock
 from hermes.ports.people import PeopleStore, Person
 
 _log = structlog.get_logger(__name__)
@@ -36,28 +37,35 @@ class ConsentReport(msgspec.Struct, frozen=True, kw_only=True):
     changed: bool = False
 
 
-def consent(people: PeopleStore, ask: ConsentAsk) -> ConsentReport:
-    """Return whether a person agreed."""
-    person = find_person(people, ask.user)
-    return ConsentReport(user=ask.user, person_id=person.id, may_train=person.may_train)
+class ConsentOperations:
+    """Where operators' orders about consent arrive."""
 
+    def __init__(self, people: PeopleStore, *, clock: Clock) -> None:
+        self._people = people
+        self._clock = clock
 
-async def set_consent(people: PeopleStore, order: ConsentOrder, *, at: float) -> ConsentReport:
-    """Keep that a person agreed, or took it back; the same order again changes nothing."""
-    person = find_person(people, order.user)
-    if order.may_train and person.is_erased:
-        raise BadRequest(
-            f"{order.user[:80]!r} was erased: nothing of what they said can be read any more, so "
-            "nothing of it can be trained on. Nothing was changed."
+    async def show(self, ask: ConsentAsk) -> ConsentReport:
+        """Return whether a person's conversations may be trained on."""
+        person = find_person(self._people, ask.user)
+        return ConsentReport(user=ask.user, person_id=person.id, may_train=person.may_train)
+
+    async def set(self, order: ConsentOrder) -> ConsentReport:
+        """Keep that a person agreed, or took it back; the same order again changes nothing."""
+        person = find_person(self._people, order.user)
+        may_train, at = order.may_train, self._clock.now()
+        if may_train and person.is_erased:
+            raise BadRequest(
+                f"{order.user[:80]!r} was erased: nothing of what they said can be read any more, so "
+                "nothing of it can be trained on. Nothing was changed."
+            )
+        changed = person.may_train != may_train
+        if changed:
+            if not await self._people.set_consent(person.id, may_train=may_train, at=at):
+                raise unknown_person(order.user)
+            _log.info("consent", person_id=person.id, may_train=may_train, by=order.by)
+        return ConsentReport(
+            user=order.user, person_id=person.id, may_train=may_train, changed=changed
         )
-    changed = person.may_train != order.may_train
-    if changed:
-        if not await people.set_consent(person.id, may_train=order.may_train, at=at):
-            raise unknown_person(order.user)
-        _log.info("consent", person_id=person.id, may_train=order.may_train, by=order.by)
-    return ConsentReport(
-        user=order.user, person_id=person.id, may_train=order.may_train, changed=changed
-    )
 
 
 def unknown_person(user: str) -> NotFound:

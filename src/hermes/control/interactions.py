@@ -33,21 +33,29 @@ class InteractionsReport(msgspec.Struct, frozen=True, kw_only=True):
     interactions: tuple[InteractionRow, ...] = ()
 
 
-async def interactions(store: Store, ask: InteractionAsk) -> InteractionsReport:
-    """Return the turns that are asked for; other work goes on between two pages."""
-    if not 1 <= ask.limit <= MOST_INTERACTIONS:
-        raise BadRequest(f"{ask.limit} is no number of turns: expected 1 to {MOST_INTERACTIONS:,}.")
-    person_id = None if ask.user is None else find_person(store.people, ask.user).id
-    found: list[InteractionRow] = []
-    before: str | None = None
-    while True:
-        page = store.interactions.page(before, limit=_PAGE)
-        found.extend(row for row in page if _fits(row, ask, person_id=person_id))
-        is_over = len(page) < _PAGE or page[-1].at < (ask.since or 0.0) - _LATE_S
-        if is_over or len(found) >= ask.limit:
-            return InteractionsReport(interactions=tuple(found[: ask.limit]))
-        before = page[-1].message_id
-        await asyncio.sleep(0)
+class InteractionOperations:
+    """Where operators ask for the provenance of turns."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def list(self, ask: InteractionAsk) -> InteractionsReport:
+        """Return the turns that are asked for; other work goes on between two pages."""
+        if not 1 <= ask.limit <= MOST_INTERACTIONS:
+            raise BadRequest(
+                f"{ask.limit} is no number of turns: expected 1 to {MOST_INTERACTIONS:,}."
+            )
+        person_id = None if ask.user is None else find_person(self._store.people, ask.user).id
+        found: list[InteractionRow] = []
+        before: str | None = None
+        while True:
+            page = self._store.interactions.page(before, limit=_PAGE)
+            found.extend(row for row in page if _fits(row, ask, person_id=person_id))
+            is_over = len(page) < _PAGE or page[-1].at < (ask.since or 0.0) - _LATE_S
+            if is_over or len(found) >= ask.limit:
+                return InteractionsReport(interactions=tuple(found[: ask.limit]))
+            before = page[-1].message_id
+            await asyncio.sleep(0)
 
 
 def _fits(row: InteractionRow, ask: InteractionAsk, *, person_id: str | None) -> bool:

@@ -14,6 +14,8 @@ import structlog
 
 from hermes.calls.days import Calendar
 from hermes.errors import BadRequest, NotFound
+from hermes.message.ids import MakeId
+from hermes.ports.clock import Clock
 from hermes.ports.keys import BudgetPeriod, CallerKey, KeyStore
 from hermes.ports.spend import Meter, SpendStore
 
@@ -96,52 +98,75 @@ def key_digest(secret: str) -> bytes:
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-async def create_key(
-    keys: KeyStore, new: NewKey, *, key_id: str, at: float, random_bytes: RandomBytes
-) -> tuple[str, CallerKey]:
-    """Make a key; returns its secret, which is kept nowhere, and the key."""
-    _check(new)
-    text = urlsafe_b64encode(random_bytes(_SECRET_BYTES)).rstrip(b"=").decode("ascii")
-    secret = KEY_PREFIX + text
-    wanted = CallerKey(
-        id=key_id,
-        label=new.label,
-        user=new.user,
-        person_id="",
-        hint=secret[-_HINT_CHARS:],
-        created_at=at,
-        models=new.models,
-        budget_usd=new.budget_usd,
-        budget_period=new.budget_period,
-        budget_tokens=new.budget_tokens,
-        requests_per_minute=new.requests_per_minute,
-        max_output_tokens=new.max_output_tokens,
-        expires_at=None if new.lifetime_s is None else at + new.lifetime_s,
-    )
-    key = await keys.add(wanted, digest=key_digest(secret), user=new.user)
-    _log.info("key_created", key_id=key.id, person_id=key.person_id, by=new.by)
-    return secret, key
+class KeyOperations:
+    """Where operators' orders about keys arrive; `address` is where callers of `/v1` use them."""
 
+    def __init__(
+        self,
+        keys: KeyStore,
+        spend: SpendStore,
+        *,
+        calendar: Calendar,
+        clock: Clock,
+        make_id: MakeId,
+        address: str,
+        random_bytes: RandomBytes,
+    ) -> None:
+        self._keys = keys
+        self._spend = spend
+        self._calendar = calendar
+        self._clock = clock
+        self._make_id = make_id
+        self._address = address
+        self._random_bytes = random_bytes
 
-async def revoke_key(keys: KeyStore, end: KeyEnd, *, at: float) -> tuple[CallerKey, bool]:
-    """End a key at once; returns it, and whether it was still good."""
-    key = _find(keys.list(), end.id)
-    changed = await keys.revoke(key.id, at=at)
-    if changed:
-        _log.info("key_revoked", key_id=key.id, person_id=key.person_id, by=end.by)
-    return _find(keys.list(), key.id), changed
+    async def create(self, new: NewKey) -> MadeKey:
+        """Make a key; its secret is told only now, and kept nowhere."""
+        _check(new)
+        at = self._clock.now()
+        text = urlsafe_b64encode(self._random_bytes(_SECRET_BYTES)).rstrip(b"=").decode("ascii")
+        secret = KEY_PREFIX + text
+        wanted = CallerKey(
+            id=self._make_id("k"),
+            label=new.label,
+            user=new.user,
+            person_id="",
+            hint=secret[-_HINT_CHARS:],
+            created_at=at,
+            models=new.models,
+            budget_usd=new.budget_usd,
+            budget_period=new.budget_period,
+            budget_tokens=new.budget_tokens,
+            requests_per_minute=new.requests_per_minute,
+            max_output_tokens=new.max_output_tokens,
+            expires_at=None if new.lifetime_s is None else at + new.lifetime_s,
+        )
+        key = await self._keys.add(wanted, digest=key_digest(secret), user=new.user)
+        _log.info("key_created", key_id=key.id, person_id=key.person_id, by=new.by)
+        return MadeKey(secret=secret, address=self._address, key=self._line(key))
 
+    async def list(self) -> KeysReport:
+        """Return every key with what it used."""
+        return KeysReport(keys=tuple(map(self._line, self._keys.list())))
 
-def key_line(spend: SpendStore, key: CallerKey, *, calendar: Calendar, now: float) -> KeyLine:
-    """Return a key with what it used."""
-    day = calendar.day(now)
-    period = {"day": day, "month": day[:7], "total": ""}[key.budget_period]
-    return KeyLine(
-        **msgspec.structs.asdict(key),
-        state=_state(key, now),
-        used_usd=spend.total(Meter("key", key.id, "usd", period)),
-        used_tokens=int(spend.total(Meter("key", key.id, "tokens", period))),
-    )
+    async def revoke(self, end: KeyEnd) -> EndedKey:
+        """End a key at once."""
+        key = _find(self._keys.list(), end.id)
+        changed = await self._keys.revoke(key.id, at=self._clock.now())
+        if changed:
+            _log.info("key_revoked", key_id=key.id, person_id=key.person_id, by=end.by)
+        return EndedKey(key=self._line(_find(self._keys.list(), key.id)), changed=changed)
+
+    def _line(self, key: CallerKey) -> KeyLine:
+        now = self._clock.now()
+        day = self._calendar.day(now)
+        period = {"day": day, "month": day[:7], "total": ""}[key.budget_period]
+        return KeyLine(
+            **msgspec.structs.asdict(key),
+            state=_state(key, now),
+            used_usd=self._spend.total(Meter("key", key.id, "usd", period)),
+            used_tokens=int(self._spend.total(Meter("key", key.id, "tokens", period))),
+        )
 
 
 def _state(key: CallerKey, now: float) -> KeyState:

@@ -5,51 +5,27 @@ The running gateway has them behind `/control`; while none runs, a command opens
 
 import asyncio
 import secrets
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from hermes.calls.days import Calendar
 from hermes.config import CreditSettings
 from hermes.config.entries import TIERS
 from hermes.control.audit import AuditOperations
 from hermes.control.channels import ChannelOperations
-from hermes.control.consent import (
-    ConsentAsk,
-    ConsentOrder,
-    ConsentReport,
-    consent,
-    set_consent,
-)
+from hermes.control.consent import ConsentOperations
 from hermes.control.credits import CreditOperations
 from hermes.control.cron import CronOperations
 from hermes.control.deadletters import DeadLetterOperations
 from hermes.control.graph_access import GraphOperations
-from hermes.control.interactions import InteractionAsk, InteractionsReport, interactions
-from hermes.control.keys import (
-    EndedKey,
-    KeyEnd,
-    KeysReport,
-    MadeKey,
-    NewKey,
-    RandomBytes,
-    create_key,
-    key_line,
-    revoke_key,
-)
+from hermes.control.interactions import InteractionOperations
+from hermes.control.keys import KeyOperations, RandomBytes
 from hermes.control.memory import DreamNow, MemoryOperations
 from hermes.control.pairing import PairingOperations, Wake, wake_nobody
 from hermes.control.runtime import GatewayOperations, ModelOperations, RuntimeHandles
 from hermes.control.search import SearchOperations
 from hermes.control.sends import SendOperations
 from hermes.control.sessions import SessionOperations
-from hermes.control.spending import (
-    CostAsk,
-    CostsReport,
-    SwitchOrder,
-    SwitchReport,
-    costs,
-    kill_switch,
-    set_kill_switch,
-)
+from hermes.control.spending import SpendingOperations
 from hermes.control.tokens import TokenOperations
 from hermes.control.users import Forget, UserOperations
 from hermes.control.why import WhyAsk, WhyReport, explain
@@ -93,11 +69,7 @@ class Operations:
         self._sends = sends
         self._cron = cron
         self.search = search or SearchOperations(store, None)
-        self._calendar = calendar
         self._clock = clock
-        self._make_id = make_id
-        self._address = address
-        self._random_bytes = random_bytes
         facts = facts or _facts(store, clock=clock, make_id=make_id)
         self.memory = MemoryOperations(store, facts, dream_now=dream_now)
 
@@ -116,6 +88,18 @@ class Operations:
             store, credit_settings or CreditSettings(), clock=clock, make_id=make_id
         )
 
+        self.keys = KeyOperations(
+            store.keys,
+            store.spend,
+            calendar=calendar,
+            clock=clock,
+            make_id=make_id,
+            address=address,
+            random_bytes=random_bytes,
+        )
+        self.spending = SpendingOperations(store.spend, store.keys, calendar=calendar, clock=clock)
+        self.consent = ConsentOperations(store.people, clock=clock)
+        self.interactions = InteractionOperations(store)
         self.audit = AuditOperations(store)
         self.tokens = TokenOperations(store.access, clock=clock, random_bytes=random_bytes)
         self.sessions = SessionOperations(store, clock=clock, ended=handles.session_ended)
@@ -147,57 +131,9 @@ class Operations:
         now = self._clock.now()
         return explain(self._store, ask.id, now=now, include_text=True, hold=self._hold)
 
-    async def create_key(self, new: NewKey) -> MadeKey:
-        """Make a key for a caller; only now its secret is told."""
-        at = self._clock.now()
-        secret, key = await create_key(
-            self._store.keys,
-            new,
-            key_id=self._make_id("k"),
-            at=at,
-            random_bytes=self._random_bytes,
-        )
-        line = key_line(self._store.spend, key, calendar=self._calendar, now=at)
-        return MadeKey(secret=secret, address=self._address, key=line)
-
-    async def keys(self) -> KeysReport:
-        """Return every key with what it used."""
-        store, now = self._store, self._clock.now()
-        return KeysReport(
-            keys=tuple(
-                key_line(store.spend, key, calendar=self._calendar, now=now)
-                for key in store.keys.list()
-            )
-        )
-
-    async def revoke_key(self, end: KeyEnd) -> EndedKey:
-        """End a key at once."""
-        at = self._clock.now()
-        key, changed = await revoke_key(self._store.keys, end, at=at)
-        line = key_line(self._store.spend, key, calendar=self._calendar, now=at)
-        return EndedKey(key=line, changed=changed)
-
-    async def kill_switch(self) -> SwitchReport:
-        """Return how the kill switch stands."""
-        return kill_switch(self._store.spend)
-
-    async def set_kill_switch(self, order: SwitchOrder) -> SwitchReport:
-        """Stop every model call at once, or release them."""
-        return await set_kill_switch(self._store.spend, order, at=self._clock.now())
-
-    async def costs(self, ask: CostAsk) -> CostsReport:
-        """Return what model calls cost."""
-        store, today = self._store, self._calendar.day(self._clock.now())
-        return costs(store.spend, ask, today=today, keys=store.keys.list())
-
-    async def interactions(self, ask: InteractionAsk) -> InteractionsReport:
-        """Return the provenance of turns."""
-        return await interactions(self._store, ask)
-
-    async def consent(self, ask: ConsentAsk) -> ConsentReport:
-        """Return whether a person's conversations may be trained on."""
-        return consent(self._store.people, ask)
-
-    async def set_consent(self, order: ConsentOrder) -> ConsentReport:
-        """Keep that a person agreed to training, or took it back."""
-        return await set_consent(self._store.people, order, at=self._clock.now())
+    def part_of(self, run: Callable[..., object]) -> object:
+        """Return the object that has a method; an order names it by its class."""
+        owner = run.__qualname__.rpartition(".")[0]
+        if owner == Operations.__name__:
+            return self
+        return next(part for part in vars(self).values() if type(part).__name__ == owner)

@@ -11,8 +11,10 @@ from datetime import date, timedelta
 import msgspec
 import structlog
 
+from hermes.calls.days import Calendar
 from hermes.errors import BadRequest
-from hermes.ports.keys import CallerKey
+from hermes.ports.clock import Clock
+from hermes.ports.keys import CallerKey, KeyStore
 from hermes.ports.spend import CostBy, CostRow, KillSwitch, SpendStore
 
 _log = structlog.get_logger(__name__)
@@ -62,20 +64,36 @@ class CostsReport(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[CostLine, ...] = ()
 
 
-def kill_switch(spend: SpendStore) -> SwitchReport:
-    """Return how the kill switch stands."""
-    return _told(spend.kill_switch(), changed=False)
+class SpendingOperations:
+    """Where operators' orders about money arrive."""
 
+    def __init__(
+        self, spend: SpendStore, keys: KeyStore, *, calendar: Calendar, clock: Clock
+    ) -> None:
+        self._spend = spend
+        self._keys = keys
+        self._calendar = calendar
+        self._clock = clock
 
-async def set_kill_switch(spend: SpendStore, order: SwitchOrder, *, at: float) -> SwitchReport:
-    """Stop every model call at once, or release them; the same order again changes nothing."""
-    standing = spend.kill_switch()
-    if standing.is_on == order.is_on:
-        return _told(standing, changed=False)
-    switch = KillSwitch(is_on=order.is_on, at=at, by=order.by, reason=order.reason)
-    await spend.set_kill_switch(switch)
-    _log.warning("kill_switch", is_on=order.is_on, by=order.by, reason=order.reason)
-    return _told(switch, changed=True)
+    async def kill_switch(self) -> SwitchReport:
+        """Return how the kill switch stands."""
+        return _told(self._spend.kill_switch(), changed=False)
+
+    async def set_kill_switch(self, order: SwitchOrder) -> SwitchReport:
+        """Stop every model call at once, or release them; the same order again changes nothing."""
+        standing = self._spend.kill_switch()
+        if standing.is_on == order.is_on:
+            return _told(standing, changed=False)
+        at = self._clock.now()
+        switch = KillSwitch(is_on=order.is_on, at=at, by=order.by, reason=order.reason)
+        await self._spend.set_kill_switch(switch)
+        _log.warning("kill_switch", is_on=order.is_on, by=order.by, reason=order.reason)
+        return _told(switch, changed=True)
+
+    async def costs(self, ask: CostAsk) -> CostsReport:
+        """Return what model calls cost."""
+        today = self._calendar.day(self._clock.now())
+        return costs(self._spend, ask, today=today, keys=self._keys.list())
 
 
 def costs(

@@ -38,7 +38,7 @@ def operations(store: SqliteStore) -> Operations:
 
 async def a_person(operations: Operations) -> tuple[str, str]:
     """Make somebody; return how a platform names them, and their id."""
-    made = await operations.create_key(NewKey(user="ann:1"))
+    made = await operations.keys.create(NewKey(user="ann:1"))
     return "v1:ann:1", made.key.person_id
 
 
@@ -46,13 +46,13 @@ async def a_person(operations: Operations) -> tuple[str, str]:
 async def test_nobody_has_agreed_until_it_is_said_and_it_can_be_taken_back(operations):
     user, person = await a_person(operations)
 
-    before = await operations.consent(ConsentAsk(user=user))
+    before = await operations.consent.show(ConsentAsk(user=user))
     with capture_logs() as logs:
-        on = await operations.set_consent(ConsentOrder(user=user, may_train=True, by="olga"))
-        again = await operations.set_consent(ConsentOrder(user=person, may_train=True, by="olga"))
-    agreed = await operations.consent(ConsentAsk(user=person))
-    off = await operations.set_consent(ConsentOrder(user=user, may_train=False))
-    after = await operations.consent(ConsentAsk(user=user))
+        on = await operations.consent.set(ConsentOrder(user=user, may_train=True, by="olga"))
+        again = await operations.consent.set(ConsentOrder(user=person, may_train=True, by="olga"))
+    agreed = await operations.consent.show(ConsentAsk(user=person))
+    off = await operations.consent.set(ConsentOrder(user=user, may_train=False))
+    after = await operations.consent.show(ConsentAsk(user=user))
 
     assert before == ConsentReport(user=user, person_id=person, may_train=False)
     assert on == ConsentReport(user=user, person_id=person, may_train=True, changed=True)
@@ -77,22 +77,22 @@ async def test_an_unknown_person_is_an_error_that_says_how_to_name_one(operation
 
     for user in ("v1:bob", "ann:1", "p_nobody", ":", "v1:"):
         with pytest.raises(NotFound, match=r"Nobody is known as .* PLATFORM:USER_ID"):
-            await operations.consent(ConsentAsk(user=user))
+            await operations.consent.show(ConsentAsk(user=user))
         with pytest.raises(NotFound):
-            await operations.set_consent(ConsentOrder(user=user, may_train=True))
+            await operations.consent.set(ConsentOrder(user=user, may_train=True))
     with pytest.raises(BadRequest):
-        await operations.consent(ConsentAsk(user=" "))
+        await operations.consent.show(ConsentAsk(user=" "))
 
 
 @pytest.mark.req("G6", "J24")
 async def test_an_erased_person_cannot_agree(operations, store):
     user, person = await a_person(operations)
-    await operations.set_consent(ConsentOrder(user=user, may_train=True))
+    await operations.consent.set(ConsentOrder(user=user, may_train=True))
     await store.people.erase(person, at=NOW)
 
     with pytest.raises(NotFound):
-        await operations.set_consent(ConsentOrder(user=user, may_train=True))
+        await operations.consent.set(ConsentOrder(user=user, may_train=True))
     with pytest.raises(BadRequest, match="was erased: nothing of what they said can be read"):
-        await operations.set_consent(ConsentOrder(user=person, may_train=True))
-    assert not (await operations.consent(ConsentAsk(user=person))).may_train
-    assert not (await operations.set_consent(ConsentOrder(user=person, may_train=False))).may_train
+        await operations.consent.set(ConsentOrder(user=person, may_train=True))
+    assert not (await operations.consent.show(ConsentAsk(user=person))).may_train
+    assert not (await operations.consent.set(ConsentOrder(user=person, may_train=False))).may_train

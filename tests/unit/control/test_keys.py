@@ -56,7 +56,7 @@ def spent(key: str, day: str, *, tokens: int, usd: float) -> Spent:
 @pytest.mark.req("A22", "W35")
 async def test_a_key_is_32_random_bytes_of_which_only_the_hash_stays(operations, store, tmp_path):
     with capture_logs() as logs:
-        made = await operations.create_key(NewKey(user="ann", by="olga"))
+        made = await operations.keys.create(NewKey(user="ann", by="olga"))
 
     text = urlsafe_b64encode(bytes(range(32))).rstrip(b"=").decode()
     assert made.secret == f"hk_{text}"
@@ -92,7 +92,7 @@ async def test_a_key_has_the_limits_that_were_asked_for(operations):
         lifetime_s=3_600.0,
     )
 
-    key = (await operations.create_key(wanted)).key
+    key = (await operations.keys.create(wanted)).key
 
     for name in ("user", "label", "models", "budget_usd", "budget_period", "budget_tokens"):
         assert getattr(key, name) == getattr(wanted, name)
@@ -117,14 +117,14 @@ async def test_a_key_has_the_limits_that_were_asked_for(operations):
 )
 async def test_a_key_that_makes_no_sense_is_not_made(operations, store, wanted, named):
     with pytest.raises(BadRequest, match=named):
-        await operations.create_key(wanted)
+        await operations.keys.create(wanted)
 
     assert store.keys.list() == ()
 
 
 @pytest.mark.req("A20", "J21")
 async def test_a_list_of_keys_tells_what_each_used_in_the_time_its_budget_counts(operations, store):
-    await operations.create_key(NewKey(user="ann", budget_usd=5.0, budget_period="day"))
+    await operations.keys.create(NewKey(user="ann", budget_usd=5.0, budget_period="day"))
     await store.spend.add(
         [
             spent("k_aa1", TODAY, tokens=10, usd=0.25),
@@ -133,7 +133,7 @@ async def test_a_list_of_keys_tells_what_each_used_in_the_time_its_budget_counts
         ]
     )
 
-    (of_day,) = (await operations.keys()).keys
+    (of_day,) = (await operations.keys.list()).keys
 
     assert (of_day.used_usd, of_day.used_tokens, of_day.state) == (0.25, 10, "active")
 
@@ -141,7 +141,7 @@ async def test_a_list_of_keys_tells_what_each_used_in_the_time_its_budget_counts
 @pytest.mark.req("A20", "J21")
 @pytest.mark.parametrize(("period", "used"), [("month", (2.25, 110)), ("total", (6.25, 1_110))])
 async def test_a_month_and_all_time_count_more_days(operations, store, period, used):
-    await operations.create_key(NewKey(user="ann", budget_usd=5.0, budget_period=period))
+    await operations.keys.create(NewKey(user="ann", budget_usd=5.0, budget_period=period))
     await store.spend.add(
         [
             spent("k_aa1", TODAY, tokens=10, usd=0.25),
@@ -150,28 +150,28 @@ async def test_a_month_and_all_time_count_more_days(operations, store, period, u
         ]
     )
 
-    (key,) = (await operations.keys()).keys
+    (key,) = (await operations.keys.list()).keys
 
     assert (key.used_usd, key.used_tokens) == used
 
 
 @pytest.mark.req("A22")
 async def test_an_expired_key_says_so(operations, clock):
-    await operations.create_key(NewKey(user="ann", lifetime_s=60.0))
+    await operations.keys.create(NewKey(user="ann", lifetime_s=60.0))
 
     clock.advance(60)
 
-    assert [key.state for key in (await operations.keys()).keys] == ["expired"]
+    assert [key.state for key in (await operations.keys.list()).keys] == ["expired"]
 
 
 @pytest.mark.req("A22")
 async def test_a_key_ends_once_by_as_much_of_its_id_as_is_needed(operations, store, clock):
-    made = await operations.create_key(NewKey(user="ann"))
+    made = await operations.keys.create(NewKey(user="ann"))
     clock.advance(5)
 
     with capture_logs() as logs:
-        ended = await operations.revoke_key(KeyEnd(id="k_a", by="olga"))
-        again = await operations.revoke_key(KeyEnd(id="k_aa1", by="olga"))
+        ended = await operations.keys.revoke(KeyEnd(id="k_a", by="olga"))
+        again = await operations.keys.revoke(KeyEnd(id="k_aa1", by="olga"))
 
     assert (ended.changed, again.changed) == (True, False)
     assert (ended.key.state, ended.key.revoked_at) == ("revoked", NOW + 5)
@@ -187,15 +187,15 @@ async def test_a_key_ends_once_by_as_much_of_its_id_as_is_needed(operations, sto
 @pytest.mark.req("A22")
 async def test_an_id_that_names_no_key_or_several_ends_none(operations, store):
     for user in ("ann", "bob", "cy"):
-        await operations.create_key(NewKey(user=user))
-    await operations.revoke_key(KeyEnd(id="k_b"))
+        await operations.keys.create(NewKey(user=user))
+    await operations.keys.revoke(KeyEnd(id="k_b"))
 
     with pytest.raises(BadRequest, match=r"2 keys begin with 'k_a': k_aa\d \(.*\), k_aa\d") as many:
-        await operations.revoke_key(KeyEnd(id="k_a"))
+        await operations.keys.revoke(KeyEnd(id="k_a"))
     with pytest.raises(NotFound, match="No key is known as 'k_c'") as none:
-        await operations.revoke_key(KeyEnd(id="k_c"))
+        await operations.keys.revoke(KeyEnd(id="k_c"))
     with pytest.raises(NotFound):
-        await operations.revoke_key(KeyEnd(id=""))
+        await operations.keys.revoke(KeyEnd(id=""))
 
     assert "k_aa1 (ann)" in str(many.value)
     assert "k_aa2 (bob)" in str(none.value)
@@ -206,4 +206,4 @@ async def test_an_id_that_names_no_key_or_several_ends_none(operations, store):
 @pytest.mark.req("A22")
 async def test_without_any_key_a_wrong_id_says_that_there_is_none(operations):
     with pytest.raises(NotFound, match="There is no key"):
-        await operations.revoke_key(KeyEnd(id="k_1"))
+        await operations.keys.revoke(KeyEnd(id="k_1"))

@@ -94,7 +94,7 @@ async def test_an_export_holds_all_of_a_person_and_nothing_of_others(tmp_path: P
         await operations.credits.grant(
             GrantOrder(user="rest:ann", amount=5, reason="gift", by="olga")
         )
-        await operations.set_consent(ConsentOrder(user="rest:ann", may_train=True))
+        await operations.consent.set(ConsentOrder(user="rest:ann", may_train=True))
         person_id = (await operations.memory.show(MemoryAsk(user="rest:ann"))).person_id
         await keep_papers(rig.store, person_id)
         record = await operations.memory.record(MemoryAsk(user="rest:ann"))

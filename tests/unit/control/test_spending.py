@@ -67,13 +67,13 @@ async def test_the_kill_switch_stays_on_with_who_and_why_until_it_is_released(tm
     clock = ManualClock(NOW)
     async with opened(tmp_path) as store:
         operations = desk_in(store, clock=clock)
-        before = await operations.kill_switch()
+        before = await operations.spending.kill_switch()
         with capture_logs() as logs:
-            turned = await operations.set_kill_switch(
+            turned = await operations.spending.set_kill_switch(
                 SwitchOrder(is_on=True, by="olga", reason="the bill")
             )
     async with opened(tmp_path) as store:
-        after_restart = await desk_in(store).kill_switch()
+        after_restart = await desk_in(store).spending.kill_switch()
 
     on = SwitchReport(is_on=True, at=NOW, by="olga", reason="the bill")
     assert before == SwitchReport(is_on=False)
@@ -94,13 +94,13 @@ async def test_the_kill_switch_stays_on_with_who_and_why_until_it_is_released(tm
 async def test_the_same_order_again_changes_nothing_and_is_not_logged(store):
     clock = ManualClock(NOW)
     operations = desk_in(store, clock=clock)
-    await operations.set_kill_switch(SwitchOrder(is_on=True, by="olga", reason="the bill"))
+    await operations.spending.set_kill_switch(SwitchOrder(is_on=True, by="olga", reason="the bill"))
     clock.advance(60)
 
     with capture_logs() as logs:
-        again = await operations.set_kill_switch(SwitchOrder(is_on=True, by="ben"))
-    off = await operations.set_kill_switch(SwitchOrder(is_on=False, by="ben"))
-    still_off = await operations.set_kill_switch(SwitchOrder(is_on=False, by="olga"))
+        again = await operations.spending.set_kill_switch(SwitchOrder(is_on=True, by="ben"))
+    off = await operations.spending.set_kill_switch(SwitchOrder(is_on=False, by="ben"))
+    still_off = await operations.spending.set_kill_switch(SwitchOrder(is_on=False, by="olga"))
 
     assert again == SwitchReport(is_on=True, at=NOW, by="olga", reason="the bill")
     assert off == SwitchReport(is_on=False, at=NOW + 60, by="ben", changed=True)
@@ -157,7 +157,7 @@ async def test_costs_are_attributed_with_a_total_and_unknown_prices_beside_it(st
         ]
     )
 
-    report = await desk_in(store).costs(CostAsk(by="model"))
+    report = await desk_in(store).spending.costs(CostAsk(by="model"))
 
     one, odd = report.rows
     assert (one.name, one.calls, one.cached_calls, one.cost_usd) == ("a:one", 2, 1, 0.5)
@@ -179,14 +179,14 @@ async def test_costs_are_attributed_with_a_total_and_unknown_prices_beside_it(st
 @pytest.mark.req("A20")
 async def test_people_and_keys_are_named_as_the_operator_named_them(store):
     operations = desk_in(store)
-    key = (await operations.create_key(NewKey(user="ann", label="build"))).key
+    key = (await operations.keys.create(NewKey(user="ann", label="build"))).key
     by_key = Account(person_id=key.person_id, key=key.id)
     by_agent = Account(person_id="p_1", agent="main")
     await store.spend.add([spent(account=by_key), spent(account=by_agent)])
 
-    people = (await operations.costs(CostAsk(by="person"))).rows
-    keys = (await operations.costs(CostAsk(by="key"))).rows
-    agents = (await operations.costs(CostAsk(by="agent"))).rows
+    people = (await operations.spending.costs(CostAsk(by="person"))).rows
+    keys = (await operations.spending.costs(CostAsk(by="key"))).rows
+    agents = (await operations.spending.costs(CostAsk(by="agent"))).rows
 
     assert {row.name: row.label for row in people} == {key.person_id: "ann", "p_1": ""}
     assert {row.name: row.label for row in keys} == {key.id: "build, ann", "": ""}
@@ -199,8 +199,8 @@ async def test_days_come_in_order_and_today_is_that_of_the_time_zone(store):
         [spent("2023-11-15", usage=Usage(1, 1, cost_usd=9.0)), spent("2023-11-14")]
     )
 
-    in_tokyo = await desk_in(store, "Asia/Tokyo").costs(CostAsk(by="day", days=2))
-    in_utc = await desk_in(store, "UTC").costs(CostAsk(by="day", days=2))
+    in_tokyo = await desk_in(store, "Asia/Tokyo").spending.costs(CostAsk(by="day", days=2))
+    in_utc = await desk_in(store, "UTC").spending.costs(CostAsk(by="day", days=2))
 
     assert (in_tokyo.first_day, in_tokyo.last_day) == ("2023-11-14", "2023-11-15")
     assert [row.name for row in in_tokyo.rows] == ["2023-11-14", "2023-11-15"]

@@ -82,7 +82,7 @@ async def test_somebody_is_let_in_before_they_write_blocked_and_let_in_again(ope
 
 @pytest.mark.req("A3")
 async def test_activating_a_channel_lets_in_that_one_and_a_person_all_of_theirs(operations, store):
-    person = (await operations.create_key(NewKey(user="ann"))).key.person_id
+    person = (await operations.keys.create(NewKey(user="ann"))).key.person_id
     await operations.users.add(UserOrder(user="telegram:1"))
     await operations.users.link(LinkOrder(user="v1:ann", channel="telegram:1"))
     await operations.pairing.revoke(PairOrder(user="telegram:1"))
@@ -182,7 +182,7 @@ async def test_denying_and_revoking_say_when_there_is_nothing_to_do(operations, 
 
 @pytest.mark.req("A3", "A18")
 async def test_a_tier_is_one_of_the_settings_and_reaches_the_keys_at_once(operations, store):
-    made = (await operations.create_key(NewKey(user="ann"))).key
+    made = (await operations.keys.create(NewKey(user="ann"))).key
     before = store.keys.get(made.id)
 
     with capture_logs() as logs:
