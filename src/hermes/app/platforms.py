@@ -6,7 +6,8 @@ place.
 """
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
@@ -108,65 +109,49 @@ def make_one(
     returned: TellReturned | None = None,
 ) -> Channel:
     """Return the channel of one platform that the settings name; raises `ConfigurationError`."""
-    try:
-        made = _make(
-            name,
-            settings,
-            registry,
-            client=client,
-            home=home,
-            clock=clock,
-            shelf=shelf,
-            returned=returned,
+    with _channel_code(name):
+        platform = find_platform(name, registry)
+        if platform is None:
+            raise unknown_platform(name, registry)
+        chosen = settings.platforms[name]
+        table = dict(chosen.extra)
+        account = _account(table)
+        made = platform.make(
+            ChannelSetup(
+                name=name,
+                account=account,
+                settings=read_settings(platform.manifest, table),
+                capabilities=_capabilities(platform, chosen.rates),
+                client=client,
+                clock=clock,
+                make_id=make_id,
+                media=shelf,
+                state=home / "channels" / name,
+                webhook_url=_webhook_url(settings, name),
+                returned=returned,
+            )
         )
+    if not isinstance(made, Channel):
+        raise _faulty(name, f"its make() returned {type(made).__name__}, which is no channel")
+    return made
+
+
+@contextmanager
+def _channel_code(name: str) -> Iterator[None]:
+    """Translate what a channel's own code raises."""
+    try:
+        yield
     except HermesError:
         raise
     # Boundary of a channel's own code, which a plugin may bring: it may raise anything.
     except Exception as error:
         raise _faulty(name, fault_text(error)) from error
-    if not isinstance(made, Channel):
-        raise _faulty(name, f"its make() returned {type(made).__name__}, which is no channel")
-    return made
 
 
 def _faulty(name: str, fault: str) -> ConfigurationError:
     return ConfigurationError(
         f"platforms.{name}: its channel cannot be made: {fault}. Correct its plugin, or disable the "
         "platform: without it the channel does not start"
-    )
-
-
-def _make(
-    name: str,
-    settings: Settings,
-    registry: Registry,
-    *,
-    client: HttpClient,
-    home: Path,
-    clock: Clock,
-    shelf: MediaFiles,
-    returned: TellReturned | None,
-) -> Channel:
-    platform = find_platform(name, registry)
-    if platform is None:
-        raise unknown_platform(name, registry)
-    chosen = settings.platforms[name]
-    table = dict(chosen.extra)
-    account = _account(table)
-    return platform.make(
-        ChannelSetup(
-            name=name,
-            account=account,
-            settings=read_settings(platform.manifest, table),
-            capabilities=_capabilities(platform, chosen.rates),
-            client=client,
-            clock=clock,
-            make_id=make_id,
-            media=shelf,
-            state=home / "channels" / name,
-            webhook_url=_webhook_url(settings, name),
-            returned=returned,
-        )
     )
 
 

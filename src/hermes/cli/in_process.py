@@ -5,25 +5,21 @@ main thread, where signals arrive.
 """
 
 import asyncio
-import os
 import queue
 import threading
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from pathlib import Path
-
-import msgspec
 
 from hermes.app import Gateway
 from hermes.cli.conversation import Outgoing
+from hermes.cli.offline import logs_in_a_file
 from hermes.cli.server_events import ServerEvent, read_events
 from hermes.config import Loaded
 from hermes.http.turn import Ticket, turn_frames
 from hermes.message.event import MessageEvent
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
-from hermes.ops.logs import plan_of, secrets_in, set_up
 from hermes.ports.clock import SystemClock
 from hermes.ports.gateway_api import GatewayApi
 
@@ -82,7 +78,8 @@ def gateway_in_process(loaded: Loaded) -> Iterator[InProcessTransport]:
     thread = threading.Thread(
         target=lambda: _run(loop, _serve(loaded, ready, stop=stop)), name="gateway"
     )
-    with _logs_in_a_file(loaded):
+    # The screen belongs to the chat: what the gateway logs goes to a file.
+    with logs_in_a_file(loaded, "chat.log"):
         thread.start()
         try:
             yield InProcessTransport(ready.result(), loop)
@@ -91,19 +88,6 @@ def gateway_in_process(loaded: Loaded) -> Iterator[InProcessTransport]:
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(stop.set)
             thread.join()
-
-
-@contextmanager
-def _logs_in_a_file(loaded: Loaded) -> Iterator[None]:
-    """The screen belongs to the chat: what the gateway logs goes to `logs/chat.log`."""
-    plan = plan_of(loaded.settings.logs, loaded.home)
-    plan = msgspec.structs.replace(plan, file=loaded.home / "logs" / "chat.log")
-    with Path(os.devnull).open("wb") as nowhere:
-        logs = set_up(plan, secrets_in(loaded.settings), clock=SystemClock(), stream=nowhere)
-        try:
-            yield
-        finally:
-            logs.close()
 
 
 def _run(loop: asyncio.AbstractEventLoop, work: Coroutine[None, None, None]) -> None:

@@ -63,10 +63,10 @@ def run_here(
 
 
 @contextmanager
-def logs_in_a_file(loaded: Loaded) -> Iterator[None]:
-    """Who did what stays on record without a gateway too: in `logs/commands.log`."""
+def logs_in_a_file(loaded: Loaded, name: str = "commands.log") -> Iterator[None]:
+    """Who did what stays on record without a gateway too: in a file below `logs`."""
     plan = plan_of(loaded.settings.logs, loaded.home)
-    plan = msgspec.structs.replace(plan, file=loaded.home / "logs" / "commands.log")
+    plan = msgspec.structs.replace(plan, file=loaded.home / "logs" / name)
     with Path(os.devnull).open("wb") as nowhere:
         logs = set_up(plan, secrets_in(loaded.settings), clock=SystemClock(), stream=nowhere)
         try:
