@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.warm.python import run
+
 Hermes = Callable[..., "subprocess.CompletedProcess[str]"]
 STAND_IN = Path(__file__).with_name("stand_in_gateway.py")
 
@@ -24,20 +26,14 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def hermes(home: Path) -> Hermes:
-    """Runs the real command in its own process."""
+    """Runs the command to its end."""
 
-    def run(*arguments: str, text: str = "", **environ: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, "-m", "hermes", *arguments],
-            input=text,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-            env=environment(home, **environ),
-        )
+    def run_command(
+        *arguments: str, text: str = "", **environ: str
+    ) -> "subprocess.CompletedProcess[str]":
+        return run("-m", "hermes", *arguments, env=environment(home, **environ), text=text)
 
-    return run
+    return run_command
 
 
 @pytest.fixture
