@@ -55,7 +55,6 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     arguments: list[str]
     environ: dict[str, str]
     folder: str
-    is_session: bool = False
 
 
 class WarmServer:
@@ -154,8 +153,6 @@ def _tell(caller: socket.socket, number: int) -> None:
 
 def _become(order: Order) -> None:
     """Give this process what the program starts with."""
-    if order.is_session:
-        os.setsid()
     os.chdir(order.folder)
     environ = os.environ  # noqa: TID251  the whole environment of the new process
     environ.clear()
@@ -172,7 +169,7 @@ def _run(order: Order) -> None:
     sys.path[0] = order.folder
     if kind == "-c":
         sys.argv = ["-c", *rest[1:]]
-        exec(compile(rest[0], "<string>", "exec"), sys.modules["__main__"].__dict__)  # noqa: S102
+        exec(compile(rest[0], "<string>", "exec"), sys.modules["__main__"].__dict__)
     elif kind == "-m":
         sys.argv = ["-m", *rest[1:]]
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
@@ -189,7 +186,7 @@ def _exit_code(order: Order) -> int:
     except SystemExit as ending:
         if ending.code is None or isinstance(ending.code, int):
             return ending.code or 0
-        print(ending.code, file=sys.stderr)
+        sys.stderr.write(f"{ending.code}\n")
         return 1
     except KeyboardInterrupt:
         traceback.print_exc()
@@ -203,8 +200,8 @@ def _exit_code(order: Order) -> int:
 
 def _end(code: int) -> None:
     """End this process, without the time that taking every module apart would need."""
-    threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001  as multiprocessing does
-    atexit._run_exitfuncs()  # noqa: SLF001
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
     try:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -228,17 +225,14 @@ def _prepare() -> None:
             importlib.import_module(found.name)
     for name in _MODULES:
         importlib.import_module(name)
-    # It is run as a program, which Python does not like with what is imported already.
+    # Python warns when it runs as a program what is imported already.
     del sys.modules["hermes.testing.model_server"]
     gc.collect()
     gc.freeze()
 
 
-def main(place: str) -> None:
-    """Listen at `place`, and fork."""
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(place)
-    listener.listen(64)
+def main(listener: socket.socket) -> None:
+    """Fork for whoever connects."""
     _prepare()
     order = WarmServer(listener).run()
     if order is not None:
@@ -247,4 +241,4 @@ def main(place: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(socket.socket(fileno=int(sys.argv[1])))

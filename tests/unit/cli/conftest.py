@@ -1,13 +1,12 @@
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.warm.python import run
+from tests.warm.python import WarmProcess, run, stand_in, stand_in_started
 
 Hermes = Callable[..., "subprocess.CompletedProcess[str]"]
 STAND_IN = Path(__file__).with_name("stand_in_gateway.py")
@@ -39,41 +38,21 @@ def hermes(home: Path) -> Hermes:
 @pytest.fixture
 def model() -> Iterator[dict[str, str]]:
     """A model server that echoes; its value is the environment that configures it."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "hermes.testing.model_server", "--port", "0"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    port = json.loads(process.stdout.readline())["port"]
-    yield {"OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1", "OPENAI_API_KEY": "stand-in-key"}
-    process.communicate()
+    with stand_in("-m", "hermes.testing.model_server", "--port", "0") as line:
+        port = json.loads(line)["port"]
+        yield {"OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1", "OPENAI_API_KEY": "stand-in-key"}
 
 
 @pytest.fixture
-def gateway(home: Path) -> Iterator["subprocess.Popen[str]"]:
+def gateway(home: Path) -> Iterator[WarmProcess]:
     """A gateway that runs in the home."""
-    process = subprocess.Popen(
-        [sys.executable, str(STAND_IN), str(home)], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    yield process
-    process.kill()
-    process.wait()
-    process.stdout.close()
+    with stand_in_started(str(STAND_IN), str(home)) as (process, _, out):
+        assert out.readline() == "ready\n"
+        yield process
 
 
 @pytest.fixture
 def told(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
     """What the stand-in of a platform says of itself."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", f"hermes.testing.{request.param}"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    yield {"name": request.param, **json.loads(process.stdout.readline())}
-    process.communicate()
+    with stand_in("-m", f"hermes.testing.{request.param}") as line:
+        yield {"name": request.param, **json.loads(line)}

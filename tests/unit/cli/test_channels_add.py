@@ -2,7 +2,6 @@
 
 import json
 import stat
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from hermes.config import load
 from hermes.plugins.registry import Registry
 from tests.unit.cli.conftest import Hermes, environment
 from tests.unit.cli.terminal import Terminal
+from tests.warm.python import stand_in
 
 NEAR = {"HERMES_NET__EXEMPT": '["127.0.0.0/8"]'}
 CONFIG = "# My own words.\nserver:\n  port: 0 # any\n"
@@ -24,15 +24,8 @@ CONFIG = "# My own words.\nserver:\n  port: 0 # any\n"
 @pytest.fixture
 def telegram() -> Iterator[dict[str, Any]]:
     """The settings by which a channel reaches a stand-in for Telegram."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "hermes.testing.telegram"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    yield json.loads(process.stdout.readline())["settings"]
-    process.communicate()
+    with stand_in("-m", "hermes.testing.telegram") as line:
+        yield json.loads(line)["settings"]
 
 
 @pytest.fixture
@@ -147,15 +140,8 @@ def test_without_a_test_nothing_is_connected(hermes: Hermes, home: Path) -> None
 @pytest.fixture
 def irc() -> Iterator[dict[str, Any]]:
     """The settings by which a channel reaches a stand-in for an IRC network."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "hermes.testing.irc"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    yield json.loads(process.stdout.readline())["settings"]
-    process.communicate()
+    with stand_in("-m", "hermes.testing.irc") as line:
+        yield json.loads(line)["settings"]
 
 
 @pytest.mark.req("W12", "W1")

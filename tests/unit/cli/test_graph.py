@@ -10,8 +10,9 @@ from hermes.graph.exports import verify_row
 from hermes.graph.exports.parquet import read_parquet
 from tests.unit.cli.conftest import environment
 from tests.unit.cli.terminal import Terminal
+from tests.warm.python import run
 
-STAND_IN = Path(__file__).with_name("stand_in_shelf.py")
+STAND_IN = "tests.unit.cli.stand_in_shelf"
 ROOT = Path(__file__).parents[3]
 ANN, BOB = "agent:main:rest:dm:ann", "agent:main:rest:dm:bob"
 
@@ -20,17 +21,11 @@ ANN, BOB = "agent:main:rest:dm:ann", "agent:main:rest:dm:bob"
 def graph(home):
     """Runs `hermes graph` over graphs that are made for it."""
 
-    def run(*arguments: str, damaged: bool = False) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, str(STAND_IN), *["damaged"][: int(damaged)], "graph", *arguments],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-            env=environment(home, PYTHONPATH=str(ROOT)),
-        )
+    def run_graph(*arguments: str, damaged: bool = False) -> "subprocess.CompletedProcess[str]":
+        given = [*["damaged"][: int(damaged)], "graph", *arguments]
+        return run("-m", STAND_IN, *given, env=environment(home))
 
-    return run
+    return run_graph
 
 
 @pytest.mark.req("G7")
@@ -264,7 +259,7 @@ def test_verify_export_fails_for_a_changed_row_an_empty_file_and_none(graph, her
 def test_progress_is_shown_on_a_terminal_and_goes_away(home, tmp_path):
     arguments = ["graph", "export", "ann", "--format", "openai", "--out", str(tmp_path)]
     terminal = Terminal(
-        [sys.executable, str(STAND_IN), *arguments], environment(home, PYTHONPATH=str(ROOT))
+        [sys.executable, "-m", STAND_IN, *arguments], environment(home, PYTHONPATH=str(ROOT))
     )
     try:
         code = terminal.end()
@@ -280,14 +275,7 @@ def test_progress_is_shown_on_a_terminal_and_goes_away(home, tmp_path):
 def test_an_export_that_is_ended_leaves_nothing_behind(home, tmp_path):
     arguments = ["graph", "export", "--all", "--format", "openai", "--out", str(tmp_path / "data")]
 
-    done = subprocess.run(
-        [sys.executable, str(STAND_IN), "ended", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env=environment(home, PYTHONPATH=str(ROOT)),
-    )
+    done = run("-m", STAND_IN, "ended", *arguments, env=environment(home))
 
     assert (done.returncode, done.stdout) == (143, "")
     assert "Traceback" not in done.stderr
