@@ -4,23 +4,34 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import aiohttp
 
+from tests.warm.python import (
+    AsyncWarmProcess,
+    needs_cold_start,
+    run,
+    stand_in_started,
+    start_async,
+)
+
 START_S = 30.0
+NOTHING = Path(os.devnull)
 
 
 @dataclass
 class Live:
     """A running gateway."""
 
-    process: Process
+    process: Process | AsyncWarmProcess
     home: Path
     url: str
     token: str
@@ -78,31 +89,33 @@ def environment(home: Path, more: Mapping[str, str] | None = None) -> dict[str, 
 @asynccontextmanager
 async def model_server(*options: str) -> AsyncIterator[str]:
     """Run the scripted model server; gives its base URL."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "hermes.testing.model_server", "--port", "0", *options,
-        stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
-    )  # fmt: skip
-    assert process.stdout is not None
-    assert process.stdin is not None
-    try:
-        line = await asyncio.wait_for(process.stdout.readline(), START_S)
+    program = ("-m", "hermes.testing.model_server", "--port", "0", *options)
+    with stand_in_started(*program) as (process, giver, out):
+        line = await asyncio.wait_for(asyncio.to_thread(out.readline), START_S)
         yield str(json.loads(line)["base_url"])
-    finally:
-        process.stdin.close()
-        await asyncio.wait_for(process.wait(), START_S)
+        giver.close()
+        await asyncio.to_thread(process.wait, START_S)
 
 
 @asynccontextmanager
 async def live_gateway(
-    home: Path, more: Mapping[str, str] | None = None, *options: str
+    home: Path, more: Mapping[str, str] | None = None, *options: str, is_cold: bool = False
 ) -> AsyncIterator[Live]:
-    """Run `hermes up` on `home` until it is ready; ends it if the test did not."""
+    """Run `hermes up` on `home` until it is ready; ends it if the test did not.
+
+    It is a fork of the warm interpreter, unless the start itself is the point.
+    """
     output = home.parent / f"{home.name}{''.join(options)}.out"
-    with output.open("wb") as file:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "hermes", "up", *options,
-            env=environment(home, more), stdin=DEVNULL, stdout=file, stderr=file,
-        )  # fmt: skip
+    env = environment(home, more)
+    arguments = ("-m", "hermes", "up", *options)
+    with output.open("wb") as file, NOTHING.open("rb") as nothing:  # noqa: ASYNC230
+        process = (
+            await asyncio.create_subprocess_exec(
+                sys.executable, *arguments, env=env, stdin=nothing, stdout=file, stderr=file
+            )
+            if is_cold or needs_cold_start(env)
+            else start_async(*arguments, env=env, stdin=nothing, stdout=file, stderr=file)
+        )
     try:
         url, token = await _address(process, home, output=output)
         yield Live(process, home, url, token, output)
@@ -112,7 +125,25 @@ async def live_gateway(
             await process.wait()
 
 
-async def _address(process: Process, home: Path, *, output: Path) -> tuple[str, str]:
+cold_gateway = partial(live_gateway, is_cold=True)
+
+
+async def run_command(
+    home: Path,
+    *arguments: str,
+    more: Mapping[str, str] | None = None,
+    text: str = "",
+    is_merged: bool = False,
+) -> "subprocess.CompletedProcess[str]":
+    """Run `hermes` on `home` to its end, beside what else runs in this process."""
+    return await asyncio.to_thread(
+        run, "-m", "hermes", *arguments, env=environment(home, more), text=text, is_merged=is_merged
+    )
+
+
+async def _address(
+    process: Process | AsyncWarmProcess, home: Path, *, output: Path
+) -> tuple[str, str]:
     """Wait for the end of the banner; the address then stands in a file for commands."""
     path = home / "run" / "gateway.json"
     async with asyncio.timeout(START_S):

@@ -1,8 +1,6 @@
 """The web chat is the owner's, and the owner sees and ends every browser session."""
 
 import json
-import sys
-from asyncio.subprocess import PIPE, create_subprocess_exec
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,9 @@ import pytest
 
 from hermes.app import Gateway
 from hermes.config import load
-from tests.system.live import environment
+from tests.system.live import (
+    run_command,
+)
 
 pytestmark = pytest.mark.req("W35")
 WEB = [
@@ -66,12 +66,9 @@ class House:
 
     async def command(self, *words: str) -> str:
         """Return what a `hermes` command prints."""
-        process = await create_subprocess_exec(
-            *(sys.executable, "-m", "hermes", *words), env=environment(self.home), stdout=PIPE
-        )
-        out, _ = await process.communicate()
-        assert process.returncode == 0
-        return out.decode()
+        done = await run_command(self.home, *words)
+        assert done.returncode == 0
+        return done.stdout
 
     async def browser(self, name: str = "Firefox") -> dict[str, str]:
         return await self.open((await self.order("link"))["link"], name)

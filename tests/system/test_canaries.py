@@ -20,7 +20,11 @@ import pytest
 from hermes.testing.push.platform import Pigeon
 from hermes.testing.push.state import PigeonSettings
 from tests.system.canaries import Canaries, Table, variables, write_home
-from tests.system.live import Live, environment, live_gateway
+from tests.system.live import (
+    Live,
+    live_gateway,
+    run_command,
+)
 from tests.system.parrot import Parrot, a_parrot
 
 # Where credentials belong: what holds them, and what the command line opens the gateway with.
@@ -151,15 +155,9 @@ async def _messages(watch: Watch) -> list[str]:
 
 async def run_commands(watch: Watch, more: dict[str, str]) -> None:
     async def run(arguments: tuple[str, ...]) -> None:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "hermes", *arguments,
-            env=environment(watch.live.home, more),
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )  # fmt: skip
-        out, _ = await process.communicate()
-        assert out
-        watch.see(f"hermes {' '.join(arguments)}", out)
+        done = await run_command(watch.live.home, *arguments, more=more, is_merged=True)
+        assert done.stdout
+        watch.see(f"hermes {' '.join(arguments)}", done.stdout.encode())
 
     await asyncio.gather(*(run(one) for one in COMMANDS))
 

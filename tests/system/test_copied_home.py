@@ -1,17 +1,20 @@
 """A copy of a home is a home of its own: nothing that is ordered there reaches the gateway of the original."""
 
-import asyncio
 import json
 import shutil
-import sys
-from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
 import pytest
 
-from tests.system.live import Live, environment, live_gateway, model_server, with_model
+from tests.system.live import (
+    Live,
+    live_gateway,
+    model_server,
+    run_command,
+    with_model,
+)
 
 
 @pytest.fixture
@@ -25,11 +28,8 @@ async def original(tmp_path: Path) -> AsyncIterator[Live]:
 
 async def run(home: Path, *arguments: str) -> tuple[int | None, str]:
     """Run a command; returns its exit code and what it printed."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "hermes", *arguments, env=environment(home), stdout=PIPE, stderr=PIPE
-    )
-    out, err = await asyncio.wait_for(process.communicate(), 60)
-    return process.returncode, (out + err).decode()
+    done = await run_command(home, *arguments)
+    return done.returncode, done.stdout + done.stderr
 
 
 async def asked(live: Live, http: aiohttp.ClientSession, path: str) -> dict[str, object]:

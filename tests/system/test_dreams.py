@@ -1,27 +1,26 @@
 """A14: a dream and an export as an operator orders them: the real gateway, a model, the commands."""
 
-import asyncio
 import json
-import sys
-from asyncio.subprocess import PIPE
 from pathlib import Path
 
 import aiohttp
 import pytest
 
-from tests.system.live import environment, live_gateway, model_server, with_model
+from tests.system.live import (
+    live_gateway,
+    model_server,
+    run_command,
+    with_model,
+)
 
 DREAM = json.dumps({"insights": ["Runs at dawn."], "gaps": ["how far they run"]})
 
 
 async def hermes(home: Path, *arguments: str) -> str:
     """Run a command and return what it printed."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "hermes", *arguments, env=environment(home), stdout=PIPE, stderr=PIPE
-    )
-    out, err = await asyncio.wait_for(process.communicate(), 30)
-    assert process.returncode == 0, err.decode()
-    return out.decode()
+    done = await run_command(home, *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 @pytest.mark.req("A14", "A10", "J20")

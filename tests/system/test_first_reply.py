@@ -11,7 +11,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.system.live import environment, live_gateway
+from tests.system.live import cold_gateway, environment
 
 # The one of the README, and one that a model with tools would delegate.
 QUESTIONS = ("What is a gateway?", "Research how a rainbow forms in parallel")
@@ -24,7 +24,7 @@ SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]*]*$")
 @pytest.mark.req("M7", "A17", "W1")
 async def test_a_newcomer_is_answered_in_whole_sentences_and_without_tools(tmp_path: Path) -> None:
     async with (
-        live_gateway(tmp_path / "home") as live,
+        cold_gateway(tmp_path / "home") as live,
         aiohttp.ClientSession(live.url, headers=live.bearer) as http,
     ):
         async with http.get("/control/status") as answer:
@@ -49,7 +49,7 @@ async def test_a_long_answer_ends_with_a_sentence_unless_the_caller_sets_its_lim
 ) -> None:
     cap = {"HERMES_PROVIDERS__LOCAL__MAX_OUTPUT_TOKENS": "40"}
     async with (
-        live_gateway(tmp_path / "home", cap) as live,
+        cold_gateway(tmp_path / "home", cap) as live,
         aiohttp.ClientSession(live.url, headers=live.bearer) as http,
     ):
         told = [await live.post(http, sender="newcomer", text=text) for text in LONG_TURNS]

@@ -6,14 +6,19 @@ import json
 import os
 import signal
 import stat
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
 import pytest
 
-from tests.system.live import Live, environment, live_gateway, model_server, with_model
+from tests.system.live import (
+    Live,
+    live_gateway,
+    model_server,
+    run_command,
+    with_model,
+)
 
 
 @pytest.fixture
@@ -29,15 +34,8 @@ async def http(live: Live) -> AsyncIterator[aiohttp.ClientSession]:
 
 
 async def hermes(live: Live, *arguments: str) -> tuple[int, str, str]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "hermes", *arguments,
-        env=environment(live.home),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    out, err = await asyncio.wait_for(process.communicate(), 30)
-    assert process.returncode is not None
-    return process.returncode, out.decode(), err.decode()
+    done = await run_command(live.home, *arguments)
+    return done.returncode, done.stdout, done.stderr
 
 
 async def refused(http: aiohttp.ClientSession, body: bytes, **headers: str) -> tuple[int, str]:

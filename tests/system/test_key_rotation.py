@@ -3,23 +3,22 @@
 import asyncio
 import json
 import signal
-import sys
-from asyncio.subprocess import PIPE
 from pathlib import Path
 
 import pytest
 
-from tests.system.live import environment, live_gateway, model_server, with_model
+from tests.system.live import (
+    live_gateway,
+    model_server,
+    run_command,
+    with_model,
+)
 
 
 async def hermes(home: Path, *arguments: str, **more: str) -> str:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "hermes", *arguments,
-        env=environment(home, more), stdout=PIPE, stderr=PIPE,
-    )  # fmt: skip
-    out, err = await asyncio.wait_for(process.communicate(), 60)
-    assert process.returncode == 0, err.decode()
-    return out.decode()
+    done = await run_command(home, *arguments, more=more)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def say(text: str) -> tuple[str, ...]:

@@ -4,8 +4,6 @@ import asyncio
 import json
 import signal
 import socket
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -21,7 +19,13 @@ from hermes.pipeline.resume import TOLD
 from hermes.testing.push.platform import Pigeon
 from hermes.testing.push.state import PigeonSettings
 from hermes.testing.push.webhooks import InboundMessage, event_body, sign
-from tests.system.live import Live, environment, live_gateway, model_server, with_model
+from tests.system.live import (
+    Live,
+    cold_gateway,
+    model_server,
+    run_command,
+    with_model,
+)
 
 WAIT_S = 20.0
 
@@ -86,13 +90,8 @@ def calls(count_file: Path) -> Counter[str]:
 
 
 async def hermes(home: Path, *arguments: str) -> tuple[int, str]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "hermes", *arguments,
-        env=environment(home), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
-    out, _ = await asyncio.wait_for(process.communicate(), 30)
-    assert process.returncode is not None
-    return process.returncode, out.decode()
+    done = await run_command(home, *arguments, is_merged=True)
+    return done.returncode, done.stdout
 
 
 TWENTY = [f"p{number}" for number in range(20)]
@@ -107,7 +106,7 @@ async def test_sigterm_lets_twenty_running_turns_finish_and_leaves_what_was_goin
         model_server("--count-file", str(count_file)) as url,
         aiohttp.ClientSession() as http,
     ):
-        async with live_gateway(home, with_model(url)) as live:
+        async with cold_gateway(home, with_model(url)) as live:
             await post_all(live, http, TWENTY, text="[[slow:1]]")
             await until_running(live, http, 20)
 
@@ -117,7 +116,7 @@ async def test_sigterm_lets_twenty_running_turns_finish_and_leaves_what_was_goin
         assert (left.signal, left.exit_code, left.cut_off) == ("SIGTERM", 75, 0)
         assert len(left.turns) == len(left.sessions) == 20
         assert runtime_of(home).state == "stopped"
-        async with live_gateway(home, with_model(url)) as live:
+        async with cold_gateway(home, with_model(url)) as live:
             found = await answers(live, http, TWENTY, text="[[slow:1]]")
 
     assert found == dict.fromkeys(TWENTY, ("answered", True))
@@ -134,13 +133,13 @@ async def test_twenty_turns_that_outlive_the_drain_are_each_answered_once_by_the
         aiohttp.ClientSession() as http,
     ):
         short = {**with_model(url), "HERMES_SERVER__DRAIN_S": "0.1"}
-        async with live_gateway(home, short) as live:
+        async with cold_gateway(home, short) as live:
             await post_all(live, http, TWENTY, text="[[slow:1.5]]")
             await until_running(live, http, 20)
             await until(lambda: len(calls(count_file)) == 20)
             assert await live.stop() == 75
         assert shutdown_of(home).cut_off == 20
-        async with live_gateway(home, short) as live:
+        async with cold_gateway(home, short) as live:
             found = await answers(live, http, TWENTY, text="[[slow:1.5]]")
 
     assert found == dict.fromkeys(TWENTY, ("answered", True))
@@ -153,7 +152,7 @@ async def test_a_second_sigterm_hurries_and_a_restart_request_is_no_accident(
 ) -> None:
     home = tmp_path / "home"
     async with model_server() as url, aiohttp.ClientSession() as http:
-        async with live_gateway(home, with_model(url)) as live:
+        async with cold_gateway(home, with_model(url)) as live:
             await post(live, http, "ann", "[[slow:60]] a")
             await until_running(live, http, 1)
             live.process.send_signal(signal.SIGUSR1)
@@ -163,7 +162,7 @@ async def test_a_second_sigterm_hurries_and_a_restart_request_is_no_accident(
 
             assert await live.stop() == 75
         assert not (home / "logs" / "gateway_shutdown.json").exists()
-        async with live_gateway(tmp_path / "idle", with_model(url)) as live:
+        async with cold_gateway(tmp_path / "idle", with_model(url)) as live:
             assert await live.stop(signal.SIGINT) == 0
 
 
@@ -174,7 +173,7 @@ async def test_after_kill_9_the_next_start_says_so_and_goes_on(tmp_path: Path) -
         model_server("--count-file", str(count_file)) as url,
         aiohttp.ClientSession() as http,
     ):
-        async with live_gateway(home, with_model(url)) as live:
+        async with cold_gateway(home, with_model(url)) as live:
             await post(live, http, "ann", "[[slow:1]] ann")
             await until(lambda: calls(count_file) == {"ann": 1})
             killed = live.process.pid
@@ -183,7 +182,7 @@ async def test_after_kill_9_the_next_start_says_so_and_goes_on(tmp_path: Path) -
         code, told = await hermes(home, "status")
         assert code == 3
         assert f"pid {killed}) died without a word while it was connected" in told
-        async with live_gateway(home, with_model(url)) as live:
+        async with cold_gateway(home, with_model(url)) as live:
             found = await answers(live, http, ["ann"], text="[[slow:1]]")
 
     left = shutdown_of(home)
@@ -200,7 +199,7 @@ async def test_replace_under_load_loses_nothing_answers_once_and_never_has_two_o
     async with (
         model_server("--count-file", str(count_file)) as url,
         aiohttp.ClientSession() as http,
-        live_gateway(home, with_model(url)) as old,
+        cold_gateway(home, with_model(url)) as old,
     ):
         accepted: list[str] = []
 
@@ -227,7 +226,7 @@ async def test_replace_under_load_loses_nothing_answers_once_and_never_has_two_o
             old_was_alive.append(old.process.returncode is None and _is_there(old.process.pid))
 
         watching = asyncio.create_task(watch_the_owner())
-        async with live_gateway(home, with_model(url), "--replace") as new:
+        async with cold_gateway(home, with_model(url), "--replace") as new:
             assert await asyncio.wait_for(old.process.wait(), WAIT_S) == 0
             await watching
             await asyncio.wait_for(writing, WAIT_S)
@@ -273,7 +272,7 @@ async def test_a_stranger_with_the_pid_of_a_dead_gateway_is_neither_stopped_nor_
     try:
         code, told = await hermes(home, "stop")
         assert (code, "not running" in told) == (0, True)
-        async with live_gateway(home, {}, "--replace"):
+        async with cold_gateway(home, {}, "--replace"):
             assert stranger.returncode is None
             assert _is_there(stranger.pid)
     finally:
@@ -289,13 +288,13 @@ async def test_a_gateway_that_crashes_again_and_again_leaves_what_ran_alone_and_
     async with model_server() as url, aiohttp.ClientSession() as http:
         nervous = {**with_model(url), "HERMES_PROCESS__CRASH_STARTS": "2"}
         for number in range(2):
-            async with live_gateway(home, nervous) as live:
+            async with cold_gateway(home, nervous) as live:
                 if not number:
                     await post(live, http, "ann", "[[slow:60]] ann")
                 await until_running(live, http, 1)
                 live.process.kill()
                 await live.process.wait()
-        async with live_gateway(home, nervous) as live:
+        async with cold_gateway(home, nervous) as live:
             found = await answers(live, http, ["ann"], text="[[slow:60]]")
             fresh = await live.post(http, sender="ann", conversation="ann", text="hello")
             _, told = await hermes(home, "status")
@@ -318,13 +317,13 @@ async def test_a_chat_whose_turn_is_cut_off_is_told_and_gets_its_reply_once(
     await pigeon.start()
     async with model_server() as url, aiohttp.ClientSession() as http:
         more = {**with_model(url), **_pigeon(pigeon), "HERMES_SERVER__DRAIN_S": "0.3"}
-        async with live_gateway(home, more) as live:
+        async with cold_gateway(home, more) as live:
             await until(lambda: runtime_of(home).channels[0].state == "connected")
             await _write(live, http, "[[slow:1.5]] hi")
             await until_running(live, http, 1)
             assert await live.stop() == 75
         assert [post.text for post in pigeon.book.posted] == [TOLD]
-        async with live_gateway(home, more) as live:
+        async with cold_gateway(home, more) as live:
             await until(lambda: pigeon.book.posted[-1].text.endswith(" hi"))
             assert await live.stop(signal.SIGINT) == 0
     await pigeon.stop()
@@ -362,7 +361,7 @@ async def test_a_supervisor_is_told_ready_alive_and_stopping(tmp_path: Path) -> 
         told.bind(address)
         told.settimeout(WAIT_S)
         more = {"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "300000"}
-        async with live_gateway(tmp_path / "home", more) as live:
+        async with cold_gateway(tmp_path / "home", more) as live:
             await until(lambda: "Ctrl-C" in live.said())
             first = [told.recv(200).decode().split("\n")[0] for _ in range(2)]
             assert await live.stop(signal.SIGINT) == 0
@@ -380,7 +379,7 @@ async def test_reload_takes_over_what_it_can_and_names_what_needs_a_restart(
     tmp_path: Path,
 ) -> None:
     home = tmp_path / "home"
-    async with live_gateway(home) as live:
+    async with cold_gateway(home) as live:
         config = home / "config.yaml"
         config.write_text("logs: {level: debug}\nlanes: {max_attempts: 7}\n")
         config.chmod(0o600)

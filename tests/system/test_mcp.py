@@ -5,8 +5,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
-from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -22,7 +20,13 @@ from hermes.ports.clock import SystemClock
 from hermes.ports.tool import ToolContext
 from hermes.tools.mcp.questions import Schema
 from hermes.tools.mcp.servers import McpServers
-from tests.system.live import Live, environment, live_gateway, model_server, with_model
+from tests.system.live import (
+    Live,
+    live_gateway,
+    model_server,
+    run_command,
+    with_model,
+)
 from tests.system.real_mcp import (
     EVERYTHING,
     end,
@@ -194,12 +198,9 @@ def _children(name: str) -> list[int]:
 
 
 async def hermes(home: Path, *arguments: str, code: int = 0) -> str:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "hermes", *arguments, env=environment(home), stdout=PIPE, stderr=PIPE
-    )
-    out, err = await asyncio.wait_for(process.communicate(), 60)
-    assert process.returncode == code, (out + err).decode()
-    return (out + err).decode()
+    done = await run_command(home, *arguments)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
 
 
 def configure(home: Path, servers: Mapping[str, Any], **more: Any) -> None:

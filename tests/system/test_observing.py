@@ -11,19 +11,23 @@ import aiohttp
 import pytest
 
 from hermes.testing.otlp_collector import otlp_collector
-from tests.system.live import Live, environment, live_gateway, model_server, with_model
+from tests.system.live import (
+    Live,
+    environment,
+    live_gateway,
+    model_server,
+    run_command,
+    with_model,
+)
 from tests.unit.ops.prometheus_text import Family, parse
 from tests.unit.ops.webhook_stand_in import webhooks
 
 
 async def hermes(home: Path, *arguments: str) -> str:
     """Run a command that has to succeed; returns what it printed."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "hermes", *arguments, env=environment(home), stdout=PIPE, stderr=PIPE
-    )
-    out, err = await asyncio.wait_for(process.communicate(), 30)
-    assert process.returncode == 0, err.decode()
-    return out.decode()
+    done = await run_command(home, *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 async def scrape(live: Live, http: aiohttp.ClientSession) -> dict[str, Family]:

@@ -3,15 +3,19 @@
 import asyncio
 import json
 import signal
-import sys
-from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
 import pytest
 
-from tests.system.live import Live, environment, live_gateway, model_server, with_model
+from tests.system.live import (
+    Live,
+    live_gateway,
+    model_server,
+    run_command,
+    with_model,
+)
 
 HELLO = {"model": "auto", "messages": [{"role": "user", "content": "hello"}]}
 
@@ -24,12 +28,9 @@ async def live(tmp_path: Path) -> AsyncIterator[Live]:
 
 async def hermes(home: Path, *arguments: str, code: int = 0) -> str:
     """Run a command; returns what it printed, on standard error when it is to fail."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "hermes", *arguments, env=environment(home), stdout=PIPE, stderr=PIPE
-    )
-    out, err = await asyncio.wait_for(process.communicate(), 30)
-    assert process.returncode == code, err.decode()
-    return (err if code else out).decode()
+    done = await run_command(home, *arguments)
+    assert done.returncode == code, done.stderr
+    return done.stderr if code else done.stdout
 
 
 async def call(live: Live, key: str) -> aiohttp.ClientResponse:

@@ -5,7 +5,6 @@ reply. Beside the replies everything is read that the gateway shows to anybody o
 """
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,7 +15,10 @@ import yaml
 
 from hermes.testing.push.platform import Pigeon
 from hermes.testing.push.state import PigeonSettings
-from tests.system.live import environment, live_gateway
+from tests.system.live import (
+    live_gateway,
+    run_command,
+)
 from tests.system.parrot import Parrot, a_parrot
 from tests.system.town import SECRET, Town, everybody
 
@@ -215,15 +217,9 @@ async def run_commands(town: Town) -> None:
     }
 
     async def run(what: str, arguments: tuple[str, ...]) -> None:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "hermes", *arguments,
-            env=environment(town.live.home),
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )  # fmt: skip
-        out, _ = await process.communicate()
-        assert process.returncode == 0, out.decode()
-        town.judge(out.decode(), owner=one if what == "export" else None, what=what)
+        done = await run_command(town.live.home, *arguments, is_merged=True)
+        assert done.returncode == 0, done.stdout
+        town.judge(done.stdout, owner=one if what == "export" else None, what=what)
 
     await asyncio.gather(*(run(*item) for item in commands.items()))
 

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import sys
-from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,7 +13,11 @@ import yaml
 from aiohttp import web
 
 from hermes.testing.otlp_collector import OtlpCollector, otlp_collector
-from tests.system.live import Live, environment, live_gateway
+from tests.system.live import (
+    Live,
+    live_gateway,
+    run_command,
+)
 
 # One for each way to fail: a word, a name, a number, something with signs in it.
 SECRETS = {
@@ -166,12 +168,8 @@ class Reader:
             return str(json.loads(self.see(text[:6], await answer.text()))["id"])
 
     async def command(self, *arguments: str) -> str:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "hermes", *arguments,
-            env=environment(self.live.home), stdout=PIPE, stderr=asyncio.subprocess.STDOUT,
-        )  # fmt: skip
-        out, _ = await process.communicate()
-        return self.see(arguments[0], out.decode())
+        done = await run_command(self.live.home, *arguments, is_merged=True)
+        return self.see(arguments[0], done.stdout)
 
     def files(self) -> None:
         self.see("what it printed", self.live.said())

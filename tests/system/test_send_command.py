@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import sys
-from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,21 +11,21 @@ import yaml
 
 from hermes.testing.push.platform import Pigeon
 from hermes.testing.push.state import PigeonSettings
-from tests.system.live import environment, live_gateway, model_server, with_model
+from tests.system.live import (
+    live_gateway,
+    model_server,
+    run_command,
+    with_model,
+)
 
 TOKEN, SECRET = "pigeon-token", "pigeon-signing-secret"
 
 
 async def hermes(home: Path, *arguments: str, stdin: str | None = None, code: int = 0) -> str:
     """Run a command; returns what it printed, on standard error when it is to fail."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "hermes", *arguments,
-        env=environment(home), stdin=PIPE, stdout=PIPE, stderr=PIPE,
-    )  # fmt: skip
-    given = None if stdin is None else stdin.encode()
-    out, err = await asyncio.wait_for(process.communicate(given), 30)
-    assert process.returncode == code, err.decode()
-    return (err if code else out).decode()
+    done = await run_command(home, *arguments, text=stdin or "")
+    assert done.returncode == code, done.stderr
+    return done.stderr if code else done.stdout
 
 
 @asynccontextmanager

@@ -2,14 +2,19 @@
 
 import asyncio
 import json
-import sys
 from collections import Counter
 from pathlib import Path
 
 import aiohttp
 import pytest
 
-from tests.system.live import Live, environment, live_gateway, model_server, with_model
+from tests.system.live import (
+    Live,
+    live_gateway,
+    model_server,
+    run_command,
+    with_model,
+)
 
 CHATS, CREDITS = 100, 10
 WALLET = {
@@ -22,13 +27,8 @@ WALLET = {
 
 
 async def hermes(live: Live, *arguments: str) -> tuple[int, dict[str, object]]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "hermes", *arguments, "--json",
-        env=environment(live.home), stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    out, _ = await process.communicate()
-    assert process.returncode is not None
-    return process.returncode, json.loads(out)
+    done = await run_command(live.home, *arguments, "--json")
+    return done.returncode, json.loads(done.stdout)
 
 
 async def say_at_once(

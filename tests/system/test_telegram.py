@@ -4,7 +4,6 @@ import asyncio
 import io
 import json
 import struct
-import sys
 import zlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -16,7 +15,13 @@ import pytest
 
 from hermes.testing.stand_in import File, Said
 from hermes.testing.telegram.server import SECRET, TOKEN, TelegramStandIn
-from tests.system.live import Live, environment, live_gateway, model_server, with_model
+from tests.system.live import (
+    Live,
+    live_gateway,
+    model_server,
+    run_command,
+    with_model,
+)
 
 HIDDEN = TOKEN.partition(":")[2]
 PUBLIC = "https://hermes.example.org"
@@ -127,12 +132,7 @@ async def status(live: Live) -> dict[str, Any]:
 
 
 async def hermes(town: Town, *arguments: str) -> str:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "hermes", *arguments,
-        env=environment(town.home), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-    )  # fmt: skip
-    out, _ = await asyncio.wait_for(process.communicate(), 30)
-    return out.decode()
+    return (await run_command(town.home, *arguments, is_merged=True)).stdout
 
 
 async def revoked(town: Town, live: Live, *said: Said) -> None:

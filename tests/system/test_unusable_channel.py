@@ -4,14 +4,18 @@ import asyncio
 import hashlib
 import hmac
 import json
-import sys
-from asyncio.subprocess import PIPE
 from pathlib import Path
 
 import aiohttp
 import pytest
 
-from tests.system.live import Live, environment, live_gateway, model_server, with_model
+from tests.system.live import (
+    Live,
+    live_gateway,
+    model_server,
+    run_command,
+    with_model,
+)
 
 SECRET = "a-secret-of-twenty-four-x"
 CONFIG = """
@@ -63,11 +67,8 @@ def write_home(home: Path) -> None:
 
 
 async def hermes(home: Path, *arguments: str) -> tuple[int, str]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "hermes", *arguments, env=environment(home), stdout=PIPE, stderr=PIPE
-    )
-    out, err = await asyncio.wait_for(process.communicate(), 30)
-    return process.returncode or 0, (out + err).decode()
+    done = await run_command(home, *arguments)
+    return done.returncode, done.stdout + done.stderr
 
 
 async def call(live: Live, session: aiohttp.ClientSession, *, secret: str = SECRET) -> int:

@@ -187,19 +187,6 @@ def run(
     return subprocess.CompletedProcess(list(arguments), code, *said)
 
 
-async def command(
-    *arguments: str,
-    env: Mapping[str, str],
-    text: str = "",
-    within_s: float = _PATIENCE_S,
-    is_merged: bool = False,
-) -> "subprocess.CompletedProcess[str]":
-    """Run `hermes` to its end, beside what else runs in this process."""
-    return await asyncio.to_thread(
-        run, "-m", "hermes", *arguments, env=env, text=text, within_s=within_s, is_merged=is_merged
-    )
-
-
 def surroundings() -> dict[str, str]:
     """Return the little of this process's environment that every program gets."""
     machine = os.environ  # noqa: TID251  a test hands its own environment on
