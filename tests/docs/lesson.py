@@ -16,6 +16,7 @@ from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse, answer_by_t
 from hermes.testing.model_server import ModelServer
 from tests.docs.markdown import Block, blocks_of, commands_of
 from tests.system.live import Live, environment, live_gateway, with_model
+from tests.warm.python import put_shell_command
 
 BLOCK_S = 60.0
 ADDRESS = "http://127.0.0.1:8080"
@@ -64,9 +65,10 @@ def answer(seen: Seen, number: int) -> ScriptedTurn:
 class Lesson:
     """A running gateway, the reader's working folder, and what stands for what on the page."""
 
-    def __init__(self, live: Live, folder: Path) -> None:
+    def __init__(self, live: Live, folder: Path, *, programs: Path) -> None:
         self._live = live
         self._folder = folder
+        self._programs = programs
         self._real = real_names(live.home, folder) | {ADDRESS: live.url}
 
     async def run(self, block: Block) -> None:
@@ -108,8 +110,9 @@ class Lesson:
         usual = environment(self._live.home, with_model("http://127.0.0.1:9/v1"))
         # The reader has chosen no port.
         del usual["HERMES_SERVER__PORT"]
-        binaries = f"{Path(sys.executable).parent}{os.pathsep}{usual['PATH']}"
-        return {**usual, "PATH": binaries, "TOKEN": self._live.token}
+        binaries = [self._programs, Path(sys.executable).parent, usual["PATH"]]
+        path = os.pathsep.join(str(folder) for folder in binaries)
+        return {**usual, "PATH": path, "TOKEN": self._live.token}
 
     def _made_real(self, text: str) -> str:
         for name, real in self._real.items():
@@ -165,8 +168,13 @@ async def lesson(page: Path, folder: Path) -> AsyncIterator[Lesson]:
     home.mkdir(mode=0o700)
     (folder / "plugins").mkdir()
     write_files(page, home=home, folder=folder)
+    programs = folder.parent / f"{folder.name}-programs"
+    programs.mkdir()
+    # The first page is run with the program that was installed, the others with its warm twin.
+    if page.name != "README.md":
+        put_shell_command(programs)
     async with (
         ModelServer(answer) as model,
         live_gateway(home, with_model(model.base_url)) as live,
     ):
-        yield Lesson(live, folder)
+        yield Lesson(live, folder, programs=programs)

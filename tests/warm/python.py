@@ -5,6 +5,7 @@ import atexit
 import json
 import os
 import select
+import shlex
 import shutil
 import signal
 import socket
@@ -185,6 +186,14 @@ def run(
             file.seek(0)
             said.append(file.read().decode())
     return subprocess.CompletedProcess(list(arguments), code, *said)
+
+
+def put_shell_command(folder: Path) -> None:
+    """Write a `hermes` into a folder of programs that a shell can start."""
+    program = [sys.executable, "-IS", str(Path(__file__).with_name("shell_command.py")), place()]
+    file = folder / "hermes"
+    file.write_text(f'#!/bin/sh\nexec {shlex.join(program)} "$@"\n')
+    file.chmod(0o755)
 
 
 def surroundings() -> dict[str, str]:

@@ -4,6 +4,7 @@ The tests keep the gateway, so that what it holds is not released by the end of 
 """
 
 import asyncio
+import gc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -63,6 +64,13 @@ ENDS = [
     *(f"drain {name}" for name in DRAINED),
     *(f"stop {name}" for name in STOPPED),
 ]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nothing_older_is_collected() -> None:
+    """Each test looks for garbage twice: what thousands of tests before left is not for them."""
+    gc.collect()
+    gc.freeze()
 
 
 class Broken(Exception):
