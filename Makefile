@@ -37,11 +37,11 @@ setup-dev: ## setup, and what the tests and checks need
 run: setup ## set up and start Hermes (ARGS=... are passed on)
 	@exec $(BIN)/hermes up $(ARGS)
 
-# One more than two cores: some tests wait for other programs.
+# One more than two cores: some tests wait for other programs. Bytecode is kept, since they start Python often.
 test: WORKERS ?= 3
-test: setup-dev ## set up and run the tests (ONLY=path picks some, WORKERS=n sets how many at once)
+test: setup-dev ## set up and run the tests (ONLY=path, WORKERS=n, ARGS=--durations=30 lists the slowest)
 	@tools/install_test_parts.sh
-	@$(BIN)/pytest $(or $(ONLY),tests) -m "not torture" -n $(WORKERS) --dist worksteal $(ARGS)
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest $(or $(ONLY),tests) -m "not torture" -n $(WORKERS) --dist worksteal $(ARGS)
 
 test-training: ## load the training exports with TRL and datasets (installs them under build/, 1.6 GB)
 	@python=$$(PYTHON="$(PYTHON)" tools/find_python.sh) && "$$python" tools/set_up.py --training

@@ -95,6 +95,8 @@ class WarmServer:
     def _start(self) -> Order | None:
         caller, _ = self._listener.accept()
         order, streams = _receive(caller)
+        # A Ctrl-C for the program waits until the program can hear it.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         pid = os.fork()
         if pid == 0:
             caller.close()
@@ -105,6 +107,7 @@ class WarmServer:
             os.close(stream)
         if pid == 0:
             return order
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         self._callers[pid] = caller
         self._selector.register(caller, selectors.EVENT_READ)
         _tell(caller, pid)
@@ -182,6 +185,7 @@ def _run(order: Order) -> None:
 def _exit_code(order: Order) -> int:
     """Run the program to its end; returns what the interpreter would exit with."""
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         _run(order)
     except SystemExit as ending:
         if ending.code is None or isinstance(ending.code, int):
