@@ -85,7 +85,7 @@ async def test_a_burst_whose_gateway_is_killed_is_answered_once_by_the_next(
             # Killed again while the model answers them.
             await until_running(live, http, 1)
             async with asyncio.timeout(20):
-                while not (await why(live, "p2"))["merged_into"]:  # noqa: ASYNC110
+                while not (await why(live, "p2")).get("merged_into"):  # noqa: ASYNC110
                     await asyncio.sleep(0.05)
             await live.stop(signal.SIGKILL)
         async with live_gateway(tmp_path / "home", more) as live:

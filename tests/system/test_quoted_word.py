@@ -212,6 +212,9 @@ async def test_one_quoted_word_is_read_nowhere_and_the_rest_of_the_failure_is(
                 assert answer.status == 200
             said.append(await reader.say("What is my dog called?", conversation="dog"))
             await until(reader, "vectors_missing", "job_failed")
+            async with asyncio.timeout(20):
+                while quoter.quoted != set(SECRETS):  # noqa: ASYNC110  the gateway asks when it likes
+                    await asyncio.sleep(0.02)
             stories = [await reader.get(f"/control/why/{one}") for one in said]
             for name in ("status", "models", "alerts", "interactions", "costs", "logs"):
                 await reader.get(f"/control/{name}")
