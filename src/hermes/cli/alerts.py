@@ -1,4 +1,4 @@
-"""`hermes alerts`: what needed an operator of late."""
+"""`hermes alerts`: recent events that needed an operator."""
 
 from typing import Annotated
 
@@ -28,14 +28,14 @@ class AlertsReport(msgspec.Struct, frozen=True, kw_only=True):
 def command(
     *,
     kind: Annotated[
-        str | None, typer.Option(help="Only alerts of a kind.", show_default=False)
+        str | None, typer.Option(help="Only alerts of this kind.", show_default=False)
     ] = None,
     since: Since = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many alerts.")] = 20,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """List alerts, the newest first; each is told once per alerts.window_s, with how often it came."""
+    """List alerts, the newest first; repeats within alerts.window_s are counted, not listed."""
     at = since_time(since, home)
     found = [
         alert
@@ -54,4 +54,4 @@ def command(
             + Text(clean(f"  {alert.kind}{times}  {alert.text}"))
         )
     if not found:
-        out.print("No alerts are kept.")
+        out.print("There are no alerts.")

@@ -1,4 +1,4 @@
-"""`hermes audit`: who ordered what of the gateway, about whom, and what came of it."""
+"""`hermes audit`: who gave which order, about whom, and with what result."""
 
 from typing import Annotated
 
@@ -25,17 +25,19 @@ def command(
     since: Since = None,
     actor: Annotated[
         str,
-        typer.Option(help="Only the orders of one, as the list names them.", show_default=False),
+        typer.Option(help="Only orders of this actor, as the list names it.", show_default=False),
     ] = "",
     action: Annotated[
         str,
-        typer.Option(help="Only orders of one name, such as pairing.approve.", show_default=False),
+        typer.Option(help="Only orders of this name, such as pairing.approve.", show_default=False),
     ] = "",
-    limit: Annotated[int, typer.Option(min=1, max=MOST_ROWS, help="At most this many.")] = 100,
+    limit: Annotated[
+        int, typer.Option(min=1, max=MOST_ROWS, help="At most this many orders.")
+    ] = 100,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the orders that were given, the newest first."""
+    """List the orders that operators gave, the newest first."""
     ask = AuditAsk(since=since_time(since, home) or 0.0, actor=actor, action=action, limit=limit)
     report = call(home, AUDIT_LIST, ask, empty=AuditReport)
     print_report(report, _print, as_json=as_json)
@@ -45,7 +47,7 @@ def _print(report: AuditReport, out: Console) -> None:
     if not report.orders:
         out.print("No orders were found.")
         return
-    names = ("when", "who", "role", "order", "about", "came of it")
+    names = ("when", "who", "role", "order", "about", "result")
     print_table(out, names, (_cells(row) for row in report.orders))
 
 

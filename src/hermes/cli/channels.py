@@ -1,4 +1,4 @@
-"""`hermes channels`, `list`, `pause` and `resume`: platforms, and a rest for one of them."""
+"""`hermes channels`, `list`, `pause` and `resume`: list platforms, pause one, resume it."""
 
 from typing import Annotated
 
@@ -31,30 +31,32 @@ RESUME_EPILOG = examples("hermes channels resume telegram")
 
 # A platform has half a minute to connect.
 _CONNECT_S = 60.0
-Platform = Annotated[str, typer.Argument(metavar="PLATFORM", help="Such as telegram or rest.")]
+Platform = Annotated[
+    str, typer.Argument(metavar="PLATFORM", help="The platform, such as telegram or rest.")
+]
 
 
 def command(context: typer.Context, home: Home = None, as_json: AsJson = False) -> None:
-    """The platforms: list them, set one up, try one without an account, pause one."""
+    """List the platforms, set one up, try one without an account, pause one."""
     if context.invoked_subcommand is None:
         list_all(home, as_json)
 
 
 def list_all(home: Home = None, as_json: AsJson = False) -> None:
-    """List the platforms: how each stands, what it can do, and when traffic really flowed."""
+    """List the platforms: their state, what each can do, and when the last messages passed."""
     report = call(home, CHANNELS_LIST, NoFields(), empty=ChannelsReport)
     print_report(report, _print, as_json=as_json)
 
 
 def pause(platform: Platform, *, home: Home = None, as_json: AsJson = False) -> None:
-    """Accept nothing on a platform and send nothing there, over restarts too; nothing is lost."""
+    """Stop receiving and sending on a platform, across restarts too; no message is lost."""
     order = ChannelOrder(platform=platform, by=operator_name())
     report = call(home, CHANNELS_PAUSE, order)
-    _tell(report, "rests now" if report.changed else "rests already", as_json=as_json)
+    _tell(report, "is paused" if report.changed else "was already paused", as_json=as_json)
 
 
 def resume(platform: Platform, *, home: Home = None, as_json: AsJson = False) -> None:
-    """Accept and send on a platform again; one that has stopped is connected anew."""
+    """Receive and send on a platform again; reconnect it if it has stopped."""
     order = ChannelOrder(platform=platform, by=operator_name())
     report = call(home, CHANNELS_RESUME, order, timeout_s=_CONNECT_S)
     _tell(report, _resumed(report), as_json=as_json)
@@ -62,7 +64,7 @@ def resume(platform: Platform, *, home: Home = None, as_json: AsJson = False) ->
 
 def _resumed(report: ChannelReport) -> str:
     if not report.reconnected:
-        return "goes on" if report.changed else "did not rest"
+        return "is resumed" if report.changed else "was not paused"
     channel = report.channel
     if channel.state == "connected":
         return "is connected again"
@@ -76,7 +78,7 @@ def _tell(report: ChannelReport, did: str, *, as_json: bool) -> None:
 
 
 def _print(report: ChannelsReport, out: Console) -> None:
-    names = ("platform", "state", "last in", "last out", "replies waiting", "rests since", "can")
+    names = ("platform", "state", "last in", "last out", "replies waiting", "paused since", "can")
     table = make_table(*names)
     for one in report.channels:
         times = (one.last_in, one.last_out)

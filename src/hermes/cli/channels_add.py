@@ -1,6 +1,6 @@
-"""`hermes channels add PLATFORM`: walks through the set-up of a platform, tests it, and writes it down.
+"""`hermes channels add PLATFORM`: sets up a platform, tests it, and writes its settings.
 
-Questions go to standard error, so that standard output is the result alone.
+Questions go to standard error, so that standard output holds only the result.
 """
 
 import sys
@@ -23,7 +23,9 @@ EPILOG = examples(
     "hermes channels add webhook --set routes.ci.scheme=github --set routes.ci.deliver=local",
 )
 
-Platform = Annotated[str, typer.Argument(metavar="PLATFORM", help="Such as telegram.")]
+Platform = Annotated[
+    str, typer.Argument(metavar="PLATFORM", help="The platform, such as telegram.")
+]
 
 
 def command(
@@ -35,20 +37,22 @@ def command(
         typer.Option(
             "--set",
             metavar="SETTING=VALUE",
-            help="A setting of the platform, or, in a table, TABLE.ROW.SETTING; it is not asked for "
-            "then. May be repeated.",
+            help="A setting of the platform, or TABLE.ROW.SETTING in a table; it is then not asked "
+            "for. May be repeated.",
             show_default=False,
         ),
     ] = None,
     test: Annotated[
         bool,
-        typer.Option("--test/--no-test", help="Connect for real before anything is written."),
+        typer.Option(
+            "--test/--no-test", help="Connect to the platform before anything is written."
+        ),
     ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Set a platform up: ask what it needs, connect to it once, write .env and config.yaml.
+    """Set up a platform: ask for its settings, connect to it once, write .env and config.yaml.
 
-    Without a terminal nothing is asked: options, the environment and what is set already decide.
+    Without a terminal nothing is asked: options, the environment and existing settings decide.
     """
     given = dict(map(_pair, chosen or ()))
     asks = sys.stdin.isatty() and not as_json

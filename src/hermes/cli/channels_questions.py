@@ -1,6 +1,6 @@
 """The questions of `hermes channels add`: each with its meaning, and what Enter does.
 
-Questions go to standard error. What is typed for a secret is not shown.
+Questions go to standard error. A secret is not shown while it is typed.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ Suggest = Callable[[str], Suggestion]
 
 
 def ask_all(sheet: ChannelSheet, suggest: Suggest) -> None:
-    """Ask for everything that the manifest wants asked and nobody has given."""
+    """Ask for every setting that the manifest asks for and that was not given."""
     for name, setting in sheet.manifest.settings.items():
         if setting.entries:
             _ask_table(sheet, name)
@@ -39,7 +39,7 @@ def _suggestion(suggest: Suggest, name: str) -> str:
 
 
 def _ask_table(sheet: ChannelSheet, table: str) -> None:
-    """Ask for rows until a name is left empty; rows that were begun by options are completed."""
+    """Ask for rows until a name is left empty; complete rows that options began."""
     setting = sheet.manifest.settings[table]
     begun = list(dict.fromkeys(place[1] for place in sheet.answers if place[0] == table))
     error_console().print(Text(f"\n{setting.help}"))
@@ -53,17 +53,17 @@ def _row_name(sheet: ChannelSheet, table: str) -> str:
     out, known = error_console(), sheet.rows(table)
     may_end = bool(known) or not sheet.manifest.settings[table].required
     if known:
-        out.print(Text(f"\nThere are by now: {', '.join(known)}"))
-    question = f"{table}: the name of {'another' if known else 'the first'}"
+        out.print(Text(f"\nSo far: {', '.join(known)}"))
+    question = f"{table}: name of the {'next' if known else 'first'} row"
     while True:
-        note = " (Enter for no more)" if may_end else ""
+        note = " (Enter if there are no more)" if may_end else ""
         row = str(typer.prompt(question + note, default="", err=True, show_default=False)).strip()
         if not row and may_end:
             return ""
         try:
             sheet.check_row(row)
         except typer.BadParameter as problem:
-            out.print(Text(f"Please write a name: {problem.message}."))
+            out.print(Text(f"Please enter a name: {problem.message}."))
         else:
             return row
 
@@ -75,7 +75,7 @@ def _ask_row(sheet: ChannelSheet, table: str, row: str) -> None:
 
 
 def _ask(sheet: ChannelSheet, place: Place, *, proposed: str = "") -> None:
-    """Ask for one setting until it can be used, or may be left as it is."""
+    """Ask for one setting until the answer is valid or may be left out."""
     setting, out = sheet.setting(place), error_console()
     out.print(Text(f"\n{setting.help}"))
     if setting.example:
@@ -98,19 +98,19 @@ def _ask(sheet: ChannelSheet, place: Place, *, proposed: str = "") -> None:
                 sheet.make_up(place)
             return
         else:
-            out.print("Please write something.")
+            out.print("Please enter a value.")
 
 
 def _note(setting: ManifestSetting, *, is_there: bool, may_skip: bool) -> str:
     if is_there:
-        return " (Enter keeps what is set)"
+        return " (Enter keeps the current value)"
     if setting.generate:
-        return " (Enter makes one up)"
+        return " (Enter generates one)"
     return " (Enter for none)" if may_skip else ""
 
 
 def _proposal(sheet: ChannelSheet, place: Place, proposed: str) -> str:
-    """Return what Enter takes."""
+    """Return the value that Enter accepts."""
     setting = sheet.setting(place)
     if place in sheet.present:
         return ""
@@ -131,10 +131,10 @@ def _typed(setting: ManifestSetting, name: str, *, note: str, proposed: str) -> 
 def _problem(sheet: ChannelSheet, place: Place, answer: str) -> str | None:
     choices = sheet.setting(place).choices
     if answer and choices and answer not in choices:
-        return f"Please write one of {', '.join(choices)}."
+        return f"Please enter one of {', '.join(choices)}."
     try:
         if answer:
             sheet.check(place, answer)
     except ConfigurationError as problem:
-        return f"Please write it anew: {problem}."
+        return f"Please enter it again: {problem}."
     return None

@@ -1,7 +1,7 @@
-"""What `hermes channels add` does: the steps, the questions, the test, the files.
+"""The work of `hermes channels add`: steps, questions, connection test, files.
 
-Loaded by name only when it is used: it brings the whole composition root with it. No secret is
-printed, neither asked for nor found, but once those that were made up here.
+Imported by name only when used, because it imports the whole composition root. Secrets that were
+typed or found are never printed; a secret that was generated here is printed once.
 """
 
 import asyncio
@@ -36,9 +36,9 @@ _DEBUG = "HERMES_DEBUG"
 
 
 class Answers(msgspec.Struct, frozen=True):
-    """What is to be written: secrets for `.env`, everything else for `config.yaml`.
+    """The settings to write: secrets for `.env`, everything else for `config.yaml`.
 
-    `made` are the secrets that were made up here.
+    `made` holds the secrets that were generated here.
     """
 
     secrets: dict[Place, str]
@@ -50,7 +50,7 @@ class Answers(msgspec.Struct, frozen=True):
 def add(
     name: str, home: Home, *, given: Mapping[str, str], test: bool, asks: bool, as_json: bool
 ) -> None:
-    """Set a platform up and tell what was written."""
+    """Set up a platform and report what was written."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     folder = ensure_home(home_for(home))
     loaded = load(_environ(), folder)
@@ -76,7 +76,7 @@ def add(
 
 
 def _environ(hidden: Collection[str] = ()) -> dict[str, str]:
-    """Return the environment, without what is being replaced."""
+    """Return the environment without the variables that are being replaced."""
     without = {_DEBUG, *hidden}
     return {name: text for name, text in environment().items() if name not in without}
 
@@ -91,7 +91,7 @@ def _explain(manifest: Manifest) -> None:
 
 
 def _gather(found: PlatformPackage, sheet: ChannelSheet, *, asks: bool) -> Answers:
-    """Return what was given and asked for; raises for what is still missing."""
+    """Return the given and asked settings; raises if one is still missing."""
     if asks:
         ask_all(sheet, lambda setting: asyncio.run(suggest(found, setting, table=sheet.table())))
     sheet.complete()
@@ -100,7 +100,7 @@ def _gather(found: PlatformPackage, sheet: ChannelSheet, *, asks: bool) -> Answe
 
 
 def _tested(name: str, answers: Answers, folder: Path, *, asks: bool) -> dict[str, object]:
-    """Connect as the files, once written, would; raises unless it stood or is kept all the same."""
+    """Connect with the settings to be written; raises if that fails and the person gives up."""
     out = error_console()
     with out.status(f"Connecting to {name} ..."):
         tried = _try(name, answers, folder)
@@ -111,7 +111,7 @@ def _tested(name: str, answers: Answers, folder: Path, *, asks: bool) -> dict[st
     if not asks:
         raise Refused(f"{said} Nothing was written; correct it, or add --no-test.")
     out.print(Text(clean(said)))
-    if not confirm("Keep it all the same?", default=False):
+    if not confirm("Keep the settings anyway?", default=False):
         raise Refused("Nothing was written.")
     return dict(msgspec.to_builtins(tried))
 
@@ -143,9 +143,9 @@ def _write(folder: Path, name: str, answers: Answers) -> list[Path]:
 def _print(report: Mapping[str, object], files: list[Path], made: Mapping[Place, str]) -> None:
     out = console()
     for place, secret in made.items():
-        told = f"{dotted(place)} was made up; it is shown now and never again: {secret}"
+        told = f"{dotted(place)} was generated; it is shown only this once: {secret}"
         out.print(told, markup=False, highlight=False, soft_wrap=True)
     for path in files:
         out.print(f"kept  {path}" if ".old" in path.name else f"wrote {path}", markup=False)
     restart = "hermes stop && hermes up" if report["restart_needed"] else "hermes up"
-    out.print(f"Next: `{restart}`; `hermes channels list` tells how it stands.")
+    out.print(f"Next: `{restart}`; then `hermes channels list` shows its state.")

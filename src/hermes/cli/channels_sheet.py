@@ -1,6 +1,6 @@
-"""What `hermes channels add` knows of a platform's settings while it gathers them, place by place.
+"""The settings of one platform while `hermes channels add` collects them.
 
-A place is a setting, or a setting in a row of a table. Nothing is asked and nothing written here.
+A place is a setting, or a setting in a row of a table. This module neither asks nor writes.
 """
 
 import base64
@@ -25,7 +25,7 @@ _ROW_SIZE = 3
 
 
 class ChannelSheet:
-    """The settings as far as they are known: `answers` are new, `made` of them was made up here."""
+    """The settings known so far: `answers` are new; those in `made` were generated here."""
 
     def __init__(self, manifest: Manifest, loaded: Loaded, *, given: Mapping[str, str]) -> None:
         self.manifest = manifest
@@ -42,7 +42,7 @@ class ChannelSheet:
         self._check_rows()
 
     def setting(self, place: Place) -> ManifestSetting:
-        """Return what the manifest says of a place."""
+        """Return the manifest's entry for a place."""
         top = self.manifest.settings[place[0]]
         if len(place) == 1:
             return top
@@ -50,7 +50,7 @@ class ChannelSheet:
 
     # Any: what a setting holds is its manifest's business.
     def value(self, place: Place) -> Any:
-        """Return what a place holds, or would hold by default; None for nothing."""
+        """Return the value or the default of a place; None if it has neither."""
         known = {**self.present, **self.answers}
         return known.get(place) or self.setting(place).default
 
@@ -60,7 +60,7 @@ class ChannelSheet:
         return list(dict.fromkeys(place[1] for place in known if place[0] == table and place[1:]))
 
     def places(self) -> Iterator[Place]:
-        """Return every place there is by now, in the manifest's order."""
+        """Return every place known so far, in the manifest's order."""
         for name, setting in self.manifest.settings.items():
             if setting.entries:
                 yield from ((name, row, one) for row in self.rows(name) for one in setting.entries)
@@ -68,14 +68,14 @@ class ChannelSheet:
                 yield (name,)
 
     def is_needed(self, place: Place) -> bool:
-        """Tell whether a place must hold something, as the others are."""
+        """Return whether a place needs a value, given the other values."""
         setting = self.setting(place)
         wanted = setting.needed_if.items()
         fits = (_fits(self.value((*place[:-1], other)), want) for other, want in wanted)
         return setting.required or (bool(wanted) and all(fits))
 
     def is_asked(self, place: Place) -> bool:
-        """Tell whether a person is asked for a place."""
+        """Return whether the person is asked for a place."""
         setting = self.setting(place)
         if place in self.answers:
             return False
@@ -86,16 +86,16 @@ class ChannelSheet:
         return setting.required or setting.type == "secret" or bool(setting.choices)
 
     def check(self, place: Place, text: str) -> None:
-        """Raise `ConfigurationError` unless a text can stand at a place."""
+        """Raise `ConfigurationError` if a text is not valid at a place."""
         self._read(place, text)
 
     def check_row(self, row: str) -> None:
-        """Raise `BadParameter` unless a row may be named so: its secrets are named after it."""
+        """Raise `BadParameter` if a row may not have this name: its secrets are named after it."""
         if re.fullmatch(NAME_PATTERN, row) is None or "__" in row:
             raise typer.BadParameter(f"{row[:64]!r}: expected {NAME_MEANING}, no two '_' in a row")
 
     def make_up(self, place: Place) -> None:
-        """Fill a place with a secret of our own making."""
+        """Fill a place with a generated secret."""
         kind = self.setting(place).generate
         made = secrets.token_bytes(_SECRET_BYTES)
         text = (
@@ -106,7 +106,7 @@ class ChannelSheet:
         self.answers[place] = self.made[place] = text
 
     def complete(self) -> None:
-        """Make up what may be made up; raises `BadParameter` for what is still missing."""
+        """Generate the secrets that may be generated; raises `BadParameter` if one is missing."""
         for name, setting in self.manifest.settings.items():
             if setting.entries and setting.required and not self.rows(name):
                 fields = ", ".join(setting.entries)
@@ -124,7 +124,7 @@ class ChannelSheet:
             self.make_up(place)
 
     def table(self) -> dict[str, Any]:
-        """Return all settings, checked, as a channel gets them; raises for the one that is wrong."""
+        """Return all settings, validated, as the channel receives them; raises for a wrong one."""
         nested: dict[str, Any] = {}
         for place, value in {**self.present, **self.answers}.items():
             at = nested
@@ -134,11 +134,11 @@ class ChannelSheet:
         return read_settings(self.manifest, nested)
 
     def secrets(self) -> dict[Place, str]:
-        """Return the secrets to write; the gateway may start without today's environment."""
+        """Return the secrets to write; a later gateway may not have today's environment."""
         return {place: str(value) for place, value in self._chosen() if self._is_secret(place)}
 
     def plain(self) -> dict[Place, Any]:
-        """Return everything else to write, as YAML writes it."""
+        """Return all other settings to write, as YAML values."""
         chosen = {place: value for place, value in self._chosen() if not self._is_secret(place)}
         written = {**self.present, **chosen}
         for place, _ in self._chosen():
@@ -179,10 +179,10 @@ class ChannelSheet:
         )
 
     def _check_file(self, place: Place) -> None:
-        """Refuse a secret for `.env` that nobody would read there."""
+        """Refuse a secret for `.env` if config.yaml would override it."""
         if _origin(self._origins, self.manifest.name, place) == YAML:
             raise typer.BadParameter(
-                f"{dotted(place)} stands in config.yaml, which wins over .env; change it there, or "
+                f"{dotted(place)} is set in config.yaml, which overrides .env; change it there, or "
                 "remove it there first"
             )
 
@@ -193,7 +193,7 @@ class ChannelSheet:
 
 
 def place_of(manifest: Manifest, name: str) -> Place:
-    """Return the place that `--set NAME=...` speaks of; raises `BadParameter` if there is none."""
+    """Return the place that `--set NAME=...` names; raises `BadParameter` if there is none."""
     first, _, rest = name.partition(".")
     setting = manifest.settings.get(first)
     if setting is None or (rest and setting.type != "table"):
@@ -216,7 +216,7 @@ def place_of(manifest: Manifest, name: str) -> Place:
 
 
 def _places(manifest: Manifest, extra: Mapping[str, Any]) -> Iterator[tuple[Place, Any]]:
-    """Return what is set, place by place, without what is empty."""
+    """Return the settings that have a value, place by place."""
     for name, value in extra.items():
         setting = manifest.settings.get(name)
         if setting is None or value in (None, ""):

@@ -1,6 +1,6 @@
-"""`hermes channels try PLATFORM`: a stand-in of the platform with a page to type in, without an account.
+"""`hermes channels try PLATFORM`: a stand-in platform with a page to type in; needs no account.
 
-What it runs is for tests and trials, and is no part of a gateway: it is started as a program.
+It is only for tests and trials and not part of the gateway, so it runs as its own program.
 """
 
 import subprocess
@@ -28,7 +28,7 @@ _PROGRAM = "hermes.testing.try_page"
 
 
 class TryModel(StrEnum):
-    """Who answers there."""
+    """Which model answers."""
 
     DEMO = "demo"
     CONFIGURED = "configured"
@@ -36,24 +36,26 @@ class TryModel(StrEnum):
 
 
 def command(
-    platform: Annotated[str, typer.Argument(metavar="PLATFORM", help="Such as telegram.")],
+    platform: Annotated[
+        str, typer.Argument(metavar="PLATFORM", help="The platform, such as telegram.")
+    ],
     *,
     home: Home = None,
     model: Annotated[
         TryModel | None,
         typer.Option(
-            help="Who answers: the built-in demonstration model, those that are configured in the "
+            help="Which model answers: the built-in demonstration model, the models configured in the "
             "home, or an echo. By default the configured ones, or an echo if there are none.",
             show_default=False,
         ),
     ] = None,
     port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="The port of the page; 0 takes any free one.")
+        int, typer.Option(min=0, max=65_535, help="The port of the page; 0 picks a free one.")
     ] = 0,
 ) -> None:
-    """Try a platform without an account: a stand-in of it, a gateway of its own, a page to type in.
+    """Try a platform without an account: a stand-in, its own gateway, and a page to type in.
 
-    Everything runs on this machine and ends with Ctrl-C; nothing of it is kept.
+    Everything runs on this machine and ends with Ctrl-C; nothing is kept.
     """
     _check(platform)
     chosen = _model_of(home, model)
@@ -72,7 +74,7 @@ def command(
 
 
 def _check(platform: str) -> None:
-    """Raise `NotFound` for a platform that has no stand-in; the error names those that have one."""
+    """Raise `NotFound` if a platform has no stand-in; the error lists those that have one."""
     programs = (resources.files("hermes") / "testing").iterdir()
     known = sorted(one.name for one in programs if (one / "__main__.py").is_file())
     if platform in known:
@@ -85,7 +87,7 @@ def _check(platform: str) -> None:
 
 
 def _model_of(home: Home, asked: TryModel | None) -> TryModel:
-    """Return who answers, and say it: by default a model of the home's own, or an echo."""
+    """Return which model answers, and print it: by default the home's own models, or an echo."""
     if asked in (TryModel.DEMO, TryModel.ECHO):
         return asked
     loaded = settings_for(home)

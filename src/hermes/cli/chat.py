@@ -1,6 +1,6 @@
 """`hermes chat`: talk to the gateway from a terminal, a pipe or a script.
 
-It goes through the running gateway, or starts one in this process when none runs.
+It uses the running gateway, or starts one in this process if none runs.
 """
 
 import os
@@ -40,10 +40,10 @@ EPILOG = examples(
     "hermes chat --message hello --json",
 )
 HELP = """\
-/new             start a fresh conversation
+/new             start a new conversation
 /stop            stop the answer (Ctrl-C while it is being written does the same)
-/approve, /deny  decide about a tool that asked
-/help            this text and what the gateway knows; every other /command goes there
+/approve, /deny  decide about a tool that asks for approval
+/help            this text and the gateway's commands; every other /command goes to the gateway
 \\ at the end     continue on the next line;  \"\"\" on a line of its own opens and ends a block
 Ctrl-D           leave (Ctrl-C twice does the same)"""
 
@@ -64,7 +64,7 @@ class ChatMemory:
         return self._folder / "history"
 
     def conversation(self, make_id: MakeId, *, fresh: bool) -> str:
-        """Return the id of the conversation to go on with, or a new one."""
+        """Return the id of the conversation to continue, or a new id."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not fresh and self._conversation.exists():
             known = self._conversation.read_text(encoding="utf-8", errors="replace").strip()
@@ -73,7 +73,7 @@ class ChatMemory:
         return self.keep(make_id("c"))
 
     def keep(self, conversation_id: str) -> str:
-        """Go on with this conversation next time; returns its id."""
+        """Store the id of the conversation to continue next time; return it."""
         draft = self._conversation.with_name(f".conversation.{os.getpid()}")
         draft.write_text(conversation_id + "\n", encoding="utf-8")
         draft.chmod(0o600)
@@ -89,15 +89,15 @@ def command(
         typer.Option(
             "--message",
             "-m",
-            help="Send this, print only the reply; - reads the message from a pipe.",
+            help="Send this message and print only the reply; - reads the message from a pipe.",
         ),
     ] = None,
-    new: Annotated[bool, typer.Option("--new", help="Start a fresh conversation.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="Start a new conversation.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="With --message: print the whole answer as JSON.")
     ] = False,
 ) -> None:
-    """Talk to Hermes here; the conversation goes on where it was left."""
+    """Talk to Hermes in this terminal; continues the last conversation."""
     if as_json and message is None:
         raise typer.BadParameter("it needs --message TEXT", param_hint="--json")
     loaded = settings_for(home)
@@ -134,7 +134,10 @@ def _line_to(loaded: Loaded) -> Iterator[GatewayTransport]:
 def _given_text(message: str) -> str:
     text = sys.stdin.read() if message == "-" else message
     if not text.strip():
-        raise BadRequest("The message is empty; write it after --message, or pipe it into -.")
+        raise BadRequest(
+            "The message is empty. Write it after --message, or pipe it into `hermes chat "
+            "--message -`."
+        )
     return text
 
 
@@ -150,10 +153,10 @@ def _ask_once(conversation: Conversation, text: str, *, as_json: bool) -> int:
 
 
 class _Unseen(PlainScreen):
-    """Shows nothing on the way: the whole answer is printed at its end."""
+    """Shows no progress: the whole answer is printed at the end."""
 
     def add(self, text: str) -> None:
-        """Keep silent."""
+        """Show nothing."""
 
 
 def _talk_through_pipe(conversation: Conversation, memory: ChatMemory) -> int:
@@ -185,7 +188,7 @@ def _decide_or_ask(
 
 
 class _Chat:
-    """The prompt, one round after the other, until the person leaves."""
+    """The prompt loop, until the person leaves."""
 
     def __init__(self, conversation: Conversation, memory: ChatMemory, *, out: Console) -> None:
         self._conversation = conversation
@@ -216,7 +219,7 @@ class _Chat:
     def _handle(self, text: str) -> None:
         if text == "/new":
             self._memory.keep(self._conversation.renew())
-            self._out.print(Text("A fresh conversation.", style="dim"))
+            self._out.print(Text("Started a new conversation.", style="dim"))
             return
         if text == "/help":
             self._out.print(Text(HELP, style="dim"))
@@ -229,7 +232,9 @@ class _Chat:
         except HermesError as error:
             self._out.print(Text(clean(str(error)), style="red"))
         except KeyboardInterrupt:
-            self._out.print(Text("Left it; the gateway goes on with it.", style="yellow"))
+            self._out.print(
+                Text("Stopped following the answer; the gateway continues with it.", style="yellow")
+            )
         else:
             show_answer(self._out, answer)
 

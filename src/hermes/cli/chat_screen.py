@@ -19,7 +19,7 @@ _THINKING = "thinking …"
 
 
 class LiveScreen:
-    """Renders the answer while it comes; the finished one stays in the scrollback."""
+    """Renders the answer while it arrives; the finished answer stays in the scrollback."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -41,7 +41,7 @@ class LiveScreen:
         self._live.stop()
 
     def restart(self) -> None:
-        """Forget what was shown: the whole text comes again."""
+        """Clear the shown text: the whole text is sent again."""
         self._pieces.clear()
         self._note = _THINKING
 
@@ -50,7 +50,7 @@ class LiveScreen:
         self._pieces.append(clean(text))
 
     def note(self, text: str) -> None:
-        """Say what the gateway is doing."""
+        """Show what the gateway is doing."""
         self._note = clean(text)
 
     def _frame(self) -> RenderableType:
@@ -61,7 +61,7 @@ class LiveScreen:
 
 
 class _Tail:
-    """The end of a Markdown text, as much as fits: a taller frame could not be taken back."""
+    """The end of a Markdown text, as much as fits: a terminal cannot erase a taller frame."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -75,7 +75,7 @@ class _Tail:
 
 
 def show_answer(console: Console, answer: MessageResult) -> None:
-    """Print a finished answer with what it took."""
+    """Print a finished answer with its model, tokens and cost."""
     if answer.reply:
         console.print(Markdown(clean(answer.reply)))
     if answer.state == "parked":
@@ -87,9 +87,9 @@ def show_answer(console: Console, answer: MessageResult) -> None:
 
 
 def parked_text(answer: MessageResult) -> str:
-    """Return what the person has to do before a parked answer goes on."""
+    """Return what the person must do before a parked answer continues."""
     name = f" {answer.approval}" if answer.approval else ""
-    return f"This needs your approval{name}: /approve{name} lets it happen, /deny{name} does not."
+    return f"This needs your approval{name}: /approve{name} allows it, /deny{name} refuses it."
 
 
 def footer(answer: MessageResult) -> str:
@@ -105,7 +105,7 @@ def footer(answer: MessageResult) -> str:
 
 
 class PlainScreen:
-    """Writes the answer as it comes, without any control code; for pipes and scripts."""
+    """Writes the answer as it arrives, without control codes; for pipes and scripts."""
 
     def __init__(self, out: TextIO | None = None, notes: TextIO | None = None) -> None:
         self._out = out or sys.stdout
@@ -114,21 +114,21 @@ class PlainScreen:
         self._printed = ""
 
     def restart(self) -> None:
-        """The whole text comes again; what is printed cannot be taken back, only continued."""
+        """The whole text is sent again; printed text cannot be erased, only continued."""
         self._pieces.clear()
 
     def add(self, text: str) -> None:
-        """Print more of the answer, but nothing twice."""
+        """Print the part of the answer that is new."""
         self._pieces.append(clean(text))
         self._print_rest("".join(self._pieces))
 
     def note(self, text: str) -> None:
-        """Say what the gateway is doing, beside the output."""
+        """Print on standard error what the gateway is doing."""
         if self._notes is not None:
             print(f"({clean(text)})", file=self._notes, flush=True)
 
     def finish(self, answer: MessageResult) -> None:
-        """Print what is missing of the final reply and end the line."""
+        """Print the rest of the final reply and end the line."""
         final = clean(answer.reply or "")
         if answer.state == "parked":
             final = f"{final}\n{parked_text(answer)}".lstrip()

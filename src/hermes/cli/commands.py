@@ -1,9 +1,11 @@
-"""Puts the commands together for typer; `hermes up` comes here only for its `--help`."""
+"""Registers the commands with typer; `hermes up` uses it only for its `--help`."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.main import get_group
 
 from hermes import __version__
 from hermes.cli import (
@@ -72,89 +74,105 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 settings_app = typer.Typer(
-    help="Look at the configuration.", no_args_is_help=True, context_settings=_PLAIN
+    help="Show the configuration.", no_args_is_help=True, context_settings=_PLAIN
 )
 models_app = typer.Typer(context_settings=_PLAIN)
 token_app = typer.Typer(context_settings=_PLAIN)
 sessions_app = typer.Typer(
-    help="The sessions that have not ended, and an end to one.",
+    help="List open sessions, and end one.",
     no_args_is_help=True,
     context_settings=_PLAIN,
 )
 channels_app = typer.Typer(context_settings=_PLAIN)
 letters_app = typer.Typer(
-    help="Replies that could not be sent: look at them, send them again, give them up.",
+    help="Replies that could not be sent: list them, send them again, or give them up.",
     no_args_is_help=True,
     context_settings=_PLAIN,
 )
 keys_app = typer.Typer(
-    help="Make, list and revoke the keys with which callers use /v1.",
+    help="Make, list and revoke the API keys for /v1.",
     no_args_is_help=True,
     context_settings=_PLAIN,
 )
 credits_app = typer.Typer(
-    help="What people have to spend: grants, refunds, and whether the books balance.",
+    help="People's credits: show, grant and refund them, and check the ledger.",
     no_args_is_help=True,
     context_settings=_PLAIN,
 )
 users_app = typer.Typer(
-    help="The people of this gateway: who they are, who is let in, blocked, linked, erased.",
+    help="The people of this gateway: list, let in, block, link and erase them.",
     no_args_is_help=True,
     context_settings=_PLAIN,
 )
 pair_app = typer.Typer(
-    help="Let strangers in by the code that they were told.",
+    help="Let unknown people in by the pairing code that they received.",
     no_args_is_help=True,
     context_settings=_PLAIN,
 )
 switch_app = typer.Typer(
-    help="Stop every model call at once, or release them.",
+    help="Stop every model call at once, or allow them again.",
     no_args_is_help=True,
     context_settings=_PLAIN,
 )
 
 memory_app = typer.Typer(
-    help="Look at what is known of a person, set it, and forget it.",
+    help="Show, set and delete what is known of a person.",
     no_args_is_help=True,
     context_settings=_PLAIN,
 )
 cron_app = typer.Typer(
-    help="Look at scheduled jobs, make them, pause, run and remove them.",
+    help="List, make, pause, run and remove scheduled jobs.",
     no_args_is_help=True,
     context_settings=_PLAIN,
 )
 mcp_app = typer.Typer(
-    help="Look at the MCP servers that bring tools, test them, and read them again.",
+    help="List, test and reload the MCP servers that provide tools.",
     no_args_is_help=True,
     context_settings=_PLAIN,
 )
 
 service_app = typer.Typer(
-    help="Run the gateway as a service of systemd.",
+    help="Run the gateway as a systemd service.",
     no_args_is_help=True,
     context_settings=_PLAIN,
 )
 hooks_app = typer.Typer(
-    help="Look at the hooks: your own code that hears of what happens.",
+    help="List the hooks: your own code that is called on events.",
     no_args_is_help=True,
     context_settings=_PLAIN,
 )
 
 graph_app = typer.Typer(
-    help="Look at the conversations of this home, check them, and make training data of them.",
+    help="Show and check the conversations of this home, and export training data.",
     no_args_is_help=True,
     context_settings=_PLAIN,
 )
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command that the arguments name; returns its exit code."""
+    """Run the command that the arguments name; return its exit code."""
     completion.get_ready()
+    command = get_group(app)
+    _show_switches_plainly(command)
     try:
-        app(args=list(arguments), prog_name="hermes")
+        command(args=list(arguments), prog_name="hermes")
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 1
     return 0
+
+
+def _show_switches_plainly(
+    command: TyperCommand | TyperGroup, parent: typer.Context | None = None
+) -> None:
+    """Make `--help` show a switch by its name alone; typer would add `<bool>`."""
+    context = typer.Context(command, parent=parent, **command.context_settings)
+    for parameter in command.get_params(context):
+        if isinstance(parameter, TyperOption) and parameter.is_flag:
+            parameter.metavar = ""
+    if isinstance(command, TyperGroup):
+        for one in command.commands.values():
+            if isinstance(one, TyperCommand | TyperGroup):
+                _show_switches_plainly(one, context)
 
 
 def _print_version(wanted: bool) -> None:
@@ -172,7 +190,7 @@ def root(
         ),
     ] = False,
 ) -> None:
-    """Take the options that stand before a command."""
+    """Read the options before a command."""
 
 
 def up(
@@ -182,16 +200,17 @@ def up(
         str | None, typer.Option(help="The address to listen on.", show_default=False)
     ] = None,
     port: Annotated[
-        int | None, typer.Option(help="The port; 0 takes any free one.", show_default=False)
+        int | None, typer.Option(help="The port; 0 picks a free one.", show_default=False)
     ] = None,
     log_format: Annotated[
-        str | None, typer.Option(help="auto, console or json.", show_default=False)
+        str | None,
+        typer.Option(help="The format of log lines: auto, console or json.", show_default=False),
     ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Take over from a gateway that runs on this home.")
+        bool, typer.Option("--replace", help="Take over from a gateway that runs in this home.")
     ] = False,
 ) -> None:
-    """Start the gateway and stay until it is stopped (Ctrl-C, or `hermes stop`)."""
+    """Start the gateway and run it until it is stopped (Ctrl-C, or `hermes stop`)."""
     given = {"--home": home, "--host": host, "--port": port, "--log-format": log_format}
     arguments = [
         text for name, value in given.items() if value is not None for text in (name, str(value))

@@ -1,4 +1,4 @@
-"""`hermes completion bash|zsh|fish`: prints what makes a shell complete commands and options."""
+"""`hermes completion bash|zsh|fish`: prints a completion script for a shell."""
 
 import enum
 from typing import Annotated
@@ -18,7 +18,7 @@ _VARIABLE = "_HERMES_COMPLETE"
 
 
 class Shell(enum.StrEnum):
-    """The shells that are known."""
+    """The supported shells."""
 
     BASH = "bash"
     ZSH = "zsh"
@@ -28,13 +28,13 @@ class Shell(enum.StrEnum):
 def command(
     shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
 ) -> None:
-    """Print the completion of a shell; see the examples for where it goes."""
+    """Print a shell's completion script; the examples show where to put it."""
     # By name: typer has these two for everybody, but its types do not say so.
     script = lazy("typer.completion:get_completion_script")
     print(script(prog_name="hermes", complete_var=_VARIABLE, shell=shell.value))
 
 
 def get_ready() -> None:
-    """Let typer answer a shell that asks; any other call pays one look at the environment."""
+    """Let typer answer a shell's completion request; other calls only check one variable."""
     if _VARIABLE in environment():
         lazy("typer.completion:completion_init")()

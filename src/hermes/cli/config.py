@@ -1,4 +1,4 @@
-"""`hermes config show`: every setting, and where it came from; secrets are masked by config."""
+"""`hermes config show`: every setting and its source; `hermes.config` masks the secrets."""
 
 from typing import Annotated
 
@@ -15,7 +15,9 @@ EPILOG = examples("hermes config show", "hermes config show --origin", "hermes c
 def command(
     *,
     home: Home = None,
-    origin: Annotated[bool, typer.Option("--origin", help="Say where each value is from.")] = False,
+    origin: Annotated[
+        bool, typer.Option("--origin", help="Show the source of each value.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print every setting as the gateway would use it."""

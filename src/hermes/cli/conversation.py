@@ -1,8 +1,8 @@
 """One conversation of the terminal chat with the gateway: send, follow the answer, stop it.
 
-`GatewayTransport` is how the gateway is reached: over HTTP when one runs, in this process otherwise. Every
-message carries an id of ours, so sending it again only picks up its answer: a broken connection,
-a stop or an approval loses nothing.
+`GatewayTransport` reaches the gateway: over HTTP if one runs, otherwise in this process. Every
+message carries our own id, so sending it again only fetches its answer: a broken connection, a stop
+or an approval loses nothing.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MessageResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How a message ended, as the REST API says it."""
+    """How a message ended, as the REST API reports it."""
 
     id: str
     state: str
@@ -48,15 +48,15 @@ class MessageResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_good(self) -> bool:
-        """Whether the message was answered, or waits for a word of the person."""
+        """Whether the message was answered, or waits for the person's decision."""
         return self.outcome in {None, "answered", "interrupted", "merged"}
 
 
 class AnswerScreen(Protocol):
-    """Where the answer is shown while it comes."""
+    """Shows the answer while it arrives."""
 
     def restart(self) -> None:
-        """Forget what was shown: the whole text comes again."""
+        """Clear the shown text: the whole text is sent again."""
         ...
 
     def add(self, text: str) -> None:
@@ -64,33 +64,33 @@ class AnswerScreen(Protocol):
         ...
 
     def note(self, text: str) -> None:
-        """Say what the gateway is doing."""
+        """Show what the gateway is doing."""
         ...
 
 
 class GatewayTransport(Protocol):
-    """A way to the gateway."""
+    """A connection to the gateway."""
 
     def send(self, message: Outgoing) -> AbstractContextManager[Iterator[ServerEvent]]:
-        """Send a message and give the events of its answer."""
+        """Send a message and yield the events of its answer."""
         ...
 
 
 class HttpTransport:
-    """The way to a gateway that runs in another process."""
+    """The connection to a gateway in another process."""
 
     def __init__(self, client: GatewayClient) -> None:
         self._client = client
 
     @contextmanager
     def send(self, message: Outgoing) -> Iterator[Iterator[ServerEvent]]:
-        """Send a message and give the events of its answer."""
+        """Send a message and yield the events of its answer."""
         with self._client.stream("/api/messages", message) as events:
             yield events
 
 
 class Conversation:
-    """Messages under one conversation id; `conversation_id` says which."""
+    """Messages under one conversation id, `conversation_id`."""
 
     def __init__(self, line: GatewayTransport, conversation_id: str, *, make_id: MakeId) -> None:
         self.conversation_id = conversation_id
@@ -101,20 +101,20 @@ class Conversation:
         """Whether what it waits for is the answer to a question of a tool."""
 
     def renew(self) -> str:
-        """Start a fresh conversation; returns its id."""
+        """Start a new conversation; return its id."""
         self.conversation_id = self._make_id("c")
         self._parked = None
         self.is_asked = False
         return self.conversation_id
 
     def ask(self, text: str, screen: AnswerScreen) -> MessageResult:
-        """Send a message and follow it to its end; Ctrl-C on the way stops the answer."""
+        """Send a message and follow it to its end; Ctrl-C stops the answer."""
         message = self._outgoing(text)
         answer = self._follow(message, screen)
         return self._keep(message, answer)
 
     def ask_parked(self, text: str, screen: AnswerScreen) -> MessageResult:
-        """Decide about the parked message, or answer its question, then follow that message on."""
+        """Decide about the parked message or answer its question, then follow that message."""
         parked, self._parked = self._parked, None
         decision = self.ask(text, screen)
         if parked is None or not decision.is_good:
@@ -125,7 +125,7 @@ class Conversation:
         return self._keep(parked, self._follow(parked, screen))
 
     def _keep(self, message: Outgoing, answer: MessageResult) -> MessageResult:
-        """Remember a message that waits for a word of the person."""
+        """Remember a message that waits for the person's decision."""
         if answer.state in ("parked", ASKED):
             self._parked = message
             self.is_asked = answer.state == ASKED
@@ -161,8 +161,8 @@ class Conversation:
                 if answer is not None:
                     return answer
         raise StreamTruncated(
-            "The gateway's stream ended before the answer did. The message is kept; "
-            "`hermes status` shows how the gateway stands."
+            "The gateway's stream ended before the answer did. The message is kept and will be "
+            "answered; `hermes status` shows the state of the gateway."
         )
 
     def _outgoing(self, text: str) -> Outgoing:
@@ -172,10 +172,10 @@ class Conversation:
 
 
 class _Silent:
-    """A screen for what the person need not see."""
+    """A screen that shows nothing."""
 
     def restart(self) -> None:
-        """Nothing was shown."""
+        """Do nothing: nothing was shown."""
 
     def add(self, text: str) -> None:
         """Show nothing."""
@@ -200,5 +200,11 @@ def _show(event: ServerEvent, screen: AnswerScreen) -> MessageResult | None:
     elif event.name == "question":
         return MessageResult(id=str(event.data.get("id", "")), state=ASKED, reply=text)
     elif event.name == "error":
-        raise Refused(str(event.data.get("message", "The gateway gave up without a reason.")))
+        raise Refused(
+            str(
+                event.data.get(
+                    "message", "The gateway failed and gave no reason; `hermes logs` shows more."
+                )
+            )
+        )
     return None

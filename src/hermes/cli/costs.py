@@ -1,4 +1,4 @@
-"""`hermes costs`: what model calls took, by person, agent, channel, key, model or day."""
+"""`hermes costs`: what model calls cost, by person, agent, channel, key, model or day."""
 
 from typing import Annotated, get_args
 
@@ -35,11 +35,13 @@ def command(
     *,
     home: Home = None,
     by: Annotated[
-        str, typer.Option(help=f"One of {', '.join(_BY)}.", callback=_check_by)
+        str, typer.Option(help=f"Group by one of {', '.join(_BY)}.", callback=_check_by)
     ] = "model",
     days: Annotated[
         int | None,
-        typer.Option(help="The last days, today included; otherwise 30.", show_default=False),
+        typer.Option(
+            help="The last days, including today; 30 if no days are given.", show_default=False
+        ),
     ] = None,
     month: Annotated[
         str | None, typer.Option(help="A month, such as 2026-11.", show_default=False)
@@ -49,7 +51,7 @@ def command(
     ] = None,
     last_day: Annotated[
         str | None,
-        typer.Option("--to", help="The last day; otherwise today.", show_default=False),
+        typer.Option("--to", help="The last day; today if not given.", show_default=False),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -90,7 +92,11 @@ def _print(report: CostsReport, out: Console) -> None:
         table.add_row(*_cells(row, name=_name(row, report.by)))
     table.add_row(*_cells(report.total, name="total"), style="bold")
     out.print(table)
-    note = " Budgets count an assumed price for what has none." if report.total.assumed_usd else ""
+    note = (
+        " Budgets count an assumed price for tokens without a known price."
+        if report.total.assumed_usd
+        else ""
+    )
     out.print(f"{days}.{note}", style="dim")
 
 
@@ -109,7 +115,7 @@ def _counts(row: CostRow) -> tuple[int, ...]:
 
 
 def _cost(row: CostRow) -> str:
-    """What nobody knows the price of is not free: no zero stands for it."""
+    """Return a cost as text; tokens without a known price are shown as unknown, not as zero."""
     if not row.unpriced_tokens:
         return money(row.cost_usd)
     return f"{money(row.cost_usd)} + unknown" if row.cost_usd else "price unknown"

@@ -1,4 +1,4 @@
-"""`hermes credits show|list|grant|refund|refer|audit`: what people have to spend, and the books."""
+"""`hermes credits show|list|grant|refund|refer|audit`: people's credits and the ledger."""
 
 from typing import Annotated, NoReturn
 
@@ -64,18 +64,20 @@ _FOUND_WRONG = 1
 # How a line that no operator booked is told, by the beginning of its id.
 _WHY = {
     "start": "start grant",
-    "opening": "what was used without a limit",
-    "referral": "brought a referral code",
-    "referred": "a newcomer brought the code",
-    "moved-in": "came along with a linked channel",
-    "moved-out": "went along with a linked channel",
+    "opening": "use without a limit",
+    "referral": "used a referral code",
+    "referred": "a new person used the referral code",
+    "moved-in": "moved in with a linked channel",
+    "moved-out": "moved away with a linked channel",
 }
 
-Reason = Annotated[str, typer.Option(help="Why; kept in the ledger, sealed.", show_default=False)]
+Reason = Annotated[
+    str, typer.Option(help="The reason; stored encrypted in the ledger.", show_default=False)
+]
 
 
 def show(user: Person, *, home: Home = None, as_json: AsJson = False) -> None:
-    """Show what a person has left, their referral code and the newest lines of their ledger."""
+    """Show a person's balance, their referral code and the newest lines of their ledger."""
     report = _wallet(home, user)
     print_report(report, _print_wallet, as_json=as_json)
 
@@ -84,12 +86,12 @@ def list_all(
     *,
     home: Home = None,
     below: Annotated[
-        int | None, typer.Option(help="Only those with less than this.", show_default=False)
+        int | None, typer.Option(help="Only wallets with less than this.", show_default=False)
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many wallets.")] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List wallets, those with the least in them first."""
+    """List wallets, the lowest balance first."""
     ask = WalletsAsk(below=below, limit=limit)
     report = call(home, CREDITS_LIST, ask, empty=WalletsReport)
     if as_json:
@@ -101,28 +103,35 @@ def list_all(
 def grant(
     user: Person,
     amount: Annotated[
-        int, typer.Argument(metavar="AMOUNT", help="How many; a negative number takes back.")
+        int,
+        typer.Argument(metavar="AMOUNT", help="How many; a negative number takes credits back."),
     ],
     *,
     home: Home = None,
     reason: Reason = "",
     name: Annotated[
-        str, typer.Option("--id", help="Grants of the same id count once.", show_default=False)
+        str,
+        typer.Option(
+            "--id",
+            help="A name for this grant; a second grant with the same id is ignored.",
+            show_default=False,
+        ),
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Give a person credits, or correct what they have by a negative number."""
+    """Give a person credits; a negative number takes some back."""
     # Asked first: an order for somebody unknown is not to make a home.
     _wallet(home, user)
     order = GrantOrder(user=user, amount=amount, reason=reason, id=name, by=operator_name())
     report = call(home, CREDITS_GRANT, order)
-    did = "has got" if amount > 0 else "has lost"
+    did = "received" if amount > 0 else "lost"
     _print_booked(report, f"{user} {did} {in_credits(abs(amount))}", as_json=as_json)
 
 
 def refund(
     message: Annotated[
-        str, typer.Argument(metavar="MESSAGE", help="The message's id, or its sender's id of it.")
+        str,
+        typer.Argument(metavar="MESSAGE", help="The message's id, or the sender's own id of it."),
     ],
     *,
     home: Home = None,
@@ -132,7 +141,7 @@ def refund(
     """Give back what an answered message cost."""
     order = RefundOrder(message=message, reason=reason, by=operator_name())
     report = call(home, CREDITS_REFUND, order, empty=lambda: _no_message(message))
-    told = f"{report.person_id} has got {in_credits(report.line.amount)} back for {report.line.id}"
+    told = f"{report.person_id} received {in_credits(report.line.amount)} back for {report.line.id}"
     _print_booked(report, told, as_json=as_json)
 
 
@@ -143,7 +152,7 @@ def refer(
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let a newcomer bring somebody's referral code; in a chat they write `/credits CODE`."""
+    """Book a referral code for a new person; in a chat they write `/credits CODE` themselves."""
     _wallet(home, user)
     order = ReferOrder(user=user, code=code, by=operator_name())
     report = call(home, CREDITS_REFER, order)
@@ -160,7 +169,7 @@ def refer(
 
 
 def audit(home: Home = None, as_json: AsJson = False) -> None:
-    """Prove that every balance is its ledger's sum minus open holds; exit code 1 if one is not."""
+    """Check that every balance is its ledger's sum minus open holds; exit code 1 if one is not."""
     report = call(
         home, CREDITS_AUDIT, NoFields(), empty=lambda: Audit(wallets=0, lines=0, holds=0, total=0)
     )
@@ -207,11 +216,13 @@ def _wallet_lines(report: WalletReport) -> list[str]:
     else:
         lines.append(f"A message costs {in_credits(report.price)} in tier {report.tier}.")
     if report.start_to_come:
-        lines.append(f"The start grant of {in_credits(report.start_to_come)} is still to come.")
+        lines.append(
+            f"The start grant of {in_credits(report.start_to_come)} has not been booked yet."
+        )
     if report.referral_code is not None:
-        lines.append(f"Referral code {report.referral_code}, brought by {report.referred:,}.")
+        lines.append(f"Referral code {report.referral_code}, used by {report.referred:,}.")
     if report.referred_by is not None:
-        lines.append(f"Came by the code of {report.referred_by}.")
+        lines.append(f"Joined with the referral code of {report.referred_by}.")
     return lines
 
 

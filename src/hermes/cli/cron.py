@@ -1,4 +1,4 @@
-"""`hermes cron list|add|show|pause|resume|run|remove`: scheduled jobs of everybody."""
+"""`hermes cron list|add|show|pause|resume|run|remove`: the scheduled jobs of all people."""
 
 from typing import Annotated
 
@@ -51,21 +51,19 @@ RESUME_EPILOG = examples("hermes cron resume j_0k3v9c2h6l1g")
 RUN_EPILOG = examples("hermes cron run j_0k3v9c2h6l1g", "hermes cron run 4g2k --json")
 REMOVE_EPILOG = examples("hermes cron remove j_0k3v9c2h6l1g")
 _SHOWN_TEXT = 40
-JobId = Annotated[
-    str, typer.Argument(metavar="JOB", help="The job's id, or the last letters of it.")
-]
+JobId = Annotated[str, typer.Argument(metavar="JOB", help="The job's id, or its last letters.")]
 
 
 def list_all(
     *,
     user: Annotated[
-        str, typer.Option("--user", help="Only those of PLATFORM:USER_ID.", show_default=False)
+        str, typer.Option("--user", help="Only jobs of PLATFORM:USER_ID.", show_default=False)
     ] = "",
-    limit: Annotated[int, typer.Option("--limit", help="At most this many.")] = 200,
+    limit: Annotated[int, typer.Option("--limit", help="At most this many jobs.")] = 200,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """List scheduled jobs, the next to run first, and what was missed."""
+    """List scheduled jobs, the next to run first, with the runs that were missed."""
     ask = JobsAsk(user=user, limit=limit)
     report = call(home, CRON_LIST, ask, empty=JobsReport)
     if as_json:
@@ -77,10 +75,14 @@ def list_all(
 def add(
     user: Annotated[
         str,
-        typer.Argument(metavar="USER", help="PLATFORM:USER_ID of whose job it is, who pays."),
+        typer.Argument(
+            metavar="USER", help="The person who owns the job and pays for it: PLATFORM:USER_ID."
+        ),
     ],
-    when: Annotated[str, typer.Argument(metavar="WHEN", help="In plain words, or as cron has it.")],
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What the agent is asked then.")],
+    when: Annotated[
+        str, typer.Argument(metavar="WHEN", help="In plain words, or as a cron expression.")
+    ],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The prompt for the agent.")],
     *,
     to: Annotated[
         str,
@@ -92,11 +94,13 @@ def add(
     chat: Annotated[
         str,
         typer.Option(
-            "--chat", help="The direct chat it runs in; else the person's.", show_default=False
+            "--chat",
+            help="The direct chat it runs in; by default the person's own.",
+            show_default=False,
         ),
     ] = "",
     agent: Annotated[
-        str, typer.Option("--agent", help="The agent that is asked.", show_default=False)
+        str, typer.Option("--agent", help="The agent that answers.", show_default=False)
     ] = "",
     home: Home = None,
     as_json: AsJson = False,
@@ -114,7 +118,7 @@ def show(
     job: JobId,
     *,
     output: Annotated[
-        bool, typer.Option("--output", help="Print what the last run answered, whole.")
+        bool, typer.Option("--output", help="Also print the whole answer of the last run.")
     ] = False,
     home: Home = None,
     as_json: AsJson = False,
@@ -141,22 +145,22 @@ def pause(job: JobId, *, home: Home = None, as_json: AsJson = False) -> None:
 
 
 def resume(job: JobId, *, home: Home = None, as_json: AsJson = False) -> None:
-    """Let a job run again, from now on; what it missed is not caught up."""
+    """Resume a paused job; missed runs are not made up."""
     report = _order(home, CRON_RESUME, job)
     print_done(report, f"{report.job.id} runs again, next: {report.job.next}", as_json=as_json)
 
 
 def run(job: JobId, *, home: Home = None, as_json: AsJson = False) -> None:
-    """Run a job now, beside its times."""
+    """Run a job now, in addition to its schedule."""
     report = _order(home, CRON_RUN, job)
     text = (
-        f"{report.job.id} runs as {report.message_id}: `hermes why {report.message_id}` tells more."
+        f"{report.job.id} runs as {report.message_id}: `hermes why {report.message_id}` shows more."
     )
     print_done(report, text, as_json=as_json)
 
 
 def remove(job: JobId, *, home: Home = None, as_json: AsJson = False) -> None:
-    """Forget a job; what it has answered stays."""
+    """Delete a job; its earlier answers are kept."""
     report = _order(home, CRON_REMOVE, job)
     print_done(report, f"{report.job.id} is removed.", as_json=as_json)
 
@@ -167,7 +171,7 @@ def _order(home: Home, order: Order[JobOrder, JobReport], job: str) -> JobReport
 
 def _print_jobs(jobs: tuple[JobLine, ...], out: Console) -> None:
     if not jobs:
-        out.print("Nothing is scheduled. `hermes cron add --help` shows how.")
+        out.print("There are no scheduled jobs. `hermes cron add --help` shows how to add one.")
         return
     names = ("id", "state", "of", "when", "next", "last", "missed", "what")
     rows = (
@@ -193,7 +197,7 @@ def _print_job(job: JobLine, out: Console) -> None:
         ("state", state),
         ("of", f"{job.user} ({job.person_id})"),
         ("when", job.when),
-        ("next", job.next or "never again"),
+        ("next", job.next or "no further run"),
         ("to", job.target),
         ("made", clock_time(job.created_at)),
         ("runs", str(job.runs)),
@@ -207,7 +211,7 @@ def _print_job(job: JobLine, out: Console) -> None:
 def _missed(job: JobLine) -> str:
     if job.missed_at is None:
         return "none"
-    return f"{job.missed}, told with the run of {clock_time(job.missed_at)}"
+    return f"{job.missed}, reported with the run of {clock_time(job.missed_at)}"
 
 
 def _last(job: JobLine) -> str:

@@ -45,26 +45,30 @@ SHOW_EPILOG = examples("hermes deadletters show o_0k3v9c2h6l1g")
 REPLAY_EPILOG = examples("hermes deadletters replay o_0k3v9c2h6l1g")
 DROP_EPILOG = examples("hermes deadletters drop o_0k3v9c2h6l1g")
 
-LetterId = Annotated[str, typer.Argument(metavar="LETTER", help="The id that the list shows.")]
+LetterId = Annotated[
+    str, typer.Argument(metavar="LETTER", help="The reply's id, as the list shows it.")
+]
 
 
 def list_all(
     *,
     platform: Annotated[
-        str, typer.Option(help="Only those of a platform.", show_default=False)
+        str, typer.Option(help="Only replies of this platform.", show_default=False)
     ] = "",
-    limit: Annotated[int, typer.Option(min=1, max=MOST_LETTERS, help="At most this many.")] = 50,
+    limit: Annotated[
+        int, typer.Option(min=1, max=MOST_LETTERS, help="At most this many replies.")
+    ] = 50,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """List replies that were given up, or may have arrived and wait for your word."""
+    """List replies that were given up, or that may have arrived and need your decision."""
     ask = LettersAsk(platform=platform, limit=limit)
     report = call(home, DEADLETTERS_LIST, ask, empty=LettersReport)
     print_report(report, _print, as_json=as_json)
 
 
 def show(letter: LetterId, *, home: Home = None, as_json: AsJson = False) -> None:
-    """Show one of them, with what it says."""
+    """Show one of these replies with its text."""
     ask = LetterAsk(id=letter)
     report = call(home, DEADLETTERS_SHOW, ask, empty=_nothing)
     if as_json:
@@ -74,18 +78,18 @@ def show(letter: LetterId, *, home: Home = None, as_json: AsJson = False) -> Non
     _print(LettersReport(letters=(report.letter,)), out)
     _print_tries(report.letter, out)
     text = report.letter.text
-    print(clean("(nothing can be read of it any more)" if text is None else text))
+    print(clean("(its text can no longer be read)" if text is None else text))
 
 
 def replay(letter: LetterId, *, home: Home = None, as_json: AsJson = False) -> None:
-    """Send one again, as if it were new; one that may have arrived may arrive twice."""
+    """Send one of these replies again as new; if it had arrived, it may arrive twice."""
     order = LetterOrder(id=letter, by=operator_name())
     report = call(home, DEADLETTERS_REPLAY, order, empty=_nothing)
-    _tell(report, "is on its way again", as_json=as_json)
+    _tell(report, "will be sent again", as_json=as_json)
 
 
 def drop(letter: LetterId, *, home: Home = None, as_json: AsJson = False) -> None:
-    """Give one up for good; `hermes why` still tells of it."""
+    """Give up one of these replies for good; `hermes why` still shows it."""
     order = LetterOrder(id=letter, by=operator_name())
     report = call(home, DEADLETTERS_DROP, order, empty=_nothing)
     _tell(report, "is given up", as_json=as_json)
@@ -101,7 +105,7 @@ def _tell(report: LetterReport, did: str, *, as_json: bool) -> None:
 
 def _print(report: LettersReport, out: Console) -> None:
     if not report.letters:
-        out.print("Every reply was sent, or is on its way.")
+        out.print("There are none: every reply was sent or is being sent.")
         return
     names = ("id", "platform", "chat", "person", "state", "why", "attempts", "written")
     print_table(out, names, (_cells(one) for one in report.letters))

@@ -1,4 +1,4 @@
-"""`hermes channels directory`: the chats that are known by name, and can be sent to by it."""
+"""`hermes channels directory`: the chats that have a known name, which `hermes send` accepts."""
 
 from typing import Annotated
 
@@ -17,12 +17,12 @@ EPILOG = examples("hermes channels directory", "hermes channels directory --plat
 def command(
     *,
     platform: Annotated[
-        str, typer.Option("--platform", help="Only the chats of one.", show_default=False)
+        str, typer.Option("--platform", help="Only chats of this platform.", show_default=False)
     ] = "",
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the chats that are known by name; `hermes send` takes those names."""
+    """List the chats that have a known name; `hermes send` accepts these names."""
     ask = DirectoryAsk(platform=platform)
     report = call(home, CHANNELS_DIRECTORY, ask, empty=DirectoryReport)
     print_report(report, _print, as_json=as_json)
@@ -30,7 +30,7 @@ def command(
 
 def _print(report: DirectoryReport, out: Console) -> None:
     if not report.chats:
-        out.print("No chat is known by name yet: platforms are asked every five minutes.")
+        out.print("No chat names are known yet: Hermes asks the platforms every five minutes.")
         return
     table = Table("platform", "name", "guild", "kind", "id", box=None, pad_edge=False)
     for one in report.chats:

@@ -1,4 +1,4 @@
-"""`hermes doctor`: finds what is wrong, says why it matters, and what to do."""
+"""`hermes doctor`: finds problems, says why they matter, and how to fix them."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,7 +26,7 @@ def command(
     fix: Annotated[
         bool,
         typer.Option(
-            "--fix", help="Set right what is safe: permissions, folders, what a dead gateway left."
+            "--fix", help="Fix what is safe to fix: permissions, folders, files of a dead gateway."
         ),
     ] = False,
     call: Annotated[
@@ -34,6 +34,6 @@ def command(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find what is wrong with this home and say what to do; exit code 1 if something fails."""
+    """Check this home and say how to fix each problem; exit code 1 if a check fails."""
     if not examine_and_show(home, fix=fix, call=call, as_json=as_json):
         raise typer.Exit(1)

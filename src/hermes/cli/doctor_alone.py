@@ -1,6 +1,6 @@
-"""What `hermes doctor` asks, put together: the files, the running gateway, the models, the servers.
+"""The checks of `hermes doctor`: the files, the running gateway, the models, the MCP servers.
 
-Loaded by name only when it is used: it brings the whole composition root with it.
+Imported by name only when used, because it imports the whole composition root.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from hermes.tools.mcp.report import ServerStatus
 
 
 def examine_and_show(home: Path | None, *, fix: bool, call: bool, as_json: bool) -> bool:
-    """Make every check and print what was found; tells whether nothing failed."""
+    """Run every check and print the results; return whether none failed."""
     with progress_bar("doctor") as show:
         report = examine_home(home, fix=fix, call=call, show=show)
     if as_json:
@@ -40,7 +40,7 @@ def examine_and_show(home: Path | None, *, fix: bool, call: bool, as_json: bool)
 
 
 def examine_home(home: Path | None, *, fix: bool, call: bool, show: Show) -> DoctorReport:
-    """Make every check of a home."""
+    """Run every check of a home."""
     gateway = gateway_of(home)
 
     def models(loaded: Loaded) -> tuple[ModelLine, ...]:
@@ -89,7 +89,7 @@ _MARKS: dict[Status, tuple[str, str]] = {
 
 
 def show_report(report: DoctorReport, out: Console) -> None:
-    """Print every check, and how many need something."""
+    """Print every check, and how many need attention."""
     width = max(len(check.name) for check in report.checks)
     for check in report.checks:
         mark, style = _MARKS[check.status]
@@ -113,6 +113,6 @@ def _summary(report: DoctorReport) -> str:
     failed = sum(check.status == "fail" for check in report.checks)
     warned = sum(check.status == "warn" for check in report.checks)
     fixed = sum(check.fixed for check in report.checks)
-    counts = [f"{failed} failed", f"{warned} to look at", f"{len(report.checks)} checks"]
-    counts += [f"{fixed} set right"] if fixed else []
+    counts = [f"{failed} failed", f"{warned} need attention", f"{len(report.checks)} checks"]
+    counts += [f"{fixed} fixed"] if fixed else []
     return ", ".join(counts) + "."

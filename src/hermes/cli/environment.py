@@ -1,4 +1,4 @@
-"""What a command starts from: the environment, handed on unread, and the settings made from it."""
+"""The start of every command: the environment, passed on unread, and the settings read from it."""
 
 import os
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ def environment() -> Mapping[str, str]:
 
 
 def settings_for(home: Path | None) -> Loaded:
-    """Return the settings of a home, by default of the one that HERMES_HOME names."""
+    """Return the settings of a home, by default the one that HERMES_HOME names."""
     # HERMES_DEBUG is a switch of the command line, not a setting.
     environ = {name: value for name, value in environment().items() if name != DEBUG}
     return load(environ, home.expanduser().absolute() if home else None)
 
 
 def home_for(home: Path | None) -> Path:
-    """Return the home folder without reading its settings, so that a broken file is no obstacle."""
+    """Return the home folder without reading its settings, so that a broken file does no harm."""
     return home.expanduser().absolute() if home else home_folder(environment())

@@ -1,4 +1,4 @@
-"""The last line of defence of every command: an error becomes one clear text and an exit code."""
+"""Turns an error of any command into one clear message and an exit code."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ NOT_RUNNING = 3
 
 
 def run_guarded(command: Callable[[], int], environ: Mapping[str, str]) -> int:
-    """Run a command; an error that Hermes knows is printed, not traced, unless HERMES_DEBUG=1."""
+    """Run a command; print errors that Hermes knows without traceback, unless HERMES_DEBUG=1."""
     try:
         return command()
     except HermesError as error:

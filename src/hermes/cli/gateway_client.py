@@ -1,7 +1,7 @@
-"""Talks to the running gateway of this machine over HTTP, with the local token.
+"""Calls the running gateway of this machine over HTTP, with the local token.
 
-The synchronous standard-library client is enough for one person at a terminal and costs no import
-of the server. Faults become errors of the one tree.
+The synchronous standard-library client is enough for one person at a terminal, and importing it
+does not import the server. Failures become errors of the one tree.
 """
 
 import http.client
@@ -40,7 +40,7 @@ class _Faults(msgspec.Struct, frozen=True):
 
 
 class GatewayClient:
-    """One gateway's address, ready to be asked; each question opens its own connection."""
+    """A client for one gateway's address; each request opens its own connection."""
 
     def __init__(self, address: GatewayAddress, *, stream_timeout_s: float = 900.0) -> None:
         self._address = address
@@ -52,18 +52,18 @@ class GatewayClient:
         return self._address.url
 
     def get(self, path: str, answer: type[_Answer]) -> _Answer:
-        """Return what the gateway answers to GET."""
+        """Return the gateway's answer to GET."""
         return self._ask("GET", path, answer=answer)
 
     def post(
         self, path: str, answer: type[_Answer], *, body: object = None, timeout_s: float = SHORT_S
     ) -> _Answer:
-        """Return what the gateway answers to POST, within a time that fits what it has to do."""
+        """Return the gateway's answer to POST, with a timeout that fits the request."""
         return self._ask("POST", path, answer=answer, body=body, timeout_s=timeout_s)
 
     @contextmanager
     def stream(self, path: str, body: object) -> Iterator[Iterator[ServerEvent]]:
-        """Post and give the events of the answer as they come; leaving the block hangs up."""
+        """Post and yield the answer's events as they arrive; leaving the block disconnects."""
         with self._exchange("POST", path, body=body, timeout_s=self._stream_timeout_s) as response:
             yield self._events(response)
 
@@ -73,7 +73,7 @@ class GatewayClient:
         except (OSError, http.client.HTTPException) as error:
             raise StreamTruncated(
                 f"The connection to the gateway at {self.url} broke ({error}). The message is kept "
-                "and will be answered; `hermes status` shows how the gateway stands."
+                "and will be answered; `hermes status` shows the state of the gateway."
             ) from error
 
     def _ask(
@@ -90,7 +90,7 @@ class GatewayClient:
                 return msgspec.json.decode(response.read(), type=answer)
             except msgspec.DecodeError as error:
                 raise Refused(
-                    f"The gateway at {self.url} answered {method} {path} in a shape this command "
+                    f"The gateway at {self.url} answered {method} {path} in a format that this command "
                     f"does not know ({error}). Use the same version for both: `hermes --version`."
                 ) from error
 
@@ -115,7 +115,7 @@ class GatewayClient:
             except (OSError, http.client.HTTPException) as error:
                 raise NoGateway(
                     f"The gateway at {self.url} does not answer ({str(error) or type(error).__name__}). "
-                    "It may be starting or stopping: `hermes status` shows it; try again."
+                    "It may be starting or stopping: check with `hermes status`, then try again."
                 ) from error
             if response.status >= http.client.BAD_REQUEST:
                 raise _error_of(response)
@@ -125,17 +125,17 @@ class GatewayClient:
 
 
 def client_for(running: Running) -> GatewayClient:
-    """Return a client for a gateway; raises `NoGateway` while it does not listen yet."""
+    """Return a client for a gateway; raises `NoGateway` if it does not listen yet."""
     if running.address is None:
         raise NoGateway(
-            f"The gateway (pid {running.identity.pid}) has no address: it is still starting, or it "
-            "is part of a running `hermes chat`. Try again in a moment, or leave that chat."
+            f"The gateway (pid {running.identity.pid}) has no address: it is still starting, or "
+            "it is part of a running `hermes chat`. Try again in a moment, or end that chat."
         )
     return GatewayClient(running.address)
 
 
 def connect(home: Path) -> GatewayClient:
-    """Return a client for the gateway of `home`; raises `NoGateway` when none runs."""
+    """Return a client for the gateway of `home`; raises `NoGateway` if none runs."""
     running = find_running(home)
     if running is None:
         raise NoGateway(f"No gateway runs in {home}. Start one with `hermes up`.")
@@ -152,9 +152,12 @@ def _error_of(response: http.client.HTTPResponse) -> HermesError:
     try:
         fault = msgspec.json.decode(raw, type=_Faults).error
     except msgspec.DecodeError:
-        return kind(f"The gateway answered {response.status} {response.reason} without a reason.")
+        return kind(
+            f"The gateway answered {response.status} {response.reason} and gave no reason; "
+            "`hermes logs` shows more."
+        )
     if fault.refusal:
-        return kind(f"{fault.message} (`hermes why {fault.refusal}` tells more.)")
+        return kind(f"{fault.message} (`hermes why {fault.refusal}` shows more.)")
     return kind(fault.message)
 
 

@@ -31,13 +31,13 @@ def command(
         typer.Argument(metavar="USER", help="PLATFORM:USER_ID, or the id of a person."),
     ],
     wish: Annotated[
-        str, typer.Argument(metavar="on|off|show", help="What is wanted.", callback=_check_wish)
+        str, typer.Argument(metavar="on|off|show", help="on, off or show.", callback=_check_wish)
     ],
     *,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Keep whether a person agreed that their conversations are trained on; nobody has, at first."""
+    """Record whether a person agrees to training on their conversations; at first nobody does."""
     # Asked in any case: an order for somebody unknown is not to make a home.
     report = _ask(home, ConsentAsk(user=user))
     if wish != _SHOW:

@@ -1,4 +1,4 @@
-"""`hermes graph diff CALL CALL`: what a model saw then and now."""
+"""`hermes graph diff CALL CALL`: compares what two model calls saw."""
 
 from typing import Annotated, Any
 
@@ -36,7 +36,7 @@ def command(
 ) -> None:
     """Compare what two model calls saw, in one conversation or in two.
 
-    Also their models, their tools, how they were sampled, and whether they answered the same.
+    Also compares their models, tools, sampling settings and answers.
     """
     with the_shelf(home) as shelf:
         found = diff_calls(shelf, before, after)

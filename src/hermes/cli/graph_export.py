@@ -54,7 +54,8 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="SESSION",
-            help="Conversations as `hermes graph list` names them, or parts; #EPOCH may follow.",
+            help="Conversations as `hermes graph list` names them, or parts of their names, "
+            "optionally with #EPOCH.",
             show_default=False,
         ),
     ] = None,
@@ -83,9 +84,9 @@ def command(
     every: Annotated[bool, typer.Option("--all", help="Every conversation of this home.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write training data into one file, and say what was refused and why.
+    """Write training data into one file; report what was left out and why.
 
-    Nobody is exported who has not agreed. Exit code 1 when there was nothing to write.
+    Only people who agreed are exported. Exit code 1 if there was nothing to write.
     """
     wanted = session or []
     _check_use(wanted, every=every, format_name=format_name, tokenizer=tokenizer)
@@ -128,7 +129,7 @@ def _export(shelf: GraphReader, entries: list[GraphEntry], plan: GraphExportPlan
 
 @contextmanager
 def _ending_cleanly() -> Iterator[None]:
-    """Let SIGTERM end the work as Ctrl-C does: what was written of the file goes away with it."""
+    """Let SIGTERM end the work as Ctrl-C does: the unfinished file is removed."""
 
     def end(_number: int, _frame: object) -> NoReturn:
         raise SystemExit(TERMINATED)
@@ -150,7 +151,7 @@ def _tokenizer(path: Path) -> Tokenizer:
 
 def _print(report: ExportReport, file: Path, *, out: Console) -> None:
     if report.file is None:
-        stale = f" What was in {file} before is still there." if file.exists() else ""
+        stale = f" The former content of {file} is unchanged." if file.exists() else ""
         _say(f"Nothing was written: there is no row to export.{stale}", out)
     else:
         trained = f"{report.trained:,} trained answer{'' if report.trained == 1 else 's'}"
@@ -158,19 +159,19 @@ def _print(report: ExportReport, file: Path, *, out: Console) -> None:
         _say(f"{rows} with {trained} of {_count(report.with_rows)} in {report.file}", out)
     if report.without_consent:
         _say(
-            f"Left out: {_count(report.without_consent)} of people who have not agreed. "
-            "`hermes graph consent USER on` keeps that somebody did.",
+            f"Left out: {_count(report.without_consent)} of people who have not agreed. `hermes "
+            "graph consent USER on` records that a person agrees.",
             out,
         )
     _print_refusals(report, out)
     for one in report.unopened:
-        _say(f"{one.graph} cannot be opened: {one.text} `hermes graph verify` tells more.", out)
+        _say(f"{one.graph} cannot be opened: {one.text} `hermes graph verify` shows more.", out)
 
 
 def _print_refusals(report: ExportReport, out: Console) -> None:
     if not report.refused:
         return
-    table = make_table("refused", "reason", "such as")
+    table = make_table("refused", "reason", "for example")
     for reason, count in sorted(report.refused.items(), key=lambda item: -item[1]):
         calls = [one for one in report.refusals if one.reason == reason][:_REFUSALS_SHOWN]
         such = ", ".join(one.call for one in calls)

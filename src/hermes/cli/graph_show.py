@@ -1,4 +1,4 @@
-"""`hermes graph list|show`: which conversations there are, and one of them drawn."""
+"""`hermes graph list|show`: lists the conversations, and draws one of them."""
 
 import sys
 from typing import Annotated
@@ -49,20 +49,21 @@ Session = Annotated[
     str,
     typer.Argument(
         metavar="SESSION",
-        help="The conversation as `hermes graph list` names it, or a part; #EPOCH may follow.",
+        help="The conversation as `hermes graph list` names it, or a part of its name, optionally "
+        "with #EPOCH.",
     ),
 ]
 
 
 class GraphDrawing(msgspec.Struct, frozen=True, kw_only=True):
-    """What `--json` prints: the graph as it is listed, and its drawing."""
+    """The output of `--json`: the graph as listed, and its drawing."""
 
     graph: GraphEntry
     drawing: Drawing
 
 
 def list_all(home: Home = None, as_json: AsJson = False) -> None:
-    """List the conversations of this home: how long they are, and whether they may be trained on."""
+    """List the conversations of this home: their length, and whether they may be trained on."""
     with any_shelf(home) as shelf:
         found = list_graphs(shelf)
     print_report(found, _print_list, as_json=as_json)
@@ -74,19 +75,17 @@ def show(
     home: Home = None,
     last: Annotated[
         int | None,
-        typer.Option("--last", min=1, help="Only so many messages at the end of each branch."),
+        typer.Option("--last", min=1, help="Only this many messages at the end of each branch."),
     ] = None,
-    as_mermaid: Annotated[
-        bool, typer.Option("--mermaid", help="Print a Mermaid chart, for a page that draws it.")
-    ] = False,
+    as_mermaid: Annotated[bool, typer.Option("--mermaid", help="Print a Mermaid chart.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Draw a conversation with its branches, its calls and the versions that calls knew.
+    """Draw a conversation with its branches, its model calls, and the versions that calls saw.
 
-    In brackets stands the call that wrote an answer, and its model.
+    The call that wrote an answer, and its model, are in brackets.
     """
     if as_mermaid and as_json:
-        raise typer.BadParameter("--mermaid and --json are two ways to print: choose one.")
+        raise typer.BadParameter("--mermaid and --json exclude each other: choose one.")
     out = console()
     with the_shelf(home) as shelf:
         entry = current(find_graphs(shelf.graphs(), session))
@@ -103,7 +102,7 @@ def show(
 
 def _print_list(found: GraphList, out: Console) -> None:
     if not found.graphs:
-        out.print("There is no conversation yet. `hermes chat` begins one.")
+        out.print("There is no conversation yet. `hermes chat` starts one.")
         return
     table = make_table("session")
     for name in ("epoch", "messages", "calls"):

@@ -1,6 +1,6 @@
-"""How the commands about graphs reach them: through a `GraphReader`, beside a gateway that may run.
+"""How the graph commands read graphs: with a `GraphReader`, also while a gateway runs.
 
-What they show of what people said goes on record before it is shown.
+Showing what people wrote is recorded in the audit log first.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ else:
 
 @contextmanager
 def any_shelf(home: Home) -> Iterator[GraphReader | None]:
-    """Open the graphs of a home; None where nothing is stored yet."""
+    """Open the graphs of a home; None if nothing is stored yet."""
     if not home_for(home).exists():
         yield None
         return
@@ -34,24 +34,24 @@ def any_shelf(home: Home) -> Iterator[GraphReader | None]:
 
 @contextmanager
 def the_shelf(home: Home) -> Iterator[GraphReader]:
-    """Open the graphs of a home; raises NotFound where nothing is stored yet."""
+    """Open the graphs of a home; raises NotFound if nothing is stored yet."""
     with any_shelf(home) as shelf:
         if shelf is None:
             raise NotFound(
-                f"Nothing is stored in {home_for(home)} yet: `hermes chat` begins a conversation, "
-                "and --home names another home."
+                f"Nothing is stored in {home_for(home)} yet: `hermes chat` starts a conversation, and "
+                "--home selects another home."
             )
         yield shelf
 
 
 def note_shown(home: Home, entries: Iterable[GraphEntry]) -> None:
-    """Put on record that conversations are shown."""
+    """Record in the audit log that conversations are shown."""
     order = GraphsOrder(people=people_of(entries), by=operator_name())
     call(home, GRAPHS_SHOW, order)
 
 
 def note_exported(home: Home, entries: Iterable[GraphEntry], *, every: bool) -> None:
-    """Put on record that conversations are written into a file."""
+    """Record in the audit log that conversations are exported to a file."""
     people = (EVERYBODY,) if every else people_of(entries)
     order = GraphsOrder(people=people, by=operator_name())
     call(home, GRAPHS_EXPORT, order)

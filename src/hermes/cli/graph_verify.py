@@ -1,4 +1,4 @@
-"""`hermes graph verify|verify-export`: whether what is stored, and what was exported, still holds."""
+"""`hermes graph verify|verify-export`: checks that stored and exported conversations are intact."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,7 +49,7 @@ def verify(
         list[str] | None,
         typer.Argument(
             metavar="SESSION",
-            help="Only these conversations; #EPOCH may follow. Otherwise all.",
+            help="Only these conversations, optionally with #EPOCH; by default all.",
             show_default=False,
         ),
     ] = None,
@@ -57,13 +57,14 @@ def verify(
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check the whole store: every name is computed again, every edit is repeated.
+    """Check the whole store: compute every hash again, apply every edit again.
 
-    Exit code 1 if there is damage; what was erased on purpose is none.
+    Exit code 1 if there is damage; what was erased on purpose does not count.
     """
     if not home_for(home).exists():
         raise NotFound(
-            f"There is no home {home_for(home)}, so nothing was checked. --home names another one."
+            f"There is no home {home_for(home)}, so nothing was checked. Select another one with "
+            "--home."
         )
     with any_shelf(home) if not session else the_shelf(home) as shelf:
         report = CheckReport() if shelf is None else _check(shelf, session or [])
@@ -74,14 +75,14 @@ def verify(
 
 def verify_export(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A file that `hermes graph export` has written.")
+        Path, typer.Argument(metavar="FILE", help="A file written by `hermes graph export`.")
     ],
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Check every row of an exported file against its certificate; needs nothing but the file.
+    """Check every row of an exported file against its certificate; needs only the file.
 
-    Exit code 1 if a row does not hold, or if there is none.
+    Exit code 1 if a row is invalid, or if there is no row.
     """
     path = file.expanduser().absolute()
     with progress_bar("Checking") as show:
@@ -117,15 +118,17 @@ def _print_check(report: CheckReport, out: Console) -> None:
         (report.calls, "call"),
     )
     checked = ", ".join(_count(number, word) for number, word in counts)
-    found = f"{_count(len(report.damage), 'problem')} found" if report.damage else "all is well"
+    found = (
+        f"{_count(len(report.damage), 'problem')} found" if report.damage else "no problem found"
+    )
     _say(f"Checked {checked}: {found}.", out)
     if report.erased:
         graphs = len({one.graph for one in report.erased})
         beside = len(report.erased) - report.erased_messages
-        told = f" and {_count(beside, 'text')} that only models were shown" if beside else ""
+        told = f" and {_count(beside, 'text')} that only models saw" if beside else ""
         _say(
-            f"erased: {_count(report.erased_messages, 'message')}{told} in {_count(graphs, 'graph')},"
-            " of people who were erased. That is no damage.",
+            f"erased: {_count(report.erased_messages, 'message')}{told} in "
+            f"{_count(graphs, 'graph')}, of people who were erased. This is not damage.",
             out,
         )
     for one in report.damage[:_SHOWN]:
@@ -134,7 +137,7 @@ def _print_check(report: CheckReport, out: Console) -> None:
         _say(f"{one.trouble}: {place}: {one.text}", out)
     _say_more(len(report.damage), out)
     if report.damage:
-        _say("Keep a copy of the home as it is, and put a backup in its place.", out)
+        _say("Keep a copy of the home as it is, then restore a backup.", out)
 
 
 def _print_file(report: FileReport, out: Console) -> None:
@@ -143,9 +146,9 @@ def _print_file(report: FileReport, out: Console) -> None:
     if not report.rows:
         _say(f"{report.file} has no rows.", out)
     elif not report.broken:
-        _say(f"{report.file}: {rows}, every certificate holds.", out)
+        _say(f"{report.file}: {rows}, every certificate is valid.", out)
     else:
-        _say(f"{report.file}: {rows}, {report.broken:,} of them do not hold.", out)
+        _say(f"{report.file}: {rows}, {report.broken:,} of them invalid.", out)
     word = "row" if report.file.endswith(_PARQUET) else "line"
     for one in report.problems[:_SHOWN]:
         _say(f"{word} {one.row}: {one.trouble}, {one.where}: {one.text}", out)

@@ -1,4 +1,4 @@
-"""`hermes hooks list`: the operator's own code that hears of what happens, and how it fares."""
+"""`hermes hooks list`: the operator's own hooks and how their calls went."""
 
 from rich.console import Console
 from rich.text import Text
@@ -14,11 +14,14 @@ from hermes.ops.instance import find_running
 from hermes.plugins.hook_worker import HookReport
 
 LIST_EPILOG = examples("hermes hooks list", "hermes hooks list --json")
-_NONE = "There are no hooks. docs/hooks.md tells how: write a folder below hooks/ in the home."
+_NONE = (
+    "There are no hooks. To add one, write a folder below hooks/ in the home, as "
+    "docs/hooks.md explains."
+)
 
 
 def list_all(home: Home = None, as_json: AsJson = False) -> None:
-    """List the hooks: what they hear of, how often they ran and failed, and the last error."""
+    """List the hooks: their events, how often they ran and failed, and the last error."""
     report = _report(home)
     print_report(report, _print, as_json=as_json)
 

@@ -1,7 +1,7 @@
-"""A gateway inside the chat's own process, for when none runs: its loop lives in a thread.
+"""A gateway inside the chat's own process, used if none runs; its event loop runs in a thread.
 
-Loaded by name only then, because it brings the whole composition root. The prompt stays in the
-main thread, where signals arrive.
+Imported by name only then, because it imports the whole composition root. The prompt stays in the
+main thread, which receives the signals.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _END = b""
 
 
 class InProcessTransport:
-    """The way to a gateway whose loop runs in another thread."""
+    """The connection to a gateway whose event loop runs in another thread."""
 
     def __init__(self, gateway_api: GatewayApi, loop: asyncio.AbstractEventLoop) -> None:
         self._gateway_api = gateway_api
@@ -35,7 +35,7 @@ class InProcessTransport:
 
     @contextmanager
     def send(self, message: Outgoing) -> Iterator[Iterator[ServerEvent]]:
-        """Send a message and give the events of its answer."""
+        """Send a message and yield the events of its answer."""
         frames: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         pump = asyncio.run_coroutine_threadsafe(self._pump(message, frames), self._loop)
         pump.add_done_callback(lambda _: frames.put(_END))
@@ -57,7 +57,7 @@ class InProcessTransport:
 
 
 def to_event(message: Outgoing, *, now: float) -> MessageEvent:
-    """Return the event that the REST API would make, so that a conversation goes on in either."""
+    """Return the event as the REST API sends it, so that both ways can share a conversation."""
     return MessageEvent(
         account="default",
         route="api",

@@ -1,6 +1,6 @@
-"""`hermes init`: asks what a first start needs, tests the key, and writes the settings.
+"""`hermes init`: asks for what a first start needs, tests the key, and writes the settings.
 
-Questions go to standard error, so that standard output is the result alone.
+Questions go to standard error, so that standard output holds only the result.
 """
 
 import sys
@@ -36,36 +36,38 @@ def command(
         bool, typer.Option("--key-stdin", help="Read the service's key from standard input.")
     ] = False,
     base_url: Annotated[
-        str | None, typer.Option(help="Where the service is reached.", show_default=False)
+        str | None, typer.Option(help="The address of the service.", show_default=False)
     ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="The model of that service.", show_default=False)
-    ] = None,
+    model: Annotated[str | None, typer.Option(help="The model to use.", show_default=False)] = None,
     name: Annotated[
-        str | None, typer.Option("--name", help="What the agent is called.", show_default=False)
+        str | None, typer.Option("--name", help="The name of the agent.", show_default=False)
     ] = None,
     port: Annotated[
         int | None,
         typer.Option(min=0, max=65_535, help="The port to listen on.", show_default=False),
     ] = None,
     time_zone: Annotated[
-        str | None, typer.Option(help="Such as Europe/Paris.", show_default=False)
+        str | None, typer.Option(help="The time zone, such as Europe/Paris.", show_default=False)
     ] = None,
     test: Annotated[
         bool, typer.Option("--test/--no-test", help="Test the key with one short, real call.")
     ] = True,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Ask nothing: options and defaults decide.")
+        bool, typer.Option("--yes", "-y", help="Ask nothing: use the options and the defaults.")
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace what is there; the old file is kept beside.")
+        bool,
+        typer.Option(
+            "--force", help="Replace existing files; each old file is kept beside the new one."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Set up a home: ask what a first start needs, test the key, write config.yaml and .env."""
+    """Set up a home: ask for what a first start needs, test the key, write config.yaml and .env."""
     if not yes and not sys.stdin.isatty():
         raise typer.BadParameter(
-            "there is no terminal to ask in; add --yes, and options for what is not the default"
+            "there is no terminal to ask questions; add --yes, and options for values that "
+            "differ from the defaults"
         )
     given: dict[str, object] = {
         "provider": provider,

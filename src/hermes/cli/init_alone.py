@@ -1,6 +1,6 @@
 """Tests a key for `hermes init`: one call through the provider's own code.
 
-Loaded by name only when it is used: it brings the whole composition root with it.
+Imported by name only when used, because it imports the whole composition root.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from hermes.ports.clock import SystemClock
 
 
 def try_key(home: Path | None, choices: FirstChoices, api_key: str | None) -> dict[str, object]:
-    """Return how the call went that the files, once written, would lead to."""
+    """Return the result of one call with the settings to be written."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     with TemporaryDirectory(prefix="hermes-init-") as folder:
         loaded = _as_if_written(Path(folder), choices, api_key=api_key)

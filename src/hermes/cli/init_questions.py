@@ -1,4 +1,4 @@
-"""The questions of `hermes init`, each with a default that Enter takes."""
+"""The questions of `hermes init`; Enter accepts the default."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ _DEFAULT_PORT = 8080
 
 @dataclass(frozen=True, slots=True)
 class InitAnswers:
-    """What the command line says; None is asked for, or left to the default."""
+    """The command-line options; None is asked for, or takes the default."""
 
     provider: str | None = None
     api_key: str | None = None
@@ -36,7 +36,7 @@ class InitAnswers:
 def ask_all(
     given: InitAnswers, environ: Mapping[str, str], *, yes: bool, known: Sequence[str]
 ) -> tuple[FirstChoices, str | None]:
-    """Return what was chosen, and the key; with `yes` nothing is asked."""
+    """Return the choices and the key; with `yes` nothing is asked."""
     ask = _Asking(yes=yes)
     _check_named(given, known)
     provider = given.provider or ask.text(
@@ -46,7 +46,7 @@ def ask_all(
     _check(re.fullmatch(NAME_PATTERN, provider), f"{provider!r}: expected {NAME_MEANING}")
     preset = PROVIDERS.get(provider, {})
     base_url = given.base_url or _base_url(ask, provider)
-    _check(base_url is None or _URL.fullmatch(base_url), f"{base_url!r} is no http(s) address")
+    _check(base_url is None or _URL.fullmatch(base_url), f"{base_url!r} is not an http(s) address")
     own_key = _key(ask, given, environ, provider=provider)
     usual = preset.get("model")
     model = given.model
@@ -55,11 +55,11 @@ def ask_all(
     port = given.port
     if port is None:
         port = int(
-            ask.text("Which port shall it listen on?", default=str(_DEFAULT_PORT), digits=True)
+            ask.text("Which port should it listen on?", default=str(_DEFAULT_PORT), digits=True)
         )
-    zone = given.time_zone or ask.text("Which time zone is it in?", default=system_zone())
-    _check(_is_zone(zone), f"{zone!r} is no time zone that this system knows")
-    agent = given.agent or ask.text("What is the agent called?", default="Hermes")
+    zone = given.time_zone or ask.text("Which time zone?", default=system_zone())
+    _check(_is_zone(zone), f"{zone!r} is not a time zone that this system knows")
+    agent = given.agent or ask.text("What is the agent's name?", default="Hermes")
     choices = FirstChoices(
         provider=provider,
         base_url=base_url,
@@ -72,12 +72,12 @@ def ask_all(
 
 
 def confirm(question: str, *, default: bool) -> bool:
-    """Ask a question that has two answers."""
+    """Ask a yes/no question."""
     return typer.confirm(question, default=default, err=True)
 
 
 class _Asking:
-    """Asks, or takes the default where nothing is to be asked."""
+    """Asks, or takes the default if nothing may be asked."""
 
     def __init__(self, *, yes: bool) -> None:
         self.yes = yes
@@ -92,8 +92,8 @@ class _Asking:
             wrong = (digits and not answer.isdecimal()) or (not answer and not may_be_empty)
             if not wrong:
                 return answer
-            _check(not self.yes, f"{question} --yes needs an option that says it")
-            error_console().print("Please write a number." if digits else "Please write something.")
+            _check(not self.yes, f"{question} With --yes, give the answer as an option.")
+            error_console().print("Please enter a number." if digits else "Please enter a value.")
 
 
 def _found(environ: Mapping[str, str], known: Sequence[str]) -> str:
@@ -102,14 +102,14 @@ def _found(environ: Mapping[str, str], known: Sequence[str]) -> str:
 
 
 def _check_named(given: InitAnswers, known: Sequence[str]) -> None:
-    """Refuse a service that nobody knows and that the options do not say the address of."""
+    """Refuse an unknown service if the options do not give its address."""
     name = given.provider
     if name is None or name in known or given.base_url is not None:
         return
     meant = nearest(name, list(known))
     hint = "" if meant is None else f" Did you mean {meant}?"
     raise typer.BadParameter(
-        f"--provider {name[:40]!r} is no model service that Hermes knows.{hint} Those are "
+        f"--provider {name[:40]!r} is not a model service that Hermes knows.{hint} It knows "
         f"{', '.join(known)}. For a server of your own, add --base-url and --model."
     )
 
@@ -118,13 +118,13 @@ def _base_url(ask: _Asking, provider: str) -> str | None:
     if provider in PROVIDERS and provider not in _OWN_SERVERS:
         return None
     usual = str(PROVIDERS.get(provider, {}).get("base_url", "http://127.0.0.1:8000/v1"))
-    return ask.text("Where is it reached?", default=usual)
+    return ask.text("What is its address?", default=usual)
 
 
 def _key(
     ask: _Asking, given: InitAnswers, environ: Mapping[str, str], *, provider: str
 ) -> str | None:
-    """Return the key to keep; None where there is none, or none that is to be written."""
+    """Return the key to write; None if there is none, or if it should not be written."""
     if given.api_key is not None or provider == "local":
         return given.api_key
     variable = secret_variable(provider)
@@ -139,7 +139,7 @@ def _key(
 
 
 def ask_key(note: str = "") -> str:
-    """Ask for a key; what is typed is not shown, from the first letter on."""
+    """Ask for a key without showing what is typed."""
     # typer would write the question before it hides what is typed.
     return getpass(f"Its key{note}: ").strip()
 

@@ -1,6 +1,6 @@
-"""What `hermes init` does with the answers: tests the key, asks before it replaces, writes.
+"""What `hermes init` does with the answers: tests the key, asks before replacing, writes.
 
-Loaded by name only when it is used.
+Imported by name only when used.
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ _SHOWN = [name for name in PROVIDERS if name != EMBEDDER]
 def set_up(
     given: Mapping[str, Any], home: Home, *, test: bool, yes: bool, force: bool, as_json: bool
 ) -> None:
-    """Set up a home and tell what was written."""
+    """Set up a home and report what was written."""
     report = _set_up(InitAnswers(**given), home, test=test, yes=yes, force=force)
     if as_json:
         print_json(report)
@@ -50,8 +50,8 @@ def _set_up(
     folder = ensure_home(home_for(home))
     if yes and not force and (folder / "config.yaml").exists():
         raise Conflict(
-            f"{folder / 'config.yaml'} is there already, and nothing was changed. --force replaces "
-            "it and keeps the old one beside; without --yes you are asked."
+            f"{folder / 'config.yaml'} exists already, so nothing was changed. Add --force to "
+            "replace it and keep the old file beside it, or leave out --yes to be asked."
         )
     choices, api_key = ask_all(given, environment(), yes=yes, known=_SHOWN)
     tried: dict[str, object] | None = None
@@ -74,7 +74,7 @@ def _set_up(
 def _tested(
     home: Home, choices: FirstChoices, *, api_key: str | None, yes: bool
 ) -> tuple[FirstChoices, str | None, dict[str, object]]:
-    """Call the service with the key until it answers, or until it is kept all the same."""
+    """Call the service with the key until it answers, or until the person keeps the key anyway."""
     while True:
         out = error_console()
         with out.status(f"Asking {choices.provider} for one word ..."):
@@ -92,22 +92,22 @@ def _tested(
         out.print(Text(clean(said)))
         if confirm("Try another key?", default=True):
             api_key = ask_key() or None
-        elif confirm("Keep it all the same?", default=False):
+        elif confirm("Keep the settings anyway?", default=False):
             return choices, api_key, tried
         else:
             raise Refused("Nothing was written.")
 
 
 def _may_replace(found: Existing, *, yes: bool, provider: str) -> bool:
-    """Ask before anything of the operator's is replaced."""
+    """Ask before replacing an operator's file or key."""
     if yes and found.key:
         raise Conflict(
-            f".env holds another {secret_variable(provider)}, and nothing was changed. --force "
-            "replaces it and keeps the old file beside."
+            f".env holds another {secret_variable(provider)}, so nothing was changed. Add --force "
+            "to replace it and keep the old file beside it."
         )
     asked = []
     if found.config:
-        asked.append("config.yaml is there already. Replace it (the old one is kept beside)?")
+        asked.append("config.yaml exists already. Replace it (the old file is kept beside it)?")
     if found.key:
         asked.append(f".env holds another {secret_variable(provider)}. Replace it?")
     return all(confirm(question, default=False) for question in asked)
@@ -120,4 +120,4 @@ def _print(report: dict[str, object]) -> None:
     for path in files:
         out.print(f"wrote {path}" if ".old" not in path else f"kept  {path}", markup=False)
     restart = "hermes stop && hermes up" if report["restart_needed"] else "hermes up"
-    out.print(f"Next: `{restart}` starts the gateway, `hermes doctor` looks whether all is well.")
+    out.print(f"Next: `{restart}` starts the gateway, `hermes doctor` checks it.")

@@ -1,4 +1,4 @@
-"""`hermes interactions`: the provenance of turns: which model, how many tokens, which tools."""
+"""`hermes interactions`: the model, tokens and tools behind each turn."""
 
 from typing import Annotated
 
@@ -34,12 +34,14 @@ def _only(text: str) -> typer.models.OptionInfo:
 def command(
     *,
     user: Annotated[
-        str | None, _only("Only one person's: PLATFORM:USER_ID, or the id of a person.")
+        str | None, _only("Only turns of this person: PLATFORM:USER_ID, or the id of a person.")
     ] = None,
-    agent: Annotated[str | None, _only("Only those of an agent.")] = None,
-    platform: Annotated[str | None, _only("Only those of a platform.")] = None,
-    model: Annotated[str | None, _only("Only those that a model answered, PROVIDER:MODEL.")] = None,
-    tool: Annotated[str | None, _only("Only those in which a tool was called.")] = None,
+    agent: Annotated[str | None, _only("Only turns of this agent.")] = None,
+    platform: Annotated[str | None, _only("Only turns of this platform.")] = None,
+    model: Annotated[
+        str | None, _only("Only turns that this model answered, PROVIDER:MODEL.")
+    ] = None,
+    tool: Annotated[str | None, _only("Only turns that called this tool.")] = None,
     since: Since = None,
     limit: Annotated[
         int, typer.Option(min=1, max=MOST_INTERACTIONS, help="At most this many turns.")
@@ -47,7 +49,7 @@ def command(
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """List turns, the newest first: who answered, what it took, which tools ran."""
+    """List turns, the newest first: model, tokens, cost, and the tools that ran."""
     ask = InteractionAsk(
         user=user,
         agent=agent,
@@ -82,7 +84,7 @@ def _cells(row: InteractionRow) -> tuple[str, ...]:
         row.person_id,
         row.platform,
         row.agent,
-        f"{model} (from memory)" if row.llm_cache_hit else model,
+        f"{model} (cached)" if row.llm_cache_hit else model,
         f"{row.tokens_in:,}",
         f"{row.tokens_out:,}",
         "unknown" if row.cost_usd is None else money(row.cost_usd),

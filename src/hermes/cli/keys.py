@@ -1,4 +1,4 @@
-"""`hermes keys create|list|revoke`: the keys with which callers use `/v1`."""
+"""`hermes keys create|list|revoke`: the keys for `/v1`."""
 
 from collections.abc import Callable
 from typing import Annotated, TypeVar
@@ -44,7 +44,7 @@ _NOW = {"day": " today", "month": " this month", "total": ""}
 
 
 def _checked(read: Callable[[str], _Value]) -> Callable[[str | None], str | None]:
-    """Return a callback that refuses what cannot be read, as a wrong use of the command."""
+    """Return a callback that reports an invalid value as wrong use of the command."""
 
     def check(text: str | None) -> str | None:
         if text is not None:
@@ -60,12 +60,12 @@ def _checked(read: Callable[[str], _Value]) -> Callable[[str | None], str | None
 def create(
     *,
     home: Home = None,
-    user: Annotated[str, typer.Option(help="Whose key it is.", show_default=False)],
+    user: Annotated[str, typer.Option(help="The user of the key.", show_default=False)],
     label: Annotated[str, typer.Option(help="What it is for.", show_default=False)] = "",
     budget: Annotated[
         str | None,
         typer.Option(
-            help="Dollars: 5 in all, 5/day or 5/month; 0 refuses all that costs.",
+            help="Dollars: 5 in all, 5/day or 5/month; 0 refuses every call that costs money.",
             callback=_checked(usd_budget),
             show_default=False,
         ),
@@ -81,7 +81,7 @@ def create(
     models: Annotated[
         str | None,
         typer.Option(
-            help="Patterns of the models it may use; otherwise all.",
+            help="Patterns of the models it may use; by default all.",
             callback=_checked(model_patterns),
             show_default=False,
         ),
@@ -90,21 +90,21 @@ def create(
         int | None, typer.Option(min=1, help="Requests per minute.", show_default=False)
     ] = None,
     max_output: Annotated[
-        int | None, typer.Option(min=1, help="Tokens that one answer may have.", show_default=False)
+        int | None, typer.Option(min=1, help="The most tokens of one answer.", show_default=False)
     ] = None,
     expires: Annotated[
         str | None,
         typer.Option(
-            help="How long it lasts, such as 12h, 30d or 8w.",
+            help="How long it is valid, such as 12h, 30d or 8w.",
             callback=_checked(lifetime),
             show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a key for a caller of /v1; the secret is printed once and kept only as a hash.
+    """Make a key for /v1; the secret is printed once, and only its hash is stored.
 
-    Standard output is the secret alone; what goes with it is printed beside it.
+    Standard output is the secret alone; everything else goes to standard error.
     """
     new = NewKey(
         user=user,
@@ -127,20 +127,18 @@ def create(
 
 
 def list_all(home: Home = None, as_json: AsJson = False) -> None:
-    """List every key: whose it is, what it may do, and what it used of its budget."""
+    """List every key: its user, its limits, and how much of its budget is used."""
     report = call(home, KEYS_LIST, NoFields(), empty=KeysReport)
     print_report(report, _print, as_json=as_json)
 
 
 def revoke(
-    key_id: Annotated[
-        str, typer.Argument(metavar="ID", help="The key's id, or as much of it as is needed.")
-    ],
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, or its beginning.")],
     *,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """End a key at once; what it spent stays in `hermes costs`."""
+    """Revoke a key at once; its past costs stay in `hermes costs`."""
     end = KeyEnd(id=key_id, by=operator_name())
     ended = call(home, KEYS_REVOKE, end)
     if as_json:
@@ -165,7 +163,7 @@ def _explain(made: MadeKey, out: Console) -> None:
     model = next((name for name in key.models if "*" not in name), "auto")
     lines = (
         f"Key {key.id} of {key.user}" + (f": {limits}." if limits else ", without limits."),
-        "Only now the secret is shown: Hermes keeps its hash. With it in $KEY:",
+        "The secret is shown only now: Hermes keeps only its hash. With the secret in $KEY:",
         "",
         f"  curl {made.address}/v1/chat/completions \\",
         '    -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" \\',
@@ -180,7 +178,7 @@ def _explain(made: MadeKey, out: Console) -> None:
 
 def _print(report: KeysReport, out: Console) -> None:
     if not report.keys:
-        out.print("There is no key. `hermes keys create --user NAME` makes one.")
+        out.print("There are no keys. `hermes keys create --user NAME` makes one.")
         return
     names = ("id", "user", "label", "ends in", "used", "may use", "limits", "state")
     table = make_table(*names)
@@ -204,7 +202,7 @@ def _cells(key: KeyLine) -> tuple[str, ...]:
 
 
 def _used(key: KeyLine) -> str:
-    """Return what was used of what is limited; without a budget, what was used in all."""
+    """Return how much of the budget is used; without a budget, the total use."""
     usd, tokens = money(key.used_usd), f"{key.used_tokens:,}"
     if key.budget_usd is not None:
         usd += f" of {money(key.budget_usd)}"

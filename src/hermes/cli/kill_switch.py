@@ -1,4 +1,4 @@
-"""`hermes kill-switch on|off|status`: stops every model call at once, until it is released."""
+"""`hermes kill-switch on|off|status`: stops every model call at once, until it is turned off."""
 
 from typing import Annotated
 
@@ -25,16 +25,17 @@ def turn_on(
     *,
     home: Home = None,
     reason: Annotated[
-        str, typer.Option(help="Why; callers and `hermes status` show it.", show_default=False)
+        str,
+        typer.Option(help="The reason; callers and `hermes status` see it.", show_default=False),
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Stop every model call at once; it stays so over restarts, until `off`."""
+    """Stop every model call at once, across restarts too, until `off`."""
     _order(home, SwitchOrder(is_on=True, by=operator_name(), reason=reason), as_json=as_json)
 
 
 def turn_off(home: Home = None, as_json: AsJson = False) -> None:
-    """Let model calls happen again."""
+    """Allow model calls again."""
     _order(home, SwitchOrder(is_on=False, by=operator_name()), as_json=as_json)
 
 
@@ -45,7 +46,7 @@ def status(home: Home = None, as_json: AsJson = False) -> None:
 
 
 def switch_text(switch: KillSwitch) -> str:
-    """Return how the kill switch stands, in words."""
+    """Return the state of the kill switch in words."""
     since = f" since {clock_time(switch.at)}" if switch.at else ""
     by = f", by {switch.by}" if switch.by else ""
     reason = f": {switch.reason}" if switch.reason else ""
@@ -65,4 +66,4 @@ def _print(report: SwitchReport, *, as_json: bool) -> None:
         return
     print(clean(f"The kill switch is {switch_text(report)}."))
     if report.is_on:
-        print("No model is called. `hermes kill-switch off` releases it.")
+        print("No model is called. `hermes kill-switch off` allows model calls again.")

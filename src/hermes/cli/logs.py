@@ -1,4 +1,4 @@
-"""`hermes logs`: the lines of the gateway's log file, the last ones or as they are written."""
+"""`hermes logs`: shows the last lines of the gateway's log file, or follows it."""
 
 import sys
 import threading
@@ -38,21 +38,21 @@ def command(
     *,
     follows: Annotated[
         bool,
-        typer.Option("--follow", "-f", help="Go on with the lines that are written from now on."),
+        typer.Option("--follow", "-f", help="Keep printing new lines as they are written."),
     ] = False,
     level: Annotated[
         str,
-        typer.Option(help=f"From this level on: {', '.join(LEVELS)}.", callback=_check_level),
+        typer.Option(help=f"The lowest level to show: {', '.join(LEVELS)}.", callback=_check_level),
     ] = "debug",
     message: Annotated[
-        str | None, typer.Option(help="Only the lines of one message.", show_default=False)
+        str | None, typer.Option(help="Only lines about this message.", show_default=False)
     ] = None,
     since: Since = None,
     limit: Annotated[int, typer.Option(min=0, max=1_000_000, help="At most this many lines.")] = 50,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what the gateway wrote to its log file, the newest last; secrets were masked before."""
+    """Show the gateway's log file, the newest line last; secrets were masked when written."""
     path = _file(home)
     at = since_time(since, home)
     wish = LineWish(level=level, message=message, since=None if at is None else _utc(at))
@@ -71,14 +71,14 @@ def _file(home: Home) -> Path:
     file = loaded.settings.logs.file
     if file is None:
         raise NotFound(
-            "No log file is written here: set logs.file in config.yaml, or look where the "
-            "gateway's standard error goes (`journalctl` under systemd)."
+            "There is no log file: set logs.file in config.yaml, or look where the gateway's "
+            "standard error goes (`journalctl` under systemd)."
         )
     return loaded.home / file
 
 
 def _utc(at: float) -> str:
-    """Return a moment as lines of the log begin with it."""
+    """Return a time in the format of the log lines."""
     return clock_time(at).removesuffix(" UTC").replace(" ", "T")
 
 

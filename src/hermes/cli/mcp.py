@@ -35,16 +35,18 @@ else:
 LIST_EPILOG = examples("hermes mcp list", "hermes mcp list --tools", "hermes mcp list --json")
 TEST_EPILOG = examples("hermes mcp test", "hermes mcp test github", "hermes mcp test --json")
 RELOAD_EPILOG = examples("hermes mcp reload", "hermes mcp reload --json")
-_NONE = "No MCP server is configured. docs/mcp.md tells how: write it below mcp.servers."
+_NONE = (
+    "No MCP server is configured. To add one, write it below mcp.servers, as docs/mcp.md explains."
+)
 
 
 def list_all(
     *,
     home: Home = None,
-    tools: Annotated[bool, typer.Option("--tools", help="Name every tool, too.")] = False,
+    tools: Annotated[bool, typer.Option("--tools", help="Also list every tool.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the MCP servers and how they stand; without a gateway they are started for a moment."""
+    """List the MCP servers and their state; if no gateway runs, start them briefly."""
     running = find_running(home_for(home))
     if running is not None:
         report = ask_gateway(client_for(running), MCP_STATUS, NoFields())
@@ -59,18 +61,18 @@ def list_all(
 def try_out(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="The server; otherwise all.", show_default=False),
+        typer.Argument(metavar="NAME", help="The server; by default all.", show_default=False),
     ] = None,
     *,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Start an MCP server anew, list its tools and end it; a running gateway is not touched."""
+    """Start an MCP server, list its tools and stop it; a running gateway is not affected."""
     loaded = settings_for(home)
     known = loaded.settings.mcp.servers
     if name is not None and name not in known:
         listed = ", ".join(known) or "none"
-        raise typer.BadParameter(f"{name!r} is no configured server; there are: {listed}")
+        raise typer.BadParameter(f"{name!r} is not a configured server; configured: {listed}")
     report = _look(loaded, name)
     if as_json:
         print_json(report)
@@ -81,7 +83,7 @@ def try_out(
 
 
 def reload(home: Home = None, as_json: AsJson = False) -> None:
-    """Have the running gateway read its MCP servers again; only what changed is started anew."""
+    """Make the running gateway read its MCP servers again and restart those that changed."""
     diff = ask_gateway(connect(home_for(home)), MCP_RELOAD, NoFields())
     print_done(diff, diff_text(diff), as_json=as_json)
 

@@ -1,6 +1,6 @@
-"""Looks at MCP servers without a gateway: starts them, lists their tools, ends them.
+"""Checks MCP servers without a gateway: starts them, lists their tools, stops them.
 
-Loaded by name only when it is used: it brings the SDK with it.
+Imported by name only when used, because it imports the MCP SDK.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from hermes.tools.mcp.servers import McpServers
 
 
 def look(loaded: Loaded, name: str | None) -> McpReport:
-    """Return how the named server stands, or all of them, after one try to connect."""
+    """Return the state of the named server, or of all, after one attempt to connect."""
     chosen = {
         key: server
         for key, server in loaded.settings.mcp.servers.items()

@@ -69,20 +69,20 @@ EXPORT_EPILOG = examples(
 
 
 def show(user: Person, *, home: Home = None, as_json: AsJson = False) -> None:
-    """Show what is known of a person, and which message taught it."""
+    """Show what is known of a person, and the message each fact came from."""
     report = _known(home, user)
     print_report(report, _print, as_json=as_json)
 
 
 def set_fact(
     user: Person,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="What it is about, such as diet.")],
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="What is known.")],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The key of the fact, such as diet.")],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="The value of the fact.")],
     *,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Keep a fact about a person, in the place of what was known under its key."""
+    """Store a fact about a person; it replaces the fact with the same key."""
     # Asked in any case: an order for somebody unknown is not to make a home.
     _known(home, user)
     order = FactOrder(user=user, key=key, value=value, by=operator_name())
@@ -90,49 +90,52 @@ def set_fact(
     if as_json:
         print_json(report)
         return
-    did = "is known now" if report.changed else "was known already"
+    did = "stored" if report.changed else "was stored already"
     print(clean(f"{report.fact.key}: {report.fact.value} ({did})"))
     if report.removed:
-        print(clean(f"Taken out of it: {', '.join(report.removed)}."))
+        print(clean(f"Removed to make room: {', '.join(report.removed)}."))
 
 
 def forget(
     user: Person,
     key: Annotated[
-        str, typer.Argument(metavar="KEY", help="What to forget.", show_default=False)
+        str,
+        typer.Argument(metavar="KEY", help="The key of the fact to delete.", show_default=False),
     ] = "",
     *,
-    everything: Annotated[bool, typer.Option("--everything", help="Forget all facts.")] = False,
+    everything: Annotated[bool, typer.Option("--everything", help="Delete all facts.")] = False,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Forget a fact about a person, or all of them; what was said stays in the conversations."""
+    """Delete a fact about a person, or all of them; the conversations stay."""
     if everything == bool(key):
-        raise typer.BadParameter("name the key to forget, or --everything, and not both")
+        raise typer.BadParameter(
+            "name the key of the fact to delete, or give --everything, not both"
+        )
     _known(home, user)
     order = ForgetOrder(user=user, key=key, is_everything=everything, by=operator_name())
     report = call(home, MEMORY_FORGET, order)
     if as_json:
         print_json(report)
         return
-    names = ", ".join(fact.key for fact in report.forgotten) or "nothing, for nothing was known"
+    names = ", ".join(fact.key for fact in report.forgotten) or "nothing, because nothing was known"
     print(clean(f"Forgotten: {names}."))
 
 
 def dream(user: Person, *, home: Home = None, as_json: AsJson = False) -> None:
-    """Let a model look at what is known of a person now; the platform pays for the call."""
+    """Summarize what is known of a person now; the platform pays for the model call."""
     order = DreamOrder(user=user, by=operator_name())
     report = ask_gateway(connect(home_for(home)), MEMORY_DREAM, order, timeout_s=_DREAM_S)
     if as_json:
         print_json(report)
     elif report.dream is None:
-        print(clean(f"Nothing is known of {user}, and they wrote nothing."))
+        print(clean(f"Nothing is known of {user}, and they have not written anything."))
     else:
         _print_dream(report.dream, console())
 
 
 def export(user: Person, *, home: Home = None) -> None:
-    """Print all that is kept of a person as JSON lines: facts, credits, consent, what was said."""
+    """Print everything stored about a person as JSON lines: facts, credits, consent, messages."""
     record = call(home, MEMORY_RECORD, MemoryAsk(user=user), empty=partial(_nobody, user))
     with open_shelf(settings_for(home)) as shelf:
         _write(export_lines(record, shelf))
@@ -163,13 +166,13 @@ def _print(report: MemoryReport, out: Console) -> None:
 
 
 def _print_dream(dream: Dream, out: Console) -> None:
-    out.print(Text(f"Made of it {clock_time(dream.at)}:", style="dim"))
+    out.print(Text(f"Summary of {clock_time(dream.at)}:", style="dim"))
     for insight in dream.insights:
         out.print(Text(clean(f"- {insight}")))
     for gap in dream.gaps:
-        out.print(Text(clean(f"- not known: {gap}")))
+        out.print(Text(clean(f"- unknown: {gap}")))
     if not (dream.insights or dream.gaps):
-        out.print(Text("- nothing stands out"))
+        out.print(Text("- no insight"))
 
 
 def _cells(fact: FactLine) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ else:
 def gateway_of(home: Home) -> GatewayClient | None:
     """Return the gateway that runs in a home and listens, or None.
 
-    One inside a `hermes chat` listens nowhere, and need not be asked: its settings are ours.
+    A gateway inside `hermes chat` does not listen; its settings are the same as ours.
     """
     running = find_running(home_for(home))
     if running is None or running.address is None:
@@ -35,7 +35,7 @@ def gateway_of(home: Home) -> GatewayClient | None:
 
 
 def ask_here(loaded: Loaded) -> list[ProviderOffer]:
-    """Ask the configured providers from this process; what they log is not part of the answer."""
+    """Ask the configured providers from this process; their log lines are not printed."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
 
     async def answer() -> list[ProviderOffer]:
@@ -45,7 +45,7 @@ def ask_here(loaded: Loaded) -> list[ProviderOffer]:
 
 
 def price_text(price: Price | None) -> str:
-    """Return a price for people; unknown is said, never shown as nothing."""
+    """Return a price as text; an unknown price is shown as unknown, not as zero."""
     if price is None:
         return "price unknown"
     if price.source == "this machine":

@@ -1,4 +1,4 @@
-"""`hermes models swap`: another model by default, until the gateway ends."""
+"""`hermes models swap`: changes the default model until the gateway ends."""
 
 from typing import Annotated
 
@@ -22,14 +22,14 @@ def command(
     model: Annotated[
         str,
         typer.Argument(
-            metavar="MODEL", help="PROVIDER:MODEL, auto, or default for what the settings say."
+            metavar="MODEL", help="PROVIDER:MODEL, auto, or default for the configured model."
         ),
     ],
     *,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let another model answer where no agent, person or session names one; until a restart."""
+    """Change the model used when no agent, person or session names one; until a restart."""
     order = SwapOrder(model=model, by=operator_name())
     report = ask_gateway(connect(home_for(home)), MODELS_SWAP, order)
     if as_json:
@@ -37,8 +37,8 @@ def command(
     else:
         print(
             clean(
-                f"{report.model} answers by default now, instead of {report.before}, until the "
-                "gateway ends; models.default in config.yaml makes it last."
+                f"{report.model} is now the default model instead of {report.before}, until the "
+                "gateway ends. To keep it, set models.default in config.yaml."
             )
         )
         if report.note:

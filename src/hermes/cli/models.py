@@ -1,4 +1,4 @@
-"""`hermes models`: the configured models, what they can do and cost, and whether they answer."""
+"""`hermes models`: the configured models, their abilities and prices, and whether they answer."""
 
 import typer
 from rich.console import Console
@@ -42,8 +42,8 @@ def _print(report: ModelsReport, out: Console) -> None:
         table.add_row(*(Text(clean(cell)) for cell in _cells(line)))
     out.print(table)
     out.print(
-        f"Dollars per million tokens; list prices of {report.prices_date}. "
-        "`hermes route PROMPT` shows which would answer.",
+        f"Prices in dollars per million tokens, as listed on {report.prices_date}. `hermes "
+        "route PROMPT` shows which model would answer.",
         style="dim",
     )
 

@@ -1,6 +1,6 @@
-"""The journal's files for the commands that can do without a gateway.
+"""Opens the journal's files for commands that work without a gateway.
 
-Loaded by name only when they are used: it brings the whole composition root with it.
+Imported by name only when used, because it imports the whole composition root.
 """
 
 import asyncio
@@ -26,14 +26,14 @@ _Answer = TypeVar("_Answer")
 
 @contextmanager
 def open_store(loaded: Loaded) -> Iterator[Store | None]:
-    """Open the journal read-only; None when there is none yet."""
+    """Open the journal read-only; None if there is none yet."""
     with offline_store(loaded) as store:
         yield store
 
 
 @contextmanager
 def open_shelf(loaded: Loaded) -> Iterator[GraphReader | None]:
-    """Open the graphs, beside a gateway too; None when nothing is stored yet."""
+    """Open the graphs, also while a gateway runs; None if nothing is stored yet."""
     with offline_shelf(loaded) as shelf:
         yield shelf
 
@@ -45,10 +45,10 @@ def run_here(
     empty: Callable[[], _Answer] | None,
     logs: bool,
 ) -> _Answer:
-    """Give orders as the gateway would; `empty` answers for a home where nothing is stored yet.
+    """Run orders as the gateway would; return `empty` if the home stores nothing yet.
 
-    Without it there is something to write, and a home without a journal gets one. With `logs` what
-    is logged goes into a file.
+    Without `empty` the order writes, and creates the journal if there is none. With `logs` log
+    lines go to a file.
     """
 
     async def answer(operator: Operator) -> _Answer:
@@ -64,7 +64,7 @@ def run_here(
 
 @contextmanager
 def logs_in_a_file(loaded: Loaded, name: str = "commands.log") -> Iterator[None]:
-    """Who did what stays on record without a gateway too: in a file below `logs`."""
+    """Log to a file below `logs`, so that actions without a gateway are recorded too."""
     plan = plan_of(loaded.settings.logs, loaded.home)
     plan = msgspec.structs.replace(plan, file=loaded.home / "logs" / name)
     with Path(os.devnull).open("wb") as nowhere:

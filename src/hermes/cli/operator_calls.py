@@ -39,7 +39,8 @@ def call(
 ) -> Report:
     """Give an order to the gateway of a home, or run it here if none runs.
 
-    `empty` answers for a home in which nothing is stored yet; without it the order makes the home.
+    Returns `empty` if nothing is stored in the home yet; without `empty` the order creates the
+    home.
     """
     running = find_running(home_for(home))
     if running is not None:
@@ -76,7 +77,7 @@ def call_here(
 
 
 def money(usd: float) -> str:
-    """Return dollars for people; what is more than nothing never looks like nothing."""
+    """Return dollars as text; a small positive amount is never shown as zero."""
     if 0 < usd < _LEAST_SHOWN:
         return f"<${_LEAST_SHOWN:.4f}"
     is_whole_cents = abs(usd * 100 - round(usd * 100)) < 1e-6
@@ -84,7 +85,7 @@ def money(usd: float) -> str:
 
 
 def _path(order: AnyOrder, request: object) -> str:
-    """Return the path of an order with what its request says there."""
+    """Return the path of an order, filled in from its request."""
     fields = msgspec.to_builtins(request)
     if order.has_parameter:
         before, _, rest = order.path.partition("{")

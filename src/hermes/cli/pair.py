@@ -1,4 +1,4 @@
-"""`hermes pair list|approve|deny|revoke`: letting strangers in by the code that they were told."""
+"""`hermes pair list|approve|deny|revoke`: lets unknown people in by their pairing code."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -31,42 +31,45 @@ REVOKE_EPILOG = examples("hermes pair revoke telegram:4711")
 
 
 def list_all(home: Home = None, as_json: AsJson = False) -> None:
-    """List who waits to be let in, who was let in by a code, and which platforms are locked."""
+    """List who waits for approval, who was approved by code, and which platforms are locked."""
     report = _look(home)
     print_report(report, _print, as_json=as_json)
 
 
 def approve(
     platform: Annotated[
-        str, typer.Argument(metavar="PLATFORM", help="Where the stranger wrote, such as telegram.")
+        str,
+        typer.Argument(
+            metavar="PLATFORM", help="The platform where the person wrote, such as telegram."
+        ),
     ],
     code: Annotated[
-        str, typer.Argument(metavar="CODE", help="The code that they were told and show you.")
+        str, typer.Argument(metavar="CODE", help="The code that the person received and shows you.")
     ],
     *,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let in whoever was told this code; 5 wrong ones lock the platform's approvals for an hour."""
+    """Let in the person with this code; 5 wrong codes lock the platform's approvals for an hour."""
     _check_home(home)
     order = PairApproval(platform=platform, code=code, by=operator_name())
     report = call(home, PAIRING_APPROVE, order)
-    told = " They are told so where they asked." if report.is_told else ""
+    told = " They were notified in the chat where they asked." if report.is_told else ""
     text = f"{report.platform}:{report.user_id} ({report.person_id}) is let in now.{told}"
     print_done(report, text, as_json=as_json)
 
 
 def deny(channel: ChannelName, *, home: Home = None, as_json: AsJson = False) -> None:
-    """Make the code of somebody who waits worthless; they may ask again after ten minutes."""
+    """Cancel the code of a person who waits; they can ask again after ten minutes."""
     _check_home(home)
     order = PairOrder(user=channel, by=operator_name())
     report = call(home, PAIRING_DENY, order)
-    text = f"The code of {channel} is worth nothing now. `hermes users block` keeps them out."
+    text = f"The code of {channel} is cancelled. `hermes users block` blocks the person."
     print_done(report, text, as_json=as_json)
 
 
 def revoke(channel: ChannelName, *, home: Home = None, as_json: AsJson = False) -> None:
-    """Let a channel in no longer, however it was let in."""
+    """Stop letting a channel in, however it was let in."""
     _check_home(home)
     order = PairOrder(user=channel, by=operator_name())
     report = call(home, PAIRING_REVOKE, order)
@@ -79,10 +82,10 @@ def _look(home: Home, empty: Callable[[], PairingReport] = PairingReport) -> Pai
 
 
 def _check_home(home: Home) -> None:
-    """Refuse an order where nobody has ever written: it is not to make a home."""
+    """Refuse an order if nobody has ever written, because it must not create a home."""
 
     def nobody() -> PairingReport:
-        raise NotFound("Nobody has written to this gateway yet, so nobody waits to be let in.")
+        raise NotFound("Nobody has written to this gateway yet, so nobody waits for approval.")
 
     _look(home, nobody)
 
@@ -91,7 +94,7 @@ def _print(report: PairingReport, out: Console) -> None:
     for platform, until in report.locked.items():
         out.print(Text(clean(f"Approvals for {platform} are locked until {clock_time(until)}.")))
     if not report.waiting:
-        out.print("Nobody waits to be let in.")
+        out.print("Nobody waits for approval.")
     rows = [
         ("waiting", f"{one.platform}:{one.user_id}", one.name or "", clock_time(one.expires_at))
         for one in report.waiting
@@ -103,5 +106,5 @@ def _print(report: PairingReport, out: Console) -> None:
     ]
     if not rows:
         return
-    names = ("state", "channel", "shown as", "code good until, or let in")
+    names = ("state", "channel", "name", "code valid until, or let in")
     print_table(out, names, (row for row in rows))

@@ -1,4 +1,4 @@
-"""A progress bar on standard error for what may take long; none where nobody looks at it."""
+"""A progress bar on standard error for long work; none if standard error is not a terminal."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ Show = Callable[[int, int, str], None]
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Show]:
-    """Give a function that moves the bar; it is gone when the block ends."""
+    """Yield a function that moves the bar; the bar is removed when the block ends."""
     out = error_console()
     columns = (
         TextColumn("{task.description}"),

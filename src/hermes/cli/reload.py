@@ -1,4 +1,4 @@
-"""`hermes reload`: have the running gateway read its configuration again."""
+"""`hermes reload`: makes the running gateway read its configuration again."""
 
 from hermes.cli.environment import home_for
 from hermes.cli.gateway_client import connect
@@ -14,7 +14,7 @@ EPILOG = examples("hermes reload", "hermes reload --json")
 
 
 def command(home: Home = None, as_json: AsJson = False) -> None:
-    """Take over what can change while the gateway runs, and name what needs a restart."""
+    """Reload the configuration; list settings that need a restart."""
     report = ask_gateway(connect(home_for(home)), GATEWAY_RELOAD, NoFields(), timeout_s=_CONNECT_S)
     if as_json:
         print_json(report)
@@ -23,7 +23,7 @@ def command(home: Home = None, as_json: AsJson = False) -> None:
     if not report.applied and not report.needs_restart:
         out.print("Nothing has changed.")
     if report.applied:
-        out.print(f"Holds now: {', '.join(report.applied)}")
+        out.print(f"Applied: {', '.join(report.applied)}")
     for channel in report.channels:
         said = f"{channel.name}: {channel.state}" + (f": {channel.note}" if channel.note else "")
         out.print(clean(said), markup=False)

@@ -1,4 +1,4 @@
-"""`hermes route PROMPT`: which models would be tried for a prompt, and why those."""
+"""`hermes route PROMPT`: which models would be tried for a prompt, and why."""
 
 from typing import Annotated, get_args
 
@@ -43,7 +43,7 @@ def _check_task(value: str | None) -> str | None:
 
 
 def command(
-    prompt: Annotated[str, typer.Argument(help="What would be asked.")],
+    prompt: Annotated[str, typer.Argument(help="The prompt to plan for.")],
     *,
     home: Home = None,
     capability: Annotated[
@@ -54,23 +54,23 @@ def command(
         str | None, typer.Option(help="The tier of the person who asks.", show_default=False)
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="The model that is named for the call.", show_default=False)
+        str | None, typer.Option(help="The model that the call names.", show_default=False)
     ] = None,
     task: Annotated[
         str | None,
         typer.Option(
-            help="The task type, instead of by the prompt.",
+            help="The task type; by default guessed from the prompt.",
             callback=_check_task,
             show_default=False,
         ),
     ] = None,
-    tools: Annotated[bool, typer.Option("--tools", help="Tools are in play.")] = False,
-    images: Annotated[bool, typer.Option("--images", help="There is an image.")] = False,
+    tools: Annotated[bool, typer.Option("--tools", help="The call offers tools.")] = False,
+    images: Annotated[bool, typer.Option("--images", help="The call contains an image.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the plan for a prompt: every candidate with its rule, everything dropped with its reason.
+    """Show the plan for a prompt: each candidate with its rule, each dropped model with its reason.
 
-    No model is called. Exit code 1 when no model could answer.
+    No model is called. Exit code 1 if no model could answer.
     """
     ask = CallNeeds(
         prompt=prompt,

@@ -1,4 +1,4 @@
-"""`hermes search`: what was said, found by words or parts of words; over everybody."""
+"""`hermes search`: searches what all people and agents wrote, by words or parts of words."""
 
 import re
 import threading
@@ -41,7 +41,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="WORDS",
-            help='What to look for; all of it must occur. "Words in quotes" stand together.',
+            help='The words to search for; all must occur. "Words in quotes" are one phrase.',
             show_default=False,
         ),
     ] = None,
@@ -49,31 +49,32 @@ def command(
     user: Annotated[
         str | None,
         typer.Option(
-            help="Only one person's: PLATFORM:USER_ID, or the id of a person.", show_default=False
+            help="Only messages of this person: PLATFORM:USER_ID, or the id of a person.",
+            show_default=False,
         ),
     ] = None,
     agent: Annotated[
-        str | None, typer.Option(help="Only what was said to and by an agent.", show_default=False)
+        str | None, typer.Option(help="Only messages to and from this agent.", show_default=False)
     ] = None,
     platform: Annotated[
-        str | None, typer.Option(help="Only what was said on a platform.", show_default=False)
+        str | None, typer.Option(help="Only messages on this platform.", show_default=False)
     ] = None,
     since: Since = None,
     limit: Annotated[
         int, typer.Option(min=1, max=MOST_RESULTS, help="At most this many messages.")
     ] = 20,
     whole: Annotated[
-        bool, typer.Option("--words", help="Whole words only, and no parts of words.")
+        bool, typer.Option("--words", help="Find whole words only, not parts of words.")
     ] = False,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Make the index anew, from the conversations.")
+        bool, typer.Option("--rebuild", help="Build the index again from the conversations.")
     ] = False,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find what was said, the newest first: parts of words too, in any script."""
+    """Search what people and agents wrote, the newest first; in any script, parts of words too."""
     if rebuild == bool(words):
-        raise typer.BadParameter("write what to look for, or --rebuild, and not both")
+        raise typer.BadParameter("give words to search for, or --rebuild, not both")
     if rebuild:
         _rebuild(home, as_json=as_json)
         return
@@ -91,7 +92,7 @@ def command(
 
 
 def _quoted(argument: str) -> str:
-    """Return one argument of the shell as one thing to look for."""
+    """Return one shell argument as one search term."""
     return f'"{argument}"' if " " in argument and '"' not in argument else argument
 
 
@@ -104,7 +105,7 @@ def _since(text: str, home: Home) -> float:
         day = datetime.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(
-            f"{text!r} is no time: expected a day such as 2026-11-01, or 30m, 12h, 7d"
+            f"{text!r} is not a time: expected a day such as 2026-11-01, or 30m, 12h, 7d"
         ) from None
     if day.tzinfo is None and zone is not None:
         day = day.replace(tzinfo=ZoneInfo(zone))
@@ -130,11 +131,13 @@ def _print(result: SearchResult, out: Console) -> None:
 def _notes(result: SearchResult) -> list[str]:
     notes = []
     if result.ignored:
-        notes.append(f"Not looked for: {' '.join(result.ignored)}. No message is found by that.")
+        notes.append(f"Ignored: {' '.join(result.ignored)}. These terms match no message.")
     if not result.is_complete:
-        notes.append("The time was up before everything was looked at: write more, or --since.")
+        notes.append(
+            "The time limit was reached before everything was searched: add words, or --since."
+        )
     if result.unread:
-        notes.append(f"{result.unread:,} turns are not in the index yet; ask again in a moment.")
+        notes.append(f"{result.unread:,} turns are not in the index yet; search again in a moment.")
     return notes
 
 
@@ -155,7 +158,9 @@ def _rebuild(home: Home, *, as_json: bool) -> None:
     if as_json:
         print_json(state)
     else:
-        print(f"The index is made: {state.messages:,} messages, {state.bytes / 1e6:,.1f} MB.")
+        print(
+            f"The index is built: {state.messages:,} messages, {state.bytes / 1000000.0:,.1f} MB."
+        )
 
 
 def _wait_for(gateway: GatewayClient, show: Show) -> IndexState:

@@ -1,4 +1,4 @@
-"""`hermes send`: a message to a chat, through the running gateway or for the next one to send."""
+"""`hermes send`: sends a message to a chat, now or when the next gateway starts."""
 
 import sys
 from typing import Annotated
@@ -31,13 +31,14 @@ def command(
         ),
     ],
     text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="What to send; - reads it from standard input.")
+        str,
+        typer.Argument(metavar="TEXT", help="The text to send; - reads it from standard input."),
     ],
     *,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Send a message to a chat; the conversation there is told of it."""
+    """Send a message to a chat; it becomes part of the conversation there."""
     order = SendOrder(to=target, text=_read() if text == "-" else text, by=operator_name())
     is_here = find_running(home_for(home)) is None
     report = call(home, SENDS_SEND, order)
@@ -48,14 +49,16 @@ def _read() -> str:
     try:
         return sys.stdin.read().rstrip("\n")
     except UnicodeDecodeError as error:
-        raise BadRequest(f"What standard input has is no text in UTF-8 ({error}).") from error
+        raise BadRequest(
+            f"Standard input is not UTF-8 text ({error}). Convert it to UTF-8 first."
+        ) from error
 
 
 def _told(report: SendReport, *, is_here: bool) -> str:
     if report.state == "written":
-        return f"It is written to {report.where} in the home."
+        return f"Written to {report.where} in the home."
     if report.state == "shown":
-        return f"{report.to} has it ({report.id})."
+        return f"Delivered to {report.to} ({report.id})."
     if is_here:
-        return f"It waits for {report.to} ({report.id}): no gateway runs, the next start sends it."
-    return f"It is on its way to {report.to} ({report.id})."
+        return f"Queued for {report.to} ({report.id}): no gateway runs; the next one sends it."
+    return f"Queued for {report.to} ({report.id}); the gateway is sending it."

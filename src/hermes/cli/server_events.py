@@ -1,6 +1,6 @@
-"""Server-sent events from lines: the name and the JSON of each event. Pure.
+"""Parses server-sent events: the name and the JSON of each event. Pure.
 
-Used by the terminal chat for the gateway's stream; comments, which keep the stream alive, vanish.
+Used by the terminal chat for the gateway's stream; keep-alive comments are dropped.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ class ServerEvent(msgspec.Struct, frozen=True):
 
 
 def read_events(lines: Iterable[bytes]) -> Iterator[ServerEvent]:
-    """Yield each whole event; an event that is cut off at the end is left out."""
+    """Yield each complete event; an event cut off at the end is dropped."""
     name, data = "message", b""
     for raw in lines:
         line = raw.rstrip(b"\r\n")
@@ -42,6 +42,7 @@ def _decode(data: bytes) -> dict[str, Any]:
         return msgspec.json.decode(data, type=dict[str, Any])
     except msgspec.DecodeError as error:
         raise StreamTruncated(
-            f"The gateway sent an event that is no JSON object ({error}). Is the address that of "
-            "a Hermes gateway, and does `hermes --version` match `hermes status`?"
+            f"The gateway sent an event that is not a JSON object ({error}). Check that the "
+            "address belongs to a Hermes gateway and that `hermes --version` matches `hermes "
+            "status`."
         ) from error

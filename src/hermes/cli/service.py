@@ -1,4 +1,4 @@
-"""`hermes service`: the gateway as a service of systemd, a person's own or the machine's."""
+"""`hermes service`: runs the gateway as a systemd service, for one user or the machine."""
 
 import getpass
 import pwd
@@ -31,7 +31,8 @@ LOGS_EPILOG = examples(
 _FROM_ENVIRONMENT = "environment "
 
 System = Annotated[
-    bool, typer.Option("--system", help="The machine's systemd, not your own; needs root.")
+    bool,
+    typer.Option("--system", help="Use the machine's systemd instead of your own; needs root."),
 ]
 Name = Annotated[str, typer.Option("--name", help="The name of the service.")]
 
@@ -45,7 +46,7 @@ def install(
         str | None,
         typer.Option(
             "--run-as",
-            help="With --system: the user it runs as; otherwise the owner of the home.",
+            help="With --system: the user it runs as; by default the owner of the home.",
             show_default=False,
         ),
     ] = None,
@@ -53,7 +54,7 @@ def install(
         bool, typer.Option("--dry-run", help="Print the unit and change nothing.")
     ] = False,
 ) -> None:
-    """Make a service of the gateway, have it start with the machine, and start it."""
+    """Install the gateway as a service, start it with the machine, and start it now."""
     loaded = settings_for(home)
     file = unit_name(name)
     unit = ServiceUnit(
@@ -74,7 +75,7 @@ def install(
 
 
 def uninstall(*, system: System = False, name: Name = "hermes") -> None:
-    """Stop the service and take it away; the home stays as it is."""
+    """Stop and remove the service; the home stays as it is."""
     manager, file = _manager(is_system=system), unit_name(name)
     if not (manager.units / file).exists():
         console().print(f"{file} is not installed in {manager.units}.")
@@ -90,17 +91,17 @@ def start(*, system: System = False, name: Name = "hermes") -> None:
 
 
 def stop(*, system: System = False, name: Name = "hermes") -> None:
-    """Stop the service: running turns finish first, and it is not started again."""
+    """Stop the service: running turns finish first; systemd does not start it again."""
     _order("stop", name, is_system=system, said="is stopped")
 
 
 def restart(*, system: System = False, name: Name = "hermes") -> None:
-    """Restart the service: running turns finish first, or go on afterwards."""
+    """Restart the service: running turns finish first, or continue afterwards."""
     _order("restart", name, is_system=system, said="is restarted")
 
 
 def status(*, system: System = False, name: Name = "hermes") -> None:
-    """Show how systemd sees the service; `hermes status` says more about the gateway itself."""
+    """Show systemd's status of the service; `hermes status` shows more about the gateway."""
     code = _manager(is_system=system).show("status", "--no-pager", unit_name(name))
     raise typer.Exit(code)
 
@@ -109,12 +110,14 @@ def logs(
     *,
     system: System = False,
     name: Name = "hermes",
-    lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="How many lines.")] = 100,
+    lines: Annotated[
+        int, typer.Option("--lines", "-n", min=1, help="How many lines to print.")
+    ] = 100,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Stay, and print what comes.")
+        bool, typer.Option("--follow", "-f", help="Keep printing new lines as they arrive.")
     ] = False,
 ) -> None:
-    """Print what the service has logged."""
+    """Print the service's log lines."""
     words = ["--no-pager", "-u", unit_name(name), "-n", str(lines), *(["-f"] if follow else [])]
     raise typer.Exit(_manager(is_system=system).journal(*words))
 
@@ -136,14 +139,14 @@ def _user(home: Path, wanted: str | None) -> str:
             return pwd.getpwnam(wanted).pw_name
         return pwd.getpwuid(home.stat().st_uid).pw_name if home.exists() else getpass.getuser()
     except KeyError:
-        named = wanted or f"number {home.stat().st_uid}"
+        named = wanted or f"with the id {home.stat().st_uid}"
         raise ConfigurationError(
-            f"there is no user {named} on this machine; name one with --run-as"
+            f"there is no user {named} on this machine; give one with --run-as"
         ) from None
 
 
 def _warn(loaded: Loaded, *, is_system: bool) -> None:
-    """Say what a service does not have that this terminal has."""
+    """Print what this terminal has and a service has not."""
     out = error_console()
     names = sorted(
         {
@@ -160,6 +163,7 @@ def _warn(loaded: Loaded, *, is_system: bool) -> None:
         )
     if not is_system:
         out.print(
-            "It runs while you are signed in; `sudo loginctl enable-linger $USER` keeps it running.",
+            "It runs only while you are signed in; `sudo loginctl enable-linger $USER` keeps it "
+            "running.",
             style="dim",
         )

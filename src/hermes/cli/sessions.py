@@ -1,4 +1,4 @@
-"""`hermes sessions list|end`: the sessions that have not ended, and an end to one."""
+"""`hermes sessions list|end`: lists open sessions, and ends one."""
 
 from typing import Annotated
 
@@ -26,13 +26,15 @@ END_EPILOG = examples("hermes sessions end s_3f9a0c12be45")
 def list_all(
     *,
     platform: Annotated[
-        str, typer.Option(help="Only those of a platform.", show_default=False)
+        str, typer.Option(help="Only sessions of this platform.", show_default=False)
     ] = "",
-    limit: Annotated[int, typer.Option(min=1, max=MOST_SESSIONS, help="At most this many.")] = 50,
+    limit: Annotated[
+        int, typer.Option(min=1, max=MOST_SESSIONS, help="At most this many sessions.")
+    ] = 50,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """List sessions, the most recently used first; what was said is not shown."""
+    """List open sessions, the most recently used first, without their messages."""
     ask = SessionsAsk(platform=platform, limit=limit)
     report = call(home, SESSIONS_LIST, ask, empty=SessionsReport)
     print_report(report, _print, as_json=as_json)
@@ -46,7 +48,7 @@ def end(
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """End a session: its next message starts a new conversation; what was said is kept."""
+    """End a session: its next message starts a new conversation; the old one is kept."""
     order = SessionOrder(session=session, by=operator_name())
 
     def nothing() -> SessionReport:

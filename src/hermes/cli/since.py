@@ -1,4 +1,4 @@
-"""`--since` of the commands: a day, or how long ago."""
+"""The `--since` option: a day, or how long ago."""
 
 import re
 from datetime import datetime
@@ -15,7 +15,7 @@ _SECONDS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 
 
 def since_time(text: str | None, home: Home) -> float | None:
-    """Return the moment that is meant; None for none."""
+    """Return the time that a text means, or None for no text."""
     if text is None:
         return None
     ago = _AGO.fullmatch(text)
@@ -25,7 +25,7 @@ def since_time(text: str | None, home: Home) -> float | None:
         day = datetime.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(
-            f"{text!r} is no time: expected a day such as 2026-11-01, or 30m, 12h, 7d"
+            f"{text!r} is not a time: expected a day such as 2026-11-01, or 30m, 12h, 7d"
         ) from None
     zone = settings_for(home).settings.time_zone
     if day.tzinfo is None and zone is not None:

@@ -1,4 +1,4 @@
-"""`hermes status`: how the gateway stands, asked of it or, while none runs, read from its files."""
+"""`hermes status`: the state of the gateway, asked from it or, if none runs, read from files."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -46,7 +46,7 @@ _TOLD_ALREADY = frozenset({"writable"})
 
 
 def command(home: Home = None, as_json: AsJson = False) -> None:
-    """Show how the gateway stands; exit code 3 when none runs."""
+    """Show the state of the gateway; exit code 3 if none runs."""
     report = _report(home)
     print_report(report, _print, as_json=as_json)
     if not report.running:
@@ -99,7 +99,7 @@ def _print(report: StatusReport, out: Console) -> None:
     if report.memory is not None:
         rows += _memory_rows(report.memory)
     rows += _life_rows(report)
-    rows += [("hook off", f"{one}; called no more until a restart") for one in report.hooks_off]
+    rows += [("hook off", f"{one}; not called again until a restart") for one in report.hooks_off]
     _table(out, rows)
     _table(out, _provider_rows(report.providers), title="Models")
     channels = report.channels or (report.last.channels if report.last else ())
@@ -133,7 +133,7 @@ def _memory_rows(memory: MemoryStatus) -> list[tuple[str, str]]:
 def _store_rows(store: StoreStatus | None) -> list[tuple[str, str]]:
     if store is None:
         return [("store", "nothing is stored yet")]
-    state = "takes messages" if store.writable else f"TAKES NO MESSAGES: {store.problem}"
+    state = "accepts messages" if store.writable else f"ACCEPTS NO MESSAGES: {store.problem}"
     return [("store", state), *_flat(store.details)]
 
 
@@ -149,7 +149,7 @@ def _cell(name: str, value: object) -> str:
     if isinstance(value, Mapping):
         return (
             ", ".join(f"{key} {_cell(f'{name}_{key}', item)}" for key, item in value.items())
-            or "none"
+            or "none stored yet"
         )
     if isinstance(value, int) and "bytes" in name and not isinstance(value, bool):
         return _size(value)

@@ -1,4 +1,4 @@
-"""`hermes stop`: ask the running gateway to finish its turns and end, and wait for it."""
+"""`hermes stop`: asks the running gateway to finish its turns and end, and waits for it."""
 
 from typing import Annotated
 
@@ -27,12 +27,12 @@ def command(
         float | None,
         typer.Option(
             min=0,
-            help="Wait at most this many seconds; otherwise the drain time and a little more.",
+            help="Wait at most this many seconds; by default slightly longer than the drain time.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Stop the running gateway: no new messages, running turns finish, then it ends."""
+    """Stop the running gateway: it refuses new messages, finishes running turns, and ends."""
     folder = home_for(home)
     running = find_running(folder)
     if running is None:
@@ -43,20 +43,21 @@ def command(
     clock = SystemClock()
     handle = request_stop(folder, running, now=clock.now())
     try:
-        with error_console().status(f"Hermes (pid {pid}) finishes its running turns …"):
+        with error_console().status(f"Hermes (pid {pid}) is finishing its running turns …"):
             has_ended = handle.wait(wait_s, monotonic=clock.monotonic)
     finally:
         handle.close()
     if not has_ended:
         raise StillRunning(
-            f"Hermes (pid {pid}) was asked to stop and still runs after {wait_s:g} s: it finishes "
-            "running turns first. `hermes status` shows them; run `hermes stop` again to wait on."
+            f"Hermes (pid {pid}) was asked to stop and still runs after {wait_s:g} s, because it "
+            "finishes running turns first. `hermes status` shows them; run `hermes stop` again "
+            "to keep waiting."
         )
     console().print(f"Hermes (pid {pid}) has stopped.")
 
 
 def _drain_time(home: Home) -> float:
-    """How long the gateway may take; a configuration broken since its start must not matter."""
+    """Return how long the gateway may take, even if its configuration is broken by now."""
     try:
         return float(settings_for(home).settings.server.drain_s)
     except ConfigurationError:

@@ -1,4 +1,4 @@
-"""`hermes keys rotate-store`: a new key for everything that is kept, without touching the bodies."""
+"""`hermes keys rotate-store`: a new key for the store, without rewriting the stored data."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,20 +24,20 @@ EPILOG = examples(
 )
 _LONGEST_S = 900.0
 _WARNING = (
-    "The old key is removed once everything opens with the new one. Backups of the database that "
-    "were made before need a copy of the key file of that time."
+    "The old key is removed once all data can be opened with the new one. Older backups "
+    "of the database need a copy of the key file of their time."
 )
 
 
 def command(
     *,
     home: Home = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Give the store a new key: data keys are wrapped anew, and what was said stays as it is.
+    """Give the store a new key: the data keys are wrapped again, the stored data stays as it is.
 
-    A running gateway does it while it answers. What was cut off is finished by the next time.
+    A running gateway can do this while it answers. If it is interrupted, the next run finishes it.
     """
     if not yes:
         error_console().print(_WARNING)
@@ -49,7 +49,7 @@ def command(
     else:
         console().print(
             f"{report.data_keys} data keys are wrapped with a new key. Back up {report.key_file} "
-            "now, apart from the database.",
+            "now, separately from the database.",
             markup=False,
         )
 

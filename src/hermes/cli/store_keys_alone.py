@@ -1,6 +1,6 @@
-"""Rotates the key of a store that no gateway holds.
+"""Rotates the key of a store while no gateway uses it.
 
-Loaded by name only when it is used: it brings the whole composition root with it.
+Imported by name only when used, because it imports the whole composition root.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from hermes.store.sqlite.inspection import inspect
 
 
 def rotate(loaded: Loaded, *, by: str, show: Show) -> RotationReport:
-    """Rotate under the lock that a gateway would hold."""
+    """Rotate the key under the lock that a gateway would hold."""
     path = loaded.home / DATABASE
     if not path.exists():
         raise NotFound(f"Nothing is stored in {loaded.home} yet, so there is no key to rotate.")
@@ -52,4 +52,4 @@ async def _rotate(loaded: Loaded, *, by: str, show: Show) -> RotationReport:
 
 
 def _ignore() -> None:
-    """The progress bar has not begun to move yet."""
+    """Do nothing: there is no progress bar yet."""

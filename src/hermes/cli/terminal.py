@@ -1,4 +1,4 @@
-"""What every command prints with: the options they share, JSON, and times for people."""
+"""What all commands share for printing: common options, JSON, times."""
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -15,16 +15,16 @@ Home = Annotated[
     Path | None,
     typer.Option(
         "--home",
-        help="The home folder; otherwise HERMES_HOME, otherwise ~/.hermes.",
+        help="The home folder; by default HERMES_HOME, or ~/.hermes.",
         show_default=False,
     ),
 ]
 _PIPE_WIDTH = 1000
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Since = Annotated[
     str | None,
     typer.Option(
-        help="Only what is no older: a day such as 2026-11-01, or 30m, 12h, 7d.",
+        help="Only newer than this: a day such as 2026-11-01, or 30m, 12h, 7d.",
         show_default=False,
     ),
 ]
@@ -38,13 +38,13 @@ _Report = TypeVar("_Report")
 
 
 def console() -> Console:
-    """Return the console for standard output; it writes no colours into a pipe."""
+    """Return the console for standard output; no colours if that is a pipe."""
     # A pipe has no width: nothing may be wrapped or cut there.
     return Console(highlight=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
 
 
 def error_console() -> Console:
-    """Return the console for progress and notes, which are no part of the output."""
+    """Return the console for progress and notes, on standard error."""
     return Console(stderr=True, highlight=False)
 
 
@@ -98,7 +98,7 @@ def print_fields(out: Console, fields: Iterable[tuple[str, str]]) -> None:
 
 
 def examples(*lines: str) -> str:
-    """Return an epilogue for `--help` with one example a line."""
+    """Return the `--help` epilogue with one example per line."""
     return "\n\n".join(("Examples:", *(f"  {line}" for line in lines)))
 
 
@@ -106,5 +106,5 @@ _CONTROLS = {code: None for code in (*range(32), *range(127, 160)) if chr(code) 
 
 
 def clean(text: str) -> str:
-    """Return text from elsewhere without the control codes that could take over a terminal."""
+    """Return a foreign text without the control codes that could manipulate a terminal."""
     return text.translate(_CONTROLS)

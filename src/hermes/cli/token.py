@@ -66,7 +66,7 @@ _NAME_CHARS = 40
 
 
 def command(context: typer.Context, home: Home = None, as_json: AsJson = False) -> None:
-    """Print a new API token of the owner; it is shown only now, and older ones stay valid."""
+    """Print a new API token of the owner, shown only once; older tokens stay valid."""
     if context.invoked_subcommand is not None:
         return
     new = NewToken(role="owner", by=operator_name())
@@ -79,19 +79,19 @@ def command(context: typer.Context, home: Home = None, as_json: AsJson = False) 
 
 def create(
     *,
-    role: Annotated[str, typer.Option(help="What it may do: viewer, operator or owner.")],
-    name: Annotated[str, typer.Option(help="What it is for, for your own lists.")] = "",
+    role: Annotated[str, typer.Option(help="The role: viewer, operator or owner.")],
+    name: Annotated[str, typer.Option(help="A label for your own lists.")] = "",
     expires: Annotated[
         str | None,
-        typer.Option(help="How long it is good, such as 12h, 30d or 4w.", show_default=False),
+        typer.Option(help="How long it is valid, such as 12h, 30d or 4w.", show_default=False),
     ] = None,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a token with a role; its secret is printed, and only now."""
+    """Make a token with a role; its secret is printed only once."""
     known = next((one for one in ROLES if one == role), None)
     if known is None:
-        raise BadRequest(f"{role!r} is no role: expected one of {', '.join(ROLES)}.")
+        raise BadRequest(f"{role!r} is not a role: expected one of {', '.join(ROLES)}.")
     new = NewToken(
         role=known,
         name=name,
@@ -106,7 +106,7 @@ def create(
 
 
 def list_all(home: Home = None, as_json: AsJson = False) -> None:
-    """List the tokens and the browsers that are signed in; secrets are shown nowhere."""
+    """List the tokens and the signed-in browsers, without secrets."""
     report = call(home, TOKENS_LIST, NoFields(), empty=TokensReport)
     print_report(report, _print, as_json=as_json)
 
@@ -116,7 +116,7 @@ def revoke(
         str,
         typer.Argument(
             metavar="[TOKEN]",
-            help="The id of a token or a browser session, or a beginning of it.",
+            help="The id of a token or a browser session, or its beginning.",
             show_default=False,
         ),
     ] = "",
@@ -125,31 +125,32 @@ def revoke(
         bool, typer.Option("--sessions", help="Sign out every browser; tokens stay valid.")
     ] = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="End every token and sign out every browser.")
+        bool, typer.Option("--all", help="Revoke every token and sign out every browser.")
     ] = False,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """End a token and the browsers that were signed in with it, or one browser session, or all."""
+    """Revoke a token and the browsers signed in with it, or one browser session, or all."""
     if bool(token) + sessions + everything != 1:
         raise BadRequest("Name one token or session by its id, or give --sessions or --all.")
     end = TokenEnd(id=token, sessions=sessions or everything, tokens=everything, by=operator_name())
 
     def nothing() -> EndedToken:
-        raise NotFound("There is no token: nothing is stored here yet.")
+        raise NotFound("There are no tokens: nothing is stored here yet.")
 
     ended = call(home, TOKENS_REVOKE, end, empty=nothing)
     print_done(ended, _ended(ended), as_json=as_json)
 
 
 def _ended(ended: EndedToken) -> str:
-    """Say what was revoked, and which tokens of ended tokens and browsers stay valid."""
+    """Print what was revoked, and which tokens made by it stay valid."""
     if not ended.kept:
         return _revoked(ended)
     kept = ", ".join(f"{one.id} ({one.name})" for one in ended.kept)
     return (
-        f"{_revoked(ended)}\nThese tokens stay valid, although what made them has ended: {kept}. "
-        "End each with `hermes token revoke ID`, or all tokens with `hermes token revoke --all`."
+        f"{_revoked(ended)}\nThese tokens stay valid, although the token or session that made "
+        f"them has ended: {kept}. Revoke each with `hermes token revoke ID`, or all tokens "
+        "with `hermes token revoke --all`."
     )
 
 
@@ -163,12 +164,12 @@ def _revoked(ended: EndedToken) -> str:
 
 def _print(report: TokensReport, out: Console) -> None:
     if not report.tokens and not report.sessions:
-        out.print("There is no token.")
+        out.print("There are no tokens.")
         return
-    names = ("id", "kind", "name", "role", "state", "made", "good until", "last used", "made by")
+    names = ("id", "kind", "name", "role", "state", "made", "valid until", "last used", "made by")
     table = make_table(*names)
     for token in report.tokens:
-        until = "no end" if token.expires_at is None else clock_time(token.expires_at)
+        until = "forever" if token.expires_at is None else clock_time(token.expires_at)
         made = clock_time(token.created_at)
         used, by = "not recorded", token.made_by
         _add(table, token.id, "token", token.name, token.role, token.state, made, until, used, by)

@@ -1,6 +1,6 @@
-"""`hermes up`: start the gateway and stay until it is stopped.
+"""`hermes up`: starts the gateway and runs until it is stopped.
 
-The one command without typer and rich: the server's start and memory do not pay for them.
+The only command without typer and rich, to save start time and memory of the server.
 """
 
 import argparse
@@ -26,7 +26,7 @@ _LAST_PORT = 65_535
 
 @dataclass(frozen=True, slots=True)
 class UpOptions:
-    """What the command line says about a start; None leaves it to the configuration."""
+    """The command-line options of a start; None leaves a value to the configuration."""
 
     home: Path | None = None
     host: str | None = None
@@ -41,13 +41,13 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def parse(arguments: Sequence[str]) -> UpOptions:
-    """Return the options; a wrong one ends the process with exit code 2 and says why."""
+    """Return the options; exit with code 2 and a message if one is wrong."""
     given = _parser().parse_args(arguments)
     return UpOptions(given.home, given.host, given.port, given.log_format, given.replace)
 
 
 def start(options: UpOptions) -> int:
-    """Run the gateway until it is stopped; returns its exit code."""
+    """Run the gateway until it is stopped; return its exit code."""
     loaded = overridden(settings_for(options.home), options)
     for warning in loaded.warnings:
         print(f"hermes: warning: {warning}", file=sys.stderr)
@@ -67,7 +67,7 @@ def _take_over(loaded: Loaded) -> None:
 
 
 def overridden(loaded: Loaded, options: UpOptions) -> Loaded:
-    """Lay the options of the command line over the settings."""
+    """Return the settings with the command-line options applied."""
     settings = loaded.settings
     server = {"host": options.host, "port": options.port}
     logs = {"format": options.log_format}
@@ -108,7 +108,7 @@ def _host(text: str) -> str:
 def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > _LAST_PORT:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no port; use 1 to {_LAST_PORT}, or 0 for any free one"
+            f"{text!r} is not a port; use 1 to {_LAST_PORT}, or 0 for any free one"
         )
     return int(text)
 
@@ -121,7 +121,7 @@ _HOW_TO_ADD = (
 
 
 def show_banner(welcome: Welcome, out: TextIO | None = None) -> None:
-    """Print the banner, at once even when the output is a pipe."""
+    """Print the banner at once, even into a pipe."""
     target = out or sys.stdout
     print(banner(welcome, bold=target.isatty()), file=target, flush=True)
 

@@ -69,12 +69,12 @@ def list_all(
     home: Home = None,
     state: Annotated[
         str | None,
-        typer.Option(help="Only active, guest, blocked or erased ones.", show_default=False),
+        typer.Option(help="Only active, guest, blocked or erased people.", show_default=False),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many people.")] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List people, the newest first: who they are on which platform, and who was let in."""
+    """List people, the newest first: their channels, and whether they were let in."""
     ask = UsersAsk(state=state, limit=limit)
     report = call(home, USERS_LIST, ask, empty=UsersReport)
     if as_json:
@@ -97,41 +97,40 @@ def add(
     *,
     home: Home = None,
     name: Annotated[
-        str, typer.Option(help="A name to be shown; it identifies nobody.", show_default=False)
+        str,
+        typer.Option(help="A display name; it does not identify the person.", show_default=False),
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Let somebody in before they have written."""
+    """Let a person in before they have written."""
     order = UserOrder(user=channel, name=name, by=operator_name())
     report = call(home, USERS_ADD, order)
-    did = "is let in now" if report.changed else "was let in already"
+    did = "is let in" if report.changed else "was let in already"
     print_done(report, f"{channel} ({report.user.id}) {did}.", as_json=as_json)
 
 
 def activate(user: Person, *, home: Home = None, as_json: AsJson = False) -> None:
-    """Let somebody in on a channel, or on all of theirs; this lifts a block too."""
+    """Let a person in on one channel or on all of theirs; this also unblocks them."""
     report = _known_order(home, USERS_ACTIVATE, user)
-    did = "is let in now" if report.changed else "was let in already"
+    did = "is let in" if report.changed else "was let in already"
     print_done(report, f"{_named(user, report.user)} {did}.", as_json=as_json)
 
 
 def block(user: Person, *, home: Home = None, as_json: AsJson = False) -> None:
-    """Answer a person on no channel any more; `activate` lifts it."""
+    """Block a person on every channel. Undo with `activate`."""
     report = _known_order(home, USERS_BLOCK, user)
-    did = "is blocked now, on every channel" if report.changed else "was blocked already"
+    did = "is blocked on every channel" if report.changed else "was blocked already"
     print_done(report, f"{_named(user, report.user)} {did}.", as_json=as_json)
 
 
 def set_tier(
     user: Person,
-    tier: Annotated[
-        str, typer.Argument(metavar="TIER", help="A tier of the settings, such as pro.")
-    ],
+    tier: Annotated[str, typer.Argument(metavar="TIER", help="A configured tier, such as pro.")],
     *,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give a person a tier; it counts from their next message on."""
+    """Change a person's tier, from their next message on."""
     _show(home, user)
     order = TierOrder(user=user, tier=tier, by=operator_name())
     report = call(home, USERS_TIER, order)
@@ -149,7 +148,7 @@ def link(user: Person, channel: ChannelName, *, home: Home = None, as_json: AsJs
 
 
 def unlink(channel: ChannelName, *, home: Home = None, as_json: AsJson = False) -> None:
-    """Take a channel from its person; it goes back to whom it was before, and is not let in."""
+    """Take a channel from its person; it belongs to its former person again, and is not let in."""
     report = _known_order(home, USERS_UNLINK, channel)
     text = f"{channel} belongs to {report.user.id} again, and is not let in."
     print_done(report, text, as_json=as_json)
@@ -159,7 +158,7 @@ def erase(
     user: Person,
     *,
     home: Home = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Destroy a person's data key: nobody can read again what they wrote and were told."""
@@ -177,8 +176,8 @@ def erase(
             name = f"{channel.platform}:{channel.user_id}"
             print(
                 clean(
-                    f"What {name} wrote before it was linked is still there: "
-                    f"`hermes users erase {channel.was_person}` erases it."
+                    f"What {name} wrote before it was linked is still stored: `hermes users erase "
+                    f"{channel.was_person}` erases it."
                 )
             )
 
@@ -191,7 +190,7 @@ def _show(home: Home, user: str) -> UserReport:
 
 
 def _known_order(home: Home, order: Order[UserOrder, UserReport], user: str) -> UserReport:
-    """Give an order about a person who is known: one about nobody must not make a home."""
+    """Give an order about a known person; one about nobody must not create a home."""
     _show(home, user)
     return call(home, order, UserOrder(user=user, by=operator_name()))
 
@@ -200,10 +199,10 @@ def _moved_text(report: UserReport, channel: str) -> str:
     moved = report.moved
     if moved is None or not report.changed:
         return f"{channel} belonged to {report.user.id} already."
-    went = f" {moved.credits} credits went along." if moved.credits else ""
+    went = f" {moved.credits} credits moved with it." if moved.credits else ""
     return (
-        f"{channel} belongs to {moved.after} now. What {moved.before} wrote stays theirs: "
-        f"`hermes users show {moved.before}`.{went}"
+        f"{channel} belongs to {moved.after} now. What {moved.before} wrote still belongs to "
+        f"{moved.before}: `hermes users show {moved.before}`.{went}"
     )
 
 
@@ -213,9 +212,9 @@ def _named(name: str, user: User) -> str:
 
 def _print_users(users: tuple[User, ...], out: Console) -> None:
     if not users:
-        out.print("There is nobody yet. People appear with their first message.")
+        out.print("There are no people yet. People appear with their first message.")
         return
-    names = ("id", "state", "channels", "shown as", "tier", "since")
+    names = ("id", "state", "channels", "name", "tier", "since")
     rows = (
         (
             user.id,
@@ -257,9 +256,9 @@ def _state(user: User) -> str:
 def _channel(one: UserChannel) -> str:
     text = f"{one.platform}:{one.user_id}"
     if one.name:
-        text += f", shown as {one.name}"
+        text += f", named {one.name}"
     if one.activated_at is None:
-        text += ", nobody has let it in"
+        text += ", not let in"
     else:
         text += f", let in {clock_time(one.activated_at)} ({one.activated_how})"
     return text if one.was_person is None else f"{text}, was {one.was_person} before"

@@ -1,11 +1,11 @@
-"""Who gives the orders at this terminal."""
+"""Names the person who gives orders at this terminal."""
 
 import os
 import pwd
 
 
 def operator_name() -> str:
-    """Return who gives the order, as this machine names them."""
+    """Return the name of this machine's user who gives the order."""
     uid = os.geteuid()
     try:
         return pwd.getpwuid(uid).pw_name

@@ -1,4 +1,4 @@
-"""`hermes why ID`: the story of a message or a call, asked of the gateway or read from its files."""
+"""`hermes why ID`: explains a message or a call, asked from the gateway or read from its files."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -33,7 +33,8 @@ def command(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="ID", help="The id of a message, your own id of it, of a refusal or a call."
+            metavar="ID",
+            help="The id of a message (ours or the sender's own), a refusal or a call.",
         ),
     ],
     *,
@@ -42,12 +43,12 @@ def command(
         bool,
         typer.Option(
             "--text",
-            help="Also print what was said and recalled, long results, and plain user ids.",
+            help="Also print the messages, recalled facts, long results, and plain user ids.",
         ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Explain any message or call: who, which model and why that one, what it cost, where it went."""
+    """Explain a message or a call: sender, model and why, cost, and where the reply went."""
     report = _report(name, home, text=text)
     print_report(report, _print, as_json=as_json)
 
@@ -72,7 +73,7 @@ def _print(report: WhyReport, out: Console) -> None:
     _pairs(out, _facts(report))
     if report.call is not None:
         _pairs(out, _try_rows(report.call), title="Tries")
-        out.print("What is said in a call of /v1 is not kept.", style="dim")
+        out.print("The messages of a call of /v1 are not stored.", style="dim")
         return
     _pairs(out, _route_rows(report.route), title="Route")
     _pairs(
@@ -87,7 +88,7 @@ def _print(report: WhyReport, out: Console) -> None:
             _said(out, "Recalled", text="\n".join(report.text.recalled))
         _said(out, "Reply", text=report.text.reply)
         for one in report.text.results:
-            _said(out, f"Whole result of {one.tool} (step {one.step})", text=one.text)
+            _said(out, f"Full result of {one.tool} (step {one.step})", text=one.text)
 
 
 def _facts(report: WhyReport) -> list[tuple[str, str]]:
@@ -119,11 +120,11 @@ def _facts(report: WhyReport) -> list[tuple[str, str]]:
 
 
 def _try_rows(call: CallStory) -> list[tuple[str, str]]:
-    """Every model that was called, in order, with its rule and how it failed."""
+    """Return every model that was called, in order, with its rule and its failure."""
     last = len(call.attempts) - 1
     rows = []
     for place, one in enumerate(call.attempts):
-        ended = call.outcome if place == last else "passed over"
+        ended = call.outcome if place == last else "skipped"
         status = f" ({one.status})" if one.status else ""
         how = f"failed: {one.problem}{status}" if one.problem else ended
         rows.append((one.model, f"{how}; {one.rule}" if one.rule else how))
@@ -159,7 +160,7 @@ def _timeline(report: WhyReport, out: Console) -> None:
 
 def _said(out: Console, title: str, *, text: str | None) -> None:
     out.print(Text(title, style="bold"))
-    out.print(Text(clean(text) if text is not None else "(erased, or there is none)"))
+    out.print(Text(clean(text) if text is not None else "(erased, or never stored)"))
 
 
 def _cell(value: object) -> str:
