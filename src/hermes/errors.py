@@ -1,4 +1,4 @@
-"""Every failure Hermes knows, in one tree; a class says what the caller can do about it.
+"""All errors of Hermes in one tree; each class says what the caller can do about it.
 
 HermesError
 ├── Refused                 give up, or change the request
@@ -7,12 +7,12 @@ HermesError
 │   ├── Forbidden           the credential does not allow this
 │   ├── NotFound            the named thing does not exist
 │   ├── Conflict            the id is taken by another body
-│   ├── Skipped             a hook of the operator wants the message kept by nobody
+│   ├── Skipped             a hook of the operator drops the message
 │   ├── TooLarge            the input exceeds a limit
 │   └── NoCredits           the person's wallet cannot pay for the message
 ├── TryLater                nothing was kept; the same request may succeed later
 │   ├── Overloaded          a queue or a limit is full
-│   │   └── NoPlace         no place for a model call came free in time
+│   │   └── NoPlace         no slot for a model call became free in time
 │   ├── StorageFull         the disk reserve is touched
 │   ├── RateLimited         a key is used too often, or a sender has too much waiting
 │   ├── OverBudget          a spending limit has no room; it opens again later
@@ -23,7 +23,7 @@ HermesError
 │   ├── StoreRejected       the database will never take this unit
 │   │   └── PersonErased    the person's data key was destroyed
 │   └── GuardFailed         a guarded write found another state
-│       └── LeaseLost       the lane belongs to somebody else now
+│       └── LeaseLost       another worker holds the lane now
 ├── CounterDown             the fast counters cannot be reached
 ├── ProviderError           a model call failed
 │   ├── ProviderUnavailable connect failure, 429, 5xx: another candidate may do
@@ -32,16 +32,16 @@ HermesError
 │   ├── StreamTruncated     the stream ended before its end marker
 │   └── AnswerInvalid       the answer does not fit the schema that was asked for
 ├── DeliveryError           a reply could not be sent
-│   ├── NotDelivered        certainly not sent; may be retried
-│   ├── DeliveryRejected    the platform said no for good
-│   └── DeliveryUnknown     the request left, its answer was lost
+│   ├── NotDelivered        not sent for certain; may be retried
+│   ├── DeliveryRejected    the platform refuses it for good
+│   └── DeliveryUnknown     the request was sent, its answer was lost
 ├── NetError                a wire call failed; its text holds no path, query or credential
 │   ├── AddressRefused      the address may not be fetched; nothing was sent
 │   ├── ConnectFailed       no connection; nothing was sent, trying again is safe
-│   │   └── TlsFailed       the peer could not prove who it is
-│   ├── AnswerLost          the request left and its answer did not arrive whole
+│   │   └── TlsFailed       the peer's certificate is not valid
+│   ├── AnswerLost          the request was sent, its answer did not arrive whole
 │   └── AnswerTooLarge      the answer exceeds the caller's limit
-├── ToolError               a tool failed; the model is told
+├── ToolError               a tool failed; the model receives the error
 └── TurnInterrupted         the person stopped the turn
 """
 
@@ -133,7 +133,7 @@ class Overloaded(TryLater):
 
 
 class NoPlace(Overloaded):
-    """Every place for a model call was taken for as long as the call could wait."""
+    """No slot for a model call became free while the call could wait; try again later."""
 
 
 class StorageFull(TryLater):

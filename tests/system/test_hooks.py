@@ -56,7 +56,9 @@ async def test_hooks_hear_of_the_gateways_life_and_a_broken_one_is_told_of(tmp_p
     assert bad["last_error"] == "RuntimeError: no disk"
     assert (good["state"], good["runs"], good["failures"]) == ("on", 2, 0)
     assert "bad: the last error was: RuntimeError: no disk" in listed
-    assert "bad (RuntimeError: no disk); called no more until a restart" in " ".join(status.split())
+    assert "bad (RuntimeError: no disk); not called again until a restart" in " ".join(
+        status.split()
+    )
     assert 'hook_calls{hook="bad",result="failed"} 1' in metrics
     assert "hook_switched_off" in live.said()
 

@@ -391,6 +391,6 @@ async def test_reload_takes_over_what_it_can_and_names_what_needs_a_restart(
         config.write_text("logs: {level: nonsense}\n")
         code, refused = await hermes(home, "reload")
 
-    assert "Holds now: logs.level" in told
+    assert "Applied: logs.level" in told
     assert "Needs a restart: lanes.max_attempts" in told
     assert (code, "Nothing was changed" in refused) == (1, True)

@@ -61,15 +61,15 @@ async def test_what_was_said_is_found_with_a_gateway_and_without(tmp_path: Path)
     assert ann.count("umbrella") == 1
     assert elsewhere == words == "Nothing was found.\n"
     assert recent == found == again
-    assert odd == 'Nothing was found.\nNot looked for: ")(. No message is found by that.\n'
+    assert odd == 'Nothing was found.\nIgnored: ")(. These terms match no message.\n'
     assert "'soon' is no time" in wrong
     assert "not both" in both
     assert "Nobody is known as 'rest:zoe'" in nobody
-    assert made.startswith("The index is made: 6 messages, ")
+    assert made.startswith("The index is built: 6 messages, ")
     assert refused == 401
     assert len(left["found"]) == len(here["found"]) == 2
     assert nothing == "Nothing was found.\n"
-    assert made_here.startswith("The index is made: 0 messages, ")
+    assert made_here.startswith("The index is built: 0 messages, ")
 
 
 @pytest.mark.req("W25")

@@ -66,9 +66,9 @@ class CallLimit:
 
     def _refusal(self, wait_s: float) -> NoPlace:
         return NoPlace(
-            f"all {self._count} places for model calls (turns.max_concurrent_calls), or the "
+            f"all {self._count} slots for model calls (turns.max_concurrent_calls), or the "
             f"{self._each} that one person or key may have (turns.max_calls_each), were taken for "
-            f"{round(wait_s, 1):g} s"
+            f"{round(wait_s, 1):g} s; try again in a moment, or raise these settings"
         )
 
 

@@ -109,9 +109,7 @@ def forget(
 ) -> None:
     """Delete a fact about a person, or all of them; the conversations stay."""
     if everything == bool(key):
-        raise typer.BadParameter(
-            "name the key of the fact to delete, or give --everything, not both"
-        )
+        raise typer.BadParameter("name a key, or give --everything, not both")
     _known(home, user)
     order = ForgetOrder(user=user, key=key, is_everything=everything, by=operator_name())
     report = call(home, MEMORY_FORGET, order)

@@ -67,7 +67,7 @@ def test_it_explains_asks_connects_and_writes(
     terminal.type(f"{telegram['bot_token']}\n")
     terminal.wait_for("mode [poll/webhook]")
     terminal.type("pigeon\n")
-    terminal.wait_for("Please write one of poll, webhook")
+    terminal.wait_for("Please enter one of poll, webhook")
     terminal.type("\n")
     terminal.wait_for("telegram is connected, after")
     assert terminal.end() == 0

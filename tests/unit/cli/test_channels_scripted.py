@@ -133,5 +133,7 @@ def test_a_secret_that_the_file_would_hide_is_not_written_beside_it(home: Path) 
     (home / "config.yaml").write_text("telegram: {bot_token: '1:old', mode: poll}\n")
     loaded = load({}, home)
     ChannelSheet(manifest_of("telegram"), loaded, given={"mode": "webhook"}).complete()
-    with pytest.raises(typer.BadParameter, match=r"bot_token stands in config\.yaml, which wins"):
+    with pytest.raises(
+        typer.BadParameter, match=r"bot_token is set in config\.yaml, which overrides"
+    ):
         ChannelSheet(manifest_of("telegram"), loaded, given={"bot_token": "1:new"}).complete()

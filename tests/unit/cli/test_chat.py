@@ -92,11 +92,11 @@ def test_help_tells_of_the_prompt_and_of_the_gateway_and_new_is_answered_here(ch
     before = conversation.read_text()
 
     terminal.type("/help\n")
-    terminal.wait_for("start a fresh conversation")
+    terminal.wait_for("start a new conversation")
     terminal.wait_for("You said: /help")
     terminal.wait_for("› ")
     terminal.type("/new\n")
-    terminal.wait_for("A fresh conversation.")
+    terminal.wait_for("Started a new conversation.")
 
     assert conversation.read_text() != before
 

@@ -97,7 +97,7 @@ def test_status_asks_the_running_gateway(hermes, gateway):
 
     assert (shown.returncode, told.returncode) == (0, 0)
     assert "running" in shown.stdout
-    assert "TAKES NO MESSAGES: the disk is full" in shown.stdout
+    assert "ACCEPTS NO MESSAGES: the disk is full" in shown.stdout
     assert "12.3 kB" in shown.stdout
     assert "local:smollm2" in shown.stdout
     assert (

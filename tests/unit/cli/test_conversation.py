@@ -206,7 +206,7 @@ def test_events_are_read_over_comments_line_ends_and_several_data_lines():
 
 @pytest.mark.req("W19")
 def test_an_event_that_is_no_json_object_is_a_clear_error():
-    with pytest.raises(StreamTruncated, match="no JSON object"):
+    with pytest.raises(StreamTruncated, match="not a JSON object"):
         list(read_events([b"data: [1]\n", b"\n"]))
 
 

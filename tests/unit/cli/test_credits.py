@@ -18,9 +18,9 @@ def test_credits_are_granted_shown_and_audited_through_the_gateway(hermes, gatew
 
     assert unknown.returncode == 1
     assert "Nobody is known as 'v1:bob'" in unknown.stderr
-    assert given.stdout == "v1:ann has got 5 credits. The balance is 5.\n"
+    assert given.stdout == "v1:ann received 5 credits. The balance is 5.\n"
     assert (again["changed"], again["balance"], again["line"]["id"]) == (False, 5, "grant:77")
-    assert taken.stdout == "v1:ann has lost 2 credits. The balance is 3.\n"
+    assert taken.stdout == "v1:ann lost 2 credits. The balance is 3.\n"
     assert shown.stdout.startswith("v1:ann (p_")
     assert " has 3 credits.\nNothing limits them: tier free has the policy unlimited.\n" in (
         shown.stdout
@@ -60,7 +60,7 @@ def test_without_a_gateway_the_files_are_used_and_who_did_what_is_on_record(herm
     listed = json.loads(hermes("credits", "list", "--json").stdout)["wallets"]
 
     assert (before["balance"], before["start_to_come"], before["is_limited"]) == (0, 20, True)
-    assert "The start grant of 20 credits is still to come." in text
+    assert "The start grant of 20 credits has not been booked yet." in text
     assert "A message costs 1 credit in tier free." in text
     assert brought.stdout.startswith("v1:bob brings the code of p_")
     assert brought.stdout.endswith(": 4 credits each. The balance is 4.\n")

@@ -39,7 +39,7 @@ def test_a_job_is_made_listed_paused_run_and_removed(hermes, request, with_gatew
     assert ran["job"]["runs"] == 1
     assert ran["message_id"].startswith("m_")
     assert "is removed." in hermes("cron", "remove", job["id"]).stdout
-    assert "Nothing is scheduled" in hermes("cron", "list").stdout
+    assert "There are no scheduled jobs" in hermes("cron", "list").stdout
 
 
 def test_what_is_wrong_is_said_with_the_way_out(hermes, gateway):
@@ -55,5 +55,5 @@ def test_what_is_wrong_is_said_with_the_way_out(hermes, gateway):
 
 
 def test_a_home_without_anything_has_no_jobs(hermes):
-    assert "Nothing is scheduled" in hermes("cron", "list").stdout
+    assert "There are no scheduled jobs" in hermes("cron", "list").stdout
     assert "There is no job" in hermes("cron", "show", "j_1").stderr

@@ -51,7 +51,7 @@ def test_it_asks_tests_the_key_and_writes_settings_that_load(init, home):
         ("Which of its models?", ""),
         ("Which port", "0"),
         ("Which time zone", "Europe/Paris"),
-        ("called?", 'Iris "the" librarian'),
+        ("name?", 'Iris "the" librarian'),
     ):
         terminal.wait_for(question)
         terminal.type(answer + "\n")
@@ -120,7 +120,7 @@ def test_a_service_that_nobody_knows_is_refused_with_those_that_are_known(hermes
     )
 
     assert done.returncode == 2
-    assert "'opneai' is no model service that Hermes knows" in done.stderr
+    assert "'opneai' is not a model service that Hermes knows" in done.stderr
     assert "Did you mean openai?" in done.stderr
     assert "hermes, openrouter, anthropic," in done.stderr
     assert "minilm" not in done.stderr
@@ -140,7 +140,7 @@ def test_a_wrong_key_may_be_tried_again_or_kept_or_dropped(init, home):
         ("Try another key?", "y"),
         ("Its key", "second-key"),
         ("Try another key?", "n"),
-        ("Keep it all the same?", "y"),
+        ("Keep the settings anyway?", "y"),
     ):
         terminal.wait_for(question)
         terminal.type(answer + "\n")
@@ -161,7 +161,7 @@ def test_nothing_that_is_there_is_replaced_without_asking(hermes, init, home):
                     "--name", "H", "--model", "m", OPENAI_API_KEY=KEY)  # fmt: skip
     terminal.wait_for("Keep it in .env")
     terminal.type("y\n")
-    terminal.wait_for("config.yaml is there already")
+    terminal.wait_for("config.yaml exists already")
     terminal.type("n\n")
 
     assert terminal.end() == 1

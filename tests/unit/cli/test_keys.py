@@ -60,7 +60,7 @@ def test_a_malformed_limit_is_a_wrong_use_and_makes_no_key(hermes, gateway):
     assert both.returncode == 2
     assert "different times" in both.stderr
 
-    assert "There is no key" in hermes("keys", "list").stdout
+    assert "There are no keys" in hermes("keys", "list").stdout
 
 
 @pytest.mark.req("A22")

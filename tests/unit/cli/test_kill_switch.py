@@ -13,7 +13,7 @@ def test_the_switch_is_turned_and_shown_through_the_gateway(hermes, gateway):
     assert before.stdout == "The kill switch is off.\n"
     assert on.stdout.startswith("The kill switch is on since 20")
     assert ": the bill[2J.\n" in on.stdout
-    assert "`hermes kill-switch off` releases it" in on.stdout
+    assert "`hermes kill-switch off` allows model calls again" in on.stdout
     told = json.loads(again.stdout)
     assert (told["is_on"], told["changed"], told["reason"]) == (True, False, "the bill\x1b[2J")
     assert told["by"]

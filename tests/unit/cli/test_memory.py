@@ -22,8 +22,8 @@ def test_facts_are_set_shown_and_forgotten_through_the_gateway(hermes, gateway):
     assert unknown.returncode == 1
     assert "Nobody is known as 'v1:bob'" in unknown.stderr
     assert nothing.stdout == "Nothing is known of v1:ann.\n"
-    assert made.stdout.splitlines()[0] == "diet: vegan. (is known now)"
-    assert made.stdout.splitlines()[1].startswith("Taken out of it: ")
+    assert made.stdout.splitlines()[0] == "diet: vegan. (stored)"
+    assert made.stdout.splitlines()[1].startswith("Removed to make room: ")
     assert (again["changed"], again["fact"]["value"]) == (False, "vegan.")
     assert [line.split()[:2] for line in shown.stdout.splitlines()] == [
         ["key", "value"],
@@ -52,7 +52,7 @@ def test_a_dream_is_made_by_the_gateway_shown_and_gone_with_everything(hermes, g
     after = json.loads(hermes("memory", "show", "v1:ann", "--json").stdout)
 
     assert (unknown.returncode, "Nobody is known as" in unknown.stderr) == (1, True)
-    assert made.stdout.splitlines()[0].startswith("Made of it 20")
+    assert made.stdout.splitlines()[0].startswith("Summary of 20")
     assert made.stdout.splitlines()[1:] == ["- runs[2J at dawn", "- not known: how far"]
     assert report["dream"]["gaps"] == ["how far"]
     assert "- runs[2J at dawn" in shown.stdout

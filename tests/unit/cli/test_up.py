@@ -197,7 +197,7 @@ def test_up_loads_neither_typer_nor_rich():
     )
 
     assert done.stdout == "2\n['hermes.app']\n"
-    assert "'nonsense' is no port" in done.stderr
+    assert "'nonsense' is not a port" in done.stderr
 
 
 @pytest.mark.req("W7")

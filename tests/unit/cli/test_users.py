@@ -19,13 +19,13 @@ def test_people_are_added_listed_shown_blocked_and_let_in_again(hermes, gateway)
 
     assert added.returncode == 0
     (person,) = PERSON.findall(added.stdout)
-    assert added.stdout == f"telegram:4711 ({person}) is let in now.\n"
+    assert added.stdout == f"telegram:4711 ({person}) is let in.\n"
     assert f"{person}  active  telegram:4711  Ann[2J" in listed.stdout
-    assert blocked.stdout == f"telegram:4711 ({person}) is blocked now, on every channel.\n"
+    assert blocked.stdout == f"telegram:4711 ({person}) is blocked on every channel.\n"
     assert "blocked since 20" in shown.stdout
-    assert "telegram:4711, shown as Ann[2J, let in 20" in shown.stdout
+    assert "telegram:4711, named Ann[2J, let in 20" in shown.stdout
     assert "may not be trained on" in shown.stdout
-    assert back.stdout == f"telegram:4711 ({person}) is let in now.\n"
+    assert back.stdout == f"telegram:4711 ({person}) is let in.\n"
     assert again.stdout == f"telegram:4711 ({person}) was let in already.\n"
 
 
@@ -42,7 +42,9 @@ def test_channels_are_linked_unlinked_and_people_erased(hermes, gateway):
     alone = hermes("users", "add", "signal:3")
     unlinked = hermes("users", "unlink", "signal:3")
 
-    assert f"signal:2 belongs to {ann} now. What {bob} wrote stays theirs" in linked.stdout
+    assert (
+        f"signal:2 belongs to {ann} now. What {bob} wrote still belongs to {bob}" in linked.stdout
+    )
     assert again.stdout == f"signal:2 belonged to {ann} already.\n"
     assert refused.returncode == 1
     assert f"telegram:1 ({ann}) is erased." in erased.stdout
@@ -82,7 +84,7 @@ def test_pairing_by_the_command_line(hermes, gateway):
     revoked, again = hermes("pair", "revoke", "telegram:7"), hermes("pair", "revoke", "telegram:7")
     denied = hermes("pair", "deny", "telegram:7")
 
-    assert nobody.stdout == "Nobody waits to be let in.\n"
+    assert nobody.stdout == "Nobody waits for approval.\n"
     assert "no pairing code" in malformed.stderr
     assert {one.returncode for one in tried} == {1}
     assert "4 more wrong ones" in tried[0].stderr
