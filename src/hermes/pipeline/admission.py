@@ -22,7 +22,7 @@ _CODE = "forbidden"
 
 
 class Doorkeeper(Protocol):
-    """Decides who is answered, and what the others are told."""
+    """Decides who is answered, and what the others receive."""
 
     def admit(self, event: MessageEvent) -> Admission: ...
     async def turn_away(
@@ -50,9 +50,9 @@ _Context = StageContext[AdmissionServices, TimelineWriter]
 
 
 async def turned_away(turn: Turn, ctx: _Context) -> Reply | None:
-    """Return what somebody gets who is not answered; None for those who are.
+    """Return the reply for a sender who is not answered; None for senders who are.
 
-    A stranger may carry a code over from an account that is known: that lets them in.
+    An unknown sender may bring a code from a known account, which lets them in.
     """
     reception, event = ctx.services.reception, turn.event
     admission = reception.admit(event)
@@ -69,7 +69,7 @@ async def turned_away(turn: Turn, ctx: _Context) -> Reply | None:
 
 
 async def _carried_over(turn: Turn, ctx: _Context, *, code: str, verdict: str) -> Reply | None:
-    """Return the answer to a stranger's code; None where strangers hear of nothing but success."""
+    """Return the answer to an unknown sender's code; None if only a valid code may be answered."""
     source = turn.event.source
     if verdict == "blocked" or source.chat_type != "dm":
         return None
@@ -83,7 +83,7 @@ async def _carried_over(turn: Turn, ctx: _Context, *, code: str, verdict: str) -
 
 
 def refusal_of(command: CommandSpec, turn: Turn, access: CommandAccess) -> Reply | None:
-    """Return what somebody gets who may not use a command there; None for those who may."""
+    """Return the refusal for a sender who may not use a command there; None if they may."""
     source, name = turn.event.source, command.name
     if access.may_use(name, source, admins=command.admins):
         return None

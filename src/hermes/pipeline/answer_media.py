@@ -95,7 +95,7 @@ async def _lent(
 
 
 def _not_fetched(url: str, turn: Turn, ctx: TurnContext) -> str:
-    """Return an address as text, with a note that nobody fetched it; only its host is noted."""
+    """Return an address as text, noting that it was not fetched; the log names only its host."""
     host = urlsplit(url).hostname or ""
     _log.info("media_link_not_fetched", message_id=turn.id, host=host)
     ctx.journal.note("link_not_fetched", host=host, setting="media.link_hosts")

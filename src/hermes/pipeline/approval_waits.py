@@ -1,4 +1,4 @@
-"""Waiting for a person: a turn that needs an approval leaves its lane and is taken up later."""
+"""Waiting for a person: a turn that needs an approval leaves its lane and resumes later."""
 
 from collections.abc import Mapping
 from typing import Protocol

@@ -59,7 +59,7 @@ def under_task(turn: Turn, parts: tuple[Part, ...]) -> tuple[Part, ...]:
 
 
 def mirrors_of(turn: Turn, reply: Reply) -> tuple[str, ...]:
-    """Return the session that is told of the end of a task."""
+    """Return the session that is notified when a task ends."""
     if not is_background(turn.lane) or reply.silent or reply.outcome in _UNTOLD:
         return ()
     return (root_lane(turn.lane),)

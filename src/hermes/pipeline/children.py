@@ -125,7 +125,7 @@ async def _reply_of(services: ChildServices, message_id: str) -> str:
 async def _decided(
     services: ChildServices, updates: AsyncIterator[Progress], message_id: str
 ) -> bool:
-    """Wait until a subagent goes on that asked a person; false if this process tells no more."""
+    """Wait until a subagent that asked a person continues; False if this process will not know."""
     async for progress in updates:
         if progress.kind == "status":
             continue

@@ -19,9 +19,9 @@ LeftAlone = Literal["nothing", "running", "waiting"]
 
 
 class Comeback(msgspec.Struct, frozen=True, kw_only=True):
-    """How this process came up: what was accepted before `since` and is not taken up.
+    """How this process started: work accepted before `since` that is not resumed.
 
-    `running` are turns that a crash cut off, `waiting` all that had not begun, too.
+    `running` covers turns that a crash cut off, `waiting` also everything that had not begun.
     """
 
     since: float = 0.0
@@ -34,7 +34,7 @@ ALL_TAKEN_UP = Comeback()
 def given_up(
     view: LaneView, message: MessageRecord, *, comeback: Comeback, max_restarts: int
 ) -> Reply | None:
-    """Return the end of a message that is not taken up again, or None."""
+    """Return the outcome of a message that is not resumed, or None if it is resumed."""
     is_cut_off = message.state is MessageState.RUNNING
     if is_cut_off and not _is_beside(view.lane) and 0 < max_restarts <= view.restarts:
         return replies.suspended(f"cut off by {view.restarts} restarts (lanes.max_restarts)")
@@ -49,5 +49,5 @@ def given_up(
 
 
 def _is_beside(lane: str) -> bool:
-    """Tell whether a lane is no conversation of its own: a command's, or a subagent's."""
+    """Return whether a lane is not a conversation of its own: a command's or a subagent's lane."""
     return depth_of(lane) > 0 or base_lane(lane) != lane

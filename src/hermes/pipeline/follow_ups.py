@@ -29,7 +29,7 @@ class FollowUpServices(HasSettings, HasCommands, Protocol):
 
 
 def takes_more(message: MessageRecord, services: FollowUpServices) -> bool:
-    """Tell whether others might join a message that nobody has worked on yet; asked every turn."""
+    """Return whether others might join a message that has not been worked on; called every turn."""
     event = message.event
     if event is None or message.attempts or message.control:
         return False
@@ -37,7 +37,7 @@ def takes_more(message: MessageRecord, services: FollowUpServices) -> bool:
 
 
 def is_gathering(message: MessageRecord, services: FollowUpServices) -> bool:
-    """Tell whether the turn of a message that nobody has worked on yet may be waiting for others."""
+    """Return whether the turn of a message without any work yet may be waiting for others."""
     event = message.event
     return event is not None and takes_more(message, services) and may_join(event, services)
 
@@ -53,7 +53,7 @@ def starts_burst(event: MessageEvent, services: FollowUpServices) -> bool:
 
 
 def may_join(event: MessageEvent, services: FollowUpServices) -> bool:
-    """Tell whether an event is what somebody says, and needs no turn of its own."""
+    """Return whether an event is a person's message that needs no turn of its own."""
     if event.is_queued or event.internal or event.scheduled is not None:
         return False
     # What a program sends with a key or with a history of its own is a request by itself.
@@ -76,9 +76,9 @@ def is_photo(event: MessageEvent) -> bool:
 def belong_together(
     turn: Turn, waiting: Iterable[MessageRecord], services: FollowUpServices
 ) -> tuple[tuple[MessageRecord, ...], MessageRecord | None]:
-    """Return those that follow a turn's own message as one, and the first behind that does not.
+    """Return the messages that join a turn's own message, and the first one that does not.
 
-    Nothing is passed over: whoever stands behind something that needs a turn of its own waits for it.
+    No message is skipped: one behind a message that needs its own turn waits for that turn.
     """
     busy = services.settings.busy
     joined: list[MessageRecord] = []
@@ -186,7 +186,7 @@ def _is_pushed(event: MessageEvent, services: FollowUpServices) -> bool:
 
 
 def _behind(parts: list[Part], more: tuple[Part, ...]) -> list[Part]:
-    """Return parts to stand behind others: what somebody says begins a line of its own."""
+    """Return parts to append to others: each message begins on a new line."""
     has_text = any(isinstance(part, TextPart) for part in parts)
     return [
         TextPart(f"\n{part.text}") if has_text and isinstance(part, TextPart) else part

@@ -19,7 +19,7 @@ _UNKNOWN = StepFacts(is_verbatim=False)
 
 
 def note_call(turn: Turn, step: Step) -> Turn:
-    """Return the turn with the model call of `step`, whose answer it has not taken up yet."""
+    """Return the turn with the model call of `step`, whose answer is not processed yet."""
     facts = step.facts or _UNKNOWN
     system = tuple(ChatMessage("system", (TextPart(block),)) for block in turn.system if block)
     before = () if turn.start is not None else turn.history[facts.left_out :]

@@ -50,7 +50,7 @@ class _Shown(msgspec.Struct, frozen=True):
 
 
 class _Group(msgspec.Struct, frozen=True, kw_only=True):
-    """Pictures that were looked at together, and what was said of them or why nothing was."""
+    """Pictures that were described together, with the description or the reason there is none."""
 
     pictures: tuple[_Shown, ...]
     said: str = ""
@@ -152,7 +152,7 @@ def _quoted(text: str) -> str:
 
 
 def _word(groups: list[_Group], looker: VisionCaller) -> str:
-    """Return what the person is told, if pictures of their message could not be seen."""
+    """Return the note for the person if pictures of their message could not be seen."""
     own = [(one, group) for group in groups for one in group.pictures if one.is_own]
     lost = [group.why for _, group in own if not group.said]
     if not lost:

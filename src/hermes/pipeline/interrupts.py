@@ -111,13 +111,13 @@ Mark = tuple[str, int, int]
 
 
 class StuckTurns:
-    """Remembers since when each lane has stood where it stands."""
+    """Remembers since when each lane has made no progress."""
 
     def __init__(self) -> None:
         self._since: dict[str, tuple[Mark, float]] = {}
 
     def look(self, marks: Mapping[str, Mark], now: float, *, limit_s: float) -> list[str]:
-        """Return the lanes that have stood where they stand for longer than the limit."""
+        """Return the lanes that have made no progress for longer than the limit."""
         since = {
             lane: known if (known := self._since.get(lane)) and known[0] == mark else (mark, now)
             for lane, mark in marks.items()

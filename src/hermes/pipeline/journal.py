@@ -61,7 +61,7 @@ class Journal:
 
     @property
     def is_followed(self) -> bool:
-        """Tell whether other messages waited behind the turn's own when it was taken up."""
+        """Return whether other messages were waiting behind the turn's own when it started."""
         return self._view.is_followed
 
     @property
@@ -71,7 +71,7 @@ class Journal:
 
     @property
     def position(self) -> tuple[int, int]:
-        """Where the turn stands: how many steps it has, and how many of them are under way."""
+        """Return the turn's progress: the number of its steps, and how many of them are running."""
         return self._next, len(self._open)
 
     @property
@@ -89,7 +89,7 @@ class Journal:
         return len(self._events)
 
     def unnote(self, noted: int) -> None:
-        """Forget the lines behind the first `noted`: what they tell of is done once more."""
+        """Remove the lines after the first `noted`: the work they describe is done again."""
         del self._events[noted:]
 
     def spend(self, spent: tuple[Spent, ...]) -> None:
@@ -99,11 +99,11 @@ class Journal:
     async def begin(
         self, turn: Turn, *, prepared: Prepared | None = None, first: tuple[Step, ...] = ()
     ) -> None:
-        """Lease the lane for a turn that runs no model, or that goes on after a crash."""
+        """Lease the lane for a turn that runs no model, or that resumes after a crash."""
         await self._begin(turn, prepared=prepared, first=first)
 
     def note_step(self, name: str, body: bytes) -> Step:
-        """Return the step that will hold what a turn is told as it goes on."""
+        """Return the step that will hold a note for the model when the turn continues."""
         return msgspec.structs.replace(self._step("note", name), state="done", body=body)
 
     async def start(

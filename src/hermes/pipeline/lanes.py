@@ -60,9 +60,9 @@ class _Running:
         self.is_stuck = False
 
     def is_part(self, message_id: str) -> bool:
-        """Tell whether a message is the turn's own or one that joined it, or if nothing runs.
+        """Return whether a message is the turn's own or has joined it, or if nothing runs.
 
-        A message can be read from the store, and join, before its lane hears of its arrival.
+        A message can be read from the store and join before its lane is notified of its arrival.
         """
         if self.message_id in (None, message_id):
             return True
@@ -96,7 +96,7 @@ class Lanes:
             self.wake(lane)
 
     def arrived(self, lane: str, *, message_id: str, busy: BusyPolicy) -> None:
-        """A new message stands on a lane: start it, or let it interrupt what runs there."""
+        """Handle a new message on a lane: start it, or let it interrupt the running turn."""
         running = self._running.get(lane)
         if running is not None and not running.is_part(message_id):
             gathering = None if running.ctx is None else running.ctx.interrupt.gathering
@@ -107,7 +107,7 @@ class Lanes:
         self.wake(lane)
 
     def wake(self, lane: str) -> None:
-        """Make sure that somebody looks at a lane; before `start` its scan will."""
+        """Make sure that a lane is checked for work; before `start` its scan does this."""
         if not self._started or (self._stopping and not is_subagent(lane)):
             # While the rest drains, subagents still start: turns that run wait for them.
             return
@@ -119,7 +119,7 @@ class Lanes:
             self._take_place(lane)
 
     def _take_place(self, lane: str) -> None:
-        """Start a lane, or let it wait for a place as one of those who come by the same way."""
+        """Start a lane, or queue it for a slot among those of the same origin."""
         came_by = self._services.store.inbox.came_by(lane)
         asker = ShareHolder(came_by or lane.split(":", 3)[2], lane)
         if self._places.can_take(asker):
@@ -192,7 +192,7 @@ class Lanes:
         return cut_off
 
     async def stop(self) -> None:
-        """End every task now; a turn that is cut off goes on at the next start."""
+        """Cancel every task now; a turn that is cut off resumes at the next start."""
         self._stopping, self._started = True, False
         tasks = [*self._tasks.values(), *(() if self._renewer is None else (self._renewer,))]
         for task in tasks:
@@ -268,7 +268,7 @@ class Lanes:
             after_stop = outcome is Outcome.INTERRUPTED
 
     async def _give_way(self) -> None:
-        """Wait while platforms wait to hear that they were heard, but never long."""
+        """Wait, but never long, while platforms wait for their messages to be acknowledged."""
         for _ in range(_GIVE_WAY_LOOKS):
             await self._services.sleep(_GIVE_WAY_S)
             if self._signals.accepting <= _RUSH:
@@ -377,7 +377,7 @@ class Lanes:
             self._tasks[lane].cancel()
 
     def _marks(self) -> dict[str, Mark]:
-        """Return where turns stand that nobody but themselves can bring on."""
+        """Return the progress of turns that wait for nobody else."""
         questions = self._services.questions
         children = [name for name in self._running if depth_of(name)]
         return {

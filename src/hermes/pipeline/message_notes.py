@@ -32,7 +32,7 @@ def said_parts(event: MessageEvent) -> tuple[Part, ...]:
 
 
 async def told_beside(event: MessageEvent, history: Sequence[ChatMessage]) -> tuple[str, ...]:
-    """Return what the model is told beside an event: what was missed, and what it answers."""
+    """Return the notes for the model beside an event: missed messages, and what it answers."""
     missed: tuple[str, ...] = ()
     if event.channel_context:
         # A whole day of a group takes a while to clean; nobody else waits for it.
@@ -43,7 +43,7 @@ async def told_beside(event: MessageEvent, history: Sequence[ChatMessage]) -> tu
 
 
 async def joined_parts(event: MessageEvent, history: Sequence[ChatMessage]) -> tuple[Part, ...]:
-    """Return an event that joins a running turn, with what stands beside it."""
+    """Return the parts of an event that joins a running turn, with the notes beside it."""
     sections = await told_beside(event, history)
     note = (NotePart("\n\n" + "\n\n".join(sections)),) if sections else ()
     return (*said_parts(event), *note)
@@ -76,5 +76,5 @@ def _words(text: str) -> str:
 
 @lru_cache(maxsize=500)
 def _shown_name(name: str) -> str:
-    """Return a name as it may stand in a prompt; whoever bears it chose it."""
+    """Return a display name as it may appear in a prompt; its owner chose it freely."""
     return clean_key(name).text.replace("[", "(").replace("]", ")")

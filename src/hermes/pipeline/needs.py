@@ -148,7 +148,7 @@ class HasClock(Protocol):
 
 
 class HasWatch(Protocol):
-    """Reaches whoever watches a turn."""
+    """Gives access to the watchers of a turn."""
 
     @property
     def watch(self) -> Watch: ...

@@ -1,4 +1,4 @@
-"""Who is told how turns ended; `ops` listens, and without a listener nobody does."""
+"""The interface that reports how turns ended; `ops` implements it, the default ignores it."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -26,12 +26,12 @@ class Observer(Protocol):
 
 
 class Nobody:
-    """Fits `Observer`: nobody listens."""
+    """An `Observer` that ignores everything."""
 
     traces = False
 
     def ended(self, turn: Turn, reply: Reply, *, result: TurnResult, trace: Trace) -> None:
-        """Tell nobody."""
+        """Do nothing."""
 
 
 NOBODY = Nobody()

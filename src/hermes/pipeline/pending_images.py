@@ -19,7 +19,7 @@ NOTHING = ChatMessage("user", ())
 
 
 def has_pictures(parts: tuple[Part, ...], history: tuple[ChatMessage, ...]) -> bool:
-    """Tell whether a message or what was said lately shows a picture at all; asked every turn."""
+    """Return whether a message or a recent one contains a picture; called every turn."""
     for part in parts:
         if type(part) is ImagePart:
             return True
@@ -36,7 +36,7 @@ def own_pictures(parts: tuple[Part, ...]) -> tuple[ImagePart, ...]:
 
 
 def earlier_pictures(history: tuple[ChatMessage, ...]) -> tuple[ImagePart, ...]:
-    """Return the pictures that were shown lately and that no note tells of yet."""
+    """Return recent pictures that no note describes yet."""
     found: list[ImagePart] = []
     for message in reversed(history[-RECENT:]):
         if message.role != "user":
@@ -52,7 +52,7 @@ def _is_ours(note: NotePart) -> bool:
 
 
 def seen_as(note: str, *, unseen: str = "") -> ChatMessage:
-    """Return what is kept of pictures that were described, or that nobody could look at."""
+    """Return the note for pictures that were described, or that could not be described."""
     parts: tuple[Part, ...] = (NotePart(note),)
     return ChatMessage("user", (*parts, TextPart(unseen)) if unseen else parts)
 

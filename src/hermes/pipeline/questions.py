@@ -47,7 +47,7 @@ def _nothing(_text: str) -> None:
 
 
 class Questions:
-    """The open questions of every chat; `can_answer` tells it of a platform."""
+    """The open questions of every chat; `can_answer` says whether a platform supports them."""
 
     def __init__(self, can_answer: Callable[[str], bool], commands: CommandBook) -> None:
         self.can_answer = can_answer

@@ -120,7 +120,7 @@ def left_alone() -> Reply:
 
 
 def answered(turn: Turn) -> Reply:
-    """Return the model's last words; an empty answer is said to be one."""
+    """Return the reply with the model's last text, or the reply for an empty answer."""
     parts = tuple(part for part in turn.exchanged[-1].message.parts if isinstance(part, TextPart))
     if not any(part.text.strip() for part in parts):
         return Reply(

@@ -1,4 +1,4 @@
-"""Going on after a restart: what people are told before it, and the turn as its steps tell it after it."""
+"""Resuming after a restart: the notice before it, and the turn rebuilt from its steps after it."""
 
 import msgspec
 
@@ -117,7 +117,7 @@ def _is_as_it_was(turn: Turn, frozen: Prepared, ctx: TurnContext) -> bool:
 
 
 def _doubted(step: Step) -> Step:
-    """Return a step whose call saw other tools, or words of somebody who was erased since."""
+    """Return a step whose call saw other tools, or messages of a person who was erased since."""
     facts = step.facts or StepFacts()
     return msgspec.structs.replace(step, facts=msgspec.structs.replace(facts, is_verbatim=False))
 
@@ -152,7 +152,7 @@ def _replay_model(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
 
 
 def _replay_look(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
-    """Count a look at pictures; what was seen is found again by whoever asks for it."""
+    """Count a picture description; its text is read again by whatever needs it."""
     if step.state not in ("done", "failed"):
         return _in_vain(turn, step, ctx)
     return msgspec.structs.replace(turn, usage=turn.usage.plus(step.usage))
@@ -167,7 +167,7 @@ def _replay_sight(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
 
 
 def _replay_note(turn: Turn, step: Step) -> Turn:
-    """Put a note where it was; it is void if the result that it stands behind is awaited again."""
+    """Replay a note at its place; it is void if the result before it is awaited again."""
     if step.body is None or not turn.exchanged:
         return turn
     told = _decode_chat(step.body)

@@ -98,7 +98,7 @@ class TurnRunner:
         return reply.outcome
 
     def _working(self, turn: Turn) -> AbstractAsyncContextManager[object]:
-        """Show whoever waits for the turn that it is worked on."""
+        """Show the watchers of a turn that it is being worked on."""
         return (
             self._services.previewer.working(target_of(turn.event)) if is_awaited(turn) else _NOBODY
         )
@@ -160,7 +160,7 @@ class TurnRunner:
         )
 
     def _is_too_old(self, view: LaneView, message: MessageRecord) -> bool:
-        """Tell whether nobody wants the answer any more; waiting for a person does not count."""
+        """Return whether the message is too old to answer; waiting for a person does not count."""
         if message.state is MessageState.PARKED:
             return False
         if any(step.kind == "approval" for step in view.steps):
@@ -219,7 +219,7 @@ class TurnRunner:
         return reply.outcome
 
     async def fail(self, view: LaneView, ctx: TurnContext, *, cause: str) -> None:
-        """End a message whose turn broke in a way nobody foresaw."""
+        """End a message whose turn failed with an unexpected error."""
         assert view.message is not None
         assert view.message.event is not None
         turn = self._turn(view, view.message)
@@ -248,14 +248,14 @@ def _was_stopped_unbegun(view: LaneView, ending: Reply) -> bool:
 
 
 def _once_told(reply: Reply, *, tell_expired: bool) -> Reply:
-    """Return the reply, silent if it expired and the chat was told of another one just now."""
+    """Return the reply; silent if it expired and the chat was just notified of another one."""
     if reply.outcome is not Outcome.EXPIRED or tell_expired:
         return reply
     return msgspec.structs.replace(reply, silent=True)
 
 
 def is_mirror(event: MessageEvent) -> bool:
-    """Tell whether an event is no message, but word of what was delivered into its chat."""
+    """Return whether an event is not a message but a record of a delivery into its chat."""
     return event.internal and event.route == MIRROR
 
 
@@ -281,7 +281,7 @@ async def write_mirror(turn: Turn, ctx: TurnContext) -> Reply:
 
 
 async def _with_soul(turn: Turn, ctx: TurnContext) -> Turn:
-    """Let a session that begins with this be told of its person as any other is."""
+    """Give a session that begins with this event the same blocks about its person as any other."""
     # As if the person had written: a soul is kept for them, and no words of theirs.
     heard = msgspec.structs.replace(turn.event, internal=False, history=())
     begun = await load_history(msgspec.structs.replace(turn, event=heard), ctx)

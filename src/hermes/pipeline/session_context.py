@@ -1,4 +1,4 @@
-"""What is around a turn's session now, for what it begins with and for what it is told later."""
+"""The surroundings of a turn's session, for its first system blocks and for later changes."""
 
 from typing import Protocol
 from zoneinfo import ZoneInfo
@@ -16,7 +16,7 @@ class HasZone(Protocol):
 
 
 class PlaceServices(HasSettings, HasClock, Protocol):
-    """What is told of a session's place: the platforms and the day."""
+    """What the blocks about a session's place need: the platforms and the day."""
 
     @property
     def resets(self) -> HasZone: ...
@@ -33,7 +33,7 @@ def begins_alike(turn: Turn) -> bool:
 
 
 def around(turn: Turn, services: PlaceServices) -> SessionContext | None:
-    """Return what is around a session, or None where its model is told nothing of it."""
+    """Return the surroundings of a session, or None if its model receives none."""
     event, settings = turn.event, services.settings
     if event.internal or is_of_program(event.source):
         return None

@@ -53,7 +53,7 @@ class StreamedText:
         return "".join(self._pieces)
 
     async def add(self, text: str) -> None:
-        """Show more of what is said; what is thought aloud is not."""
+        """Show more of the answer, without the reasoning."""
         text = self._thoughts.feed(text)
         if not text:
             return
@@ -95,6 +95,6 @@ class StreamedText:
 
 
 def is_awaited(turn: Turn) -> bool:
-    """Tell whether somebody waits in the chat: not for a turn that is scheduled or in the background."""
+    """Return whether a person waits in the chat: not for scheduled or background turns."""
     is_open = turn.event.scheduled is None and not is_background(turn.lane)
     return is_open and not turn.event.internal

@@ -23,5 +23,5 @@ def reply_id(message_id: str) -> str:
 
 
 def notice_id(message_id: str) -> str:
-    """Return the id of what is said before a message's reply."""
+    """Return the id of a notice that is sent before a message's reply."""
     return reply_id(message_id) + "_n"

@@ -87,7 +87,7 @@ async def ask_person(
 
 
 def _why_not(turn: Turn, ctx: _ToolContext) -> str | None:
-    """Return why nobody can be asked, or None."""
+    """Return why no person can be asked, or None."""
     event = turn.event
     if not ctx.services.questions.can_answer(event.source.platform):
         return f"nobody can be asked over {event.source.platform}"

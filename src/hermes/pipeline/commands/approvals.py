@@ -16,7 +16,7 @@ async def approve(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
 
 
 async def deny(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
-    """Do not let it go on."""
+    """Refuse the approval."""
     return await _settle(turn, ctx, argument, is_yes=False)
 
 

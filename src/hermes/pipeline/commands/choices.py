@@ -1,4 +1,4 @@
-"""`/model` and `/reasoning`: what the people of a session choose for it, until it starts afresh."""
+"""`/model` and `/reasoning`: the choices of a session's people, until a new conversation starts."""
 
 from typing import get_args
 
@@ -20,7 +20,7 @@ _MOST_SHOWN = 20
 
 
 async def choose_model(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
-    """Tell which model answers, or let another one answer from the next message on."""
+    """Show which model answers, or choose another one from the next message on."""
     choices = turn.choices
     if not argument:
         return _said(await _tell_models(turn, ctx))
@@ -42,7 +42,7 @@ async def choose_model(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
 
 
 async def choose_reasoning(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
-    """Tell how long the model thinks, or let it think longer or less from the next message on."""
+    """Show the reasoning effort, or change it from the next message on."""
     del ctx
     word, choices = argument.lower(), turn.choices
     if not word:

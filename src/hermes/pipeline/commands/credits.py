@@ -1,4 +1,4 @@
-"""`/credits`: what a person has left, and the code of somebody who brought them."""
+"""`/credits`: a person's balance, and booking a referral code."""
 
 from hermes.errors import Refused
 from hermes.message.outcome import Outcome

@@ -1,4 +1,4 @@
-"""`/help`, `/whoami`, and what is said to a command that nobody knows."""
+"""`/help`, `/whoami`, and the reply to an unknown command."""
 
 from hermes.message.source import Source
 from hermes.pipeline.commands.effect import Effect, refused
@@ -28,7 +28,7 @@ async def whoami(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
 
 
 def unknown(turn: Turn, ctx: TurnContext, written: TypedCommand) -> Effect:
-    """Tell that there is no such command, and which one may have been meant."""
+    """Reply that there is no such command, and suggest a similar one."""
     return refused(_unknown(written.word, turn.event.source, ctx))
 
 

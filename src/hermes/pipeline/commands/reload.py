@@ -1,6 +1,6 @@
-"""`/reload-mcp` in a chat: the MCP servers of the configuration anew, once somebody has confirmed it.
+"""`/reload-mcp` in a chat: reloads the configured MCP servers after a confirmation.
 
-New tools make a model service read the whole session again, which costs; so it asks first.
+New tools make a model service read the whole session again, which costs money, so it asks first.
 """
 
 import msgspec
@@ -27,7 +27,7 @@ _NOTE = "\n\n[The tools you have may differ from those of earlier messages.\n{}]
 
 
 async def reload_mcp(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
-    """Reload, ask whether to, or leave it; what changed is told to the model, too."""
+    """Reload, ask for confirmation, or cancel; the model is also informed of what changed."""
     approvals, who, word = ctx.services.store.approvals, asker_of(turn.event), argument.casefold()
     is_standing = approvals.is_standing(NAME, who)
     if word == "cancel":

@@ -1,4 +1,4 @@
-"""`/undo`, `/retry` and `/branch`: going back in a conversation; nothing that was said is lost."""
+"""`/undo`, `/retry` and `/branch`: going back in a conversation; no message is lost."""
 
 import re
 
@@ -38,7 +38,7 @@ async def undo(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
 
 
 async def retry(turn: Turn, ctx: TurnContext, argument: str) -> Turn | Reply:
-    """Let the last message be answered again: the turn goes on as that message's."""
+    """Answer the last message again: the turn continues as that message's turn."""
     if argument:
         return _refused("/retry takes nothing behind it: it has me answer your last message again.")
     last = next(iter(_exchanges(turn, ctx, limit=1)), None)
@@ -56,7 +56,7 @@ async def retry(turn: Turn, ctx: TurnContext, argument: str) -> Turn | Reply:
 
 
 async def branch(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
-    """Keep the present state under a name, tell which are kept, or go on from one of them."""
+    """Save the present state under a name, list the saved states, or continue from one of them."""
     past = ctx.services.store.transcripts
     states = past.states(turn.lane, epoch=turn.epoch)
     word, _, name = argument.lower().partition(" ")

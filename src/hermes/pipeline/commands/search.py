@@ -1,4 +1,4 @@
-"""`/search WORDS` in a chat: what was said before, as far as the person who asks may see it here."""
+"""`/search WORDS` in a chat: searches earlier messages that the person may see here."""
 
 from datetime import datetime
 from zoneinfo import ZoneInfo

@@ -18,7 +18,7 @@ _UNDER_WAY = (MessageState.RUNNING, MessageState.PARKED)
 
 
 async def stop(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
-    """Stop what runs; what waits behind it goes on, and without `all` what is in the background."""
+    """Stop the running turn; waiting messages continue, and background tasks too unless `all`."""
     lane = base_lane(turn.lane)
     running = _about_to_run(ctx.services.store.turns.view(lane), ctx.services)
     tasks, is_all = tasks_of(ctx.services, lane), argument.lower() == "all"

@@ -41,7 +41,7 @@ def command_stage(
     """Return the stage that runs the commands of a table, and those of plugins."""
 
     async def answer_command(turn: Turn, ctx: ContextT) -> Turn | Reply:
-        """Return the answer to a command, or the refusal of one; every other message goes on."""
+        """Return the reply to a command, or its refusal; every other message continues."""
         if turn.event.internal:
             return turn
         services = ctx.services

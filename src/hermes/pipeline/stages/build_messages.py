@@ -63,14 +63,14 @@ async def build_messages(turn: Turn, ctx: _Context) -> Turn | Reply:
 
 
 def _with_user(turn: Turn, parts: tuple[Part, ...], *, sections: tuple[str, ...]) -> Turn:
-    """Return the turn with its message, and with what the model is told beside it."""
+    """Return the turn with its message and the notes beside it."""
     if sections:
         parts = (*parts, NotePart("\n\n" + "\n\n".join(sections)))
     return msgspec.structs.replace(turn, user=ChatMessage("user", parts))
 
 
 def _news(turn: Turn, ctx: _Context) -> tuple[str, ...]:
-    """Return what has changed around the session since it was last told of it."""
+    """Return what has changed around the session since the model was last informed."""
     found = around(turn, ctx.services)
     if found is None:
         return ()

@@ -159,7 +159,7 @@ class _Call:
         )
 
     def so_far(self, reply: Reply) -> Reply:
-        """Return the reply with what a call that was cut off has used, as far as can be told."""
+        """Return the reply with the usage of a call that was cut off, as far as it is known."""
         spent = self.receipt.take()
         self._ctx.journal.spend(spent)
         if not spent or self._candidate is None:

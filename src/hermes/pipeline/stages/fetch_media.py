@@ -32,7 +32,7 @@ _Context = StageContext[MediaServices, TimelineWriter]
 
 
 class Had(msgspec.Struct, frozen=True):
-    """What became of one part of a message: what stands for it now, and what the person is told."""
+    """The result for one part of a message: its replacement, and the note for the person."""
 
     parts: tuple[Part, ...]
     missed: str = ""
@@ -128,7 +128,7 @@ def _reason(error: HermesError) -> str:
 
 
 def _standing(part: _Attached, brought: Brought) -> tuple[Part, ...]:
-    """Return what stands for an attachment: what its bytes are counts, not what it was called."""
+    """Return the replacement for an attachment; its bytes decide its type, not its name."""
     media = brought.media
     if media.mime in PICTURE_KINDS:
         return (ImagePart(media),)

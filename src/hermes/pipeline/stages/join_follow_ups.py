@@ -84,9 +84,9 @@ async def join_follow_ups(turn: Turn, ctx: _Context) -> Turn | Reply:
 
 
 def has_company(turn: Turn, prepared: Turn, ctx: _Context) -> bool:
-    """Tell whether others came while a turn was prepared, which is prepared anew with them.
+    """Return whether messages arrived while a turn was prepared, so that it is prepared again.
 
-    Otherwise nobody joins it any more, and what came and may not join it stops it, if it is to.
+    Otherwise no message joins it any more; one that may not join stops it if it should.
     """
     arrivals, ctx.interrupt.gathering = ctx.interrupt.gathering, None
     if arrivals is None or not arrivals.ids:

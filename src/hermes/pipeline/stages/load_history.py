@@ -1,4 +1,4 @@
-"""Stage: what was said before in this session, and in no other."""
+"""Stage: loads the earlier messages of this session, and of no other."""
 
 from typing import Protocol
 
@@ -10,7 +10,7 @@ from hermes.ports.transcripts import VisibleHistory
 
 
 class HistoryRecords(Protocol):
-    """What was said in a session."""
+    """Reads the messages of a session."""
 
     def history(
         self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0
@@ -18,7 +18,7 @@ class HistoryRecords(Protocol):
 
 
 class HasHistory(Protocol):
-    """A store that knows what was said."""
+    """A store with the messages of sessions."""
 
     @property
     def transcripts(self) -> HistoryRecords: ...

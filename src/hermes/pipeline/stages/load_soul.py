@@ -22,7 +22,7 @@ from hermes.ports.memory import SaidBefore, Soul
 
 
 class SoulRecords(Protocol):
-    """What a session was told of its person, and what the person said elsewhere."""
+    """Reads the blocks about a session's person, and what the person wrote elsewhere."""
 
     def get(self, lane: str, epoch: int) -> Soul | None: ...
     def said_before(
@@ -37,7 +37,7 @@ class DreamRecords(Protocol):
 
 
 class PersonBlocks(Protocol):
-    """What every agent is told of a person."""
+    """Builds the blocks about a person that every agent receives."""
 
     async def of(self, person_id: str) -> tuple[str, ...]: ...
 
@@ -106,7 +106,7 @@ async def _with_soul(turn: Turn, ctx: _Context) -> Turn:
 
 
 def _is_shared(turn: Turn, frozen: Soul | None) -> bool:
-    """Tell whether others read along: in groups, in threads, and where somebody else began."""
+    """Return whether others read along: in groups, threads, and sessions another person began."""
     if turn.event.source.chat_type != "dm" or turn.event.source.thread_id is not None:
         return True
     if frozen is None:
@@ -116,7 +116,7 @@ def _is_shared(turn: Turn, frozen: Soul | None) -> bool:
 
 
 def _shared_from(turn: Turn, frozen: Soul | None) -> int:
-    """Return where the others may read from: not what was said with one person's facts at hand."""
+    """Return from where others may read: not messages written with one person's facts present."""
     own = len(turn.history) - len(turn.event.history)
     if frozen is None:
         return 0
@@ -127,20 +127,20 @@ def _shared_from(turn: Turn, frozen: Soul | None) -> int:
 
 
 def _has_facts(message: ChatMessage) -> bool:
-    """Tell whether a note beside a person's words may tell of what is known of them."""
+    """Return whether a note beside a person's message may contain facts about them."""
     return message.role == "user" and any(
         isinstance(part, NotePart) and not is_only_news(part.text) for part in message.parts
     )
 
 
 def _place(turn: Turn, ctx: _Context) -> tuple[str, ...]:
-    """Return what a session that begins is told of its place."""
+    """Return the block about its place for a session that begins."""
     found = around(turn, ctx.services)
     return () if found is None else place_block(turn.event.source, found)
 
 
 async def _begin(turn: Turn, ctx: _Context) -> tuple[str, ...]:
-    """Return what a session that begins is told of its place and its person."""
+    """Return the blocks about its place and its person for a session that begins."""
     services = ctx.services
     known = (*_place(turn, ctx), *await services.souls.of(turn.person_id))
     if begins_alike(turn):

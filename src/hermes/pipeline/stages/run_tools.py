@@ -43,7 +43,7 @@ class SteeringMessages(LaneViews, Protocol):
 
 
 class SessionSouls(Protocol):
-    """Knows what a session was told of its person."""
+    """Reads the blocks that a session received about its person."""
 
     def get(self, lane: str, epoch: int) -> Soul | None: ...
 
@@ -74,7 +74,7 @@ _Context = StoppableContext[ToolServices, ToolJournal]
 
 
 async def run_tools(turn: Turn, ctx: _Context) -> Turn | Reply:
-    """Run the next pending tool calls; afterwards let waiting messages join the turn."""
+    """Run the next pending tool calls; then let waiting messages join the turn."""
     calls = pending_calls(turn)
     if not calls:
         return turn
@@ -145,7 +145,7 @@ def _approver(turn: Turn, ctx: _Context, *, tool: Tool, call: ToolCallPart) -> A
 async def _decision(
     turn: Turn, ctx: _Context, call: ToolCallPart, *, by_admins: bool = False
 ) -> ToolResultPart | None:
-    """Return None when a person approved this call; parks the turn when nobody was asked."""
+    """Return None if a person approved this call; park the turn if nobody was asked yet."""
     approval = find_decision(ctx.journal.steps, call, ctx)
     if approval is None or approval.state == "waiting":
         await park(turn, ctx, call, by_admins=by_admins)
@@ -247,9 +247,9 @@ def _context(
 
 
 def _is_private(turn: Turn, store: ToolStore) -> bool:
-    """Tell whether the person alone reads along: a direct chat in which nobody else has written.
+    """Return whether only the person reads along: a direct chat in which nobody else wrote.
 
-    What a subagent finds out is told in the chat that it works for.
+    The result of a subagent is shown in the chat that it works for.
     """
     if not is_direct(turn.lane):
         return False

@@ -1,4 +1,4 @@
-"""Stage: the end of a turn, in one transaction; then whoever watches is told."""
+"""Stage: ends a turn in one transaction, then notifies the watchers."""
 
 from typing import Protocol
 
@@ -75,7 +75,7 @@ class CommitStore(Protocol):
 
 
 class EndObserver(Protocol):
-    """Is told how a turn ended."""
+    """Is notified how a turn ended."""
 
     def ended(self, turn: Turn, reply: Reply, *, result: TurnResult, trace: Trace) -> None: ...
 
@@ -88,7 +88,7 @@ class EndHooks(Protocol):
 
 
 class SaveServices(HasSettings, HasClock, HasOutbox, HasWatch, Protocol):
-    """What `save` uses: the store, and all who are told of the end."""
+    """What `save` uses: the store, and the observers of the end."""
 
     @property
     def store(self) -> CommitStore: ...
@@ -104,7 +104,7 @@ _Context = StageContext[SaveServices, SaveJournal]
 
 
 async def save(turn: Turn, reply: Reply, ctx: _Context) -> None:
-    """Commit the turn's one outcome and tell its watchers."""
+    """Commit the turn's one outcome and notify its watchers."""
     if not ctx.journal.begun:
         # Nothing ran, so there is nothing to pay for: no credit is needed to be told so.
         turn = msgspec.structs.replace(turn, hold=None)
@@ -134,7 +134,7 @@ async def save(turn: Turn, reply: Reply, ctx: _Context) -> None:
 
 
 async def commit_patiently(ctx: _Context, lease: Lease, commit: Commit) -> None:
-    """Commit, waiting out a full disk or a failing one for as long as the lease stands."""
+    """Commit; retry while the disk is full or fails, as long as the lease is held."""
     while True:
         try:
             await ctx.services.store.turns.commit(lease, commit)
@@ -233,7 +233,7 @@ def _opening(turn: Turn, reply: Reply) -> tuple[TranscriptEntry, ...] | None:
 
 
 def _asked(turn: Turn, reply: Reply) -> ChatMessage:
-    """Return the turn's own message; messages that it did not use are said by their own turns."""
+    """Return the turn's own message; messages that it did not use get their own turns."""
     assert turn.user is not None
     if turn.own is None or has_used_joined(turn, reply):
         return turn.user
