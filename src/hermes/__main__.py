@@ -25,7 +25,7 @@ _COLLECT_AFTER = 5_000
 
 
 def main() -> int:
-    """Run the command that the process was started with; returns its exit code."""
+    """Run the command that the process was started with; return its exit code."""
     arguments = sys.argv[1:]
     for stream in (sys.stdout, sys.stderr):
         # A terminal that says it is ASCII must not make a reply fail.

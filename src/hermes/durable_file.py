@@ -12,10 +12,10 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def write_durably(path: Path, content: bytes) -> None:
-    """Replace a file; returns once the new one would survive a power cut.
+    """Replace a file; return once the new one would survive a power cut.
 
-    After a crash the file is the old one or the new one. Only its owner can read it. Folders that are
-    missing are made, for the owner alone.
+    After a crash the file is the old one or the new one. Only its owner can read it. Folders that
+    are missing are made, for the owner alone.
     """
     with _ONE_AT_A_TIME:
         _make_folder(path.parent)

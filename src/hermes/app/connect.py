@@ -18,12 +18,12 @@ from hermes.ports.clock import Clock
 
 
 class Connections:
-    """The push channels of a gateway and how each stands.
+    """The push channels of a gateway and the state of each.
 
     `on_connected` lets a platform's replies leave, `on_lost` holds them back; `rights` are the
-    credentials that only one process of this machine may use, by platform; `plugins` are the packages
-    of those that are not built in; `breaker` says until when nothing is sent to a platform, and after
-    how many failures.
+    credentials that only one process of this machine may use, by platform; `plugins` are the
+    packages of those that are not built in; `breaker` says until when nothing is sent to a
+    platform, and after how many failures.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Connections:
         await stop_all(one.close() for one in self._all.values())
 
     async def replace(self, channel: Channel, *, right: Right | None) -> ChannelStatus:
-        """Let a channel take the place of the one of its name; returns how its first try went."""
+        """Let a channel take the place of the one of its name; return how its first try went."""
         name = channel.name
         async with self._replacing:
             task = self._tasks.pop(name, None)
@@ -104,7 +104,7 @@ class Connections:
         self._on_change(self.states())
 
     def states(self) -> tuple[ChannelStatus, ...]:
-        """Return how each channel stands."""
+        """Return the state of each channel."""
         return tuple(self._stands(one) for one in self._all.values())
 
     def _stands(self, one: ChannelConnection) -> ChannelStatus:

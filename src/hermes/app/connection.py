@@ -58,7 +58,7 @@ class Right(Protocol):
 
 
 class Listener(Protocol):
-    """Who is told how a channel stands."""
+    """Who is told the state of a channel."""
 
     def connected(self, channel: PushChannel) -> None:
         """The transport has proven itself: replies may be sent."""
@@ -109,7 +109,7 @@ class ChannelConnection:
         await self._was_tried.wait()
 
     def status(self) -> ChannelStatus:
-        """Return how the channel stands."""
+        """Return the state of the channel."""
         name = self._channel.name
         flow = self._traffic.of(name)
         return ChannelStatus(

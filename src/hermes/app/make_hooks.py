@@ -74,7 +74,7 @@ class GatewayHooks:
         return HooksReport(running=True, hooks=self._report())
 
     def count_in(self, metrics: GatewayMetrics) -> None:
-        """Count the calls of hooks by what became of them."""
+        """Count the calls of hooks by their outcome."""
         if self.book is not None:
             text = "Calls of hooks by what became of them."
             labels = ("hook", "result")

@@ -32,7 +32,7 @@ def run_gateway(
     on_ready: Callable[[Welcome], None],
     supervisor: Supervisor | None = None,
 ) -> int:
-    """Run a gateway until a signal ends it; returns the exit code.
+    """Run a gateway until a signal ends it; return the exit code.
 
     Ctrl-C, `hermes stop` and a takeover are planned and give 0; a restart and any other SIGTERM
     give 75, so that a supervisor starts it again.

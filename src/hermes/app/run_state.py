@@ -83,7 +83,7 @@ class RunState:
             _log.error("boot_loop", problem=self.note)
 
     def stands(self, state: ChannelState, channels: tuple[ChannelStatus, ...] = ()) -> None:
-        """Say how the gateway stands from now on."""
+        """Record the new state of the gateway."""
         self._tell(state, channels, note=self.note)
 
     def ending(self, ending: Ending, at_end: AtEnd) -> None:

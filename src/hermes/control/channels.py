@@ -27,7 +27,7 @@ class ChannelOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class ChannelLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A platform, how its connection stands, how many replies wait, and since when it is paused.
+    """A platform, the state of its connection, how many replies wait, and since when it is paused.
 
     `can` is what its manifest says it can do; `last_in` and `last_out` are when something really
     came from it and was really taken by it, before a restart too; whoever asks over HTTP takes the
@@ -54,9 +54,9 @@ class ChannelsReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChannelReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A platform as it stands now; `changed` is false when it stood so before.
+    """A platform as it is now; `changed` is false when it stood so before.
 
-    `reconnected` says that its connection was made anew, or tried to be, because there was none.
+    `reconnected` says that its connection was made again, or tried to be, because there was none.
     """
 
     channel: ChannelLine
@@ -83,7 +83,7 @@ class ChannelOperations:
         return self._done("channel_paused", order, changed=changed)
 
     async def resume(self, order: ChannelOrder) -> ChannelReport:
-        """Accept and send on a platform again; one that has stopped is connected anew."""
+        """Accept and send on a platform again; one that has stopped is reconnected."""
         self._check(order.platform)
         changed = await self._store.paused.resume(order.platform, at=self._clock.now())
         reconnect = self._handles.reconnect

@@ -67,7 +67,7 @@ class ReferOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class WalletReport(msgspec.Struct, frozen=True, kw_only=True):
-    """How a person stands: `start_to_come` is given with the next message, if one is due."""
+    """The state of a person: `start_to_come` is given with the next message, if one is due."""
 
     user: str
     person_id: str
@@ -120,7 +120,7 @@ class CreditOperations:
         self._make_id = make_id
 
     async def show(self, ask: WalletAsk) -> WalletReport:
-        """Return how a person stands, with the newest lines of their ledger."""
+        """Return the state of a person, with the newest lines of their ledger."""
         store = self._store
         person = find_person(store.people, ask.user)
         terms = terms_for(person.tier, self._settings)

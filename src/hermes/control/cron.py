@@ -90,7 +90,7 @@ class JobsReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobReport(msgspec.Struct, frozen=True, kw_only=True):
-    """One job as it stands now; `output` is its last answer, `message_id` the run that was ordered."""
+    """One job as it is now; `output` is its last answer, `message_id` the run that was ordered."""
 
     job: JobLine
     output: str | None = None

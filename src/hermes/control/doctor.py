@@ -156,7 +156,7 @@ def channel_checks(
     *,
     problems: Mapping[str, str],
 ) -> Iterator[Check]:
-    """Tell of platforms that are switched on and cannot be, or are not, connected.
+    """Report platforms that are switched on and cannot be, or are not, connected.
 
     `states` are how they stand in the gateway that runs, `problems` why a channel cannot be made.
     """
@@ -199,7 +199,7 @@ def channel_checks(
 
 
 def _channel_check(one: ChannelStatus) -> Check:
-    """Tell how a platform stands in the gateway that runs."""
+    """Report the state of a platform in the gateway that runs."""
     if one.state == "fatal":
         return Check(
             name="channels",
@@ -246,7 +246,7 @@ def risk_checks(settings: Settings, manifests: Mapping[str, Manifest]) -> Iterat
 
 
 def plugin_checks(listed: Iterable[str], installed: Mapping[str, str]) -> Iterator[Check]:
-    """Tell of plugins that are installed and not used: being there alone switches nothing on."""
+    """Report plugins that are installed and not used: being there alone switches nothing on."""
     for name in sorted(set(installed) - set(listed)):
         yield Check(
             name="plugins",
@@ -257,7 +257,7 @@ def plugin_checks(listed: Iterable[str], installed: Mapping[str, str]) -> Iterat
 
 
 def model_checks(settings: Settings, lines: Sequence[ModelLine]) -> Iterator[Check]:
-    """Tell whether somebody can answer."""
+    """Return whether somebody can answer."""
     talking = [line for line in lines if line.chat]
     able = [line for line in talking if line.available]
     details = tuple(
@@ -305,7 +305,7 @@ def _named_models(settings: Settings, lines: dict[str, ModelLine]) -> Iterator[C
 
 
 def mcp_checks(servers: Sequence[ServerStatus]) -> Iterator[Check]:
-    """Tell how the MCP servers stand."""
+    """Report how the MCP servers stand."""
     for server in servers:
         if server.state == "connected":
             said = f"{server.name} is connected and brings {len(server.tools)} tools"

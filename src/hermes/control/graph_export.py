@@ -67,7 +67,7 @@ class GraphExportPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_rows(rows: Iterable[Row], path: Path) -> int:
-    """Write rows as JSON lines; returns how many."""
+    """Write rows as JSON lines; return how many."""
     with path.open("w", encoding="utf-8", newline="\n") as stream:
         return write_jsonl(rows, stream)
 

@@ -21,11 +21,11 @@ class McpOperations:
         self._reread = reread
 
     async def status(self) -> McpReport:
-        """Return how every server stands."""
+        """Return the state of every server."""
         return self._servers.status()
 
     async def reload(self) -> Diff:
-        """Read the configuration again and change to its servers; returns what changed."""
+        """Read the configuration again and change to its servers; return what changed."""
         try:
             loaded = await asyncio.to_thread(self._reread)
         except ConfigurationError as error:

@@ -56,7 +56,7 @@ class SearchOperations:
         return await search.find(ask)
 
     async def state(self) -> IndexState:
-        """Return how the index stands."""
+        """Return the state of the index."""
         return await self._index().state()
 
     async def rebuild(self, tell: Tell | None = None) -> IndexState:

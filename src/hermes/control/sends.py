@@ -30,7 +30,7 @@ class SendOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SendReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What became of it: it waits to be sent, stands in the conversation, or is the file `where`.
+    """The outcome of it: it waits to be sent, stands in the conversation, or is the file `where`.
 
     `sessions` are the conversations that are told what was said in their chat.
     """

@@ -71,7 +71,7 @@ class SessionOperations:
         return SessionsReport(sessions=tuple(map(self._line, found)))
 
     async def end(self, order: SessionOrder) -> SessionReport:
-        """End a session: the next message starts afresh, and what was said stays readable."""
+        """End a session: the next message starts over, and what was said stays readable."""
         found = self._find(order.session)
         line = self._line(found)
         if not await self._store.sessions.end(

@@ -33,7 +33,7 @@ class SwitchOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class SwitchReport(KillSwitch, frozen=True, kw_only=True):
-    """How the kill switch stands; `changed` says whether the order before this did anything."""
+    """The state of the kill switch; `changed` says whether the order before this did anything."""
 
     changed: bool = False
 

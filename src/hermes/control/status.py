@@ -1,4 +1,4 @@
-"""`hermes status`: how the gateway stands, from the live process or from its files alone.
+"""`hermes status`: the state of the gateway, from the live process or from its files alone.
 
 What only the live process knows is passed in as a value; the store is asked through its port.
 """
@@ -25,7 +25,7 @@ class ProviderStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """One platform and how its connection stands.
+    """One platform and the state of its connection.
 
     `code` names the failure that `note` tells of, `retryable` says whether it is tried again. A
     `deaf` channel is connected, but a probe found that it does not hear or is not heard. `last_in`
@@ -97,7 +97,7 @@ class StoreStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
-    """How the gateway stands; `state` is one word for it, `kill_switch` is there while it is on.
+    """The state of the gateway; `state` is one word for it, `kill_switch` is there while it is on.
 
     `last` is what the last process said of itself, where none runs; `note` what is wrong with it.
     """

@@ -136,7 +136,7 @@ def maker_digest(access: AccessStore, credential: str) -> bytes | None:
 
 
 async def sign_out_all(access: AccessStore, keep: str = "") -> int:
-    """End every browser session but `keep`, and every unused link; returns how many sessions."""
+    """End every browser session but `keep`, and every unused link; return how many sessions."""
     await access.revoke_all("signin")
     return await access.revoke_all("session", keep=keep)
 

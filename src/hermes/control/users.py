@@ -102,7 +102,7 @@ class UserOperations:
         return UserReport(user=self._user(self._person_id(ask.user), ask.user))
 
     async def add(self, order: UserOrder) -> UserReport:
-        """Let somebody in before they have written."""
+        """Let a person in before they have written."""
         platform, user_id = channel_of(order.user)
         was = self._store.users.standing(platform, user_id)
         name = order.name.strip() or None
@@ -111,7 +111,7 @@ class UserOperations:
         return self._done(order.user, person_id, "added", changed=not was.is_active, by=order.by)
 
     async def activate(self, order: UserOrder) -> UserReport:
-        """Let somebody in on one channel, or on all of theirs; it lifts a block too."""
+        """Let a person in on one channel, or on all of theirs; it lifts a block too."""
         person_id, at = self._person_id(order.user), self._clock.now()
         changed = await self._store.users.set_blocked(person_id, blocked=False, at=at)
         for channel in self._user(person_id, order.user).channels:

@@ -45,7 +45,7 @@ def answer_of(
     now: float,
     hold: Hold = no_hold,
 ) -> str:
-    """Return one sentence that says what became of the message."""
+    """Return one sentence that says the outcome of the message."""
     message = timeline.message
     if message is None:
         return ""
@@ -118,7 +118,7 @@ def _waiting_message(
 
 
 def delivered_how(row: DeliveryRecord, *, now: float, hold: Hold = no_hold) -> str:
-    """Say in a few words how a delivery stands."""
+    """Say in a few words the state of a delivery."""
     if is_pulled(row):
         return "pulled"
     tried = attempts_of(row)
@@ -154,7 +154,7 @@ def _reason(row: DeliveryRecord) -> str:
 
 
 def is_pulled(row: DeliveryRecord) -> bool:
-    """Tell whether the caller fetches this reply, so that nothing had to be sent."""
+    """Return whether the caller fetches this reply, so that nothing had to be sent."""
     return (
         row.state is DeliveryState.SENT
         and row.platform_message_id is None

@@ -100,7 +100,7 @@ def last_reason(row: DeliveryRecord) -> str:
 
 
 def is_repeat(row: DeliveryRecord) -> bool:
-    """Tell whether it was sent once more although it may have arrived."""
+    """Return whether it was sent once more although it may have arrived."""
     return any(note.then == "repeated" for note in row.story)
 
 
@@ -126,7 +126,7 @@ def resting_text(until: float, failures: int) -> str:
 
 
 def is_held(row: DeliveryRecord) -> bool:
-    """Tell whether a delivery waits for its channel while that cannot send."""
+    """Return whether a delivery waits for its channel while that cannot send."""
     return row.state in _WAITING
 
 

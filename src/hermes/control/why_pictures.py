@@ -28,7 +28,7 @@ class WhyPictures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 def pictures_of(events: tuple[TimelineEvent, ...]) -> WhyPictures | None:
-    """Return what became of a message's pictures, and of earlier ones that it made somebody see."""
+    """Return the outcome of a message's pictures, and of earlier ones that it made somebody see."""
     told: dict[str, Any] = {}
     for event in events:
         data = event.data

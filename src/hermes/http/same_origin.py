@@ -16,7 +16,7 @@ _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a bind address is reachable from this machine only."""
+    """Return whether a bind address is reachable from this machine only."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -41,7 +41,7 @@ class Origins:
         self._public_is_https = parts.scheme == "https"
 
     def knows_host(self, host: str | None) -> bool:
-        """Tell whether a request with this Host header is meant for this server."""
+        """Return whether a request with this Host header is meant for this server."""
         if not self._loopback:
             return True
         if host is None:
@@ -50,12 +50,12 @@ class Origins:
         return name in _LOOPBACK_NAMES or (name == self._public_name and name != "")
 
     def is_secure(self, scheme: str, headers: Mapping[str, str]) -> bool:
-        """Tell whether the browser talks https to us, directly or through the public address."""
+        """Return whether the browser talks https to us, directly or through the public address."""
         name = host_name(headers.get("host", ""))
         return scheme == "https" or (self._public_is_https and name == self._public_name)
 
     def is_same(self, headers: Mapping[str, str]) -> bool:
-        """Tell whether a browser says that one of our own pages made this request."""
+        """Return whether a browser says that one of our own pages made this request."""
         site = headers.get("sec-fetch-site")
         if "origin" not in headers:
             # Browsers leave it out where a page of the same origin only reads; no page can set the other.

@@ -27,7 +27,7 @@ def frame(event: str, data: object) -> bytes:
 
 
 def wants_events(headers: Mapping[str, str]) -> bool:
-    """Tell whether the client asks for a stream of events."""
+    """Return whether the client asks for a stream of events."""
     return "text/event-stream" in headers.get("accept", "").lower()
 
 

@@ -27,7 +27,7 @@ _STATES = {
 
 
 async def is_still_known(gateway_api: GatewayApi, headers: Mapping[str, str]) -> bool:
-    """Tell whether the credential that opened a stream is still good."""
+    """Return whether the credential that opened a stream is still good."""
     try:
         await gateway_api.authenticate(headers)
     except Refused:
@@ -44,7 +44,7 @@ class ToolView(msgspec.Struct, frozen=True):
 
 
 class TurnView(msgspec.Struct, frozen=True, kw_only=True):
-    """How a message stands; the reply and its price are final once `outcome` is set.
+    """The state of a message; the reply and its price are final once `outcome` is set.
 
     A `cost_usd` of None is unknown, which is not free.
     """
@@ -141,7 +141,7 @@ def ended_view(gateway_api: GatewayApi, ticket: Ticket, *, progress: Progress) -
 
 
 def status_view(status: MessageStatus) -> TurnView:
-    """Return how a message stands by the journal."""
+    """Return the state of a message by the journal."""
     record = status.record
     chat_id = record.event.source.chat_id if record.event is not None else None
     ticket = Ticket(id=record.id, conversation=chat_id or "", duplicate=False)

@@ -41,7 +41,7 @@ class InlineImage(msgspec.Struct, frozen=True):
 
 
 def is_inline(url: str) -> bool:
-    """Tell whether an address holds what it stands for, rightly or not."""
+    """Return whether an address holds what it stands for, rightly or not."""
     return url[: len(_INLINE)].lower() == _INLINE
 
 

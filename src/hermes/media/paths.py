@@ -73,7 +73,7 @@ class OpenFolders:
         raise Forbidden(_REFUSED)
 
     def _is_own(self, path: Path) -> bool:
-        """Tell whether a path lies in the home and not in its media cache."""
+        """Return whether a path lies in the home and not in its media cache."""
         return _is_in(path, self._home.resolve()) and not _is_in(path, self._shelf.resolve())
 
 

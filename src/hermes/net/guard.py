@@ -106,7 +106,7 @@ class Guard:
         self._owns = owns
 
     def allows(self, text: str) -> bool:
-        """Tell whether a numeric address may be connected to."""
+        """Return whether a numeric address may be connected to."""
         return self.reason(text) is None
 
     def reason(self, text: str) -> str | None:

@@ -173,7 +173,7 @@ def left_behind(home: Path) -> tuple[str, ...]:
 def request_stop(
     home: Path, running: Running, *, now: float, wanted: Wanted = "stop"
 ) -> ProcessHandle:
-    """Mark the stop as wanted and send SIGTERM; returns a handle to wait on."""
+    """Mark the stop as wanted and send SIGTERM; return a handle to wait on."""
     identity = running.identity
     marker = PlannedStop(
         pid=identity.pid, start_time=identity.start_time, written_at=now, by=os.getpid()
@@ -213,7 +213,7 @@ def _lock(path: Path) -> int | None:
 
 
 def _is_locked(path: Path) -> bool:
-    """Tell whether another process holds the lock at `path`."""
+    """Return whether another process holds the lock at `path`."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

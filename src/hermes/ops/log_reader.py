@@ -28,7 +28,7 @@ class LineWish(msgspec.Struct, frozen=True, kw_only=True):
     since: str | None = None
 
     def fits(self, fields: Fields) -> bool:
-        """Tell whether a line is wanted."""
+        """Return whether a line is wanted."""
         if LEVELS.get(str(fields.get("level")), 0) < LEVELS[self.level]:
             return False
         if self.since is not None and str(fields.get("time", "")) < self.since:
@@ -93,7 +93,7 @@ def follow(
 
 
 def _is_other(path: Path, file: BinaryIO | None) -> bool:
-    """Tell whether the path names another file than the open one."""
+    """Return whether the path names another file than the open one."""
     try:
         there = path.stat()
     except FileNotFoundError:

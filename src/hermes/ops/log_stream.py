@@ -15,7 +15,7 @@ _FLUSH_AT_BYTES = 64 * 1024
 
 
 class RotatingFile:
-    """A file that starts anew at a size, keeping a few of its predecessors."""
+    """A file that starts again at a size, keeping a few of its predecessors."""
 
     def __init__(self, path: Path, *, max_bytes: int, keep: int = 3) -> None:
         self._path = path

@@ -115,7 +115,7 @@ _CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
 
 @lru_cache(maxsize=2048)
 def names_a_secret(key: str) -> bool:
-    """Tell whether a log key, by its name, holds a secret."""
+    """Return whether a log key, by its name, holds a secret."""
     return _KEY.search(key.lower()) is not None
 
 

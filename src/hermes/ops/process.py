@@ -45,7 +45,7 @@ def start_time_of(pid: int) -> int | None:
 
 
 def is_alive(identity: ProcessIdentity) -> bool:
-    """Tell whether exactly this process still runs, not a later one with the same pid."""
+    """Return whether exactly this process still runs, not a later one with the same pid."""
     if identity.start_time is None:
         return _pid_exists(identity.pid)
     return (
@@ -80,7 +80,7 @@ class ProcessHandle:
         self._pidfd = _open_pidfd(identity.pid)
 
     def signal(self, number: signal.Signals) -> bool:
-        """Send a signal if the process still runs; returns whether it did."""
+        """Send a signal if the process still runs; return whether it did."""
         if not is_alive(self._identity):
             return False
         try:

@@ -33,7 +33,7 @@ class RuntimeFiles:
         return read_as(self._run / _STATUS, Runtime)
 
     def tell(self, runtime: Runtime) -> None:
-        """Say how this gateway stands."""
+        """Record the state of this gateway."""
         write_private(self._run / _STATUS, msgspec.json.encode(runtime))
 
     def starts(self) -> Starts:
@@ -41,7 +41,7 @@ class RuntimeFiles:
         return read_as(self._run / _STARTS, Starts) or Starts()
 
     def begin(self, now: float, *, window_s: float) -> Starts:
-        """Note a start; returns the crashes within the window, with the one before this start."""
+        """Note a start; return the crashes within the window, with the one before this start."""
         last = self.starts()
         recent = [at for at in last.crashes if now - window_s <= at <= now]
         starts = Starts(is_open=True, crashes=(*recent, *((now,) if last.is_open else ())))

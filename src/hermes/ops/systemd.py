@@ -51,11 +51,11 @@ class Systemd:
             raise ConfigurationError(f"systemctl {' '.join(words)} failed: {said}")
 
     def show(self, *words: str) -> int:
-        """Let systemctl speak for itself; returns its exit code."""
+        """Let systemctl speak for itself; return its exit code."""
         return self._run("systemctl", words, captured=False).returncode
 
     def journal(self, *words: str) -> int:
-        """Let journalctl print; returns its exit code."""
+        """Let journalctl print; return its exit code."""
         return self._run("journalctl", words, captured=False).returncode
 
     def _run(

@@ -29,7 +29,7 @@ class LoopWatch:
         self._is_told = False
 
     def beat(self, now: float) -> float | None:
-        """The loop moves; returns for how long it had not, if that was told."""
+        """The loop moves; return for how long it had not, if that was told."""
         stalled = now - self._beat_at if self._is_told else None
         self._beat_at = now
         self._is_told = False

@@ -1,7 +1,7 @@
 """The push platforms of a gateway: who sends to each, which are connected, and which are paused.
 
-Between the connections, which report here what is connected and lost, and the senders. Operators pause
-a platform; a platform whose connection is lost sends nothing either, until it is connected again.
+Between the connections, which report here what is connected and lost, and the senders. Operators
+pause a platform; a platform whose connection is lost sends nothing either, until it is reconnected.
 """
 
 import asyncio
@@ -78,7 +78,7 @@ class PushPlatforms:
         self.senders[channel.name].start()
 
     def lost(self, platform: str) -> None:
-        """Send nothing to a platform until it is connected again."""
+        """Send nothing to a platform until it is reconnected."""
         self._connected.pop(platform, None)
         self._apply()
 

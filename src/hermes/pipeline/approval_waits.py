@@ -84,7 +84,7 @@ def find_decision(steps: tuple[Step, ...], call: ToolCallPart, ctx: _Context) ->
 
 
 def _is_run_again(step: Step, ctx: _Context) -> bool:
-    """Tell whether a call's result was lost with an earlier process, so that it is run once more.
+    """Return whether a call's result was lost with an earlier process, so that it is run once more.
 
     What was allowed then is allowed still: a person is asked once.
     """

@@ -1,7 +1,7 @@
 """What an earlier process left behind and this one does not take up again.
 
 Asked before a turn is resumed. A session that was cut off again and again is suspended: its message
-ends with a word, and what is said next starts afresh. After a loop of crashes a whole start leaves
+ends with a word, and what is said next starts over. After a loop of crashes a whole start leaves
 what ran, or even what waited, to the people who sent it.
 """
 

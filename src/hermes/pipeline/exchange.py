@@ -68,7 +68,7 @@ def _put(items: tuple[T, ...], item: T, behind: int) -> tuple[T, ...]:
 
 
 def is_answered(turn: Turn) -> bool:
-    """Tell whether the model has had its last word."""
+    """Return whether the model has had its last word."""
     if not turn.exchanged:
         return False
     last = turn.exchanged[-1].message

@@ -43,7 +43,7 @@ def is_gathering(message: MessageRecord, services: FollowUpServices) -> bool:
 
 
 def starts_burst(event: MessageEvent, services: FollowUpServices) -> bool:
-    """Tell whether more photos may follow: in an album, or by their time where replies are sent.
+    """Return whether more photos may follow: in an album, or by their time where replies are sent.
 
     Who asks for the reply over HTTP sends pictures together if they are meant so.
     """
@@ -63,7 +63,7 @@ def may_join(event: MessageEvent, services: FollowUpServices) -> bool:
 
 
 def is_photo(event: MessageEvent) -> bool:
-    """Tell whether an event is photos, with or without a caption, and nothing else."""
+    """Return whether an event is photos, with or without a caption, and nothing else."""
     has_picture = False
     for part in event.parts:
         if type(part) is ImagePart:
@@ -126,7 +126,7 @@ def rejoined(turn: Turn, steps: Iterable[Step], inbox: Lookup[MessageRecord]) ->
 
 
 def has_used_joined(turn: Turn, reply: Reply) -> bool:
-    """Tell whether the messages that joined a turn end with it; otherwise they become new again.
+    """Return whether the messages that joined a turn end with it; otherwise they become new again.
 
     They do if the model has answered them, or the person has stopped what they were sent for.
     """
@@ -172,7 +172,7 @@ def _is_of_burst(
     last: float,
     services: FollowUpServices,
 ) -> bool:
-    """Tell whether a photo was sent along with other photos."""
+    """Return whether a photo was sent along with other photos."""
     if not is_photo(event) or not is_photo(host):
         return False
     window_s = services.settings.busy.photo_burst_s

@@ -76,7 +76,7 @@ class Journal:
 
     @property
     def begun(self) -> bool:
-        """Tell whether the lane is leased."""
+        """Return whether the lane is leased."""
         return self.lease is not None
 
     def note(self, kind: str, **data: object) -> None:

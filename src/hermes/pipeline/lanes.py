@@ -171,7 +171,7 @@ class Lanes:
     async def drain(
         self, timeout_s: float, *, hurry: asyncio.Event | None = None, tells: bool = False
     ) -> int:
-        """Start nothing more and wait for running turns; returns how many were cut off.
+        """Start nothing more and wait for running turns; return how many were cut off.
 
         A turn that is cut off stays `running` on disk and goes on at the next start. `hurry` ends
         the waiting; with `tells`, people whose turn takes a while are told.
@@ -275,7 +275,7 @@ class Lanes:
                 return
 
     async def _is_waiting(self, view: LaneView) -> bool:
-        """Tell whether the lane waits for a person; a message that interrupts denies instead."""
+        """Return whether the lane waits for a person; a message that interrupts denies instead."""
         if view.waiting_on is None:
             return False
         if view.interrupted_by is None:
@@ -406,7 +406,7 @@ async def _ended(tasks: Iterable[asyncio.Task[None]]) -> None:
 
 
 def _let_go(running: _Running) -> TimeoutError:
-    """Take back the cancelling of a stuck turn; returns why it ends."""
+    """Take back the cancelling of a stuck turn; return why it ends."""
     task = asyncio.current_task()
     if task is not None:
         task.uncancel()
@@ -415,5 +415,5 @@ def _let_go(running: _Running) -> TimeoutError:
 
 
 def _goes_first(lane: str) -> bool:
-    """Tell whether a lane needs no place: commands, and subagents whose parents hold one."""
+    """Return whether a lane needs no place: commands, and subagents whose parents hold one."""
     return base_lane(lane) != lane or is_subagent(lane)

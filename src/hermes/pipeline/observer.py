@@ -13,7 +13,7 @@ Trace = Sequence[tuple[Step, Step]]
 
 
 class Observer(Protocol):
-    """Hears of turns; it must return at once and never raise."""
+    """Is notified of turns; it must return at once and never raise."""
 
     @property
     def traces(self) -> bool:

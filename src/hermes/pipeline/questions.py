@@ -58,7 +58,7 @@ class Questions:
         self._waiting: Counter[str] = Counter()
 
     def expects(self, event: MessageEvent, lane: str) -> bool:
-        """Tell whether a message is the answer to the question that waits on a lane."""
+        """Return whether a message is the answer to the question that waits on a lane."""
         if not self._open:
             return False
         question = self._open.get(lane)

@@ -111,7 +111,7 @@ def _thaw(turn: Turn, frozen: Prepared, ctx: TurnContext) -> Turn:
 
 
 def _is_as_it_was(turn: Turn, frozen: Prepared, ctx: TurnContext) -> bool:
-    """Tell whether the calls before the crash were shown what the turn has now."""
+    """Return whether the calls before the crash were shown what the turn has now."""
     digest = ctx.services.store.digest(_encode(turn.tools))
     return frozen.shown == len(turn.history) and frozen.tools_digest == digest
 

@@ -239,7 +239,7 @@ class TurnRunner:
 
 
 def _was_stopped_unbegun(view: LaneView, ending: Reply) -> bool:
-    """Tell whether a person's message ends because it was stopped before its turn had begun."""
+    """Return whether a person's message ends because it was stopped before its turn had begun."""
     message = view.message
     if ending.outcome is not Outcome.INTERRUPTED or message is None or message.event is None:
         return False

@@ -23,7 +23,7 @@ class PlaceServices(HasSettings, HasClock, Protocol):
 
 
 def begins_alike(turn: Turn) -> bool:
-    """Tell whether nothing may stand in a session's beginning that is this session's alone.
+    """Return whether nothing may stand in a session's beginning that is this session's alone.
 
     Programs say themselves what was said before, and an answer could never be given again if every
     session began differently.

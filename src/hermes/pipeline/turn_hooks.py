@@ -110,7 +110,7 @@ class TurnHooks:
         )
 
     async def refusal(self, written: TypedCommand, turn: Turn) -> Reply | None:
-        """Tell hooks of a command that is about to run; returns a reply if one of them refuses."""
+        """Tell hooks of a command that is about to run; return a reply if one of them refuses."""
         answers = await self._book.collect(
             f"{COMMAND}{written.name}",
             {**_about(turn), "command": written.name, "argument": written.argument},
@@ -124,7 +124,7 @@ class TurnHooks:
         return None
 
     def _look_at_session(self, turn: Turn) -> None:
-        """Tell of a session in which no turn has ended yet, once in the life of the process."""
+        """Report a session in which no turn has ended yet, once in the life of the process."""
         key = (turn.lane, turn.epoch)
         if key in self._begun:
             return

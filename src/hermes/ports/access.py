@@ -9,7 +9,7 @@ ROLES: Final[tuple[Role, ...]] = ("viewer", "operator", "owner")
 
 
 def allows(role: Role, least: Role) -> bool:
-    """Tell whether a role is enough where at least another one is needed."""
+    """Return whether a role is enough where at least another one is needed."""
     return ROLES.index(role) >= ROLES.index(least)
 
 
@@ -57,7 +57,7 @@ class AccessStore(Protocol):
         ...
 
     def check(self, kind: str, digest: bytes, *, now: float) -> bool:
-        """Tell whether a credential is known and not expired."""
+        """Return whether a credential is known and not expired."""
         ...
 
     def find(self, kind: str, digest: bytes, *, now: float) -> Credential | None:
@@ -77,7 +77,7 @@ class AccessStore(Protocol):
         ...
 
     async def revoke_all(self, kind: str, *, keep: str = "") -> int:
-        """End every credential of a kind, with what was made from it; returns how many ended.
+        """End every credential of a kind, with what was made from it; return how many ended.
 
         `keep` is the id of one that stays, even if it was made from one that ends.
         """
@@ -101,5 +101,5 @@ class AccessStore(Protocol):
         ...
 
     def any(self, kind: str) -> bool:
-        """Tell whether a credential of this kind exists."""
+        """Return whether a credential of this kind exists."""
         ...

@@ -70,11 +70,11 @@ class ApprovalStore(Protocol):
         ...
 
     def was_asked(self, who: str) -> bool:
-        """Tell whether somebody was ever asked something by a running tool."""
+        """Return whether somebody was ever asked something by a running tool."""
         ...
 
     def is_standing(self, what: str, who: str) -> bool:
-        """Tell whether somebody has said "always" to something."""
+        """Return whether somebody has said "always" to something."""
         ...
 
     async def stand(self, what: str, who: str, *, is_standing: bool) -> None:

@@ -1,4 +1,4 @@
-"""The audit log: who ordered what of the gateway, about whom, and what came of it."""
+"""The audit log: who ordered what of the gateway, about whom, and its result."""
 
 from typing import Literal, Protocol
 
@@ -41,7 +41,7 @@ class AuditStore(Protocol):
     async def end(
         self, row_id: str, state: AuditState, *, code: str, targets: tuple[str, ...], at: float
     ) -> None:
-        """Keep what came of it."""
+        """Record the result of an order."""
         ...
 
     def page(self, *, since: float, actor: str, action: str, limit: int) -> tuple[AuditRow, ...]:

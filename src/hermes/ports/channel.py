@@ -169,7 +169,7 @@ class Channel(Protocol):
         ...
 
     async def connect(self, accept: Accept) -> None:
-        """Start receiving; returns once the transport has proven itself."""
+        """Start receiving; return once the transport has proven itself."""
         ...
 
     async def disconnect(self) -> None:

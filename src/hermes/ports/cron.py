@@ -203,7 +203,7 @@ class Scheduler(Protocol):
         ...
 
     async def run(self, name: str, *, person_id: str | None = None) -> str:
-        """Run a job now, beside its times; returns the message's id."""
+        """Run a job now, beside its times; return the message's id."""
         ...
 
     async def remove(self, name: str, *, person_id: str | None = None) -> CronJob:

@@ -32,7 +32,7 @@ class DirectoryStore(Protocol):
     async def keep(
         self, platform: str, entries: Sequence[ChatEntry], *, is_listing: bool, at: float
     ) -> int:
-        """Keep chats; returns how many are new or have changed.
+        """Keep chats; return how many are new or have changed.
 
         A listing is all that the platform has: what an earlier one named and this does not is
         forgotten. Direct chats of nobody who is known are not kept.

@@ -56,7 +56,7 @@ class DreamStore(Protocol):
         ...
 
     async def begin(self, person_id: str, *, at: float) -> Job:
-        """Put down the job of a person's dream, due at once; one that waits is begun anew."""
+        """Put down the job of a person's dream, due at once; one that waits is begun again."""
         ...
 
     def lately_said(self, job: Job, *, limit: int) -> LatelySaid:

@@ -55,7 +55,7 @@ class GatewayApi(Protocol):
     async def refuse(
         self, platform: str, error: HermesError, *, external_id: str | None = None
     ) -> str:
-        """Note an authenticated refusal best-effort; returns the id that `hermes why` explains."""
+        """Note an authenticated refusal best-effort; return the id that `hermes why` explains."""
         ...
 
     async def authenticate(self, headers: Mapping[str, str]) -> Caller:

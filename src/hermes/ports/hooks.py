@@ -63,7 +63,7 @@ def expand(events: Sequence[str]) -> tuple[str, ...]:
 
 
 def can_decide(event: str) -> bool:
-    """Tell whether anybody waits for an answer to an event."""
+    """Return whether anybody waits for an answer to an event."""
     return event == DISPATCH or event.startswith(COMMAND)
 
 

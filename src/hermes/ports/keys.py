@@ -55,7 +55,7 @@ class KeyStore(Protocol):
     """Keys of callers, kept only as hashes."""
 
     async def add(self, key: CallerKey, *, digest: bytes, user: str) -> CallerKey:
-        """Keep a new key for the person behind `user` (made if unknown); returns it with them."""
+        """Keep a new key for the person behind `user` (made if unknown); return it with them."""
         ...
 
     def find(self, digest: bytes) -> CallerKey | None:
@@ -87,5 +87,5 @@ class AnswerStore(Protocol):
         ...
 
     async def forget(self, *, before: float) -> int:
-        """Drop answers that expired before then; returns how many."""
+        """Drop answers that expired before then; return how many."""
         ...

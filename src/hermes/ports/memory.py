@@ -61,7 +61,7 @@ class KeptFact(Protocol):
 
     @property
     def fact(self) -> Fact:
-        """The fact as it stands now."""
+        """The fact as it is now."""
         ...
 
     @property
@@ -87,7 +87,7 @@ class FactKeeper(Protocol):
         ...
 
     async def forget(self, person_id: str, key: str) -> tuple[Fact, ...]:
-        """Forget what is known under a key; returns what that was."""
+        """Forget what is known under a key; return what that was."""
         ...
 
 
@@ -99,7 +99,7 @@ class FactStore(Protocol):
         ...
 
     async def change(self, person_id: str, decide: Decide) -> FactChange:
-        """Change a person's facts in one unit; returns what was changed."""
+        """Change a person's facts in one unit; return what was changed."""
         ...
 
     def some(self, person_id: str, ids: Sequence[str]) -> tuple[Fact, ...]:
@@ -107,7 +107,7 @@ class FactStore(Protocol):
         ...
 
     def has_loose(self, person_id: str) -> bool:
-        """Tell whether anything is known of a person that is not structural."""
+        """Return whether anything is known of a person that is not structural."""
         ...
 
 
@@ -126,7 +126,7 @@ class VectorStore(Protocol):
         ...
 
     def is_foreign(self, person_id: str, model: str) -> bool:
-        """Tell whether a person has pages that another model made."""
+        """Return whether a person has pages that another model made."""
         ...
 
     async def keep(self, person_id: str, page: Page, *, facts: Sequence[Fact]) -> None:

@@ -27,10 +27,10 @@ class NewDelivery(msgspec.Struct, frozen=True, kw_only=True):
 class DeliveryNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that happened to a delivery on its way, such as a send that failed.
 
-    `failure` is its class and `why` what the platform said, without secrets. `then` is what follows:
-    again (at once or in seconds), later, waits (for its channel), unknown, repeated, resent, found,
-    not_there, held, anew, dead, replay, drop or lapsed; `until` is when. Where nothing was sent,
-    `tried` is false. `chunk` counts the messages of the reply.
+    `failure` is its class and `why` what the platform said, without secrets. `then` is what
+    follows: again (at once or in seconds), later, waits (for its channel), unknown, repeated,
+    resent, found, not_there, held, again, dead, replay, drop or lapsed; `until` is when. Where
+    nothing was sent, `tried` is false. `chunk` counts the messages of the reply.
     """
 
     at: float
@@ -50,7 +50,7 @@ class DeliveryRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     `platform_message_id` and `more` are the messages that show the reply while it is written, one
     for each of its chunks; None where one may stand whose id is not known. `fresh` is set once the
-    whole reply is sent anew in their place.
+    whole reply is sent again in their place.
     """
 
     id: str
@@ -81,7 +81,7 @@ class OutboxStore(Protocol):
     async def open_preview(
         self, lease: Lease, delivery: NewDelivery, *, message_id: str, person_id: str
     ) -> DeliveryRecord:
-        """Write a preview row before its first send; returns the standing row on resume."""
+        """Write a preview row before its first send; return the standing row on resume."""
         ...
 
     async def preview_sent(
@@ -97,11 +97,11 @@ class OutboxStore(Protocol):
         ...
 
     async def fresh(self, delivery_id: str) -> None:
-        """Send the whole reply anew; the messages that showed it are taken back afterwards."""
+        """Send the whole reply again; the messages that showed it are taken back afterwards."""
         ...
 
     def is_shown(self, delivery_id: str) -> bool:
-        """Tell whether a preview is known to stand on its platform."""
+        """Return whether a preview is known to stand on its platform."""
         ...
 
     def due(
@@ -162,9 +162,10 @@ class OutboxStore(Protocol):
     async def returned(
         self, delivery_id: str, *, platform: str, chunk: int, failure: str, status: str, at: float
     ) -> str | None:
-        """Move what came back after it was sent to the dead letters; returns the message's id.
+        """Move what came back after it was sent to the dead letters; return the message's id.
 
-        Sent again, it begins with the chunk that came back. None if the platform has no such delivery, or it is among the dead letters already.
+        Sent again, it begins with the chunk that came back. None if the platform has no such
+        delivery, or it is among the dead letters already.
         """
         ...
 

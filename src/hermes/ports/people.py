@@ -43,7 +43,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """How a channel stands: whose it is (None: nobody has written from it), let in, blocked."""
+    """The state of a channel: whose it is (None: nobody has written from it), let in, blocked."""
 
     person_id: str | None = None
     is_active: bool = False
@@ -75,7 +75,7 @@ class PairingAsk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What became of a wish: only `new` and `again` make the code count; `until` is when to ask."""
+    """The outcome of a wish: only `new` and `again` make the code count; `until` is when to ask."""
 
     asking: Asking
     until: float = 0.0
@@ -93,7 +93,7 @@ class PairingRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class PairingPaper(msgspec.Struct, frozen=True, kw_only=True):
-    """The last request of a channel to be let in, and what became of it."""
+    """The last request of a channel to be let in, and its outcome."""
 
     platform: str
     user_id: str
@@ -154,7 +154,7 @@ class CodeRules(Protocol):
     """The limits on one-time codes, as pure policy."""
 
     def asking(self, seen: Doorstep, now: float) -> Asked:
-        """Tell whether a stranger may have a code now."""
+        """Return whether a stranger may have a code now."""
         ...
 
     def expires_at(self, now: float) -> float:
@@ -174,11 +174,11 @@ class UserStore(Protocol):
     """People and their channels."""
 
     def standing(self, platform: str, user_id: str) -> Standing:
-        """Return how a channel stands."""
+        """Return the state of a channel."""
         ...
 
     def is_anybody_blocked(self) -> bool:
-        """Tell whether a block has to be looked for at all; answered from memory."""
+        """Return whether a block has to be looked for at all; answered from memory."""
         ...
 
     def get(self, person_id: str) -> User | None:
@@ -194,7 +194,7 @@ class UserStore(Protocol):
         ...
 
     async def add(self, platform: str, user_id: str, *, name: str | None, at: float) -> str:
-        """Let a channel in, for a new person if it is new; returns its person's id."""
+        """Let a channel in, for a new person if it is new; return its person's id."""
         ...
 
     async def set_active(

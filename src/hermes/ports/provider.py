@@ -188,7 +188,7 @@ class Provider(Protocol):
         ...
 
     async def available(self) -> bool:
-        """Tell whether a call may be tried now; asked at call time, bounded in time."""
+        """Return whether a call may be tried now; asked at call time, bounded in time."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:

@@ -65,7 +65,7 @@ class SearchResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IndexState(msgspec.Struct, frozen=True, kw_only=True):
-    """How the index stands: messages that were taken in, turns that wait, and its size on disk.
+    """The state of the index: messages that were taken in, turns that wait, and its size on disk.
 
     It `is_whole` when everything that was said before the last start is in it.
     """
@@ -104,7 +104,7 @@ class Search(Protocol):
         ...
 
     async def state(self) -> IndexState:
-        """Return how the index stands."""
+        """Return the state of the index."""
         ...
 
     async def close(self) -> None:

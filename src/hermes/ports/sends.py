@@ -44,7 +44,7 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sent(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a parcel: `where` a file is, and whether it was new."""
+    """The outcome of a parcel: `where` a file is, and whether it was new."""
 
     is_new: bool
     where: str = ""
@@ -64,7 +64,7 @@ class Courier(Protocol):
         ...
 
     async def send(self, parcel: Parcel, place: FoundTarget) -> Sent:
-        """Send once, however often it is asked for; returns when it is on disk."""
+        """Send once, however often it is asked for; return when it is on disk."""
         ...
 
 

@@ -44,7 +44,7 @@ class SessionStore(Protocol):
     async def end(
         self, lane: str, *, epoch: int, reason: EndReason, at: float, but: str = ""
     ) -> bool:
-        """End a session once: what comes next starts afresh, and is told why.
+        """End a session once: what comes next starts over, and is told why.
 
         False if it ended meanwhile, or if something is under way in it; a message `but` that waits
         there to be worked on, and others behind it, are not.

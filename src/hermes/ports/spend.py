@@ -127,7 +127,7 @@ class SpendStore(Protocol):
         ...
 
     def kill_switch(self) -> KillSwitch:
-        """Return how the kill switch stands."""
+        """Return the state of the kill switch."""
         ...
 
     async def set_kill_switch(self, switch: KillSwitch) -> None:

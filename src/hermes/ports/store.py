@@ -69,7 +69,7 @@ class Store(Protocol):
 
     @property
     def paused(self) -> PausedStore:
-        """Platforms that rest."""
+        """Platforms that are paused."""
         ...
 
     @property

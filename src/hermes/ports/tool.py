@@ -29,7 +29,7 @@ class ToolTraits(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def runs_beside_others(self) -> bool:
-        """Tell whether it may run while other such tools do."""
+        """Return whether it may run while other such tools do."""
         return self.parallel and not self.needs_approval
 
 

@@ -110,7 +110,7 @@ class ToolUse(msgspec.Struct, frozen=True):
 class TurnResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the caller of a message gets: the reply and what it took.
 
-    `notices` are what Hermes itself has to say beside it, such as why a conversation began afresh.
+    `notices` are what Hermes itself has to say beside it, such as why a conversation began again.
     """
 
     text: str
@@ -208,7 +208,7 @@ class TurnStore(Protocol):
         ...
 
     async def renew(self, leases: Sequence[Lease], *, expires: float) -> tuple[Lease, ...]:
-        """Extend leases that have not expired; returns those that were lost."""
+        """Extend leases that have not expired; return those that were lost."""
         ...
 
     async def step(self, lease: Lease, write: StepWrite) -> None:

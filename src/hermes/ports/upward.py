@@ -58,7 +58,7 @@ class Previewer(Protocol):
     """Opens previews on platforms that can show them."""
 
     def can_preview(self, target: Target) -> bool:
-        """Tell whether the target's platform shows previews."""
+        """Return whether the target's platform shows previews."""
         ...
 
     def working(self, target: Target) -> AbstractAsyncContextManager[object]:

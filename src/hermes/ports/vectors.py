@@ -201,7 +201,7 @@ def dropped(ids: Iterable[str], pages: Mapping[int, bytes]) -> Edits:
 
 
 def is_scattered(infos: Sequence[PageInfo]) -> bool:
-    """Tell whether so much was dropped that the pages should be made anew."""
+    """Return whether so much was dropped that the pages should be made again."""
     needed = -(-sum(info.count for info in infos) // PAGE_SIZE)
     return len(infos) > 2 * needed + 2
 

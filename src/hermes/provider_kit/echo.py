@@ -156,7 +156,7 @@ class _Quotes:
         return kept
 
     def _stands(self, low: str, *, whole: bool) -> bool:
-        """Tell whether a word of what was said begins so, or is just that."""
+        """Return whether a word of what was said begins so, or is just that."""
         said, at = self._said, -1
         while (at := said.find(low, at + 1)) >= 0:
             end = at + len(low)

@@ -37,7 +37,7 @@ class WireProvider(ABC, Generic[SettingsT]):
         self.info: ProviderInfo = self._describe()
 
     async def available(self) -> bool:
-        """Tell whether the service is enabled and has the key that its address needs."""
+        """Return whether the service is enabled and has the key that its address needs."""
         return self._settings.usable
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:

@@ -118,7 +118,7 @@ def unusable(
 
 
 def is_refused_everywhere(status: int, reason: str) -> bool:
-    """Tell whether any other service would refuse the request for the same `reason`.
+    """Return whether any other service would refuse the request for the same `reason`.
 
     Without a reason nobody can tell: then it is this service's matter.
     """

@@ -13,7 +13,7 @@ _INSIDE = re.compile(r'(?:[^"\\]++|\\.?)*+', re.DOTALL)
 
 
 def is_json(text: str) -> bool:
-    """Tell whether `text` is one JSON value."""
+    """Return whether `text` is one JSON value."""
     try:
         msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -22,7 +22,7 @@ def is_json(text: str) -> bool:
 
 
 def is_unfinished(text: str) -> bool:
-    """Tell whether `text` has begun a string, an object or a list that it does not end."""
+    """Return whether `text` has begun a string, an object or a list that it does not end."""
     return not is_json(text) and _is_open(text)
 
 

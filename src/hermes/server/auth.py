@@ -51,7 +51,7 @@ class Access(Protocol):
         ...
 
     async def sign_in(self, code: str, *, browser: str = "") -> str:
-        """Use up a one-time code; returns the session's secret or raises `Unauthenticated`."""
+        """Use up a one-time code; return the session's secret or raises `Unauthenticated`."""
         ...
 
     async def sign_in_with_token(self, token: str, *, browser: str = "") -> str:
@@ -115,7 +115,7 @@ class StoredAccess:
         return code
 
     async def sign_in(self, code: str, *, browser: str = "") -> str:
-        """Use up a one-time code; returns the session's secret or raises `Unauthenticated`."""
+        """Use up a one-time code; return the session's secret or raises `Unauthenticated`."""
         session, now = self._secret(), self._clock.now()
         is_used = await self._store.use_link(
             token_digest(code),

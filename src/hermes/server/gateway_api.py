@@ -53,7 +53,7 @@ class GatewayApiServer:
     async def refuse(
         self, platform: str, error: HermesError, *, external_id: str | None = None
     ) -> str:
-        """Note an authenticated refusal best-effort; returns the id that `hermes why` explains."""
+        """Note an authenticated refusal best-effort; return the id that `hermes why` explains."""
         return await self._inbox.refuse(platform, error, external_id=external_id)
 
     async def authenticate(self, headers: Mapping[str, str]) -> Caller:

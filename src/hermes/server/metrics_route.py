@@ -20,7 +20,7 @@ _NOWHERE = "unmatched"
 
 
 class RequestMeter(Protocol):
-    """Hears of every request that was answered."""
+    """Is notified of every request that was answered."""
 
     def request(self, method: str, route: str, *, status: int, seconds: float) -> None:
         """A request was answered."""

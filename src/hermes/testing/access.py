@@ -38,7 +38,7 @@ class MemoryAccessStore:
         )
 
     def check(self, kind: str, digest: bytes, *, now: float) -> bool:
-        """Tell whether a credential is known and not expired."""
+        """Return whether a credential is known and not expired."""
         return self.find(kind, digest, now=now) is not None
 
     def find(self, kind: str, digest: bytes, *, now: float) -> Credential | None:
@@ -75,7 +75,7 @@ class MemoryAccessStore:
         return bool(ended)
 
     async def revoke_all(self, kind: str, *, keep: str = "") -> int:
-        """End every credential of a kind, with what was made from it; returns how many ended."""
+        """End every credential of a kind, with what was made from it; return how many ended."""
         ended = [one for one in self.list(kind) if one.id != keep]
         for one in self.list(kind):
             if one.id == keep:
@@ -138,5 +138,5 @@ class MemoryAccessStore:
             self._end(child)
 
     def any(self, kind: str) -> bool:
-        """Tell whether a credential of this kind exists."""
+        """Return whether a credential of this kind exists."""
         return any(known == kind for known, _ in self._known)

@@ -19,7 +19,7 @@ class MemoryAudit:
     async def end(
         self, row_id: str, state: AuditState, *, code: str, targets: tuple[str, ...], at: float
     ) -> None:
-        """Keep what came of it."""
+        """Record the result of an order."""
         self.rows = [
             msgspec.structs.replace(row, state=state, code=code, targets=targets, ended_at=at)
             if row.id == row_id and row.state == "started"

@@ -122,7 +122,7 @@ class ModelServer:
         await self.close()
 
     def allows(self, authorization: bytes | None) -> bool:
-        """Tell whether the caller showed the right key."""
+        """Return whether the caller showed the right key."""
         return self._authorization is None or authorization == self._authorization
 
     def invoke(self, request: ChatRequest) -> frames.Answer:

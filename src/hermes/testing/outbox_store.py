@@ -64,13 +64,13 @@ class MemoryOutboxStore:
         return self._rows[delivery_id]
 
     def is_held(self, delivery_id: str) -> bool:
-        """Tell whether a row is left to the operator."""
+        """Return whether a row is left to the operator."""
         return delivery_id in self._held
 
     async def open_preview(
         self, lease: Lease, delivery: NewDelivery, *, message_id: str, person_id: str
     ) -> DeliveryRecord:
-        """Write a preview row before its first send; returns the standing row on resume."""
+        """Write a preview row before its first send; return the standing row on resume."""
         self._guard(lease)
         standing = self._rows.get(delivery.id)
         if standing is not None:
@@ -102,12 +102,12 @@ class MemoryOutboxStore:
         self._put(row, more=(*row.more, None) if is_sent else row.more[:-1])
 
     async def fresh(self, delivery_id: str) -> None:
-        """Send the whole reply anew; the messages that showed it are taken back afterwards."""
+        """Send the whole reply again; the messages that showed it are taken back afterwards."""
         row = self._expect(delivery_id, {State.PENDING, State.RETRY})
         self._put(row, fresh=True)
 
     def is_shown(self, delivery_id: str) -> bool:
-        """Tell whether a preview is known to stand on its platform."""
+        """Return whether a preview is known to stand on its platform."""
         row = self._rows.get(delivery_id)
         return row is not None and row.platform_message_id is not None
 
@@ -199,7 +199,7 @@ class MemoryOutboxStore:
     async def returned(
         self, delivery_id: str, *, platform: str, chunk: int, failure: str, status: str, at: float
     ) -> str | None:
-        """Move what came back after it was sent to the dead letters; returns the message's id."""
+        """Move what came back after it was sent to the dead letters; return the message's id."""
         row = self._rows.get(delivery_id)
         if row is None or row.target.platform != platform or row.sending_at is None:
             return None

@@ -122,7 +122,7 @@ class StandIn(Protocol):
         ...
 
     async def say(self, said: Said) -> str:
-        """Let a person do something; returns the event's id there, once the bot has taken it.
+        """Let a person do something; return the event's id there, once the bot has taken it.
 
         Where the platform pushes, it repeats until it is answered 2xx, as the platform does.
         """

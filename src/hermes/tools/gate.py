@@ -97,7 +97,7 @@ def only_small_talk(
     name: str = "",
     chars_before: int = 0,
 ) -> bool:
-    """Tell whether a session that has just begun has needed no tools, this message included.
+    """Return whether a session that has just begun has needed no tools, this message included.
 
     It is asked again with every message and never turns true again: as soon as more was said than
     small talk, or as much as a service would cache (`chars_before` is what stands before it all),
@@ -175,14 +175,14 @@ def _named(what: str, intents: frozenset[str]) -> str:
 
 
 def _asks(recent: Sequence[ChatMessage]) -> bool:
-    """Tell whether the last answer ends with a question, to which anything may be the answer."""
+    """Return whether the last answer ends with a question, to which anything may be the answer."""
     last = next((message for message in reversed(recent) if message.role == "assistant"), None)
     end = "" if last is None else last.text[-_END_CHARS:]
     return any(sign in end for sign in _QUESTIONS)
 
 
 def _is_trivial(text: str, rules: GateRules, *, name: str) -> bool:
-    """Tell whether a message is nothing but small talk, also when it greets the agent by name."""
+    """Return whether a message is nothing but small talk, also when it greets the agent by name."""
     bare = _called(name).sub(" ", text) if name else text
     return is_trivial(bare) or (bool(rules.trivial) and rules.trivial.make_up(words_of(bare)))
 
@@ -193,7 +193,7 @@ def _called(name: str) -> re.Pattern[str]:
 
 
 def _follows(text: str, rules: GateRules, *, asked: bool, knows: bool) -> bool:
-    """Tell whether a message goes on with what was said before."""
+    """Return whether a message goes on with what was said before."""
     words = words_of(text)
     if rules.follow_ups.begin(words):
         return True

@@ -118,7 +118,7 @@ class GateRules:
         return found
 
     def stands_aside(self, tool: Tool) -> bool:
-        """Tell whether a tool is sent only with messages that ask for what it does."""
+        """Return whether a tool is sent only with messages that ask for what it does."""
         meant = self.intents_of(tool)
         return bool(meant) and meant <= self.aside
 

@@ -37,7 +37,7 @@ class AuthResult(NamedTuple):
 
 
 def is_vouched(headers: Headers, *, domain: str, authserv_id: str) -> bool:
-    """Tell whether the server says that the mail is from the domain that it names."""
+    """Return whether the server says that the mail is from the domain that it names."""
     results = results_of(headers, authserv_id=authserv_id)
     if _is_denied(results):
         return False
@@ -161,7 +161,7 @@ def _pairs(said: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _is_denied(results: tuple[AuthResult, ...]) -> bool:
-    """Tell whether what failed outweighs every pass.
+    """Return whether what failed outweighs every pass.
 
     A forwarded mail fails SPF and one of several signatures may be broken, so a single failure of
     these two says nothing.
@@ -193,7 +193,7 @@ def _domain(value: str) -> str:
 
 
 def _is_above(signer: str, domain: str) -> bool:
-    """Tell whether whoever signs rules over the domain: it is theirs, or lies below theirs.
+    """Return whether whoever signs rules over the domain: it is theirs, or lies below theirs.
 
     The other way round would let a customer's subdomain speak for its provider.
     """

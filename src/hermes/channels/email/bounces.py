@@ -19,7 +19,7 @@ _MAX: Final = 20_000
 
 
 class Bounce(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a mail of ours; `message_id` is empty if the report does not name one."""
+    """The outcome of a mail of ours; `message_id` is empty if the report does not name one."""
 
     message_id: str
     recipient: str

@@ -73,7 +73,7 @@ class EmailChannel:
         return self._capabilities
 
     async def connect(self, accept: Accept) -> None:
-        """Start receiving; returns once both servers have let us in and the folder is open."""
+        """Start receiving; return once both servers have let us in and the folder is open."""
         self._ended, self._why = asyncio.Event(), None
         settings, setup = self._settings, self._setup
         await self._prove_smtp()

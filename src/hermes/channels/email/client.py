@@ -101,7 +101,7 @@ class MailConnection:
         return line.rstrip(b"\r\n")
 
     async def exactly(self, size: int) -> bytes:
-        """Return the next bytes; the time limit counts anew for every piece of them."""
+        """Return the next bytes; the time limit counts again for every piece of them."""
         pieces: list[bytes] = []
         left = size
         while left:

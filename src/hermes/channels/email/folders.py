@@ -32,7 +32,7 @@ class MailFolders:
         await self._with(lambda imap: imap.append(self._settings.sent_folder, mail))
 
     async def is_sent(self, message_id: str) -> bool:
-        """Tell whether the sent folder holds a mail with this id."""
+        """Return whether the sent folder holds a mail with this id."""
         folder = self._settings.sent_folder
 
         async def look(imap: Imap) -> bool:

@@ -213,7 +213,7 @@ class Imap:
         return answers
 
     async def _untagged(self, line: bytes, *, room: int = _SMALL) -> tuple[list[Value], int]:
-        """Read one answer to its end and note what it says of the folder; returns its size, too."""
+        """Read one answer to its end and note what it says of the folder; return its size, too."""
         pieces, size = [line], len(line)
         while (found := notation.LITERAL.search(pieces[-1])) is not None:
             length = int(found[1])

@@ -145,7 +145,7 @@ class MailIntake:
             self._pacing.took(mail.sender.text)
 
     async def _keep(self, files: tuple[File, ...]) -> tuple[tuple[Media, ...], str]:
-        """Keep attachments; returns where they are, and what to say of those that are not kept."""
+        """Keep attachments; return where they are, and what to say of those that are not kept."""
         kept: list[Media] = []
         notes: list[str] = []
         for file in files[:MAX_FILES]:

@@ -73,7 +73,7 @@ class Mailbox:
             self._heard_at = self._clock.monotonic()
 
     async def look(self) -> float | None:
-        """Take what is unread, oldest first; returns when to look again if something must wait."""
+        """Take what is unread, oldest first; return when to look again if something must wait."""
         now = self._clock.monotonic()
         if now < self._paused_until:
             # What the inbox could not take comes first, or a thread's mails would change places.
@@ -103,7 +103,7 @@ class Mailbox:
         return min((max(0.0, wait) for wait in waits), default=None)
 
     def _pause(self, uid: int, error: HermesError) -> float:
-        """Take nothing for a while; returns how long."""
+        """Take nothing for a while; return how long."""
         wait_s = pause_s(error, self._refusals)
         self._refusals += 1
         log.info("email.try_later", uid=uid, code=error.code, wait_s=wait_s)

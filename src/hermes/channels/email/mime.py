@@ -43,7 +43,7 @@ class Headers:
         return next((value for known, value in self.fields if known == name), b"")
 
     def has(self, name: str) -> bool:
-        """Tell whether the name is there."""
+        """Return whether the name is there."""
         return any(known == name for known, _ in self.fields)
 
     def text(self, name: str) -> str:

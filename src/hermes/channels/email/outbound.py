@@ -120,7 +120,7 @@ def _in_code(name: str) -> str:
 
 
 def is_wrong_password(failed: SmtpFailed) -> bool:
-    """Tell whether the server does not know us."""
+    """Return whether the server does not know us."""
     answer = failed.answer
     return (
         failed.stage is Stage.SIGNING_IN and answer is not None and answer.code in _WRONG_PASSWORD

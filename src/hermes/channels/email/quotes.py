@@ -54,7 +54,7 @@ def _end_of_new(lines: list[str]) -> int:
 
 
 def _is_outlook(lines: list[str], number: int) -> bool:
-    """Tell whether a block of From, Sent, To and Subject begins here, perhaps under a rule."""
+    """Return whether a block of From, Sent, To and Subject begins here, perhaps under a rule."""
     first = number + 1 if _RULE.fullmatch(lines[number][:200]) else number
     block = [line[:400].strip() for line in lines[first : first + 6] if line.strip()]
     fields = sum(_FIELD.fullmatch(line) is not None for line in block[:5])

@@ -75,7 +75,7 @@ def read(table: Mapping[str, Any]) -> EmailSettings:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host is this machine, by name or by number."""
+    """Return whether a host is this machine, by name or by number."""
     if host.lower() == "localhost":
         return True
     try:

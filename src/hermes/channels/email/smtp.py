@@ -81,7 +81,7 @@ class Smtp:
         return made
 
     async def submit(self, sender: str, recipient: str, mail: bytes) -> None:
-        """Hand a mail over; returns once the server has said that it has it."""
+        """Hand a mail over; return once the server has said that it has it."""
         try:
             await self._submit(sender, recipient, mail)
         except NetError as error:

@@ -33,7 +33,7 @@ def made_up(validity: int, uid: int) -> str:
 
 
 def is_real(text: str | None) -> bool:
-    """Tell whether a text is an id that a mail can have."""
+    """Return whether a text is an id that a mail can have."""
     if not text or text.startswith(_MADE_UP):
         return False
     return ids_in(f"<{text}>".encode("utf-8", "replace")) == (text,)
@@ -51,7 +51,7 @@ def own_id(key: str, *, thread: str | None, domain: str) -> str:
 
 
 def is_own(message_id: str, *, domain: str) -> bool:
-    """Tell whether a mail under this id is one of ours."""
+    """Return whether a mail under this id is one of ours."""
     found = _OWN.fullmatch(message_id)
     return found is not None and found[3].lower() == domain
 

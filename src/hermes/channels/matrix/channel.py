@@ -194,7 +194,7 @@ class MatrixChannel:
         )
 
     async def _sign_in(self, kept: SyncState) -> SyncState:
-        """Prove who the bot is; returns what was kept, if it was kept for the same account."""
+        """Prove who the bot is; return what was kept, if it was kept for the same account."""
         settings = self._settings
         if settings.access_token:
             self._client.token = settings.access_token

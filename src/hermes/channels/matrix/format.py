@@ -14,7 +14,7 @@ def render(document: Document) -> str:
 
 
 def is_plain(document: Document) -> bool:
-    """Tell whether the plain text says all, so that no HTML is needed."""
+    """Return whether the plain text says all, so that no HTML is needed."""
     return all(
         isinstance(block, Paragraph) and all(isinstance(span, Text | Break) for span in block.spans)
         for block in document

@@ -65,7 +65,7 @@ async def read_back(
 
 
 def is_invitation(event: WireEvent, own: str) -> bool:
-    """Tell whether with this event the bot was asked into a room, or came in unasked."""
+    """Return whether with this event the bot was asked into a room, or came in unasked."""
     if event.type != "m.room.member" or event.state_key != own:
         return False
     before = event.unsigned.get("prev_content")

@@ -60,7 +60,7 @@ class EventRoom(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_message(event: WireEvent, own: str) -> bool:
-    """Tell whether an event is something new that somebody else said."""
+    """Return whether an event is something new that somebody else said."""
     if event.type != "m.room.message" or event.sender == own or event.state_key is not None:
         return False
     return bool(event.content) and relation_of(event.content).get("rel_type") != "m.replace"

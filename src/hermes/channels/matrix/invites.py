@@ -34,7 +34,7 @@ def read_invite(room_id: str, room: InvitedRoom, *, own: str) -> Invite | None:
 
 
 def accepts(invite: Invite, settings: MatrixSettings) -> bool:
-    """Tell whether the bot goes where it is asked; a direct chat is where strangers can pair."""
+    """Return whether the bot goes where it is asked; a direct chat is where strangers can pair."""
     if settings.join != "allowed":
         return settings.join == "all"
     if settings.allowed_users:

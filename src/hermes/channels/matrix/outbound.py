@@ -139,7 +139,7 @@ def refusal_of(answer: PlatformAnswer) -> MatrixError:
 
 
 def is_revoked(answer: PlatformAnswer) -> bool:
-    """Tell whether the credential is no longer good."""
+    """Return whether the credential is no longer good."""
     return answer.status in {401, 403} and refusal_of(answer).errcode in _REVOKED
 
 

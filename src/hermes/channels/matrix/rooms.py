@@ -109,14 +109,14 @@ class RoomBook:
         }
 
     def add_direct(self, user_id: str, room_id: str) -> dict[str, list[str]]:
-        """Note a new direct chat; returns the list as it is to be kept on the homeserver."""
+        """Note a new direct chat; return the list as it is to be kept on the homeserver."""
         rooms = self._direct.setdefault(user_id, [])
         if room_id not in rooms:
             rooms.append(room_id)
         return self.direct
 
     def is_direct(self, room_id: str) -> bool:
-        """Tell whether a room is between the bot and one person; never with three in it."""
+        """Return whether a room is between the bot and one person; never with three in it."""
         room = self._rooms.get(room_id)
         people = None if room is None else room.people
         if people is not None and people > _TWO:

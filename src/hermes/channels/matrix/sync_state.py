@@ -40,7 +40,7 @@ class SyncStateFile:
         return await asyncio.to_thread(self._load)
 
     async def save(self, kept: SyncState) -> None:
-        """Write it down; returns once it would survive a power cut."""
+        """Write it down; return once it would survive a power cut."""
         await asyncio.to_thread(write_durably, self._path, msgspec.json.encode(kept))
 
     def _load(self) -> SyncState:

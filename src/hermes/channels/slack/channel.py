@@ -114,7 +114,7 @@ class SlackChannel:
         return self._setup.capabilities
 
     async def connect(self, accept: Accept) -> None:
-        """Start receiving; returns once Slack knows the token and, with a socket, has said hello."""
+        """Start receiving; return once Slack knows the token and, with a socket, has said hello."""
         # A try that failed half-way may have left something open.
         await self.disconnect()
         self._over = asyncio.get_running_loop().create_future()

@@ -68,7 +68,7 @@ def people_of(message: WireMessage, me: SlackIdentity) -> tuple[str, ...]:
 
 
 def is_own(message: WireMessage, me: SlackIdentity) -> bool:
-    """Tell whether the bot itself wrote it."""
+    """Return whether the bot itself wrote it."""
     return message.user == me.user_id or (
         message.bot_id is not None and message.bot_id == me.bot_id
     )

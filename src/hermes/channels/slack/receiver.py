@@ -93,7 +93,7 @@ class Receiver:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def take(self, frame: Frame) -> bool:
-        """Take one envelope; tells whether it is to be acknowledged.
+        """Take one envelope; return whether it is to be acknowledged.
 
         What can never be taken is acknowledged as well: sending it again would not help.
         """

@@ -161,7 +161,7 @@ class SocketMode:
                 self._end(ConnectFailed("slack: the socket was closed"))
 
     async def _is_replaced(self, socket: aiohttp.ClientWebSocketResponse, frame: Frame) -> bool:
-        """Put a new connection beside one that will end; tells whether it stands."""
+        """Put a new connection beside one that will end; return whether it stands."""
         if socket is not self._current:
             return False
         if frame.reason == "link_disabled":

@@ -24,7 +24,7 @@ class Uploads:
         self._turn = asyncio.Lock()
 
     async def note(self, key: str, file_id: str) -> None:
-        """Write down which file a send has uploaded; returns once it would survive a power cut."""
+        """Write down which file a send has uploaded; return once it would survive a power cut."""
         async with self._turn:
             ids = await self._read()
             ids[key] = file_id

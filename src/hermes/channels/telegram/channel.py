@@ -101,7 +101,7 @@ class TelegramChannel:
         return self._setup.capabilities
 
     async def connect(self, accept: Accept) -> None:
-        """Start receiving; returns once Telegram has said who the bot is."""
+        """Start receiving; return once Telegram has said who the bot is."""
         bot = read_result(await self._prove(await self._api.ask("getMe")), User)
         self._ended, self._why = asyncio.Event(), None
         await (self._hook() if self._settings.mode == "webhook" else self._unhook())

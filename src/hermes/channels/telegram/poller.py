@@ -124,7 +124,7 @@ class Poller:
     async def _take_chat(
         self, updates: list[tuple[Update, bytes]]
     ) -> tuple[int, HermesError] | None:
-        """Take a chat's updates; returns the first that must come again, and why."""
+        """Take a chat's updates; return the first that must come again, and why."""
         for update, raw in updates:
             try:
                 await self._intake.take(update, raw)

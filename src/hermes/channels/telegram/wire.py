@@ -158,7 +158,7 @@ class Update(msgspec.Struct, frozen=True):
 
 
 class WebhookInfo(msgspec.Struct, frozen=True):
-    """How the webhook of a bot stands."""
+    """The state of the webhook of a bot."""
 
     url: str = ""
     pending_update_count: int = 0

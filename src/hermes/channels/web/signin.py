@@ -27,7 +27,7 @@ class BrowserSignIn(Protocol):
     """What the web chat asks of the server's access control."""
 
     async def sign_in(self, code: str, *, browser: str = "") -> str:
-        """Use up a one-time code; returns the session's secret or raises `Unauthenticated`."""
+        """Use up a one-time code; return the session's secret or raises `Unauthenticated`."""
         ...
 
     async def sign_in_with_token(self, token: str, *, browser: str = "") -> str:

@@ -52,7 +52,7 @@ def event_name(route: Route, signed: Signed, payload: Json) -> str:
 
 
 def is_wanted(route: Route, event: str) -> bool:
-    """Tell whether the route listens to this kind of event."""
+    """Return whether the route listens to this kind of event."""
     return not route.events or event in route.events
 
 

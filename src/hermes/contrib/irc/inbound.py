@@ -44,7 +44,7 @@ class IrcIdentity(msgspec.Struct, frozen=True, kw_only=True):
     prefix: str = ""
 
     def is_me(self, nick: str) -> bool:
-        """Tell whether a nick is the bot's."""
+        """Return whether a nick is the bot's."""
         return fold(nick, self.mapping) == fold(self.nick, self.mapping)
 
     def channel_of(self, target: str) -> str | None:

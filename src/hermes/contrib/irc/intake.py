@@ -38,7 +38,7 @@ class _Pasted:
         self.closing: asyncio.Task[None] | None = None
 
     def takes(self, event: MessageEvent, *, within_s: float) -> bool:
-        """Tell whether a line goes on with what was written before."""
+        """Return whether a line goes on with what was written before."""
         is_near = abs(event.at - self.last_at) <= within_s
         fits = self.lines < _MOST_LINES and len(self.event.text) + len(event.text) < _MOST_CHARS
         return is_near and fits and event.type == "text"

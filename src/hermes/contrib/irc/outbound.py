@@ -104,7 +104,7 @@ def _addresses(delivery: Delivery) -> list[str]:
 
 
 def is_about(line: IrcLine, target: str, me: IrcIdentity) -> bool:
-    """Tell whether a refusal is about a message to `target`."""
+    """Return whether a refusal is about a message to `target`."""
     named = line.at(2) if line.command == "FAIL" else line.at(1)
     is_same = fold(named, me.mapping) == fold(target, me.mapping)
     return is_same or line.command in _NAMELESS

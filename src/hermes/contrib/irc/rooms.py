@@ -57,7 +57,7 @@ class Rooms:
         await self._write(write_line("JOIN", ",".join(names), *([",".join(keys)] if keys else [])))
 
     def heard(self, line: IrcLine, me: IrcIdentity) -> bool:
-        """Take in a line; tells whether it was about joining."""
+        """Take in a line; return whether it was about joining."""
         if line.command == "JOIN" and me.is_me(line.nick):
             self._stands(fold(line.at(0), me.mapping))
             return True

@@ -1,4 +1,4 @@
-"""Sends the lines of one delivery after another, and learns from the server what became of them.
+"""Sends the lines of one delivery after another, and learns their outcome from the server.
 
 "Sent" means that the server has worked on the lines: it answers every one of them by its label, or,
 where it has no labels, answers a PING that was sent behind them. Between `channel.py`, which asks,
@@ -64,7 +64,7 @@ class Sender:
         self._gone: ConnectFailed | None = None
 
     async def send(self, letter: IrcMessage) -> str | None:
-        """Send the lines; returns the server's id of the first, if it gives ids.
+        """Send the lines; return the server's id of the first, if it gives ids.
 
         Raises `NotDelivered` while nothing was written, and `DeliveryUnknown` from then on.
         """
@@ -199,5 +199,5 @@ def _too_fast(wait_s: float) -> NotDelivered:
 
 
 def is_about_target(line: IrcLine, pending: _Pending) -> bool:
-    """Tell whether an echo is of a message to the target that is being sent to."""
+    """Return whether an echo is of a message to the target that is being sent to."""
     return line.at(0).lower() == pending.target.lower()

@@ -90,7 +90,7 @@ class IrcSession:
         }
 
     async def begin(self) -> None:
-        """Sign in and join; returns once the server has answered all of it."""
+        """Sign in and join; return once the server has answered all of it."""
         self._reader = asyncio.create_task(self._read(), name="irc reader")
         for line in self._sign_in.begin():
             await self._socket.write(line)

@@ -62,7 +62,7 @@ def read(table: Mapping[str, Any]) -> IrcSettings:
 
 
 def is_loopback(server: str) -> bool:
-    """Tell whether an address is this machine's own, without asking anybody."""
+    """Return whether an address is this machine's own, without asking anybody."""
     if server.lower() == "localhost":
         return True
     try:

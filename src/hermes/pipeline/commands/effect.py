@@ -9,9 +9,9 @@ from hermes.ports.sessions import EndReason
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a command that stood beside the lane.
 
-    `interrupts` is a running message that has to end, `reset_lane` a lane that starts afresh for the
-    `end_reason`, `wakes` a lane that somebody has to look at. With `stops_below` all that runs below
-    the session has to end, too.
+    `interrupts` is a running message that has to end, `reset_lane` a lane that starts over for the
+    `end_reason`, `wakes` a lane that somebody has to look at. With `stops_below` all that runs
+    below the session has to end, too.
     """
 
     text: str

@@ -72,7 +72,7 @@ def _list(turn: Turn, schedules: Scheduler) -> str:
 
 
 def _is_told_here(job: CronJob, turn: Turn) -> bool:
-    """Tell whether a job may be spoken of: where others read along, only those of this chat."""
+    """Return whether a job may be spoken of: where others read along, only those of this chat."""
     source = turn.event.source
     if source.chat_type == "dm" and source.thread_id is None:
         return True

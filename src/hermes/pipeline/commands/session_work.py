@@ -81,7 +81,7 @@ async def queue(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
 
 
 async def steer(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
-    """Say how it is used: with a text behind it, `/steer` is a message and never comes here."""
+    """Report how it is used: with a text behind it, `/steer` is a message and never comes here."""
     del turn, ctx, argument
     return Effect(text="Write /steer and what I should know while I work.")
 

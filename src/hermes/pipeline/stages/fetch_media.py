@@ -73,7 +73,7 @@ def _has_attached(parts: tuple[Part, ...]) -> bool:
 async def _all(
     parts: tuple[Part, ...], turn: Turn, services: MediaServices, *, most: int
 ) -> tuple[Had, ...]:
-    """Return what became of each part."""
+    """Return the outcome of each part."""
     media, limit_s = services.media, services.settings.media.timeout_s
     assert media is not None
     bringing: dict[int, asyncio.Task[Had]] = {}
@@ -100,7 +100,7 @@ async def _all(
 
 
 def _is_here(media: Media) -> bool:
-    """Tell whether an attachment came by value, and is kept with its message already."""
+    """Return whether an attachment came by value, and is kept with its message already."""
     return media.path is None and media.ref is None and (media.url or "")[:5].lower() == "data:"
 
 

@@ -1,7 +1,7 @@
 """Stage: which tools the model gets to see.
 
 They stand before everything else in a request, so a list that changes from message to message makes
-a service read the whole session anew.
+a service read the whole session again.
 """
 
 from typing import Protocol

@@ -1,6 +1,6 @@
 """Stage: the system blocks: the agent's personality, and what the session knows of its person.
 
-The latter is frozen with the first turn: the same bytes until the session starts afresh. What is
+The latter is frozen with the first turn: the same bytes until the session starts over. What is
 known of a person is used only in direct chats in which nobody else has written.
 """
 

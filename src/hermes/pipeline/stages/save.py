@@ -260,7 +260,7 @@ def _unanswered(turn: Turn) -> tuple[TranscriptEntry, ...]:
 
 
 def _earned(turn: Turn, reply: Reply) -> bool:
-    """Tell whether the person got model text or tool output for their credit."""
+    """Return whether the person got model text or tool output for their credit."""
     said = any(entry.message.role == "assistant" and entry.message.text for entry in turn.exchanged)
     return reply.earned or (said and reply.outcome is Outcome.INTERRUPTED)
 

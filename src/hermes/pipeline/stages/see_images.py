@@ -73,7 +73,7 @@ async def _planned(turn: Turn, ctx: _Context) -> Turn:
 
 
 def _may_be_answered(sight: PendingImages, ctx: _Context) -> bool:
-    """Tell whether a pipeline is for the pictures, or a model has to be asked about that."""
+    """Return whether a pipeline is for the pictures, or a model has to be asked about that."""
     return bool(sight.own) and (sight.intent in ctx.services.visions or _is_asked(sight, ctx))
 
 

@@ -189,7 +189,7 @@ def _thinking(
 
 
 def _goes_on_without_thinking(turns: list[Json]) -> bool:
-    """Tell whether tools are at work for a turn that began unthinking: it has to end so, too."""
+    """Return whether tools are at work for a turn that began unthinking: it has to end so, too."""
     if turns[-1]["content"][0]["type"] != "tool_result":
         return False
     return turns[-2]["content"][0]["type"] not in THINKING_KINDS

@@ -47,7 +47,7 @@ class GeminiSettings(WireSettings, frozen=True, kw_only=True):
         return "budget" if _BUDGETED.match(model.removeprefix("models/")) else "level"
 
     def fetches_for(self, model: str) -> bool:
-        """Tell whether the service itself fetches the pictures at web addresses for `model`."""
+        """Return whether the service itself fetches the pictures at web addresses for `model`."""
         return not _FETCHES_NOTHING.match(model.removeprefix("models/"))
 
     def resource_of(self, model: str) -> str:

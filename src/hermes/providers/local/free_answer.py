@@ -69,7 +69,7 @@ class FreeAnswer:
         return (TextPart("".join(self._said)),) if self._said else ()
 
     def _may_end(self, following: str) -> bool:
-        """Tell whether the answer reads well without `following` and the rest."""
+        """Return whether the answer reads well without `following` and the rest."""
         place, pieces = self._place, len(self._said)
         if self._enough is None or pieces < self._enough:
             return False
@@ -136,7 +136,7 @@ class _Place:
         return f"\n{self.fence}"
 
     def is_between_statements(self, following: str) -> bool:
-        """Tell whether a program goes on with a line that is not part of the one before."""
+        """Return whether a program goes on with a line that is not part of the one before."""
         first = following[:1]
         return self.is_after_line and not (first.isspace() or first in _CONTINUES)
 
@@ -150,7 +150,7 @@ def may_end(text: str, following: str) -> bool:
 
 
 def ends_sentence(text: str) -> bool:
-    """Tell whether a text seems to end with a whole sentence."""
+    """Return whether a text seems to end with a whole sentence."""
     return _END.search(text[-_LONGEST_END:]) is not None
 
 
@@ -162,6 +162,6 @@ def stands_alone(line: str) -> bool:
 
 
 def closes(line: str, fence: str) -> bool:
-    """Tell whether a line is the end of the code block that `fence` has opened."""
+    """Return whether a line is the end of the code block that `fence` has opened."""
     bare, mark = line.strip(), fence.strip()
     return bare.startswith(mark) and not bare.strip(mark[0])

@@ -131,7 +131,7 @@ class LocalProvider:
         return engine.pid if engine is not None and engine.is_running else None
 
     async def available(self) -> bool:
-        """Tell whether the model is enabled and its two packages are installed."""
+        """Return whether the model is enabled and its two packages are installed."""
         return self._settings.enabled and not self._closed and is_installed()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:

@@ -41,7 +41,7 @@ class LocalSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def is_installed() -> bool:
-    """Tell whether engine and weights can be imported, without importing them.
+    """Return whether engine and weights can be imported, without importing them.
 
     Asked by every turn, so the disk is searched once; what is installed later needs a new start.
     """

@@ -94,7 +94,7 @@ class MiniLmEmbedder:
         return self._model is not None
 
     async def available(self) -> bool:
-        """Tell whether it is enabled and its packages are installed."""
+        """Return whether it is enabled and its packages are installed."""
         return self._settings.enabled and not self._closed and is_installed()
 
     async def embed(self, texts: tuple[str, ...], *, model: str) -> Embedding:

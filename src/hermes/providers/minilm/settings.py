@@ -29,7 +29,7 @@ class MiniLmSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def is_installed() -> bool:
-    """Tell whether everything it needs can be imported, without importing it.
+    """Return whether everything it needs can be imported, without importing it.
 
     The disk is searched once; what is installed later needs a new start.
     """

@@ -33,7 +33,7 @@ class OllamaProvider(WireProvider[OllamaSettings]):
     DIALECT = DIALECT
 
     async def available(self) -> bool:
-        """Tell whether the server is enabled, answers in time and has at least one model."""
+        """Return whether the server is enabled, answers in time and has at least one model."""
         settings = self._settings
         if not settings.enabled:
             return False

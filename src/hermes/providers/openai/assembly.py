@@ -169,7 +169,7 @@ class OpenAIAssembly(BaseAssembly[OpenAISettings]):
 
 
 def _has_more(delta: Delta) -> bool:
-    """Tell whether a delta brings more than text, which few do."""
+    """Return whether a delta brings more than text, which few do."""
     return bool(
         delta.tool_calls
         or delta.reasoning_content

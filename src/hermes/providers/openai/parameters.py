@@ -53,7 +53,7 @@ def _tools(request: ModelRequest, settings: OpenAISettings) -> Json:
 
 
 def _takes_parallel(model: str, settings: OpenAISettings) -> bool:
-    """Tell whether the field is known to be taken; where it may be refused it is not sent."""
+    """Return whether the field is known to be taken; where it may be refused it is not sent."""
     bare = model.rpartition("/")[2]
     return settings.rules.parallel_field and not bare.startswith(_NO_PARALLEL_FIELD)
 

@@ -37,7 +37,7 @@ class OpenAIProvider(WireProvider[OpenAISettings]):
         super().__init__(complete(settings), client, new_id=new_id)
 
     async def available(self) -> bool:
-        """Tell whether the service is enabled, has its key and, if self-hosted, is there."""
+        """Return whether the service is enabled, has its key and, if self-hosted, is there."""
         settings = self._settings
         if not settings.usable or not settings.rules.probe:
             return settings.usable

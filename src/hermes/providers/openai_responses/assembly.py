@@ -259,7 +259,7 @@ def said_in(item: Item) -> str:
 
 
 def refuses(item: Item) -> bool:
-    """Tell whether the model refused to answer."""
+    """Return whether the model refused to answer."""
     return any(piece.refusal for piece in item.content or ())
 
 

@@ -25,11 +25,11 @@ class ResponsesSettings(WireSettings, frozen=True, kw_only=True):
     reasoning_summary: Literal["auto", "concise", "detailed"] | None = None
 
     def reasons(self, model: str) -> bool:
-        """Tell whether `model` is one that thinks before it answers."""
+        """Return whether `model` is one that thinks before it answers."""
         return model.startswith(self.reasoning_models) and _FOR_CHAT not in model
 
     def takes_parallel(self, model: str) -> bool:
-        """Tell whether the service is known to take `parallel_tool_calls` for `model`."""
+        """Return whether the service is known to take `parallel_tool_calls` for `model`."""
         return self.needs_key and not model.startswith(_NO_PARALLEL_FIELD)
 
     @property

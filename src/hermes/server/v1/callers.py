@@ -38,7 +38,7 @@ class ApiCaller(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def may_use(self, *names: str) -> bool:
-        """Tell whether the key allows a model under one of its names."""
+        """Return whether the key allows a model under one of its names."""
         patterns = () if self.key is None else self.key.models
         if not patterns:
             return True

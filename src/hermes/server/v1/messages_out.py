@@ -102,7 +102,7 @@ def grouped(parts: tuple[Part, ...]) -> list[Part | Thought]:
 
 
 def _goes_on(part: ReasoningPart, before: ReasoningPart) -> bool:
-    """Tell whether `part` is more of the thought `before`: it has the same id and no own seal."""
+    """Return whether `part` is more of the thought `before`: it has the same id and no own seal."""
     is_open = part.signature is None and part.sealed is None
     return is_open and part.id is not None and part.id == before.id
 

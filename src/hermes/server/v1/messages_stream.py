@@ -59,7 +59,7 @@ class _Call:
         self.pieces: list[str] = []
 
     def is_whole(self) -> bool:
-        """Tell whether the arguments are complete, so that nothing more can come."""
+        """Return whether the arguments are complete, so that nothing more can come."""
         if not self.pieces or not self.pieces[-1].rstrip().endswith("}"):
             return False
         try:

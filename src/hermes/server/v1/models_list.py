@@ -30,7 +30,7 @@ class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def speaks_anthropic(headers: Mapping[str, str]) -> bool:
-    """Tell whether one of Anthropic's clients asks; names of headers are in small letters."""
+    """Return whether one of Anthropic's clients asks; names of headers are in small letters."""
     return "anthropic-version" in headers
 
 

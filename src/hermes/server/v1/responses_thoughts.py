@@ -24,7 +24,7 @@ _decode = msgspec.json.Decoder(list[ReasoningPart]).decode
 
 
 def begins_item(part: ReasoningPart, before: ReasoningPart) -> bool:
-    """Tell whether `part` is another thought than `before`, and not more of the same one."""
+    """Return whether `part` is another thought than `before`, and not more of the same one."""
     if part.dialect != before.dialect:
         return True
     return part.dialect == DIALECT and (part.sealed is not None or part.id != before.id)

@@ -60,7 +60,7 @@ class WireBody(Generic[T]):
 
 
 def is_given(raw: msgspec.Raw) -> bool:
-    """Tell whether a field was sent with a value other than null."""
+    """Return whether a field was sent with a value other than null."""
     return bytes(raw) not in {b"", _NULL}
 
 

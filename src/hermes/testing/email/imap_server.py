@@ -352,7 +352,7 @@ class Unreadable(Exception):
 
 
 def matches(mail: Kept, criteria: list[Token]) -> bool:
-    """Tell whether a mail fits all criteria."""
+    """Return whether a mail fits all criteria."""
     if not criteria:
         raise Unreadable("no criteria")
     waiting = list(criteria)

@@ -71,7 +71,7 @@ class EmailStandIn:
         """Mail servers call nobody."""
 
     async def say(self, said: Said) -> str:
-        """Let a person write; returns the mail's id, once the bot has marked it as read."""
+        """Let a person write; return the mail's id, once the bot has marked it as read."""
         for post in self.posts(said.chat):
             self.people.got(said.chat, post.id)
         message_id, raw = self.people.write(said)
@@ -85,7 +85,7 @@ class EmailStandIn:
         return message_id
 
     async def bounce(self, post: Post, *, status: str = "5.1.1") -> None:
-        """Let a mail of the bot come back; returns once the bot has marked the report as read."""
+        """Let a mail of the bot come back; return once the bot has marked the report as read."""
         await self._put(report(post.id, address_of(post.chat), status=status))
 
     async def _put(self, raw: bytes, *, times: int = 1) -> None:

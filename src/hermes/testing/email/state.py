@@ -30,7 +30,7 @@ class Kept(msgspec.Struct, kw_only=True):
 
 
 class Folder:
-    """Mails under rising numbers; `validity` changes when the folder is made anew."""
+    """Mails under rising numbers; `validity` changes when the folder is made again."""
 
     def __init__(self, validity: int) -> None:
         self.validity = validity
@@ -50,7 +50,7 @@ class Folder:
         return kept
 
     def rebuild(self) -> None:
-        """Number all mails anew, as a server does that has lost its index."""
+        """Number all mails again, as a server does that has lost its index."""
         self.validity += 1
         self.next_uid = 1
         for mail in self.mails:

@@ -130,7 +130,7 @@ class IrcStandIn:
         self._rejections.append(rule)
 
     def is_taken(self, nick: str, *, but: Link) -> bool:
-        """Tell whether somebody has a nick."""
+        """Return whether somebody has a nick."""
         others = {link.nick.lower() for link in self.links if link is not but}
         return nick.lower() in self.town.people or nick.lower() in others
 
@@ -157,7 +157,7 @@ class IrcStandIn:
         return told
 
     async def say(self, said: Said) -> str:
-        """Let a person write; returns the message's id once it has left for the bot.
+        """Let a person write; return the message's id once it has left for the bot.
 
         A server of long ago repeats nothing; one with ids may, as bouncers do.
         """

@@ -59,7 +59,7 @@ class Town:
         return self.people[nick.lower()]
 
     def rename(self, old: str, new: str) -> Person:
-        """Give somebody another nick; returns who they were."""
+        """Give somebody another nick; return who they were."""
         before = self.people.pop(old.lower())
         self.people[new.lower()] = msgspec.structs.replace(before, nick=new)
         self._users = {user: new if nick == old else nick for user, nick in self._users.items()}

@@ -70,14 +70,14 @@ class MatrixStandIn:
         self.wire.is_revoked = False
 
     async def say(self, said: Said) -> str:
-        """Let a person write; returns the event's id once the bot has taken it."""
+        """Let a person write; return the event's id once the bot has taken it."""
         first = self.write(said)
         if not said.late:
             await self.taken()
         return first
 
     def write(self, said: Said) -> str:
-        """Let a person write, without waiting for the bot; returns the event's id."""
+        """Let a person write, without waiting for the bot; return the event's id."""
         room = self.room(said.chat, said.user, said.user_name, is_direct=said.chat_type == "dm")
         user = user_id(said.user)
         contents = self._contents(said, room)
@@ -116,7 +116,7 @@ class MatrixStandIn:
     def invite(
         self, chat: str, user: str, *, is_direct: bool = False, history: tuple[str, ...] = ()
     ) -> str:
-        """Let a person make a room, write in it, and then ask the bot into it; returns its id."""
+        """Let a person make a room, write in it, and then ask the bot into it; return its id."""
         name, person = room_id(chat), user_id(user)
         self.town.rooms[name] = Room(id=name)
         self.town.add(name, person, "m.room.create", {"room_version": "11"}, state_key="")

@@ -167,7 +167,7 @@ def check_room_filter(asked: object) -> dict[str, Any]:
 
 
 def passes(event: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
-    """Tell whether an event passes a filter."""
+    """Return whether an event passes a filter."""
     kind, sender = event["type"], event.get("sender", "")
     if any(_fits(kind, one) for one in asked.get("not_types", ())):
         return False

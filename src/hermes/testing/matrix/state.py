@@ -23,7 +23,7 @@ class Room(msgspec.Struct):
     events: list[tuple[int, Event]] = []
 
     def membership(self, user: str) -> str:
-        """Return how somebody stands to the room."""
+        """Return the state of somebody to the room."""
         for _, event in reversed(self.events):
             if event["type"] == "m.room.member" and event.get("state_key") == user:
                 return str(event["content"]["membership"])

@@ -46,7 +46,7 @@ def sync_answer(town: Town, since: int | None, asked: Mapping[str, Any]) -> dict
 
 
 def is_empty(answer: Mapping[str, Any]) -> bool:
-    """Tell whether there is nothing to tell."""
+    """Return whether there is nothing to tell."""
     return set(answer) == {"next_batch"}
 
 

@@ -59,7 +59,7 @@ class PigeonChannel:
         return self._capabilities
 
     async def connect(self, accept: Accept) -> None:
-        """Start receiving; returns once the platform has answered an authenticated call."""
+        """Start receiving; return once the platform has answered an authenticated call."""
         answer = await self._api.get("/v1/me")
         if answer.status in {401, 403}:
             raise ConfigurationError(

@@ -90,7 +90,7 @@ class Book:
         return posted.chat if posted else None
 
     def send(self, body: SendBody) -> tuple[Posted, bool]:
-        """Post a message; returns it and whether it is new."""
+        """Post a message; return it and whether it is new."""
         self._check_text(body.text)
         self._check_chat(body.chat)
         if body.key is not None and not self._settings.keys:

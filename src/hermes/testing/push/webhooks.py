@@ -84,7 +84,7 @@ class Webhooks:
             self._session = None
 
     async def deliver(self, batch: InboundBatch) -> list[int]:
-        """Deliver a batch; returns the last status of each delivery (0: never answered)."""
+        """Deliver a batch; return the last status of each delivery (0: never answered)."""
         order = batch.order if batch.order is not None else range(len(batch.messages))
         calls = [batch.messages[index] for index in order for _ in range(batch.copies)]
         if batch.parallel:
@@ -108,7 +108,7 @@ class Webhooks:
         return status
 
     async def post(self, body: bytes, *, headers: dict[str, str] | None = None) -> int:
-        """Post one signed body once; returns the status, 0 when there was no answer."""
+        """Post one signed body once; return the status, 0 when there was no answer."""
         if self.url is None:
             return 0
         if self._session is None:

@@ -40,7 +40,7 @@ class Calls:
         self.rejections = no_rejections()
 
     async def event(self, call: Json) -> None:
-        """Tell of an event."""
+        """Report an event."""
         await self._verify()
         await self._deliver(msgspec.json.encode(call), "application/json")
 
@@ -72,7 +72,7 @@ class Calls:
     async def post(
         self, body: bytes, kind: str, *, attempt: int = 0, headers: dict[str, str] | None = None
     ) -> tuple[int, bytes, dict[str, str]]:
-        """Post once; returns the status (0 when there was no answer), the body and the headers."""
+        """Post once; return the status (0 when there was no answer), the body and the headers."""
         if self.url is None:
             raise AssertionError("point_at says where events go")
         if self._session is None:

@@ -134,7 +134,7 @@ class SlackStandIn:
         self.calls.url = webhook_url
 
     async def say(self, said: Said) -> str:
-        """Let a person write; returns `channel:ts` once the bot has taken every event of it."""
+        """Let a person write; return `channel:ts` once the bot has taken every event of it."""
         happened = self.events.happen(said)
         calls = list(happened.calls) * max(1, said.times)
         if said.late:

@@ -61,7 +61,7 @@ class Sockets:
         return socket
 
     async def deliver(self, kind: str, payload: Json) -> None:
-        """Hand an envelope out; returns once it was acknowledged."""
+        """Hand an envelope out; return once it was acknowledged."""
         self._made += 1
         name = f"envelope-{self._made}"
         waiting = self._waiting[name] = asyncio.get_running_loop().create_future()
@@ -118,7 +118,7 @@ class Sockets:
             task.add_done_callback(self._telling.discard)
 
     async def disconnect(self, reason: str) -> None:
-        """Announce the end of every connection; returns once new ones have taken over.
+        """Announce the end of every connection; return once new ones have taken over.
 
         As on Slack, an old one is closed only after that.
         """

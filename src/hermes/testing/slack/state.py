@@ -125,7 +125,7 @@ class Book:
         return self.open_chat(_id("D", user_id), user=user_id)
 
     def has_chat(self, name: str) -> bool:
-        """Tell whether there is a chat of this id or name."""
+        """Return whether there is a chat of this id or name."""
         return self._names.get(name, name) in self.channels
 
     def find_chat(self, name: str) -> Channel:

@@ -109,7 +109,7 @@ class TelegramStandIn:
         self.updates.pointed_at = webhook_url
 
     async def say(self, said: Said) -> str:
-        """Let a person do something; returns the event's id there, once the bot has taken it."""
+        """Let a person do something; return the event's id there, once the bot has taken it."""
         messages = self.people.messages(said)
         first = messages[0]
         kind = "channel_post" if first["chat"]["type"] == "channel" else "message"

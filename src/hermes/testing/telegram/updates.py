@@ -142,7 +142,7 @@ class Updates:
 
     @property
     def info(self) -> dict[str, Any]:
-        """How the webhook stands."""
+        """The state of the webhook."""
         info: dict[str, Any] = {
             "url": self.url,
             "has_custom_certificate": False,
@@ -238,7 +238,7 @@ class Updates:
         update.taken.set()
 
     async def call(self, body: bytes, *, secret: str | None = None) -> int:
-        """Call the webhook once; returns the status, 0 when there was no answer."""
+        """Call the webhook once; return the status, 0 when there was no answer."""
         if self._session is None:
             self._session = aiohttp.ClientSession()
         shown = self.secret if secret is None else secret

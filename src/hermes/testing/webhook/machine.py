@@ -87,7 +87,7 @@ class MachineStandIn:
         self._target = webhook_url.rstrip("/")
 
     async def say(self, said: Said) -> str:
-        """Post an event until it is taken; returns its id."""
+        """Post an event until it is taken; return its id."""
         self._made += 1
         event_id = said.id or f"evt-{self._made}"
         body = msgspec.json.encode({"type": "said", "text": said.text, "by": said.user})

@@ -115,7 +115,7 @@ def _read(arguments: msgspec.Raw) -> _Arguments:
 
 
 def _is_readable(kind: str) -> bool:
-    """Tell whether documents of this media type are text; those without one are looked at."""
+    """Return whether documents of this media type are text; those without one are looked at."""
     if not kind or kind in _TEXTS or kind.startswith("text/"):
         return True
     return kind.startswith("application/") and kind.endswith(("+json", "+xml"))

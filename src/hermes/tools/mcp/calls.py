@@ -126,7 +126,7 @@ class RunningCall:
         self._tell(self.context, one_line(told, _PROGRESS_CHARS))
 
     def _hold(self) -> float | None:
-        """Stop the clock of the limit; returns what is left of it."""
+        """Stop the clock of the limit; return what is left of it."""
         when = None if self._limit is None else self._limit.when()
         if self._limit is None or when is None or self._limit.expired():
             return None

@@ -228,7 +228,7 @@ def _plain(server: str, tool: str) -> str:
 
 
 def _is_clear(server: str, tool: str, *, name: str, shared: bool, servers: Collection[str]) -> bool:
-    """Tell whether the plain name can mean this tool only."""
+    """Return whether the plain name can mean this tool only."""
     if len(name) > MAX_NAME or (shared and _UNFIT.search(tool)):
         return False
     # The tool `b_c` of `a` must not pass for the tool `c` of `a_b`.

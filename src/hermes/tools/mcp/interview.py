@@ -53,7 +53,7 @@ def secret_in(schema: Schema) -> str | None:
 
 
 def speaks_of_secrets(words: str) -> bool:
-    """Tell whether a text is about passwords, keys and the like."""
+    """Return whether a text is about passwords, keys and the like."""
     return _SECRET.search(_CAMEL.sub(" ", words).lower()) is not None
 
 

@@ -55,7 +55,7 @@ def question_text(server: str, message: str, *, schema: Schema, url: str | None 
 
 
 def fits(answer: Mapping[str, Json], schema: Schema) -> bool:
-    """Tell whether an answer is what the question asked for."""
+    """Return whether an answer is what the question asked for."""
     try:
         return checker_of(msgspec.json.encode(dict(schema))).fits(dict(answer))
     except (UnusableSchema, Unchecked):

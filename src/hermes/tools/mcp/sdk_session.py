@@ -294,7 +294,7 @@ def _block(block: types.ContentBlock) -> str:
 
 
 def _note(what: str, mime: str | None, *, data: str) -> str:
-    """Tell of what cannot be shown; four characters of base64 are three bytes."""
+    """Report what cannot be shown; four characters of base64 are three bytes."""
     kind = one_line(mime or "of an unknown type", _NAME_CHARS)
     return f"[{what}, {kind}, {len(data) * 3 // 4:,} bytes; not shown]"
 

@@ -358,7 +358,7 @@ class McpServer:
     async def _refresh(
         self, link: McpConnection, *, within_s: float, is_first: bool = False
     ) -> None:
-        """Take the list anew; no answer at all ends the connection."""
+        """Take the list again; no answer at all ends the connection."""
         try:
             async with asyncio.timeout(within_s):
                 listed = await link.list_tools()

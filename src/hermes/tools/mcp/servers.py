@@ -101,7 +101,7 @@ class McpServers:
         self._listeners.append(callback)
 
     def status(self) -> McpReport:
-        """Return how every server stands, in the order of the configuration."""
+        """Return the state of every server, in the order of the configuration."""
         servers = (self._servers[name] for name in self._settings.servers if name in self._servers)
         return McpReport(servers=tuple(server.status() for server in servers))
 

@@ -46,7 +46,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StdioWire:
-    """A running program and what became of it."""
+    """A running program and its outcome."""
 
     def __init__(self, program: Program, pace: TrafficLimit) -> None:
         self._program = program
@@ -197,7 +197,7 @@ async def _gone(
 
 
 def _signal(process: asyncio.subprocess.Process, number: signal.Signals | None) -> bool:
-    """Send a signal to everything that the program started; tells whether there is any of it."""
+    """Send a signal to everything that the program started; return whether there is any of it."""
     try:
         os.killpg(process.pid, number or 0)
     except (ProcessLookupError, PermissionError):

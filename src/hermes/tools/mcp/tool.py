@@ -18,11 +18,11 @@ class McpTool:
         self.offer = offer
 
     def is_of(self, server: McpServer) -> bool:
-        """Tell whether it is a tool of this very server, and not of one before it."""
+        """Return whether it is a tool of this very server, and not of one before it."""
         return self._server is server
 
     def is_for(self, platform: str) -> bool:
-        """Tell whether it may be used on a platform."""
+        """Return whether it may be used on a platform."""
         return self._server.is_for(platform)
 
     @property
