@@ -154,7 +154,7 @@ class AuditedActions:
         return self._safe(str(value).lower() if isinstance(value, bool) else str(value))
 
     def _person(self, name: str) -> str:
-        """Return a person's id; a platform's id of somebody unknown is only recognisable."""
+        """Return a person's id; for an unknown sender, a hash of the platform's id."""
         platform, separator, user_id = name.partition(":")
         if not separator:
             return self._safe(name) if name.startswith("p_") else self._digest(name)

@@ -69,7 +69,7 @@ class ConsentOperations:
 
 
 def unknown_person(user: str) -> NotFound:
-    """Return the error for somebody who never wrote."""
+    """Return the error for a person who never wrote."""
     return NotFound(
         f"Nobody is known as {user[:80]!r}. Write PLATFORM:USER_ID as the platform names them, such "
         "as telegram:4711, or the id of a person, which `hermes users list` shows."

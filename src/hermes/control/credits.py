@@ -59,7 +59,7 @@ class RefundOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class ReferOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The code that a newcomer brought, for those who sign up elsewhere than in a chat."""
+    """The referral code of a new person, for sign-ups outside of a chat."""
 
     user: str
     code: str
@@ -90,7 +90,7 @@ class WalletsReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BookedReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A line that stands in the ledger now; `changed` is false when it did before."""
+    """A line in the ledger; `changed` is False if it was already there."""
 
     person_id: str
     line: LedgerLine
@@ -180,7 +180,7 @@ class CreditOperations:
         return _told("credits_refunded", await self._store.wallets.refund(refund), by=order.by)
 
     async def refer(self, order: ReferOrder) -> ReferralReport:
-        """Let a newcomer bring somebody's code."""
+        """Book a referral code for a new person."""
         store = self._store
         referral = await bring_code(
             store.people,

@@ -68,7 +68,7 @@ class LettersReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LetterReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A reply, as it stood before what was ordered; `note` says what it waits for from now on."""
+    """A reply before the order was carried out; `note` says what it waits for from now on."""
 
     letter: DeadLetter
     note: str = ""

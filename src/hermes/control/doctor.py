@@ -257,7 +257,7 @@ def plugin_checks(listed: Iterable[str], installed: Mapping[str, str]) -> Iterat
 
 
 def model_checks(settings: Settings, lines: Sequence[ModelLine]) -> Iterator[Check]:
-    """Return whether somebody can answer."""
+    """Check that a model can answer."""
     talking = [line for line in lines if line.chat]
     able = [line for line in talking if line.available]
     details = tuple(
@@ -305,7 +305,7 @@ def _named_models(settings: Settings, lines: dict[str, ModelLine]) -> Iterator[C
 
 
 def mcp_checks(servers: Sequence[ServerStatus]) -> Iterator[Check]:
-    """Report how the MCP servers stand."""
+    """Report the state of the MCP servers."""
     for server in servers:
         if server.state == "connected":
             said = f"{server.name} is connected and brings {len(server.tools)} tools"

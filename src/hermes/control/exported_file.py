@@ -76,7 +76,7 @@ def check_file(path: Path, rows: Iterable[Numbered]) -> FileReport:
 
 
 def read_jsonl(path: Path, progress: Progress) -> Iterator[Numbered]:
-    """Iterate over the rows of a file of JSON lines; a line that is no JSON is a NoRow."""
+    """Iterate over the rows of a JSON-lines file; a line that is not JSON is a NoRow."""
     try:
         with path.open("rb") as stream:
             if stream.read(len(_PARQUET)) == _PARQUET:

@@ -95,7 +95,7 @@ class ModelReports:
 
 
 class GatewayReports:
-    """Reports on a running gateway; `live` tells what only the process knows."""
+    """Reports on a running gateway; `live` reads what only the process knows."""
 
     def __init__(
         self,

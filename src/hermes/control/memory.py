@@ -83,7 +83,7 @@ class DreamReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FactReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A fact that stands now, what was taken out of it, and whether the order changed anything."""
+    """The current fact, what was removed for it, and whether the order changed anything."""
 
     user: str
     person_id: str
@@ -93,7 +93,7 @@ class FactReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ForgottenReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What is no longer known."""
+    """The facts that were deleted."""
 
     user: str
     person_id: str

@@ -53,7 +53,7 @@ class RouteCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RouteReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan with what it was decided by; `problem` says why when there is no candidate."""
+    """A plan with what decided it; `problem` says why there is no candidate."""
 
     candidates: tuple[RouteCandidate, ...]
     dropped: tuple[Dropped, ...]

@@ -82,7 +82,7 @@ class Order(msgspec.Struct, Generic[Request, Report], frozen=True, kw_only=True)
 
     @property
     def variant(self) -> Mapping[str, str]:
-        """The query that tells the order from another one at the same path."""
+        """The query that distinguishes the order from another one at the same path."""
         return dict(parse_qsl(self.path.partition("?")[2]))
 
     @property

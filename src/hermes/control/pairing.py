@@ -1,4 +1,4 @@
-"""Pairing as the operator does it: who waits to be let in, and what is said to them."""
+"""Pairing for operators: who waits to be let in, and approving or denying them."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ Wake = Callable[[str], None]
 
 
 class PairApproval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The code that somebody has shown, and the platform they wrote on."""
+    """A pairing code, and the platform where its owner wrote."""
 
     platform: str
     code: str
@@ -28,14 +28,14 @@ class PairApproval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class PairOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An order about who waits, or was let in: `user` is `platform:user_id`."""
+    """An order about a person who waits or was let in: `user` is `platform:user_id`."""
 
     user: str
     by: str = ""
 
 
 class PairingReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Who waits, who was let in by a code, and which platforms take no approvals until when."""
+    """Who waits, who was let in by a code, and until when which platforms accept no approvals."""
 
     waiting: tuple[PairingRequest, ...] = ()
     paired: tuple[UserChannel, ...] = ()
@@ -77,7 +77,7 @@ class PairingOperations:
         )
 
     async def approve(self, order: PairApproval) -> PairReport:
-        """Let in whoever was told this code."""
+        """Let in the person who received this code."""
         code = read_code(order.code)
         if code is None:
             raise BadRequest(
@@ -101,7 +101,7 @@ class PairingOperations:
         )
 
     async def deny(self, order: PairOrder) -> PairReport:
-        """Make the code of somebody who waits worthless."""
+        """Cancel the code of a person who waits."""
         platform, user_id = channel_of(order.user)
         if not await self._store.pairing.deny(platform, user_id):
             raise NotFound(
@@ -113,7 +113,7 @@ class PairingOperations:
         return PairReport(platform=platform, user_id=user_id, person_id=person_id)
 
     async def revoke(self, order: PairOrder) -> PairReport:
-        """Let a channel in no longer, however it was let in."""
+        """Stop letting a channel in, however it was let in."""
         platform, user_id = channel_of(order.user)
         standing = self._store.users.standing(platform, user_id)
         if standing.person_id is None:

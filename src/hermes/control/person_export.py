@@ -68,7 +68,7 @@ def _line(kind: str, value: msgspec.Struct, *, without: tuple[str, ...] = ()) ->
 
 
 def _session(shelf: GraphReader, entry: GraphEntry, person_id: str) -> Iterator[Line]:
-    """Yield the messages of one session; one that cannot be read is told, and stops nothing."""
+    """Yield the messages of one session; one that cannot be read is reported and skipped."""
     named: Line = {"session": entry.session, "epoch": entry.epoch}
     is_shared = len(entry.people) > 1
     try:

@@ -69,7 +69,7 @@ class ReloadOperations:
         return ReloadReport(applied=applied, needs_restart=rest, mcp=diff, channels=tuple(channels))
 
     async def reconnect(self, platform: str) -> None:
-        """Connect a platform again, with the settings of its own that the configuration has now."""
+        """Reconnect a platform with its settings from the current configuration."""
         settings = await self._read()
         found = _flat(settings)
         own = f"{_PLATFORMS}{platform}.extra."

@@ -38,7 +38,7 @@ _NOBODY = "No gateway runs, so there is nothing to change: `hermes up` starts on
 
 
 def unheard(_lane: str, _reason: str) -> None:
-    """Where no gateway runs, nobody hears of the end of a session."""
+    """Do nothing: without a gateway nobody is notified of the end of a session."""
 
 
 class ReloadReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -71,7 +71,7 @@ class SessionOperations:
         return SessionsReport(sessions=tuple(map(self._line, found)))
 
     async def end(self, order: SessionOrder) -> SessionReport:
-        """End a session: the next message starts over, and what was said stays readable."""
+        """End a session: the next message starts a new conversation; the old one stays readable."""
         found = self._find(order.session)
         line = self._line(found)
         if not await self._store.sessions.end(
@@ -110,5 +110,5 @@ class SessionOperations:
         )
 
     def _id(self, key: str) -> str:
-        """Return a name that tells nothing: a key holds the ids of chats and people."""
+        """Return a name that reveals nothing: a key contains the ids of chats and people."""
         return "s_" + self._store.digest(key.encode()).hex()[:_ID_CHARS]

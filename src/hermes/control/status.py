@@ -59,7 +59,7 @@ class MemoryStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Runtime(msgspec.Struct, frozen=True, kw_only=True):
-    """What a gateway's process said of itself last: how it stood since `at`, and why."""
+    """The last status that a gateway's process wrote: its state since `at`, and why."""
 
     state: ChannelState
     pid: int

@@ -1,4 +1,4 @@
-"""What `hermes keys rotate-store` orders and is told."""
+"""The order and the report of `hermes keys rotate-store`."""
 
 import msgspec
 

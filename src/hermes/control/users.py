@@ -111,7 +111,7 @@ class UserOperations:
         return self._done(order.user, person_id, "added", changed=not was.is_active, by=order.by)
 
     async def activate(self, order: UserOrder) -> UserReport:
-        """Let a person in on one channel, or on all of theirs; it lifts a block too."""
+        """Let a person in on one channel, or on all of theirs; it also unblocks them."""
         person_id, at = self._person_id(order.user), self._clock.now()
         changed = await self._store.users.set_blocked(person_id, blocked=False, at=at)
         for channel in self._user(person_id, order.user).channels:

@@ -67,7 +67,7 @@ class WhyLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class WhyDelivery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One reply and where it stands; `attempts` are all its sends, `tries` what went wrong with them."""
+    """One reply and its state; `attempts` are all its sends, `tries` what went wrong with them."""
 
     id: str
     platform: str

@@ -33,7 +33,7 @@ _UNSETTLED = frozenset(
 
 
 def no_hold(_platform: str) -> str | None:
-    """Where no gateway runs, nobody knows how its channels stand."""
+    """Return nothing: without a gateway the state of its channels is unknown."""
     return None
 
 
@@ -45,7 +45,7 @@ def answer_of(
     now: float,
     hold: Hold = no_hold,
 ) -> str:
-    """Return one sentence that says the outcome of the message."""
+    """Return the outcome of the message in one sentence."""
     message = timeline.message
     if message is None:
         return ""
@@ -118,7 +118,7 @@ def _waiting_message(
 
 
 def delivered_how(row: DeliveryRecord, *, now: float, hold: Hold = no_hold) -> str:
-    """Say in a few words the state of a delivery."""
+    """Return the state of a delivery in a few words."""
     if is_pulled(row):
         return "pulled"
     tried = attempts_of(row)

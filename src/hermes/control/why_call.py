@@ -106,7 +106,7 @@ def whose_key(story: CallStory, keys: tuple[CallerKey, ...]) -> WhyKey | None:
 
 
 def call_answer(story: CallStory | None, key: WhyKey | None, *, at: float) -> str:
-    """Return one sentence that says the outcome of a call."""
+    """Return the outcome of a call in one sentence."""
     if story is None:
         return f"A call of /v1 at {clock_time(at)}, written by another version of Hermes."
     pieces = [_ending(story)]

@@ -66,7 +66,7 @@ def whole_results(steps: tuple[Step, ...]) -> tuple[WhyResult, ...]:
 
 
 def step_data(step: Step, message_id: str) -> dict[str, Any]:
-    """Return what the timeline tells of a step."""
+    """Return the timeline's data of a step."""
     data: dict[str, Any] = {"step": step.ordinal, "state": step.state}
     if step.usage != Usage():
         data |= {"tokens_in": step.usage.tokens_in, "tokens_out": step.usage.tokens_out}

@@ -32,7 +32,7 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def credential_id(digest: bytes) -> str:
-    """Return the name under which a credential is spoken of; it tells nothing of the secret."""
+    """Return the log name of a credential; it reveals nothing of the secret."""
     return f"t_{digest.hex()[:12]}"
 
 

@@ -66,19 +66,19 @@ class ApprovalStore(Protocol):
         ...
 
     async def settle(self, approval_id: str, state: ApprovalState, *, by: str, at: float) -> bool:
-        """Settle a question as `decide` does, and tell whether it still waited."""
+        """Settle a question as `decide` does; return whether it was still waiting."""
         ...
 
     def was_asked(self, who: str) -> bool:
-        """Return whether somebody was ever asked something by a running tool."""
+        """Return whether a running tool ever asked a person something."""
         ...
 
     def is_standing(self, what: str, who: str) -> bool:
-        """Return whether somebody has said "always" to something."""
+        """Return whether a person has answered "always" to something."""
         ...
 
     async def stand(self, what: str, who: str, *, is_standing: bool) -> None:
-        """Keep somebody's "always", or forget it."""
+        """Store a person's "always", or delete it."""
         ...
 
     async def decide(

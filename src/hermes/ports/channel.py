@@ -196,7 +196,7 @@ class PushChannel(Channel, Protocol):
 
 @runtime_checkable
 class ListingChannel(Channel, Protocol):
-    """A channel whose platform tells which chats there are."""
+    """A channel whose platform can list its chats."""
 
     async def directory(self) -> tuple[ChatEntry, ...]:
         """Return all chats that could be written in; raises a `HermesError` if it cannot be told."""
@@ -235,7 +235,7 @@ class LiveChannel(Channel, Protocol):
 
 @runtime_checkable
 class ProbingChannel(Channel, Protocol):
-    """A channel whose platform can be asked whether this account still hears and is heard."""
+    """A channel whose platform can be asked whether this account still receives and sends."""
 
     async def probe(self) -> None:
         """Return if it does; raises a `HermesError` that says what is deaf."""
@@ -265,7 +265,7 @@ class DeletingChannel(Channel, Protocol):
     """A channel that can take a message back."""
 
     async def delete(self, target: Target, platform_message_id: str) -> None:
-        """Delete a message that was sent before; one that is gone already is no error."""
+        """Delete a message that was sent before; one that is already gone is not an error."""
         ...
 
 
@@ -288,7 +288,7 @@ class MediaChannel(Channel, Protocol):
 
 
 class ChatInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a platform tells of a chat."""
+    """A platform's information about a chat."""
 
     chat_id: str
     chat_type: str
@@ -299,8 +299,8 @@ class ChatInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @runtime_checkable
 class InformedChannel(Channel, Protocol):
-    """A channel whose platform tells what a chat is."""
+    """A channel whose platform gives information about a chat."""
 
     async def chat_info(self, target: Target) -> ChatInfo:
-        """Return what is known of the chat; raises a `DeliveryError` if it cannot be told."""
+        """Return the chat's information; raises a `DeliveryError` if it cannot be read."""
         ...

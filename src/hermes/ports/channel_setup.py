@@ -18,9 +18,9 @@ class MediaFiles(Protocol):
     """Where attachments are kept while they are needed; bounded in size and in time."""
 
     async def keep(self, data: bytes, *, mime: str, name: str | None = None) -> Media:
-        """Write the bytes down and return where; the type is told from the bytes themselves.
+        """Store the bytes and return where; their content decides the type.
 
-        Raises a `HermesError` for what is too large, of a kind that is refused, or a bomb.
+        Raises a `HermesError` if they are too large, of a refused type, or a decompression bomb.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""A chat command that a plugin brings."""
+"""The chat commands that plugins provide."""
 
 from typing import Protocol
 
@@ -8,7 +8,7 @@ from hermes.message.source import Source
 
 
 class CommandCall(msgspec.Struct, frozen=True, kw_only=True):
-    """One use of a command: what stands behind its name, who wrote it and where."""
+    """One use of a command: the text after its name, who wrote it and where."""
 
     argument: str
     person_id: str
@@ -18,7 +18,7 @@ class CommandCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChatCommand(Protocol):
-    """What a plugin registers; `beside` lets it pass a running turn."""
+    """The command that a plugin registers; `beside` lets it run beside a running turn."""
 
     @property
     def name(self) -> str:
@@ -32,7 +32,7 @@ class ChatCommand(Protocol):
 
     @property
     def use(self) -> str:
-        """What may stand behind its name."""
+        """What may follow its name."""
         ...
 
     @property
@@ -41,5 +41,5 @@ class ChatCommand(Protocol):
         ...
 
     async def run(self, call: CommandCall) -> str:
-        """Return what the person is told; after a crash it may be asked to run again."""
+        """Return the reply for the person; after a crash it may be called again."""
         ...

@@ -38,7 +38,7 @@ class Rule(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class CronOrigin(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Who has a job and where it was made: its turns stand on `lane`, as if they wrote there."""
+    """The owner of a job and where it was made: its turns run on `lane`, as if they wrote there."""
 
     person_id: str
     source: Source
@@ -211,7 +211,7 @@ class Scheduler(Protocol):
         ...
 
     def tell(self, job: CronJob) -> str:
-        """Return a job in one line, in the clock of its own zone."""
+        """Return a job in one line, with times in its own time zone."""
         ...
 
     def output(self, job: CronJob) -> str:

@@ -22,7 +22,7 @@ def dream_key(person_id: str) -> str:
 
 
 class Dream(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What stands out about a person, and what is not known of them yet and worth asking."""
+    """Insights about a person, and what is not known yet and worth asking."""
 
     at: float
     insights: tuple[str, ...] = ()

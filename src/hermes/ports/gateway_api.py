@@ -104,7 +104,7 @@ class GatewayApi(Protocol):
 
 
 class RouteChannel(Channel, Protocol):
-    """A channel that brings its own HTTP routes."""
+    """A channel that adds its own HTTP routes."""
 
     # Any: Starlette's routes; the port stays free of the framework.
     def routes(self, gateway_api: GatewayApi) -> Sequence[Any]:

@@ -47,7 +47,7 @@ class GraphReader(Protocol):
         ...
 
     def check(self, name: str) -> Sequence[Problem]:
-        """Return what is wrong with the rows of a graph, beside what its branches tell."""
+        """Return what is wrong with the rows of a graph, beyond what its branches show."""
         ...
 
     def orphans(self) -> Sequence[Problem]:

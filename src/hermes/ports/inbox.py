@@ -101,7 +101,7 @@ class InboxStore(Protocol):
         ...
 
     def state(self, message_id: str) -> MessageState | None:
-        """Return where one message stands, without opening it."""
+        """Return the state of one message without decrypting it."""
         ...
 
     def result(self, message_id: str) -> TurnResult | None:

@@ -61,7 +61,7 @@ class KeptFact(Protocol):
 
     @property
     def fact(self) -> Fact:
-        """The fact as it is now."""
+        """The current fact."""
         ...
 
     @property
@@ -161,7 +161,7 @@ class Soul(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SoulStore(Protocol):
-    """What sessions were told of their person; the commit of the first turn writes it."""
+    """What sessions contain about their person; the commit of the first turn writes it."""
 
     def get(self, lane: str, epoch: int) -> Soul | None:
         """Return the blocks of a session, if it has begun; none are left of an erased person's."""
@@ -249,7 +249,7 @@ class JobStore(Protocol):
     async def put_off(
         self, job: Job, *, due_at: float | None, reason: str, spent: Sequence[Spent]
     ) -> None:
-        """Let a job that failed wait; without a time it is parked until the session goes on."""
+        """Delay a failed job; without a time it is parked until the session continues."""
         ...
 
     def parked(self) -> int:

@@ -13,7 +13,7 @@ current_turn: ContextVar[str] = ContextVar("current_turn", default="")
 
 
 class CallMeter(Protocol):
-    """Is notified of every model call, whoever wished it; `backend` is `provider:model`."""
+    """Is notified of every model call, whoever asked for it; `backend` is `provider:model`."""
 
     def called(self, backend: str, tier: str | None, *, usage: Usage, seconds: float) -> None:
         """A call has ended and was paid for."""

@@ -1,4 +1,4 @@
-"""What operators see and change outside of turns: sessions, channels that rest, replies that died."""
+"""What operators see and change outside of turns: sessions, paused channels, dead letters."""
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
@@ -23,7 +23,7 @@ class OnRecord(Protocol):
 async def off_record(
     action: str, person_id: str, *, work: Callable[[], Awaitable[_Result]]
 ) -> _Result:
-    """Carry an order out where there is no record."""
+    """Run an order without an audit log."""
     del action, person_id
     return await work()
 
@@ -36,14 +36,14 @@ class PausedPlatform(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LastTraffic(msgspec.Struct, frozen=True, kw_only=True):
-    """When a platform last brought a message, and when it last took one."""
+    """When a platform last delivered a message to us, and when it last accepted one."""
 
     came: float | None = None
     went: float | None = None
 
 
 class PausedStore(Protocol):
-    """What is known of platforms over restarts: which rest, and when they last had traffic."""
+    """What is stored about platforms across restarts: the paused ones, and their last traffic."""
 
     def all(self) -> tuple[PausedPlatform, ...]:
         """Return the paused platforms."""
@@ -58,7 +58,7 @@ class PausedStore(Protocol):
         ...
 
     def last_traffic(self, platform: str) -> LastTraffic:
-        """Return when a platform last brought and took something, as far as it is kept."""
+        """Return when a platform last delivered and accepted a message, as far as it is stored."""
         ...
 
 

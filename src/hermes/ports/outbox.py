@@ -97,11 +97,11 @@ class OutboxStore(Protocol):
         ...
 
     async def fresh(self, delivery_id: str) -> None:
-        """Send the whole reply again; the messages that showed it are taken back afterwards."""
+        """Send the whole reply again; the messages that showed it are deleted afterwards."""
         ...
 
     def is_shown(self, delivery_id: str) -> bool:
-        """Return whether a preview is known to stand on its platform."""
+        """Return whether a preview is known to be posted on its platform."""
         ...
 
     def due(

@@ -43,7 +43,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """The state of a channel: whose it is (None: nobody has written from it), let in, blocked."""
+    """The state of a channel: its person (None if nobody has written from it), let in, blocked."""
 
     person_id: str | None = None
     is_active: bool = False
@@ -64,7 +64,7 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairingAsk(msgspec.Struct, frozen=True, kw_only=True):
-    """A stranger's wish to be let in, made by a message; `code` is told to them alone."""
+    """An unknown person's request to be let in; only they receive the `code`."""
 
     platform: str
     user_id: str
@@ -82,7 +82,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class PairingRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A stranger who waits to be let in; the code itself is known to them only."""
+    """An unknown person who waits to be let in; only they know the code."""
 
     platform: str
     user_id: str
@@ -135,9 +135,9 @@ class WrongCodes(msgspec.Struct, frozen=True):
 
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a code did: `wrong` has used up one of the tries, `locked` was not looked at.
+    """The result of a code: `wrong` has used up one of the tries, `locked` was not checked.
 
-    `is_told` says that its owner is on the way to be told.
+    `is_told` says that its owner will be notified.
     """
 
     verdict: Literal["right", "wrong", "locked", "own"]
@@ -228,11 +228,11 @@ class PairingStore(Protocol):
     """One-time codes, kept as keyed hashes only."""
 
     async def ask(self, ask: PairingAsk, *, rules: CodeRules) -> Asked:
-        """Keep a stranger's wish to be let in, if the rules allow it."""
+        """Store an unknown person's request to be let in, if the rules allow it."""
         ...
 
     def waiting(self, now: float, *, platform: str | None = None) -> tuple[PairingRequest, ...]:
-        """Return who waits to be let in, the longest first."""
+        """Return who waits to be let in, the longest waiting first."""
         ...
 
     def locks(self, now: float) -> dict[str, float]:

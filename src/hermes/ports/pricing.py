@@ -1,11 +1,11 @@
-"""How tokens are counted: what a service tells, within reason, and a guess where it tells nothing."""
+"""How tokens are counted: the service's number within reason, or an estimate if it gives none."""
 
 _CHARS_PER_TOKEN = 4
 _MOST_TOKENS = 1_000_000_000
 
 
 def counted(told: int | None) -> int:
-    """Return a service's count within reason: what it tells ends up in ledgers."""
+    """Return a service's count within reasonable limits, because it is written into ledgers."""
     return max(0, min(told or 0, _MOST_TOKENS))
 
 

@@ -18,7 +18,7 @@ StopReason = Literal["end", "length", "tool_calls", "refusal"]
 
 
 class ToolSpec(msgspec.Struct, frozen=True):
-    """What a model is told about a tool; `parameters` is a JSON schema as raw JSON."""
+    """What a model receives about a tool; `parameters` is a JSON schema as raw JSON."""
 
     name: str
     description: str

@@ -34,7 +34,7 @@ class FoundTarget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Parcel(msgspec.Struct, frozen=True, kw_only=True):
-    """What to send, for whom and because of which message; the same `id` is sent once."""
+    """A message to send, its person and the message that caused it; the same `id` is sent once."""
 
     id: str
     message_id: str
@@ -78,7 +78,7 @@ class KnownSession(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewSend(msgspec.Struct, frozen=True, kw_only=True):
-    """A delivery that is no reply; `mirrors` are the lanes that are told."""
+    """A delivery that is not a reply; `mirrors` are the lanes that are notified."""
 
     id: str
     message_id: str

@@ -10,7 +10,7 @@ from hermes.message.outcome import BusyPolicy
 
 
 class LaneListener(Protocol):
-    """Whoever runs turns: hears of lanes that have something to do."""
+    """Runs turns: is notified of lanes that have work."""
 
     def wake(self, lane: str) -> None:
         """Look at a lane."""
@@ -44,7 +44,7 @@ class Signals:
         self._outboxes.append(wake)
 
     def wake_lane(self, lane: str) -> None:
-        """Make whoever runs turns look at a lane."""
+        """Make the turn runner check a lane."""
         for listener in self._lanes:
             listener.wake(lane)
 

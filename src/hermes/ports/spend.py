@@ -74,7 +74,7 @@ class SpendCounters(Protocol):
         ...
 
     async def read(self, meters: Sequence[Meter]) -> tuple[float, ...]:
-        """Return where meters stand."""
+        """Return the current values of meters."""
         ...
 
 
@@ -88,7 +88,7 @@ class KillSwitch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallLine(msgspec.Struct, frozen=True, kw_only=True):
-    """What `hermes why` can tell of a call that is no message: ids, names and numbers."""
+    """What `hermes why` shows of a call that is not a message: ids, names and numbers."""
 
     id: str
     at: float
@@ -115,11 +115,11 @@ class SpendStore(Protocol):
     """The ledger of model calls, summed by day, person, agent, channel, key and model."""
 
     async def add(self, spent: Sequence[Spent], *, lines: Sequence[CallLine] = ()) -> None:
-        """Write calls that belong to no turn, and what `why` can tell of them, in one unit."""
+        """Write calls that belong to no turn, and their data for `why`, in one unit."""
         ...
 
     def total(self, meter: Meter) -> float:
-        """Return where the ledger says that a meter stands."""
+        """Return a meter's value according to the ledger."""
         ...
 
     def report(self, by: CostBy, *, first_day: str, last_day: str) -> tuple[CostRow, ...]:

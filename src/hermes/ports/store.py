@@ -69,7 +69,7 @@ class Store(Protocol):
 
     @property
     def paused(self) -> PausedStore:
-        """Platforms that are paused."""
+        """Paused platforms."""
         ...
 
     @property
@@ -124,7 +124,7 @@ class Store(Protocol):
 
     @property
     def vectors(self) -> VectorStore:
-        """Where facts stand among meanings."""
+        """The vectors of facts."""
         ...
 
     @property

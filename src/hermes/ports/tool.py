@@ -76,7 +76,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
 
 @runtime_checkable
 class AsksByCall(Protocol):
-    """A tool of which some calls need an approval; it never runs beside others."""
+    """A tool of which some calls need an approval; it never runs in parallel with others."""
 
     def approver(self, arguments: msgspec.Raw, context: ToolContext) -> Approver:
         """Return who has to agree to a call before it runs."""
@@ -88,7 +88,7 @@ class Tool(Protocol):
 
     @property
     def spec(self) -> ToolSpec:
-        """What the model is told."""
+        """What the model receives about it."""
         ...
 
     @property

@@ -27,7 +27,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Watch(Protocol):
-    """Where a running turn tells its watchers what happens; nothing here is durable."""
+    """Publishes progress of running turns to watchers (in memory only)."""
 
     def publish(self, message_id: str, progress: Progress) -> None:
         """Tell everyone who watches this message."""
@@ -76,5 +76,5 @@ class Wake(Protocol):
     """Told that there is something new to do; losing a call only delays it."""
 
     def arrived(self, lane: str, *, message_id: str, busy: BusyPolicy) -> None:
-        """A new message stands on a lane."""
+        """Handle a new message on a lane."""
         ...

@@ -201,7 +201,7 @@ def dropped(ids: Iterable[str], pages: Mapping[int, bytes]) -> Edits:
 
 
 def is_scattered(infos: Sequence[PageInfo]) -> bool:
-    """Return whether so much was dropped that the pages should be made again."""
+    """Return whether so much was dropped that the pages should be rebuilt."""
     needed = -(-sum(info.count for info in infos) // PAGE_SIZE)
     return len(infos) > 2 * needed + 2
 

@@ -31,7 +31,7 @@ class VisionAsked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VisionPipeline(Protocol):
-    """Answers the messages with pictures whose caption tells its intent."""
+    """Answers messages with pictures whose caption has its intent."""
 
     @property
     def intent(self) -> str:
@@ -40,7 +40,7 @@ class VisionPipeline(Protocol):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """More words and beginnings of words that tell the intent in a caption."""
+        """More words and beginnings of words in a caption that mean the intent."""
         ...
 
     async def answer(self, asked: VisionAsked) -> str:

@@ -62,7 +62,7 @@ class NewRefund(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Booked(msgspec.Struct, frozen=True, kw_only=True):
-    """A line that stands in the ledger, and the balance after it; `changed` says if it is new."""
+    """A line in the ledger, and the balance after it; `changed` says whether it is new."""
 
     person_id: str
     line: LedgerLine
@@ -71,7 +71,7 @@ class Booked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewReferral(msgspec.Struct, frozen=True, kw_only=True):
-    """Who brings whose code; the person behind it gets the bonus for their first `most` only."""
+    """Who uses whose code; its owner gets the bonus for the first `most` people only."""
 
     person_id: str
     referred_by: str

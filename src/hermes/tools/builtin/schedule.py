@@ -68,7 +68,7 @@ class Schedule:
         self._scheduler = scheduler
 
     async def run(self, arguments: msgspec.Raw, context: ToolContext) -> str:
-        """Do it and say the state of the job."""
+        """Carry out the action and return the state of the job."""
         try:
             asked = msgspec.json.decode(arguments, type=_Arguments)
             return await self._do(asked, context)

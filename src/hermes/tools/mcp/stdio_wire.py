@@ -46,7 +46,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StdioWire:
-    """A running program and its outcome."""
+    """A running program and its exit."""
 
     def __init__(self, program: Program, pace: TrafficLimit) -> None:
         self._program = program
