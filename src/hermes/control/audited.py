@@ -75,8 +75,8 @@ class AuditedActions:
             return
         await self._refuse(actor, order, request)
         raise Forbidden(
-            f"{order.name} needs the role {order.least}, and this is a {actor.role}'s: "
-            "`hermes token create --role` makes a token that has it."
+            f"{order.name} needs the role {order.least}, and your token has the role "
+            f"{actor.role}: make one with `hermes token create --role`."
         )
 
     async def by_chat(

@@ -23,7 +23,7 @@ from hermes.tools.mcp.report import ServerStatus
 Status = Literal["ok", "warn", "fail"]
 _SCHEMES = ("http://", "https://", "ws://", "wss://")
 _LOOPBACK_NAMES = frozenset({"localhost", "ip6-localhost"})
-_WITHOUT = "the gateway starts without it: nothing is heard or said there"
+_WITHOUT = "the gateway starts without it: it receives and sends nothing there"
 _BUILT_IN_CHANNELS = frozenset({"rest", "web"})
 
 
@@ -136,7 +136,7 @@ def trust_checks(settings: Settings) -> Iterator[Check]:
                 name="trusted addresses",
                 status="warn",
                 what=f"providers.{name} is called with a key over http, which is not encrypted",
-                why="whoever is on the way can read the key and every conversation",
+                why="anyone between here and the service can read the key and every conversation",
                 fix=f"set providers.{name}.base_url to an https address",
             )
 
@@ -182,7 +182,7 @@ def channel_checks(
                 name="channels",
                 status="fail",
                 what=f"platforms.{name} is enabled, but has no {row.key[-1]}",
-                why="the platform refuses whoever brings no credential",
+                why="the platform refuses connections without a credential",
                 fix=f"set {row.name} in .env, or platforms.{name}.enabled to false",
             )
         if name in standing:
@@ -205,8 +205,8 @@ def _channel_check(one: ChannelStatus) -> Check:
             name="channels",
             status="fail",
             what=f"{one.name} is stopped: {one.note or 'it failed for good'}",
-            why="nothing is heard or said there; replies wait, and become dead letters when they "
-            "are too old",
+            why="it receives and sends nothing there; replies wait, and become dead letters when "
+            "they are too old",
             fix="correct what is named, then `hermes reload`, or "
             f"`hermes channels resume {one.name}` where the configuration was right",
         )
@@ -215,8 +215,8 @@ def _channel_check(one: ChannelStatus) -> Check:
             name="channels",
             status="warn",
             what=f"{one.name} is {'deaf' if one.deaf else one.state}: {one.note or 'no reason given'}",
-            why="nothing is heard there meanwhile; it is tried again and again",
-            fix=f"if it stays so, read docs/channels/{one.name}.md",
+            why="nothing is received there meanwhile; Hermes keeps trying",
+            fix=f"if this persists, read docs/channels/{one.name}.md",
         )
     if one.rests_until is not None:
         return Check(
@@ -224,7 +224,7 @@ def _channel_check(one: ChannelStatus) -> Check:
             status="warn",
             what=f"{one.name} is {resting_text(one.rests_until, one.failures)}",
             why="the platform kept failing; replies wait",
-            fix="wait, or look at what `hermes deadletters list` and the logs say of it",
+            fix="wait, or read `hermes deadletters list` and the logs about it",
         )
     return Check(name="channels", status="ok", what=f"{one.name} is connected")
 
@@ -272,7 +272,7 @@ def model_checks(settings: Settings, lines: Sequence[ModelLine]) -> Iterator[Che
             status="fail",
             what="no model can be called",
             why="nobody gets an answer",
-            fix="`hermes init` asks for a key and tests it; docs/providers.md tells the rest",
+            fix="`hermes init` asks for a key and tests it; docs/providers.md explains the rest",
         )
     elif all(line.demonstration for line in able):
         yield Check(
@@ -299,7 +299,7 @@ def _named_models(settings: Settings, lines: dict[str, ModelLine]) -> Iterator[C
                 status="warn",
                 what=f"{key} names {model}, which cannot be called: "
                 f"{line.problem or 'it does not answer'}",
-                why="another model answers in its place, or nobody",
+                why="another model answers instead, or none",
                 fix=f"give providers.{line.provider} what it lacks, or name another model",
             )
 
@@ -316,5 +316,5 @@ def mcp_checks(servers: Sequence[ServerStatus]) -> Iterator[Check]:
                 status="warn",
                 what=f"{server.name} is not connected: {server.problem or server.state}",
                 why="agents go without its tools",
-                fix=f"`hermes mcp test {server.name}` tries it again and says more",
+                fix=f"`hermes mcp test {server.name}` tries it again and shows more",
             )

@@ -187,7 +187,7 @@ def _check(new: NewKey) -> None:
             "gateway itself: leave it out."
         )
     if not new.user.strip():
-        raise BadRequest("The key belongs to nobody: name its user, such as --user ann.")
+        raise BadRequest("The key has no user: name one, such as --user ann.")
     for name, (least, most) in _BOUNDS.items():
         number = getattr(new, name)
         if number is not None and not least <= number <= most:

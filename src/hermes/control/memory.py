@@ -131,7 +131,7 @@ class MemoryOperations:
         person = find_person(self._store.people, order.user)
         if self._dream_now is None:
             raise Conflict(
-                "A dream needs a model, and so a running gateway: `hermes up` starts one."
+                "A dream needs a model, so a gateway must run: start one with `hermes up`."
             )
         if person.is_erased:
             raise Conflict(f"{order.user[:80]} was erased: nothing is known of them.")
@@ -158,7 +158,7 @@ class MemoryOperations:
         """Forget a fact about a person, or all of them."""
         person = find_person(self._store.people, order.user)
         if order.is_everything == bool(order.key):
-            raise BadRequest("Name the key to forget, or everything, and not both.")
+            raise BadRequest("Give the key to forget, or everything, not both.")
         if order.is_everything:
             gone = await self._facts.forget_all(person.id)
         else:

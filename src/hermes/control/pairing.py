@@ -81,8 +81,8 @@ class PairingOperations:
         code = read_code(order.code)
         if code is None:
             raise BadRequest(
-                f"{order.code[:40]!r} is no pairing code: one has {LENGTH} letters and digits, such "
-                "as K7QM-4XWP. The stranger got it as the answer to their first message."
+                f"{order.code[:40]!r} is not a pairing code: a code has {LENGTH} letters and digits, "
+                "such as K7QM-4XWP. The person received it as the answer to their first message."
             )
         now = self._clock.now()
         settled = await self._store.pairing.approve(
@@ -105,8 +105,8 @@ class PairingOperations:
         platform, user_id = channel_of(order.user)
         if not await self._store.pairing.deny(platform, user_id):
             raise NotFound(
-                f"{order.user} does not wait to be let in. `hermes pair list` shows who does; "
-                "`hermes pair revoke` takes back what was approved."
+                f"{order.user} does not wait for approval. `hermes pair list` shows who does; `hermes "
+                "pair revoke` takes back an approval."
             )
         person_id = self._store.users.standing(platform, user_id).person_id or ""
         _log.info("pair_denied", person_id=person_id, by=order.by)

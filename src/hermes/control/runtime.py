@@ -110,7 +110,7 @@ class RestartOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class RestartReport(msgspec.Struct, frozen=True, kw_only=True):
     """A restart that has begun."""
 
-    text: str = "It finishes what runs, and restarts."
+    text: str = "The gateway finishes running turns, then restarts."
 
 
 class ModelOperations:

@@ -121,7 +121,7 @@ def days_of(ask: CostAsk, *, today: str) -> tuple[str, str]:
     span = ask.first_day is not None or ask.last_day is not None
     if (ask.days is not None) + (ask.month is not None) + span > 1:
         raise BadRequest(
-            "The days are said twice: name a number of days, a month, or the first and last day."
+            "The days are given twice: give a number of days, a month, or the first and last day."
         )
     if ask.month is not None:
         return _month(ask.month)
@@ -137,7 +137,7 @@ def days_of(ask: CostAsk, *, today: str) -> tuple[str, str]:
 
 def _last_days(count: int, today: str) -> tuple[str, str]:
     if not 1 <= count <= _MOST_DAYS:
-        raise BadRequest(f"{count} is no number of days: expected 1 to {_MOST_DAYS:,}.")
+        raise BadRequest(f"{count} is not a number of days: expected 1 to {_MOST_DAYS:,}.")
     first = date.fromisoformat(today) - timedelta(days=count - 1)
     return first.isoformat(), today
 
@@ -145,7 +145,7 @@ def _last_days(count: int, today: str) -> tuple[str, str]:
 def _month(text: str) -> tuple[str, str]:
     found = _MONTH.fullmatch(text)
     if found is None or not (int(found[1]) >= 1 and 1 <= int(found[2]) <= 12):
-        raise BadRequest(f"{text!r} is no month: expected one such as 2026-11.")
+        raise BadRequest(f"{text!r} is not a month: expected one such as 2026-11.")
     return f"{text}-01", f"{text}-{monthrange(int(found[1]), int(found[2]))[1]:02}"
 
 
@@ -155,7 +155,7 @@ def _day(text: str) -> str:
             return date.fromisoformat(text).isoformat()
     except ValueError:
         pass
-    raise BadRequest(f"{text!r} is no day: expected one such as 2026-11-15.")
+    raise BadRequest(f"{text!r} is not a day: expected one such as 2026-11-15.")
 
 
 def _labels(by: CostBy, keys: Iterable[CallerKey]) -> Mapping[str, str]:

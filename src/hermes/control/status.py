@@ -190,8 +190,8 @@ def _last_words(last: Runtime | None) -> str | None:
         return None
     if last.state not in ("stopped", "fatal"):
         return (
-            f"the last process (pid {last.pid}) died without a word while it was {last.state}; "
-            "what it was working on goes on with the next start"
+            f"the last process (pid {last.pid}) died unexpectedly while it was {last.state}; its "
+            "unfinished work continues with the next start"
         )
     return None if last.exit_code == 0 else last.note
 

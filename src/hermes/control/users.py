@@ -94,7 +94,7 @@ class UserOperations:
             raise BadRequest(f"{ask.limit} people: expected a number from 1 to {_MOST_LISTED:,}.")
         state = next((one for one in _STATES if one == ask.state), None)
         if ask.state is not None and state is None:
-            raise BadRequest(f"{ask.state!r} is no state: expected one of {', '.join(_STATES)}.")
+            raise BadRequest(f"{ask.state!r} is not a state: expected one of {', '.join(_STATES)}.")
         return UsersReport(users=self._store.users.page(state=state, limit=ask.limit))
 
     async def show(self, ask: UserAsk) -> UserReport:
@@ -152,8 +152,8 @@ class UserOperations:
         person_id = self._person_id(order.user)
         if order.tier not in self._tiers:
             raise BadRequest(
-                f"{order.tier[:80]!r} is no tier here: expected one of {', '.join(self._tiers)}. "
-                "routing.tiers and credits.tiers in the configuration make others."
+                f"{order.tier[:80]!r} is not a tier here: expected one of {', '.join(self._tiers)}. "
+                "Add tiers in routing.tiers and credits.tiers of the configuration."
             )
         if self._user(person_id, order.user).state == "erased":
             raise Conflict(f"{order.user[:80]} was erased, and has no tier any more.")
@@ -193,7 +193,7 @@ def channel_of(name: str) -> tuple[str, str]:
     platform, _, user_id = name.partition(":")
     if not platform.strip() or not user_id.strip() or len(name) > _LONGEST_ID:
         raise BadRequest(
-            f"{name[:80]!r} is no channel: write PLATFORM:USER_ID as the platform names the person, "
-            "such as telegram:4711. A display name is none."
+            f"{name[:80]!r} is not a channel: write PLATFORM:USER_ID as the platform names the "
+            "person, such as telegram:4711, not a display name."
         )
     return platform, user_id

@@ -122,7 +122,7 @@ def hold_of(status: ChannelStatus | None, *, paused_at: float | None = None) -> 
 
 def resting_text(until: float, failures: int) -> str:
     """Say until when nothing is sent to a platform that kept failing."""
-    return f"resting until {short_time(until)} after {failures} failures"
+    return f"not sending until {short_time(until)} after {failures} failures"
 
 
 def is_held(row: DeliveryRecord) -> bool:

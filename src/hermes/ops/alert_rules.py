@@ -67,17 +67,17 @@ _RULES: Mapping[str, _Rule] = {
     "channel_deaf": _Rule(
         "channel_deaf",
         "critical",
-        "{channel} is connected, but it does not hear or is not heard: {problem}",
+        "{channel} is connected, but does not receive or send: {problem}",
         "channel",
     ),
-    "boot_loop": _Rule("boot_loop", "critical", "The start was no usual one: {problem}"),
+    "boot_loop": _Rule("boot_loop", "critical", "This start follows repeated crashes: {problem}"),
     "loop_stalled": _Rule(
-        "loop_stalled", "critical", "The event loop stands still for {still_s} s: {stack}"
+        "loop_stalled", "critical", "The event loop has been blocked for {still_s} s: {stack}"
     ),
     "hook_switched_off": _Rule(
         "hook_off",
         "warning",
-        "The hook {hook} is called no more until a restart: {problem}",
+        "The hook {hook} is not called again until a restart: {problem}",
         "hook",
     ),
     "no_model": _Rule("no_model", "critical", "No model can answer: {problem}"),

@@ -140,7 +140,7 @@ def _lock(path: Path) -> int | None:
 
 
 def _in_use(setting: str, holder: Holder | None) -> str:
-    who, stop = "another process, which has not said its name yet", "stop that one"
+    who, stop = "another process, which has not written its name yet", "stop that one"
     if holder is not None:
         who = f"the process {holder.pid} of the home {holder.home}"
         stop = f"stop that one (`hermes stop --home {holder.home}`)"

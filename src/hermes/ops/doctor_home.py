@@ -103,7 +103,7 @@ def _mended(what: str, how: str, *, fix: bool) -> Check:
     return Check(
         name="home",
         status="ok" if fix else "warn",
-        what=f"{what}; set right" if fix else what,
+        what=f"{what}; fixed" if fix else what,
         why="" if fix else "others on this machine could read or change what is kept here",
         fix="" if fix else f"`hermes doctor --fix`: {how}",
         fixed=fix,
@@ -134,7 +134,7 @@ def remains_checks(home: Path, running: Running | None, *, fix: bool) -> Iterato
             what=f"{len(starts.crashes)} of the last starts found that the one before had died, "
             f"the newest at {last:%Y-%m-%d %H:%M:%S %Z}",
             why="after several in a row a start leaves cut-off turns alone (process.crash_starts)",
-            fix="`hermes logs` shows what was said before the end",
+            fix="`hermes logs` shows the last lines before the end",
         )
 
 

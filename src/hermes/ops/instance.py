@@ -235,7 +235,9 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 def _already_running(home: Path, running: Running | None) -> str:
-    who = "a process that has not said its name yet (it is starting, or runs in another container)"
+    who = (
+        "a process that has not written its name yet (it is starting, or runs in another container)"
+    )
     if running is not None:
         where = running.address.url if running.address else "an address it has not opened yet"
         who = f"pid {running.identity.pid} at {where}"

@@ -33,11 +33,11 @@ def take_over(
     try:
         if handle.wait(drain_s + patience_s, monotonic=clock.monotonic):
             return
-        tell("it has not ended in time; its running turns are cut off now, and go on afterwards")
+        tell("it has not ended in time; its running turns are cut off now and resume afterwards")
         handle.signal(signal.SIGTERM)
         if handle.wait(patience_s, monotonic=clock.monotonic):
             return
-        tell("it does not react; it is killed")
+        tell("it does not react; killing it")
         handle.signal(signal.SIGKILL)
         handle.wait(_KILLED_S, monotonic=clock.monotonic)
     finally:

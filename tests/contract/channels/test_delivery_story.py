@@ -261,7 +261,7 @@ async def test_a_platform_that_rests_after_failures_is_shown_so_everywhere(tmp_p
         (told,) = (one for one in status["channels"] if one["name"] == "telegram")
 
         at = datetime.fromtimestamp(line["rests_until"], UTC).strftime("%H:%M UTC")
-        resting = f"resting until {at} after 3 failures"
+        resting = f"not sending until {at} after 3 failures"
         assert (line["failures"], told["failures"]) == (3, 3)
         assert told["rests_until"] == line["rests_until"]
         assert reply["how"] == f"waiting to be sent, after 3 attempts: telegram is {resting}"

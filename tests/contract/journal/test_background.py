@@ -191,7 +191,9 @@ def test_whenever_it_is_killed_the_result_comes_once(tmp_path: Path) -> None:
 async def test_a_word_without_an_id_is_for_the_task_if_nothing_else_waits(tmp_path: Path) -> None:
     look = RunTool("look", traits=ASKING)
     async with open_rig(tmp_path, script=script, tools=(look,)) as rig:
-        assert await rig.answer("/approve", platform="push") == "Nothing waits for your word here."
+        assert (
+            await rig.answer("/approve", platform="push") == "Nothing waits for your approval here."
+        )
         task = task_of(rig, await done(rig, "/background look around"))
         await rig.until(lambda: rig.store.inbox.state(task) == "parked")
         # somebody else's chat, whose name begins alike, is another
@@ -215,7 +217,7 @@ async def test_where_several_things_wait_they_are_told_with_their_ids(tmp_path: 
         first, second, own = rig.store.approvals.waiting_around(rig.lane(platform="push"))
 
         assert (await rig.answer("/deny", platform="push")).splitlines() == [
-            "Several things wait: say /approve ID or /deny ID.",
+            "Several things wait for your approval: answer /approve ID or /deny ID.",
             f"- {first.id}: look (in the background)",
             f"- {second.id}: look (in the background)",
             f"- {own.id}: look",

@@ -71,7 +71,10 @@ async def test_an_unknown_command_is_told_the_nearest_while_a_turn_runs(tmp_path
 
         said = await rig.answer("/sttop")
 
-        assert said == "I know no command /sttop. Did you mean /stop? /help lists those I know."
+        assert (
+            said
+            == "I do not know the command /sttop. Did you mean /stop? /help lists the commands."
+        )
         assert len(rig.model.calls) == 1
 
 

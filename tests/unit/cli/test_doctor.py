@@ -124,7 +124,7 @@ def test_what_is_open_to_others_or_missing_is_found_and_set_right(doctor, home):
     assert "others on this machine can read it" in open_key["what"]
     assert found(fixed, "configuration", "warn") == []
     assert [one["what"] for one in fixed if ".env" in one["what"] and one["name"] == "home"] == [
-        f"{home / '.env'} is open to other users (mode 0644, expected 0600); set right"
+        f"{home / '.env'} is open to other users (mode 0644, expected 0600); fixed"
     ]
     assert (mode(home), mode(home / ".env"), mode(home / "keys")) == (0o700, 0o600, 0o700)
     assert [one["what"] for one in found(after, "home", "ok")] == [

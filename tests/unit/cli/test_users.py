@@ -70,7 +70,7 @@ def test_a_tier_is_given_shown_and_refused_where_there_is_none_such(hermes, gate
     assert "tier      pro" in shown.stdout
     assert " pro " in listed.stdout
     assert (unknown.returncode, nobody.returncode) == (1, 1)
-    assert "'gold' is no tier here: expected one of " in unknown.stderr
+    assert "'gold' is not a tier here: expected one of " in unknown.stderr
     assert "Nobody is known as" in nobody.stderr
 
 
@@ -93,7 +93,7 @@ def test_pairing_by_the_command_line(hermes, gateway):
     assert "Approvals for telegram are locked until 20" in locked.stdout
     assert "is no longer let in" in revoked.stdout
     assert "was not let in" in again.stdout
-    assert "does not wait to be let in" in denied.stderr
+    assert "does not wait for approval" in denied.stderr
 
 
 @pytest.mark.req("J20", "A3")

@@ -149,7 +149,7 @@ async def test_a_dream_is_shown_ordered_where_a_gateway_runs_and_gone_with_every
     store: SqliteStore, operations: Operations
 ) -> None:
     ann = (await operations.memory.show(MemoryAsk(user="v1:ann"))).person_id
-    with pytest.raises(Conflict, match="needs a model, and so a running gateway"):
+    with pytest.raises(Conflict, match="needs a model, so a gateway must run"):
         await operations.memory.dream(DreamOrder(user="v1:ann"))
     await keep_papers(store, ann)
 

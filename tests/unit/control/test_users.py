@@ -189,7 +189,7 @@ async def test_a_tier_is_one_of_the_settings_and_reaches_the_keys_at_once(operat
         given = await operations.users.set_tier(TierOrder(user="v1:ann", tier="pro", by="olga"))
         again = await operations.users.set_tier(TierOrder(user=made.person_id, tier="pro"))
     after = store.keys.get(made.id)
-    with pytest.raises(BadRequest, match=r"'gold' is no tier here: expected one of .*free"):
+    with pytest.raises(BadRequest, match=r"'gold' is not a tier here: expected one of .*free"):
         await operations.users.set_tier(TierOrder(user="v1:ann", tier="gold"))
     with pytest.raises(NotFound, match="Nobody is known as"):
         await operations.users.set_tier(TierOrder(user="v1:bob", tier="pro"))

@@ -129,7 +129,7 @@ def test_a_second_gateway_is_refused_even_if_somebody_removed_the_lock_file(tmp_
 def test_a_second_gateway_is_refused_even_if_somebody_removed_the_pid_file(tmp_path, holder):
     (tmp_path / "run" / "gateway.pid").unlink()
 
-    with pytest.raises(AlreadyRunning, match="has not said its name"):
+    with pytest.raises(AlreadyRunning, match="has not written its name"):
         acquire(tmp_path)
 
 

@@ -159,8 +159,8 @@ def test_every_state_can_be_read_from_outside_and_after_the_end(home):
         ("stopped", 0, "stopped", None),
         ("stopped", 75, "stopped", "why"),
         ("fatal", None, "fatal", "why"),
-        ("connected", None, "stopped", "died without a word while it was connected"),
-        ("draining", None, "stopped", "died without a word while it was draining"),
+        ("connected", None, "stopped", "died unexpectedly while it was connected"),
+        ("draining", None, "stopped", "died unexpectedly while it was draining"),
     ],
 )
 def test_status_without_a_gateway_says_how_the_last_one_ended(state, exit_code, shown, note):

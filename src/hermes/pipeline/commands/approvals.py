@@ -28,9 +28,11 @@ def effect_of(taken: Taken) -> Effect:
 def _choice(waiting: tuple[Approval, ...]) -> str:
     """Return what to say where a word could mean nothing, or several things."""
     if not waiting:
-        return "Nothing waits for your word here."
+        return "Nothing waits for your approval here."
     lines = [f"- {one.id}: {one.tool}{_whose(one.lane)}" for one in waiting]
-    return "\n".join(("Several things wait: say /approve ID or /deny ID.", *lines))
+    return "\n".join(
+        ("Several things wait for your approval: answer /approve ID or /deny ID.", *lines)
+    )
 
 
 def _whose(lane: str) -> str:

@@ -17,7 +17,7 @@ async def help_with(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
             return refused(_unknown(word.removeprefix("/"), source, ctx))
         return Effect(text=_all_about(spec))
     lines = [f"/{spec.name}: {spec.about}" for spec in book if _may_use(spec, source, ctx)]
-    intro = "Write to me as to anybody. These words do more; /help and one of them says how."
+    intro = "Write to me as to anybody. These commands do more; /help COMMAND explains one."
     return Effect(text="\n".join((intro, *lines)))
 
 
@@ -38,7 +38,7 @@ def _unknown(word: str, source: Source, ctx: TurnContext) -> str:
     names = [name for spec in usable for name in (spec.name, *spec.aliases)]
     near = book.nearest(word.lower(), names)
     meant = f" Did you mean /{near}?" if near else ""
-    return f"I know no command /{word[:32]}.{meant} /help lists those I know."
+    return f"I do not know the command /{word[:32]}.{meant} /help lists the commands."
 
 
 def _all_about(spec: CommandSpec) -> str:

@@ -40,7 +40,7 @@ async def undo(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
 async def retry(turn: Turn, ctx: TurnContext, argument: str) -> Turn | Reply:
     """Answer the last message again: the turn continues as that message's turn."""
     if argument:
-        return _refused("/retry takes nothing behind it: it has me answer your last message again.")
+        return _refused("/retry takes no text: it makes me answer your last message again.")
     last = next(iter(_exchanges(turn, ctx, limit=1)), None)
     if last is None or last.said is None:
         return _refused("There is no message to answer again.")
@@ -89,8 +89,7 @@ def _go_to(turn: Turn, ctx: TurnContext, name: str, *, states: dict[str, int]) -
         return _refused(f"There is no state {name[:40]!r}. {_listed(states)}")
     if _shared_from(turn, ctx):
         return _refused(
-            "Others have joined this conversation since it began, so what was said before cannot be "
-            "gone back to."
+            "Others have joined this conversation since then, so I cannot go back to that state."
         )
     is_kept = ctx.services.store.transcripts.is_kept(turn.lane, epoch=turn.epoch)
     keeps = "" if is_kept else _free_name(states)

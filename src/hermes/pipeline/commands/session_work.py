@@ -71,7 +71,7 @@ async def queue(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     del argument
     waiting = ctx.services.store.turns.waiting(base_lane(turn.lane))
     if not waiting:
-        return Effect(text="Nothing is waiting. /queue and a text lets that wait until I am done.")
+        return Effect(text="Nothing is waiting. /queue TEXT queues a message until I am done.")
     shown = [
         f"{number}. {record.event.text[:_SHOWN_CHARS] if record.event else '(erased)'}"
         for number, record in enumerate(waiting[:_MOST_SHOWN], start=1)
@@ -88,7 +88,7 @@ async def steer(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
 
 def _task(record: MessageRecord) -> str:
     what = "(erased)" if record.event is None else title_of(record.event.text)
-    waits = " (waits for your word)" if record.state is MessageState.PARKED else ""
+    waits = " (waits for your decision)" if record.state is MessageState.PARKED else ""
     return what + waits
 
 
@@ -119,7 +119,7 @@ def _doing(view: LaneView, running: str | None, said: int) -> str:
     messages = _count(said, "message")
     if running is None:
         return f"This session is idle; {messages} answered since it began."
-    state = "waiting for your word on" if view.waiting_on is not None else "working on"
+    state = "waiting for your decision on" if view.waiting_on is not None else "working on"
     return f"This session is {state} {running}; {messages} answered since it began."
 
 
