@@ -104,7 +104,7 @@ async def test_a_key_has_the_limits_that_were_asked_for(operations):
 @pytest.mark.parametrize(
     ("wanted", "named"),
     [
-        (NewKey(user="  "), "belongs to nobody"),
+        (NewKey(user="  "), "has no user"),
         (NewKey(user="a" * 201), "201 characters"),
         (NewKey(user="ann", label="a" * 201), "201 characters"),
         (NewKey(user="ann", budget_usd=-0.01), "budget_usd is -0.01"),

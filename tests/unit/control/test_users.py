@@ -140,7 +140,7 @@ async def test_a_code_lets_in_and_five_wrong_ones_lock_with_what_else_there_is(
     await ask(store, "7", "ABCDEFGH")
 
     listed = await operations.pairing.list()
-    with pytest.raises(BadRequest, match="no pairing code"):
+    with pytest.raises(BadRequest, match="not a pairing code"):
         await operations.pairing.approve(PairApproval(platform="telegram", code="ABCDEFG0"))
     with pytest.raises(NotFound, match="4 more wrong ones"):
         await operations.pairing.approve(PairApproval(platform="telegram", code="AAAA-AAAA"))
