@@ -85,7 +85,7 @@ def test_pairing_by_the_command_line(hermes, gateway):
     denied = hermes("pair", "deny", "telegram:7")
 
     assert nobody.stdout == "Nobody waits for approval.\n"
-    assert "no pairing code" in malformed.stderr
+    assert "not a pairing code" in malformed.stderr
     assert {one.returncode for one in tried} == {1}
     assert "4 more wrong ones" in tried[0].stderr
     assert "no code is taken there until 20" in tried[4].stderr
