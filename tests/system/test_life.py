@@ -181,7 +181,7 @@ async def test_after_kill_9_the_next_start_says_so_and_goes_on(tmp_path: Path) -
             await live.process.wait()
         code, told = await hermes(home, "status")
         assert code == 3
-        assert f"pid {killed}) died without a word while it was connected" in told
+        assert f"pid {killed}) died unexpectedly while it was connected" in told
         async with cold_gateway(home, with_model(url)) as live:
             found = await answers(live, http, ["ann"], text="[[slow:1]]")
 

@@ -55,7 +55,7 @@ def approve(
     order = PairApproval(platform=platform, code=code, by=operator_name())
     report = call(home, PAIRING_APPROVE, order)
     told = " They were notified in the chat where they asked." if report.is_told else ""
-    text = f"{report.platform}:{report.user_id} ({report.person_id}) is let in now.{told}"
+    text = f"{report.platform}:{report.user_id} ({report.person_id}) is let in.{told}"
     print_done(report, text, as_json=as_json)
 
 
